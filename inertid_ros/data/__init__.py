@@ -1,0 +1,1 @@
+"""What was measured: recordings, bags, preparation into samples."""

@@ -1,0 +1,105 @@
+"""Recording: the raw channels of one experiment, exactly as they were measured."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..errors import RecordingError
+from ..robot.parameters import Array
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Raw, synchronised channels. Optional channels are ``None`` (or absent from ``wrenches``).
+
+    Attributes
+    ----------
+    joint_names: ``n`` names, any order.
+    time: ``(N,)`` s, strictly increasing, from the header stamps.
+    position: ``(N, n)`` rad or m.
+    effort: ``(N, n)`` N m or N, joint side.
+    velocity, acceleration: ``(N, n)``, per s and s^2.
+    wrenches: frame name to ``(N, 6)`` force [N] and torque [N m] acting on the robot, in that frame.
+    base_pose: ``(N, 7)`` x y z [m], qx qy qz qw.
+    base_twist, base_acceleration: ``(N, 6)`` linear then angular, in the base frame.
+    name: what messages call it (a file or topic name).
+    """
+
+    joint_names: tuple[str, ...]
+    time: Array
+    position: Array
+    effort: Array
+    velocity: Array | None = None
+    acceleration: Array | None = None
+    wrenches: Mapping[str, Array] = field(default_factory=dict)
+    base_pose: Array | None = None
+    base_twist: Array | None = None
+    base_acceleration: Array | None = None
+    name: str = "recording"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "joint_names", tuple(str(name) for name in self.joint_names))
+        object.__setattr__(self, "time", self._array("time", self.time, ()))
+        n = len(self.joint_names)
+        if n == 0:
+            raise RecordingError(f"{self.name}: joint_names is empty; record joint_states with names")
+        duplicates = sorted({name for name in self.joint_names if self.joint_names.count(name) > 1})
+        if duplicates:
+            raise RecordingError(f"{self.name}: joint_names lists {duplicates} twice; rename or drop one")
+        for channel, width in (("position", n), ("effort", n), ("velocity", n), ("acceleration", n)):
+            self._check(channel, (width,))
+        for channel, width in (("base_pose", 7), ("base_twist", 6), ("base_acceleration", 6)):
+            self._check(channel, (width,))
+        wrenches = {
+            str(frame): self._array(f"wrench/{frame}", w, (6,)) for frame, w in dict(self.wrenches).items()
+        }
+        object.__setattr__(self, "wrenches", wrenches)
+        self._check_time()
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def duration(self) -> float:
+        """Span of the stamps [s]."""
+        return float(self.time[-1] - self.time[0])
+
+    def _check(self, channel: str, tail: tuple[int, ...]) -> None:
+        value = getattr(self, channel)
+        if value is None:
+            if channel in ("position", "effort"):
+                raise RecordingError(f"{self.name}: {channel} is missing; record joint_states with {channel} filled")
+            return
+        object.__setattr__(self, channel, self._array(channel, value, tail))
+
+    def _array(self, channel: str, value: object, tail: tuple[int, ...]) -> Array:
+        try:
+            array = np.asarray(value, dtype=float)
+        except (TypeError, ValueError):
+            raise RecordingError(f"{self.name}: {channel} does not hold numbers; export it as float64") from None
+        wanted = (len(np.atleast_1d(np.asarray(self.time))), *tail)
+        if array.shape != wanted:
+            raise RecordingError(f"{self.name}: {channel} has shape {array.shape}, expected {wanted}; fix the export")
+        bad = ~np.isfinite(array)
+        if bad.any():
+            row = int(np.argwhere(bad)[0][0])
+            column = f", joint '{self.joint_names[int(np.argwhere(bad)[0][1])]}'" if tail == (len(self.joint_names),) else ""
+            raise RecordingError(
+                f"{self.name}: {channel} holds {int(bad.sum())} NaN or infinite values, first at sample {row}{column};"
+                " cut them out or record again"
+            )
+        array = array.copy()
+        array.flags.writeable = False
+        return array
+
+    def _check_time(self) -> None:
+        if len(self.time) < 2:
+            raise RecordingError(f"{self.name}: holds {len(self.time)} samples; record at least a few seconds")
+        step = np.diff(self.time)
+        if (step <= 0).any():
+            row = int(np.argmax(step <= 0)) + 1
+            raise RecordingError(
+                f"{self.name}: time goes back or repeats at sample {row} ({self.time[row - 1]:.6f} s to"
+                f" {self.time[row]:.6f} s); check the clock of the publisher or cut the recording there"
+            )

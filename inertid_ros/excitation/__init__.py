@@ -1,0 +1,1 @@
+"""Motions that identify: planned within limits, executed so that the robot always ends at rest."""

@@ -1,0 +1,1 @@
+"""From equations to physically consistent parameters with stated confidence."""

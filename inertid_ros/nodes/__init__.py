@@ -1,0 +1,1 @@
+"""ROS 2 nodes: parameters in, callbacks, numerics, messages out."""

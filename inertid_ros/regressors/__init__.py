@@ -1,0 +1,1 @@
+"""Motion to linear equations in the parameters."""

@@ -1,0 +1,70 @@
+"""Which column is which parameter of which body or joint: the only place that knows."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .parameters import BODY_PARAMETERS, NAMES, Array
+
+DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset")
+DRIVE_UNITS = {"rotor_inertia": "kg m^2", "viscous": "N m s/rad", "coulomb": "N m", "offset": "N m"}
+NON_NEGATIVE_TERMS = ("rotor_inertia", "viscous", "coulomb")
+
+
+@dataclass(frozen=True)
+class ParameterLayout:
+    """Order of the parameter vector: ten of every body, then each drive term of every joint.
+
+    ``tau = Y_bodies pi + rotor_inertia * a + viscous * v + coulomb * sign(v) + offset`` (C 3.2.13; E 24).
+
+    Attributes
+    ----------
+    links: names of the moving bodies, in Pinocchio's joint order.
+    joints: names of the joints, in Pinocchio's velocity order.
+    drive_terms: subset of :data:`DRIVE_TERMS` that is identified, in that order.
+    """
+
+    links: tuple[str, ...]
+    joints: tuple[str, ...]
+    drive_terms: tuple[str, ...] = DRIVE_TERMS
+
+    def __post_init__(self) -> None:
+        unknown = [term for term in self.drive_terms if term not in DRIVE_TERMS]
+        if unknown:
+            raise ValueError(f"unknown drive terms {unknown}; known are {list(DRIVE_TERMS)}")
+
+    @property
+    def body_size(self) -> int:
+        return BODY_PARAMETERS * len(self.links)
+
+    @property
+    def size(self) -> int:
+        return self.body_size + len(self.drive_terms) * len(self.joints)
+
+    def body(self, index: int) -> slice:
+        """Columns of one body."""
+        return slice(BODY_PARAMETERS * index, BODY_PARAMETERS * (index + 1))
+
+    def drive(self, term: str) -> slice:
+        """Columns of one drive term, one per joint; empty where the term is not identified."""
+        if term not in self.drive_terms:
+            return slice(self.size, self.size)
+        start = self.body_size + self.drive_terms.index(term) * len(self.joints)
+        return slice(start, start + len(self.joints))
+
+    def bodies(self, parameters: Array) -> Array:
+        """``(nb, 10)`` view of the inertial part of a parameter vector."""
+        return parameters[: self.body_size].reshape(len(self.links), BODY_PARAMETERS)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """A name per column, such as ``panda_link3.Ixx`` or ``panda_joint2.viscous``."""
+        bodies = [f"{link}.{name}" for link in self.links for name in NAMES]
+        return tuple(bodies + [f"{joint}.{term}" for term in self.drive_terms for joint in self.joints])
+
+    @cached_property
+    def non_negative(self) -> np.ndarray:
+        """Indices of drive columns that a real drive cannot have below zero."""
+        columns = [np.arange(self.size)[self.drive(term)] for term in NON_NEGATIVE_TERMS]
+        return np.concatenate(columns) if columns else np.zeros(0, dtype=int)

@@ -1,0 +1,1 @@
+"""A MuJoCo robot that stands in for hardware: friction, sensor noise, controller, faults."""
