@@ -1,0 +1,287 @@
+"""RobotModel: one URDF, checked, with what identification needs of it, on top of Pinocchio."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+from lxml import etree
+
+from ..errors import ModelError
+from . import description
+from .layout import DRIVE_TERMS, ParameterLayout
+from .parameters import Array, is_consistent
+
+_UNBOUNDED = 1e6  # rad; stands for the limits of a continuous joint, far beyond any multi-turn encoder
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """How to read a URDF.
+
+    Attributes
+    ----------
+    locked_joints: joint name to the position [rad or m] at which it is held; its subtree moves with its parent.
+        Mimic joints of a locked joint are locked with it.
+    drive_terms: the drive terms to identify per joint, see :class:`ParameterLayout`.
+    gravity: (3,) m/s^2 in the frame of the root link.
+    """
+
+    locked_joints: Mapping[str, float] = field(default_factory=dict)
+    drive_terms: tuple[str, ...] = DRIVE_TERMS
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+
+
+@dataclass(frozen=True)
+class JointLimits:
+    """Limits of every joint, ``(n,)`` each: rad or m, per s, N m or N. Infinite where the URDF gives none."""
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    effort: Array
+
+
+@dataclass(frozen=True)
+class RobotModel:
+    """A fixed-base robot of one-degree-of-freedom joints.
+
+    Attributes
+    ----------
+    name: of the robot in the URDF.
+    urdf: the text as given.
+    pinocchio: model of the movable joints; locked and fixed joints are lumped into the moving bodies.
+    layout: columns of the parameter vector.
+    body_prior: ``(nb, 10)`` parameters of the moving bodies as the URDF states them, lumped links included.
+    body_locked: ``(nb, 10)`` the part of ``body_prior`` that links behind locked joints contribute. It keeps its
+        own inertial elements in the written URDF, so that a consistent estimate is at least this much.
+    drive_prior: drive term to ``(n,)``; friction from ``<dynamics>``, zero where absent.
+    limits: of the joints.
+    """
+
+    name: str
+    urdf: str
+    pinocchio: pin.Model
+    layout: ParameterLayout
+    body_prior: Array
+    body_locked: Array
+    drive_prior: Mapping[str, Array]
+    limits: JointLimits
+    options: ModelOptions
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Movable joints in the order of q, v, a and tau everywhere."""
+        return self.layout.joints
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """The moving bodies, one per joint."""
+        return self.layout.links
+
+    @property
+    def joints(self) -> int:
+        return len(self.layout.joints)
+
+    @cached_property
+    def prior(self) -> Array:
+        """Parameter vector ``(p,)`` of the URDF as given."""
+        drives = [self.drive_prior[term] for term in self.layout.drive_terms]
+        return np.concatenate([self.body_prior.ravel(), *drives])
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the kinematics: joint names, types, axes, placements. Inertia, meshes and limits do not count."""
+        model, digest = self.pinocchio, hashlib.sha256()
+        for index in range(1, model.njoints):
+            placement = model.jointPlacements[index]
+            numbers = np.concatenate([placement.translation, placement.rotation.ravel(), self.axes[index - 1]])
+            kind = model.joints[index].shortname().replace("Unaligned", "")[:14]
+            digest.update(f"{model.names[index]}|{model.parents[index]}|{kind}|".encode())
+            digest.update(np.round(numbers + 0.0, 9).astype("<f8").tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def axes(self) -> Array:
+        """``(n, 6)`` motion subspace of each joint in its own frame, linear then angular."""
+        data = self.pinocchio.createData()
+        pin.computeJointJacobians(self.pinocchio, data, pin.neutral(self.pinocchio))
+        columns = [data.oMi[i + 1].actInv(pin.Motion(data.J[:, i])).vector for i in range(self.joints)]
+        return np.array(columns)
+
+    def with_bodies(self, bodies: Array) -> pin.Model:
+        """Copy of the Pinocchio model with other inertial parameters, ``(nb, 10)``."""
+        model = pin.Model(self.pinocchio)
+        for index, pi in enumerate(bodies):
+            model.inertias[index + 1] = pin.Inertia.FromDynamicParameters(np.array(pi))
+        return model
+
+
+def load_model(source: str | Path, options: ModelOptions | None = None) -> RobotModel:
+    """Build a :class:`RobotModel` from a URDF file or text.
+
+    Raises
+    ------
+    ModelError: the URDF is broken, has no inertia for a moving link, or has joints that are not supported
+        (mimic, planar, floating) and not locked; or a locked joint does not exist.
+    """
+    options = options or ModelOptions()
+    text = description.read_description(source)
+    root = description.parse_description(text)
+    locked = _locked_joints(root, options.locked_joints)
+    _check_supported(root, locked)
+    try:
+        full = pin.buildModelFromXML(_without_geometry(root))
+    except (ValueError, RuntimeError) as error:
+        raise ModelError(f"URDF: Pinocchio refuses it ({str(error).splitlines()[0]}); fix the URDF") from None
+    full.gravity.linear = np.array(options.gravity, dtype=float)
+    model, full_ids = _reduce(full, locked)
+    if model.njoints < 2:
+        raise ModelError(f"URDF robot '{root.get('name')}': has no movable joint left; there is nothing to identify")
+    joints = tuple(model.names)[1:]
+    links = tuple(_child_link(root, joint) for joint in joints)
+    prior = np.array([model.inertias[i].toDynamicParameters() for i in range(1, model.njoints)])
+    own = np.array([full.inertias[i].toDynamicParameters() for i in full_ids])
+    body_locked = np.where(np.abs(prior - own) > 1e-12 * np.abs(prior).max(), prior - own, 0.0)
+    _check_inertia(links, prior)
+    return RobotModel(
+        name=root.get("name") or "robot",
+        urdf=text,
+        pinocchio=model,
+        layout=ParameterLayout(links, joints, tuple(options.drive_terms)),
+        body_prior=prior,
+        body_locked=body_locked,
+        drive_prior=_drive_prior(root, joints),
+        limits=_limits(root, joints),
+        options=options,
+    )
+
+
+def _locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str, float]:
+    joints = {joint.get("name"): joint for joint in root.findall("joint")}
+    locked = {}
+    for name, position in wanted.items():
+        if name not in joints or joints[name].get("type") not in description.MOVABLE:
+            raise ModelError(f"locked joint '{name}': the URDF has no such movable joint; it has {_movable(root)}")
+        if not np.isfinite(position):
+            raise ModelError(f"locked joint '{name}': position {position} is not finite; give rad or m")
+        locked[name] = float(position)
+    for name, joint in joints.items():
+        mimic = joint.find("mimic")
+        if mimic is not None and name not in locked and mimic.get("joint") in locked:
+            where = f"URDF joint '{name}'"
+            factor = description.number(mimic, "multiplier", where, "mimic", default=1.0)
+            offset = description.number(mimic, "offset", where, "mimic", default=0.0)
+            locked[name] = factor * locked[mimic.get("joint")] + offset
+    return locked
+
+
+def _movable(root: etree._Element) -> list[str]:
+    return [str(j.get("name")) for j in root.findall("joint") if j.get("type") in description.MOVABLE]
+
+
+def _check_supported(root: etree._Element, locked: Mapping[str, float]) -> None:
+    for joint in root.findall("joint"):
+        name, kind = joint.get("name"), joint.get("type")
+        if kind not in (*description.MOVABLE, "fixed"):
+            raise ModelError(
+                f"URDF joint '{name}': type '{kind}' is not supported; use revolute, continuous, prismatic or fixed"
+            )
+        if joint.find("mimic") is not None and name not in locked:
+            leader = joint.find("mimic").get("joint")
+            raise ModelError(
+                f"URDF joint '{name}': mimics '{leader}', which is not supported;"
+                f" lock '{leader}' (for example locked_joints: {{{leader}: 0.0}})"
+            )
+
+
+def _without_geometry(root: etree._Element) -> str:
+    """URDF for Pinocchio: no meshes to look for, continuous joints as unbounded revolute ones (one number each)."""
+    copy = etree.fromstring(etree.tostring(root))
+    for link in copy.findall("link"):
+        for tag in ("visual", "collision"):
+            for element in link.findall(tag):
+                link.remove(element)
+    for joint in copy.findall("joint"):
+        if joint.get("type") == "continuous":
+            joint.set("type", "revolute")
+            limit = joint.find("limit")
+            if limit is None:
+                limit = etree.SubElement(joint, "limit", velocity="0", effort="0")
+            limit.set("lower", str(-_UNBOUNDED))
+            limit.set("upper", str(_UNBOUNDED))
+    return etree.tostring(copy, encoding="unicode")
+
+
+def _reduce(full: pin.Model, locked: Mapping[str, float]) -> tuple[pin.Model, list[int]]:
+    """Model without the locked joints, and the index in ``full`` of each joint that stays."""
+    if not locked:
+        return full, list(range(1, full.njoints))
+    reference = pin.neutral(full)
+    ids = [full.getJointId(name) for name in locked]
+    for index, position in zip(ids, locked.values(), strict=True):
+        reference[full.joints[index].idx_q] = position
+    reduced = pin.buildReducedModel(full, ids, reference)
+    return reduced, [full.getJointId(name) for name in list(reduced.names)[1:]]
+
+
+def _child_link(root: etree._Element, joint: str) -> str:
+    for element in root.findall("joint"):
+        if element.get("name") == joint:
+            return str(element.find("child").get("link"))
+    raise ModelError(f"URDF joint '{joint}': not found; fix the URDF")
+
+
+def _check_inertia(links: tuple[str, ...], prior: Array) -> None:
+    massless = [link for link, pi in zip(links, prior, strict=True) if not pi.any()]
+    if massless:
+        raise ModelError(
+            f"URDF link '{massless[0]}': moves but has no <inertial> (nor has anything fixed to it)"
+            f"{_and_others(massless)}; give a rough mass and inertia as the prior"
+        )
+    bad = [link for link, ok in zip(links, is_consistent(prior), strict=True) if not ok]
+    if bad:
+        raise ModelError(
+            f"URDF link '{bad[0]}': inertia is not physically consistent (no mass distribution has it)"
+            f"{_and_others(bad)}; correct mass, origin or inertia (triangle inequality)"
+        )
+
+
+def _and_others(names: list[str]) -> str:
+    return f", as have {len(names) - 1} others ({', '.join(names[1:])})" if len(names) > 1 else ""
+
+
+def _drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Array]:
+    prior = {term: np.zeros(len(joints)) for term in DRIVE_TERMS}
+    elements = {joint.get("name"): joint for joint in root.findall("joint")}
+    for index, name in enumerate(joints):
+        dynamics = elements[name].find("dynamics")
+        if dynamics is None:
+            continue
+        where = f"URDF joint '{name}'"
+        for key, term in (("damping", "viscous"), ("friction", "coulomb")):
+            value = description.number(dynamics, key, where, "dynamics", default=0.0)
+            if value < 0:
+                raise ModelError(f"{where}: dynamics {key} is {value:g}, below zero; fix the URDF")
+            prior[term][index] = value
+    return prior
+
+
+def _limits(root: etree._Element, joints: tuple[str, ...]) -> JointLimits:
+    elements = {joint.get("name"): joint for joint in root.findall("joint")}
+    rows = []
+    for name in joints:
+        limit, kind = elements[name].find("limit"), elements[name].get("type")
+        row = [-np.inf, np.inf, np.inf, np.inf]
+        if limit is not None:
+            where = f"URDF joint '{name}'"
+            if kind != "continuous":
+                row[:2] = [description.number(limit, key, where, "limit", default=0.0) for key in ("lower", "upper")]
+            for column, key in ((2, "velocity"), (3, "effort")):
+                value = description.number(limit, key, where, "limit", default=0.0)
+                row[column] = value if value > 0 else np.inf
+        rows.append(row)
+    return JointLimits(*np.array(rows).T)
