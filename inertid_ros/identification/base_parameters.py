@@ -1,0 +1,112 @@
+"""Base parameters: the combinations of parameters that motion can reveal at all, found numerically."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+
+from ..robot.layout import ParameterLayout
+from ..robot.model import RobotModel
+from ..robot.parameters import Array
+
+_RANK_TOLERANCE = 1e-9  # of the largest diagonal entry, on columns scaled to unit norm
+
+
+@dataclass(frozen=True)
+class BaseParameters:
+    """Independent columns of a regressor and how the others depend on them.
+
+    Attributes
+    ----------
+    layout: of the full parameter vector.
+    independent: ``(r,)`` columns kept, ascending.
+    dependent: ``(p - r,)`` columns regrouped, ascending.
+    regrouping: ``(r, p - r)``; ``Y[:, dependent] = Y[:, independent] @ regrouping``.
+    condition_number: of the kept columns, each scaled to unit norm.
+    """
+
+    layout: ParameterLayout
+    independent: np.ndarray
+    dependent: np.ndarray
+    regrouping: Array
+    condition_number: float
+
+    @property
+    def count(self) -> int:
+        return len(self.independent)
+
+    @cached_property
+    def projection(self) -> Array:
+        """``(r, p)`` matrix from the parameter vector to the base parameters."""
+        matrix = np.zeros((self.count, self.layout.size))
+        matrix[np.arange(self.count), self.independent] = 1.0
+        matrix[:, self.dependent] = self.regrouping
+        return matrix
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """A readable combination per base parameter, such as ``arm.mcx + 0.4 hand.m``."""
+        names = self.layout.names
+        readable = []
+        for row, column in enumerate(self.independent):
+            terms = [names[column]]
+            for factor, other in zip(self.regrouping[row], self.dependent, strict=True):
+                if abs(factor) > 1e-6:
+                    sign = "-" if factor < 0 else "+"
+                    size = "" if abs(abs(factor) - 1) < 1e-6 else f"{abs(factor):.4g} "
+                    terms.append(f"{sign} {size}{names[other]}")
+            readable.append(" ".join(terms))
+        return tuple(readable)
+
+
+def base_parameters(layout: ParameterLayout, triangle: Array) -> BaseParameters:
+    """Base parameters of the regressor whose QR triangle is ``(k, p)``; prefers bodies near the tip.
+
+    Columns are visited from the last body to the first, so that what a child shares with its parent is
+    regrouped into the parent, as closed-form rules do.
+    """
+    norms = np.linalg.norm(triangle, axis=0)
+    scale = np.where(norms > 1e-12 * norms.max(initial=0.0), norms, np.inf)
+    scaled = triangle / scale
+    order = _order(layout)
+    R = np.linalg.qr(scaled[:, order], mode="r")
+    kept, rows = [], np.zeros((0, 0))
+    # a column is independent where it adds a direction to the ones kept before it
+    basis = np.zeros((R.shape[0], 0))
+    for position in range(R.shape[1]):
+        column = R[:, position]
+        remainder = column - basis @ (basis.T @ column)
+        remainder -= basis @ (basis.T @ remainder)
+        length = np.linalg.norm(remainder)
+        if length > np.sqrt(_RANK_TOLERANCE):
+            kept.append(position)
+            basis = np.column_stack([basis, remainder / length])
+    independent = np.sort(order[np.array(kept, dtype=int)])
+    dependent = np.setdiff1d(np.arange(layout.size), independent)
+    if len(independent) == 0:
+        return BaseParameters(layout, independent, dependent, rows.reshape(0, len(dependent)), float("inf"))
+    regrouping = scipy.linalg.lstsq(scaled[:, independent], scaled[:, dependent])[0]
+    regrouping = regrouping / scale[independent][:, None] * np.where(np.isfinite(scale), scale, 0.0)[dependent]
+    regrouping[np.abs(regrouping) < 1e-9 * max(1.0, np.abs(regrouping).max(initial=0.0))] = 0.0
+    singular = np.linalg.svd(scaled[:, independent], compute_uv=False)
+    return BaseParameters(layout, independent, dependent, regrouping, float(singular[0] / singular[-1]))
+
+
+def structural_base_parameters(model: RobotModel, states: int = 0, seed: int = 0) -> BaseParameters:
+    """Base parameters of the robot itself, from random states rather than from a recording."""
+    from ..data.samples import Samples
+    from .information import compress
+
+    generator, n = np.random.default_rng(seed), model.joints
+    states = states or 40 * n
+    q, v, a = generator.uniform(-np.pi, np.pi, (states, n)), *generator.normal(size=(2, states, n))
+    samples = Samples(np.arange(states) * 1.0, q, v, a, np.zeros_like(q), np.ones(q.shape, dtype=bool), "random states")
+    triangle, _ = compress(model, [samples]).whitened(np.ones(n))
+    return base_parameters(model.layout, triangle)
+
+
+def _order(layout: ParameterLayout) -> np.ndarray:
+    """Columns in the order of preference: bodies from tip to base, then drives."""
+    bodies = [np.arange(layout.size)[layout.body(i)] for i in reversed(range(len(layout.links)))]
+    return np.concatenate([*bodies, np.arange(layout.body_size, layout.size)])

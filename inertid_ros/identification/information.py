@@ -1,0 +1,120 @@
+"""Square-root information: everything that the data says, in a few triangles, however long the recording.
+
+Each measured channel (a joint's torque) is compressed by QR on its own, so that channels can be weighted again and
+again without a second pass. Information adds: chunks, recordings and machines merge exactly.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data.samples import Samples
+from ..errors import IdentificationError
+from ..regressors.equations import channel_columns, channel_equations
+from ..robot.layout import ParameterLayout
+from ..robot.model import RobotModel
+from ..robot.parameters import Array
+
+
+@dataclass(frozen=True)
+class Channel:
+    """Compressed equations of one measured channel.
+
+    Attributes
+    ----------
+    columns: ``(c,)`` columns of the layout that this channel depends on.
+    triangle: ``(c + 1, c + 1)`` upper triangle of the QR of ``[A | b]``.
+    count: number of equations compressed.
+    """
+
+    columns: np.ndarray
+    triangle: Array
+    count: int
+
+    def add(self, A: Array, b: Array) -> "Channel":
+        """Channel with more equations ``A x[columns] = b``."""
+        if len(b) == 0:
+            return self
+        return Channel(self.columns, _triangle(np.vstack([self.triangle, np.column_stack([A, b])])), self.count + len(b))
+
+    def squared_error(self, parameters: Array) -> float:
+        """``|A x - b|^2`` for a whole parameter vector."""
+        return float(np.sum((self.triangle @ np.append(parameters[self.columns], -1.0)) ** 2))
+
+
+@dataclass(frozen=True)
+class Information:
+    """Compressed equations of all channels of one layout; ``+`` merges."""
+
+    layout: ParameterLayout
+    channels: tuple[Channel, ...]
+
+    def __add__(self, other: "Information") -> "Information":
+        if other.layout != self.layout:
+            raise IdentificationError("information of different robots or drive terms cannot be merged; use one model")
+        pairs = zip(self.channels, other.channels, strict=True)
+        return Information(
+            self.layout,
+            tuple(
+                Channel(a.columns, _triangle(np.vstack([a.triangle, b.triangle])), a.count + b.count) for a, b in pairs
+            ),
+        )
+
+    @property
+    def counts(self) -> np.ndarray:
+        """``(n,)`` equations per channel."""
+        return np.array([channel.count for channel in self.channels])
+
+    @property
+    def rms_measured(self) -> Array:
+        """``(n,)`` root mean square of the measured channel."""
+        return np.array([np.linalg.norm(c.triangle[:, -1]) / np.sqrt(max(c.count, 1)) for c in self.channels])
+
+    def rms_error(self, parameters: Array) -> Array:
+        """``(n,)`` root mean square of the residual per channel."""
+        return np.array([np.sqrt(c.squared_error(parameters) / max(c.count, 1)) for c in self.channels])
+
+    def relative_error(self, parameters: Array) -> float:
+        """``|error| / |measured|`` over all channels."""
+        error = sum(channel.squared_error(parameters) for channel in self.channels)
+        measured = sum(float(np.sum(channel.triangle[:, -1] ** 2)) for channel in self.channels)
+        return float(np.sqrt(error / measured)) if measured > 0 else float("inf")
+
+    def whitened(self, weights: Array) -> tuple[Array, Array]:
+        """One triangle of all channels, row ``j`` scaled by ``weights[j]``.
+
+        Returns
+        -------
+        ``(R (p, p), z (p,))`` so that ``|R x - z|^2`` differs from the weighted squared error by a constant.
+        """
+        size = self.layout.size
+        rows = []
+        for channel, weight in zip(self.channels, weights, strict=True):
+            block = np.zeros((len(channel.triangle) - 1, size + 1))
+            block[:, np.append(channel.columns, size)] = weight * channel.triangle[:-1]
+            rows.append(block)
+        triangle = _triangle(np.vstack(rows))
+        return triangle[:size, :size], triangle[:size, size]
+
+
+def empty_information(model: RobotModel) -> Information:
+    """Information of no data."""
+    columns = channel_columns(model)
+    return Information(model.layout, tuple(Channel(c, np.zeros((len(c) + 1, len(c) + 1)), 0) for c in columns))
+
+
+def compress(model: RobotModel, recordings: Iterable[Samples]) -> Information:
+    """Information of any number of recordings, in memory that does not grow with their length."""
+    channels = list(empty_information(model).channels)
+    for samples in recordings:
+        for equations in channel_equations(model, samples):
+            channels = [channel.add(A, b) for channel, (A, b) in zip(channels, equations, strict=True)]
+    return Information(model.layout, tuple(channels))
+
+
+def _triangle(matrix: Array) -> Array:
+    """Square upper triangle R of a QR, padded with zero rows where ``matrix`` is wide."""
+    R = np.linalg.qr(matrix, mode="r")
+    missing = matrix.shape[1] - R.shape[0]
+    return np.vstack([R, np.zeros((missing, R.shape[1]))]) if missing > 0 else R

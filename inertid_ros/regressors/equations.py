@@ -1,0 +1,56 @@
+"""Equations per measured channel: which columns a joint's torque depends on, and their values."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pinocchio as pin
+
+from ..data.samples import Samples
+from ..robot.model import RobotModel
+from ..robot.parameters import BODY_PARAMETERS, Array
+from .drive import drive_columns
+from .joint_torque import carried_bodies, joint_torque_regressor
+
+CHUNK = 2048  # samples; small enough to stay in cache, large enough to keep LAPACK busy
+
+
+def channel_columns(model: RobotModel) -> tuple[np.ndarray, ...]:
+    """For each joint, the layout's columns that its torque depends on: carried bodies, then its own drive."""
+    layout = model.layout
+    columns = []
+    for joint, bodies in enumerate(carried_bodies(model)):
+        inertial = [BODY_PARAMETERS * body + k for body in bodies for k in range(BODY_PARAMETERS)]
+        drive = [layout.drive(term).start + joint for term in layout.drive_terms]
+        columns.append(np.array(inertial + drive, dtype=int))
+    return tuple(columns)
+
+
+def channel_equations(model: RobotModel, samples: Samples, chunk: int = CHUNK) -> Iterator[list[tuple[Array, Array]]]:
+    """Yield, chunk by chunk, a list over joints of ``(A (k, p_j), tau (k,))`` with the unmasked rows.
+
+    ``A @ x[channel_columns(model)[j]] = tau`` for the parameter vector ``x`` of ``model.layout``.
+    """
+    terms, columns = model.layout.drive_terms, channel_columns(model)
+    for start in range(0, len(samples), chunk):
+        rows = slice(start, start + chunk)
+        q, v, a, tau, mask = (getattr(samples, name)[rows] for name in ("q", "v", "a", "tau", "mask"))
+        inertial = joint_torque_regressor(model, q, v, a)
+        equations = []
+        for joint, used in enumerate(columns):
+            keep = mask[:, joint]
+            bodies = used[: len(used) - len(terms)]
+            own = drive_columns(terms, v[keep, joint], a[keep, joint])
+            equations.append((np.hstack([inertial[keep, joint][:, bodies], own]), tau[keep, joint]))
+        yield equations
+
+
+def predict_torque(model: RobotModel, parameters: Array, samples: Samples) -> Array:
+    """``(N, n)`` joint torques that a parameter vector predicts, by Pinocchio's RNEA plus the drives."""
+    layout = model.layout
+    robot = model.with_bodies(layout.bodies(parameters))
+    data = robot.createData()
+    tau = np.empty_like(samples.q)
+    for row, (q, v, a) in enumerate(zip(samples.q, samples.v, samples.a, strict=True)):
+        tau[row] = pin.rnea(robot, data, q, v, a)
+    drives = parameters[layout.body_size :].reshape(len(layout.drive_terms), len(layout.joints)).T
+    return tau + np.sum(drive_columns(layout.drive_terms, samples.v, samples.a) * drives, axis=-1)
