@@ -19,7 +19,10 @@ class Samples:
     q, v, a: ``(N, n)`` position, velocity, acceleration (rad or m, per s, per s^2).
     tau: ``(N, n)`` joint torque or force (N m or N).
     mask: ``(N, n)`` bool; an equation enters the fit where it is true.
+    usable: ``(N,)`` bool; the sample can be trusted (no filter edge, no gap), however slow a joint is. Torque errors
+        are reported over these.
     name: the recording they come from.
+    cutoff_hz: of the low-pass that they went through; 0 where none did.
     """
 
     time: Array
@@ -28,7 +31,9 @@ class Samples:
     a: Array
     tau: Array
     mask: NDArray[np.bool_]
+    usable: NDArray[np.bool_]
     name: str = "recording"
+    cutoff_hz: float = 0.0
 
     def __post_init__(self) -> None:
         for channel in ("v", "a", "tau", "mask"):
@@ -36,8 +41,11 @@ class Samples:
                 raise RecordingError(
                     f"{self.name}: {channel} has shape {getattr(self, channel).shape}, expected {self.q.shape}"
                 )
-        if self.time.shape != self.q.shape[:1]:
-            raise RecordingError(f"{self.name}: time has shape {self.time.shape}, expected {self.q.shape[:1]}")
+        for channel in ("time", "usable"):
+            if getattr(self, channel).shape != self.q.shape[:1]:
+                raise RecordingError(
+                    f"{self.name}: {channel} has shape {getattr(self, channel).shape}, expected {self.q.shape[:1]}"
+                )
 
     def __len__(self) -> int:
         return len(self.time)

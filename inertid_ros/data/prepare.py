@@ -1,0 +1,201 @@
+"""Raw recording to samples: joints in the model's order, even stamps, zero-phase filters, derivatives, masks."""
+
+import logging
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import RecordingError
+from ..robot.model import RobotModel
+from ..robot.parameters import Array
+from .filters import Spectrum, automatic_cutoff, derivatives, low_pass, spectrum
+from .recording import Recording
+from .resample import Segment, resample
+from .samples import Samples
+
+_log = logging.getLogger(__name__)
+_MIN_SAMPLES = 16
+_RESTING_SPEED = 1e-3  # rad/s or m/s; slower than this no drive is known to slide
+
+MotionSource = Literal["position", "velocity", "acceleration"]
+
+
+@dataclass(frozen=True)
+class PrepareOptions:
+    """How a recording becomes samples. The defaults suit recordings never seen before.
+
+    Attributes
+    ----------
+    cutoff_hz: of the low-pass on every channel; 0 chooses it from the spectrum of the motion
+        (:func:`.filters.automatic_cutoff`).
+    filter_order: of the Butterworth, which runs forwards and backwards.
+    rate_hz: sample rate of the result; 0 keeps 20 samples per period of the cutoff, as more carry no information.
+    motion_from: the measured channel that velocity and acceleration come from. ``position`` differentiates twice;
+        ``velocity`` takes the measured velocity and differentiates once; ``acceleration`` takes both as measured.
+    skip_start_s, skip_end_s: cut from the recording's ends.
+    max_gap_periods: a longer break in the stamps splits the recording; nothing is interpolated across.
+    edge_periods: masked at each end of each piece, in periods of the cutoff, where the filter has its transient.
+    low_speed_fraction: below this share of a joint's fast speed (99th percentile) its equations are masked, because
+        the sign of friction is unknown. Applies where Coulomb friction is identified.
+    """
+
+    cutoff_hz: float = 0.0
+    filter_order: int = 4
+    rate_hz: float = 0.0
+    motion_from: MotionSource = "position"
+    skip_start_s: float = 0.0
+    skip_end_s: float = 0.0
+    max_gap_periods: float = 4.0
+    edge_periods: float = 1.0
+    low_speed_fraction: float = 0.03
+
+
+@dataclass(frozen=True)
+class _Motion:
+    """One filtered segment: ``time`` and ``usable`` are ``(N,)``, the rest ``(N, n)``."""
+
+    time: Array
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    usable: NDArray[np.bool_]
+
+
+def prepare(recording: Recording, model: RobotModel, options: PrepareOptions | None = None) -> Samples:
+    """Samples of ``model``'s joints from a recording.
+
+    Position and effort pass the same zero-phase filter, so that they stay in phase and equally delayed; velocity and
+    acceleration are derivatives of the filtered position (or of the channel that ``motion_from`` names).
+
+    Raises
+    ------
+    RecordingError: a joint of the model or a chosen channel is missing, nothing is left after cutting, or the cutoff
+        does not fit the sample rate.
+    """
+    options = options or PrepareOptions()
+    columns = joint_columns(recording, model)
+    channels = _channels(recording, columns, options)
+    segments = resample(recording.name, recording.time, channels, options.skip_start_s, options.skip_end_s,
+                        options.max_gap_periods)
+    period = segments[0].period
+    found = spectrum(max(segments, key=len).channels["position"], period)
+    cutoff = _cutoff(recording, options, found, period)
+    long_enough = [s for s in segments if len(s) >= _MIN_SAMPLES and len(s) * period * cutoff >= 4.0]
+    if not long_enough:
+        raise RecordingError(
+            f"{recording.name}: time has no piece longer than {max(4.0 / cutoff, _MIN_SAMPLES * period):.2f} s without a"
+            " gap; record without losses, or set prepare.cutoff_hz higher"
+        )
+    if len(long_enough) < len(segments):
+        lost = sum(len(s) for s in segments if s not in long_enough)
+        _log.warning("%s: dropped %d samples in pieces too short to filter", recording.name, lost)
+    motions = [_filter(segment, cutoff, options) for segment in long_enough]
+    stride = _stride(period, cutoff, options)
+    joined = {key: np.concatenate([getattr(m, key)[::stride] for m in motions]) for key in _Motion.__annotations__}
+    mask = np.repeat(joined["usable"][:, None], model.joints, axis=1)
+    if "coulomb" in model.layout.drive_terms:
+        threshold = _sliding_speed(motions, cutoff, found, options)
+        mask &= np.concatenate([_sliding(m, cutoff, threshold)[::stride] for m in motions])
+    _notice_unused(recording, model, mask)
+    return Samples(**joined, mask=mask, name=recording.name, cutoff_hz=cutoff)
+
+
+def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
+    """Index in the recording of each joint of the model, matched by exact name.
+
+    Raises
+    ------
+    RecordingError: joints of the model that the recording does not have.
+    """
+    missing = [name for name in model.joint_names if name not in recording.joint_names]
+    if missing:
+        raise RecordingError(
+            f"{recording.name}: joint_names lacks {', '.join(missing)} (it has {', '.join(recording.joint_names)});"
+            " record these joints, or hold them with locked_joints (--lock JOINT=POSITION)"
+        )
+    extra = [name for name in recording.joint_names if name not in model.joint_names]
+    if extra:
+        _log.info("%s: ignoring joints that are not in the model: %s", recording.name, ", ".join(extra))
+    return [recording.joint_names.index(name) for name in model.joint_names]
+
+
+def _channels(recording: Recording, columns: list[int], options: PrepareOptions) -> dict[str, Array]:
+    wanted = ["position", "effort"]
+    if options.motion_from in ("velocity", "acceleration"):
+        wanted.append("velocity")
+    if options.motion_from == "acceleration":
+        wanted.append("acceleration")
+    channels = {}
+    for name in wanted:
+        values = getattr(recording, name)
+        if values is None:
+            raise RecordingError(f"{recording.name}: {name} was not recorded; set prepare.motion_from to 'position'")
+        channels[name] = values[:, columns]
+    return channels
+
+
+def _cutoff(recording: Recording, options: PrepareOptions, found: Spectrum, period: float) -> float:
+    if options.cutoff_hz == 0.0:
+        if not found.motion_hz.any():
+            _log.warning("%s: no joint moves; filtering at a tenth of the sample rate", recording.name)
+            return 0.1 / period
+        return automatic_cutoff(found, period)
+    if options.cutoff_hz >= 0.5 / period:
+        raise RecordingError(
+            f"{recording.name}: prepare.cutoff_hz is {options.cutoff_hz:g} but the sample rate is {1 / period:.1f} Hz;"
+            f" choose it below {0.4 / period:.1f}, or 0 for automatic"
+        )
+    return options.cutoff_hz
+
+
+def _filter(segment: Segment, cutoff: float, options: PrepareOptions) -> _Motion:
+    smooth = {
+        name: low_pass(values, segment.period, cutoff, options.filter_order) for name, values in segment.channels.items()
+    }
+    q = smooth["position"]
+    if options.motion_from == "position":
+        v, a = derivatives(q, segment.period, (1, 2))
+    elif options.motion_from == "velocity":
+        v = smooth["velocity"]
+        (a,) = derivatives(v, segment.period, (1,))
+    else:
+        v, a = smooth["velocity"], smooth["acceleration"]
+    edge = min(int(np.ceil(options.edge_periods / (cutoff * segment.period))), len(segment) // 3)
+    usable = np.ones(len(q), dtype=bool)
+    usable[:edge] = usable[len(q) - edge :] = False
+    return _Motion(segment.time, q, v, a, smooth["effort"], usable)
+
+
+def _sliding_speed(motions: list[_Motion], cutoff: float, found: Spectrum, options: PrepareOptions) -> Array:
+    """Speed ``(n,)`` above which each joint surely slides: a share of its fast speed, and out of the noise."""
+    fast = np.percentile(np.abs(np.concatenate([m.v for m in motions])), 99, axis=0)
+    noise = np.sqrt(found.noise_density * (2 * np.pi) ** 2 * cutoff**3 / 3)  # of the velocity below the cutoff
+    return np.maximum(np.maximum(options.low_speed_fraction * fast, 3.0 * noise), _RESTING_SPEED)
+
+
+def _sliding(motion: _Motion, cutoff: float, threshold: Array) -> NDArray[np.bool_]:
+    """Where each joint slides in one direction, and does so for half a period of the cutoff before and after.
+
+    The filter smears the step of friction at a reversal over that time, whatever the speed.
+    """
+    reach = int(np.ceil(0.5 / (cutoff * (motion.time[1] - motion.time[0]))))
+    reversal = np.zeros(motion.v.shape, dtype=int)
+    reversal[1:] = np.diff(np.signbit(motion.v).astype(int), axis=0) != 0
+    count = np.cumsum(np.vstack([np.zeros_like(reversal[:1]), reversal]), axis=0)
+    rows = np.arange(len(motion.v))
+    near = count[np.minimum(rows + reach + 1, len(rows))] - count[np.maximum(rows - reach, 0)]
+    return (np.abs(motion.v) >= threshold) & (near == 0)
+
+
+def _stride(period: float, cutoff: float, options: PrepareOptions) -> int:
+    rate = options.rate_hz or 20.0 * cutoff
+    return max(1, int(np.floor(1.0 / (period * rate) + 1e-9)))
+
+
+def _notice_unused(recording: Recording, model: RobotModel, mask: NDArray[np.bool_]) -> None:
+    unused = [name for name, used in zip(model.joint_names, mask.any(axis=0), strict=True) if not used]
+    if unused:
+        _log.warning("%s: no usable sample of %s (it rests, or the recording is too short)", recording.name, ", ".join(unused))
