@@ -101,7 +101,16 @@ def structural_base_parameters(model: RobotModel, states: int = 0, seed: int = 0
     generator, n = np.random.default_rng(seed), model.joints
     states = states or 40 * n
     q, v, a = generator.uniform(-np.pi, np.pi, (states, n)), *generator.normal(size=(2, states, n))
-    samples = Samples(np.arange(states) * 1.0, q, v, a, np.zeros_like(q), np.ones(q.shape, dtype=bool), "random states")
+    samples = Samples(
+        np.arange(states) * 1.0,
+        q,
+        v,
+        a,
+        np.zeros_like(q),
+        np.ones(q.shape, dtype=bool),
+        np.ones(states, dtype=bool),
+        "random states",
+    )
     triangle, _ = compress(model, [samples]).whitened(np.ones(n))
     return base_parameters(model.layout, triangle)
 

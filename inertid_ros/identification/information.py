@@ -36,7 +36,9 @@ class Channel:
         """Channel with more equations ``A x[columns] = b``."""
         if len(b) == 0:
             return self
-        return Channel(self.columns, _triangle(np.vstack([self.triangle, np.column_stack([A, b])])), self.count + len(b))
+        return Channel(
+            self.columns, _triangle(np.vstack([self.triangle, np.column_stack([A, b])])), self.count + len(b)
+        )
 
     def squared_error(self, parameters: Array) -> float:
         """``|A x - b|^2`` for a whole parameter vector."""

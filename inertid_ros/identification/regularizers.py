@@ -1,130 +1,89 @@
-"""Regularizers: what is believed before the data, as smooth convex terms in normalised coordinates.
+"""Regularizers: what is believed before the data, added to the data's equations as one convex program.
 
-Each term maps a normalised parameter vector ``(p,)`` to its value, gradient and Hessian blocks. A value of infinity
-means that the point is outside the term's domain; barriers (entropic) thereby enforce physical consistency.
+All are written in normalised coordinates, where every body's prior is the identity; so units and frames do not matter.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from ..robot.layout import ParameterLayout
 from ..robot.parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS, Array, from_pseudo_inertia, pseudo_inertia
+from .program import Program
 
+REGULARIZERS = ("entropic", "pullback")
 _IDENTITY = from_pseudo_inertia(np.eye(4))
 _TRACE = np.trace(PSEUDO_INERTIA_BASIS, axis1=1, axis2=2)
 # pullback metric at the identity, g = 1/2 tr(E_k E_l) (C 3.3.30 and B.1)
 PULLBACK = 0.5 * np.einsum("kij,lji->kl", PSEUDO_INERTIA_BASIS, PSEUDO_INERTIA_BASIS)
 
 
-class Derivatives(NamedTuple):
-    """Gradient ``(p,)`` and Hessian ``(p, p)`` of a term."""
-
-    gradient: Array
-    hessian: Array
-
-
-class Term(Protocol):
-    """A smooth convex function of normalised parameters."""
-
-    def value(self, x: Array) -> float: ...
-    def derivatives(self, x: Array) -> Derivatives: ...
-
-
 @dataclass(frozen=True)
-class Entropic:
-    """Log-det divergence of every body from its prior, ``weight * sum(-log det S + tr S - 4)`` (C 3.3.28, 3.5.44).
+class Belief:
+    """What is believed before the data.
 
-    A barrier: infinite at and beyond the border of physical consistency.
+    Attributes
+    ----------
+    regularizer: "entropic" (log-det divergence, C 3.5.44) or "pullback" (constant pullback metric, C 3.5.50).
+    spread: standard deviation of a body's geodesic distance to its prior.
+    drive_weight: weight of the belief in the order of magnitude of parameters that cannot be negative; the
+        one-dimensional entropic divergence (C 5.3.30).
+    offset_deviation: standard deviation of normalised offsets around zero.
     """
 
-    bodies: int
-    weight: float
+    regularizer: str
+    spread: float
+    drive_weight: float
+    offset_deviation: float
 
-    def value(self, x: Array) -> float:
-        S = pseudo_inertia(x[: BODY_PARAMETERS * self.bodies].reshape(self.bodies, BODY_PARAMETERS))
-        try:
-            diagonal = np.einsum("bii->bi", np.linalg.cholesky(S))
-        except np.linalg.LinAlgError:
-            return np.inf
-        return self.weight * float(np.einsum("bii->", S) - 4 * self.bodies - 2 * np.log(diagonal).sum())
-
-    def derivatives(self, x: Array) -> Derivatives:
-        size = BODY_PARAMETERS * self.bodies
-        S = pseudo_inertia(x[:size].reshape(self.bodies, BODY_PARAMETERS))
-        products = np.linalg.inv(S)[:, None] @ PSEUDO_INERTIA_BASIS  # S^-1 E_k
-        gradient, hessian = np.zeros_like(x), np.zeros((len(x), len(x)))
-        gradient[:size] = self.weight * (_TRACE - np.einsum("bkii->bk", products)).ravel()
-        flat = products.reshape(self.bodies, BODY_PARAMETERS, 16)
-        swapped = np.swapaxes(products, -1, -2).reshape(self.bodies, BODY_PARAMETERS, 16)
-        _add_blocks(hessian, self.weight * flat @ np.swapaxes(swapped, -1, -2))
-        return Derivatives(gradient, hessian)
+    @property
+    def weight(self) -> float:
+        """``exp(-weight d^2)`` is a normal density of that spread."""
+        return 0.5 / self.spread**2
 
 
-@dataclass(frozen=True)
-class Pullback:
-    """Constant pullback metric at the prior, ``weight * 1/2 tr((S - 1)^2)`` per body (C 3.3.33). Not a barrier."""
-
-    bodies: int
-    weight: float
-
-    def value(self, x: Array) -> float:
-        deviation = x[: BODY_PARAMETERS * self.bodies].reshape(self.bodies, BODY_PARAMETERS) - _IDENTITY
-        return self.weight * float(np.einsum("bk,kl,bl->", deviation, PULLBACK, deviation))
-
-    def derivatives(self, x: Array) -> Derivatives:
-        size = BODY_PARAMETERS * self.bodies
-        gradient, hessian = np.zeros_like(x), np.zeros((len(x), len(x)))
-        deviation = x[:size].reshape(self.bodies, BODY_PARAMETERS) - _IDENTITY
-        gradient[:size] = 2 * self.weight * (deviation @ PULLBACK).ravel()
-        _add_blocks(hessian, np.broadcast_to(2 * self.weight * PULLBACK, (self.bodies, *PULLBACK.shape)))
-        return Derivatives(gradient, hessian)
-
-
-@dataclass(frozen=True)
-class Quadratic:
-    """``1/2 sum(weights * (x - centre)^2)`` over some columns."""
-
-    columns: np.ndarray
-    centre: Array
-    weights: Array
-
-    def value(self, x: Array) -> float:
-        return 0.5 * float(np.sum(self.weights * (x[self.columns] - self.centre) ** 2))
-
-    def derivatives(self, x: Array) -> Derivatives:
-        gradient, hessian = np.zeros_like(x), np.zeros((len(x), len(x)))
-        gradient[self.columns] = self.weights * (x[self.columns] - self.centre)
-        hessian[self.columns, self.columns] = self.weights
-        return Derivatives(gradient, hessian)
+def regularized(R: Array, z: Array, layout: ParameterLayout, belief: Belief) -> Program:
+    """Program of whitened equations ``R x = z`` in normalised coordinates under a belief."""
+    bodies, size = len(layout.links), layout.size
+    positive = layout.non_negative
+    offsets = np.arange(size)[layout.drive("offset")]
+    rows = [R, _unit_rows(offsets, size) / belief.offset_deviation]
+    targets = [z, np.zeros(len(offsets))]
+    slope, constant = np.zeros(size), 0.0
+    slope[positive] = belief.drive_weight
+    constant -= belief.drive_weight * len(positive)
+    if belief.regularizer == "entropic":
+        slope[: layout.body_size] = belief.weight * np.tile(_TRACE, bodies)
+        constant -= 4 * belief.weight * bodies
+        body_weights = np.full(bodies, belief.weight)
+    else:
+        root = np.zeros((layout.body_size, size))
+        root[:, : layout.body_size] = np.kron(np.eye(bodies), np.linalg.cholesky(2 * belief.weight * PULLBACK).T)
+        rows.append(root)
+        targets.append(root[:, : layout.body_size] @ np.tile(_IDENTITY, bodies))
+        body_weights = np.zeros(bodies)
+    return Program(
+        R=np.vstack(rows),
+        z=np.concatenate(targets),
+        slope=slope,
+        body_weights=body_weights,
+        scalars=_unit_rows(positive, size),
+        shift=np.zeros(len(positive)),
+        scalar_weights=np.full(len(positive), belief.drive_weight),
+        constant=constant,
+    )
 
 
-@dataclass(frozen=True)
-class Positive:
-    """Entropic divergence from one, ``weight * sum(x - log x - 1)``: for parameters that cannot be negative.
-
-    The one-dimensional case of :class:`Entropic` (C 5.3.30), so a normalised parameter is told only its order
-    of magnitude.
-    """
-
-    columns: np.ndarray
-    weight: float
-
-    def value(self, x: Array) -> float:
-        own = x[self.columns]
-        if not (own > 0).all():
-            return np.inf
-        return self.weight * float(np.sum(own - np.log(own) - 1))
-
-    def derivatives(self, x: Array) -> Derivatives:
-        own = x[self.columns]
-        gradient, hessian = np.zeros_like(x), np.zeros((len(x), len(x)))
-        gradient[self.columns] = self.weight * (1 - 1 / own)
-        hessian[self.columns, self.columns] = self.weight / own**2
-        return Derivatives(gradient, hessian)
+def divergence(x: Array, bodies: int, regularizer: str) -> float:
+    """Sum over the bodies of the regularizer's squared distance to the prior, in normalised coordinates."""
+    parameters = x[: BODY_PARAMETERS * bodies].reshape(bodies, BODY_PARAMETERS)
+    if regularizer == "pullback":
+        return float(np.einsum("bk,kl,bl->", parameters - _IDENTITY, PULLBACK, parameters - _IDENTITY))
+    S = pseudo_inertia(parameters)
+    return float(np.einsum("bii->", S) - 4 * bodies - np.linalg.slogdet(S)[1].sum())
 
 
-def _add_blocks(hessian: Array, blocks: Array) -> None:
-    for index, block in enumerate(blocks):
-        rows = slice(BODY_PARAMETERS * index, BODY_PARAMETERS * (index + 1))
-        hessian[rows, rows] += block
+def _unit_rows(columns: np.ndarray, size: int) -> Array:
+    rows = np.zeros((len(columns), size))
+    rows[np.arange(len(columns)), columns] = 1.0
+    return rows

@@ -74,9 +74,7 @@ def inertia_about_origin(pi: ArrayLike) -> Array:
     """Rotational inertia about the joint frame origin, ``(..., 3, 3)`` [kg m^2]."""
     pi = np.asarray(pi, dtype=float)
     xx, xy, yy, xz, yz, zz = np.moveaxis(pi[..., 4:10], -1, 0)
-    return np.stack(
-        [np.stack([xx, xy, xz], -1), np.stack([xy, yy, yz], -1), np.stack([xz, yz, zz], -1)], axis=-2
-    )
+    return np.stack([np.stack([xx, xy, xz], -1), np.stack([xy, yy, yz], -1), np.stack([xz, yz, zz], -1)], axis=-2)
 
 
 def mass_com_inertia(pi: ArrayLike) -> MassComInertia:

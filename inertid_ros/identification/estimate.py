@@ -1,0 +1,88 @@
+"""Estimate: what identification returns, with everything needed to judge and to use it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..data.samples import Samples
+from ..regressors.equations import predict_torque
+from ..robot.layout import ParameterLayout
+from ..robot.model import RobotModel
+from ..robot.parameters import Array, geodesic_distance, is_consistent, min_eigenvalue
+from .base_parameters import BaseParameters
+from .program import Solution
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Parameters of a robot, their covariance, and how they came about.
+
+    Attributes
+    ----------
+    model: the robot as given.
+    parameters: ``(p,)`` in the order of ``model.layout``.
+    covariance: ``(p, p)`` posterior covariance of ``parameters`` (data and prior together).
+    residual_deviation: ``(n,)`` standard deviation of the fit's residual per joint [N m or N].
+    effective_counts: ``(n,)`` number of independent samples that the correlated residual is worth.
+    base: base parameters of the data.
+    train_relative_error: ``|error| / |torque|`` over all joints on the data fitted.
+    prior_spread: standard deviation of the geodesic distance to the prior that was given or learnt.
+    solution: what the solver states.
+    recordings: names of the recordings fitted.
+    """
+
+    model: RobotModel
+    parameters: Array
+    covariance: Array
+    residual_deviation: Array
+    effective_counts: Array
+    base: BaseParameters
+    train_relative_error: float
+    prior_spread: float
+    solution: Solution
+    recordings: tuple[str, ...]
+
+    @property
+    def layout(self) -> ParameterLayout:
+        return self.model.layout
+
+    @property
+    def prior(self) -> Array:
+        """Parameters of the URDF as given, ``(p,)``."""
+        return self.model.prior
+
+    @property
+    def bodies(self) -> Array:
+        """``(nb, 10)`` inertial parameters."""
+        return self.layout.bodies(self.parameters)
+
+    def drive(self, term: str) -> Array:
+        """``(n,)`` values of a drive term; zeros where it was not identified."""
+        if term not in self.layout.drive_terms:
+            return np.zeros(self.model.joints)
+        return self.parameters[self.layout.drive(term)]
+
+    @cached_property
+    def standard_deviation(self) -> Array:
+        """``(p,)``."""
+        return np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0))
+
+    @property
+    def consistent(self) -> bool:
+        """Whether every body is physically consistent."""
+        return bool(is_consistent(self.bodies).all())
+
+    @property
+    def min_eigenvalues(self) -> Array:
+        """``(nb,)`` smallest eigenvalue of each pseudo-inertia."""
+        return min_eigenvalue(self.bodies)
+
+    @property
+    def distance_to_prior(self) -> Array:
+        """``(nb,)`` geodesic distance of each body to the URDF as given."""
+        return geodesic_distance(self.bodies, self.model.body_prior)
+
+    def torque(self, samples: Samples) -> Array:
+        """``(N, n)`` predicted joint torque along samples."""
+        return predict_torque(self.model, self.parameters, samples)

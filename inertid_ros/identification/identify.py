@@ -1,0 +1,205 @@
+"""identify: samples in, physically consistent parameters with stated confidence out. The one entry point."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ..data.samples import Samples
+from ..errors import IdentificationError
+from ..regressors.equations import predict_torque
+from ..robot.layout import NON_NEGATIVE_TERMS, ParameterLayout
+from ..robot.model import RobotModel
+from ..robot.parameters import Array
+from .base_parameters import base_parameters
+from .convex import solve_with_clarabel
+from .coordinates import Coordinates, normalised_coordinates
+from .estimate import Estimate
+from .information import Information, compress
+from .interior_point import solve
+from .noise import effective_fraction
+from .program import Solution
+from .regularizers import REGULARIZERS, Belief, divergence, regularized
+
+SOLVERS = ("interior_point", "clarabel")
+_ENERGY_SHARE = 0.05  # scale of a drive parameter: its torque is this share of the joint's
+_OUTER_ITERATIONS = 30
+_OUTER_TOLERANCE = 3e-3
+TYPICAL_SPREAD = 0.5  # geodesic distance of CAD links to real ones: some tens of per cent in mass and size
+_SPREAD_BELIEF = 2.0  # directions' worth of belief in it
+
+Progress = Callable[[str, float], None]
+
+
+def _option(default, description: str, **limits):
+    return field(default=default, metadata={"description": description, **limits})
+
+
+@dataclass(frozen=True)
+class IdentifyOptions:
+    """How to identify. The defaults are meant to be left alone."""
+
+    regularizer: str = _option(
+        "entropic", "how distance to the prior is measured: entropic or pullback", choices=REGULARIZERS
+    )
+    solver: str = _option("interior_point", "interior_point (built in) or clarabel (through CVXPY)", choices=SOLVERS)
+    prior_spread: float = _option(
+        0.0,
+        "how far a link may be from its prior: standard deviation of its geodesic distance; 0 learns it from the data",
+        minimum=0.0,
+        maximum=100.0,
+    )
+    drive_weight: float = _option(
+        0.1, "weight of the prior on the order of magnitude of friction and rotor inertia", minimum=1e-6, maximum=1e3
+    )
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("regularizer", REGULARIZERS), ("solver", SOLVERS)):
+            if getattr(self, name) not in allowed:
+                raise IdentificationError(f"identify.{name}: '{getattr(self, name)}' is unknown; choose from {allowed}")
+        if not (self.prior_spread >= 0 and self.drive_weight > 0):
+            raise IdentificationError("identify: prior_spread must not be negative, drive_weight must be above zero")
+
+
+def identify(
+    model: RobotModel,
+    recordings: Sequence[Samples],
+    options: IdentifyOptions | None = None,
+    progress: Progress = lambda stage, fraction: None,
+) -> Estimate:
+    """Physically consistent parameters by weighted least squares with a geometric prior (C 3.5.43; E 24-25).
+
+    Each joint's equations are weighted by its residual's standard deviation, iterated, and by how many independent
+    samples its correlated residual is worth, so that neither a noisy joint nor a high sampling rate shouts.
+
+    Parameters
+    ----------
+    recordings: prepared samples, any number of recordings.
+    progress: called with a stage and a fraction from 0 to 1.
+
+    Raises
+    ------
+    IdentificationError: no usable samples, no motion, no torque, or no optimum.
+    """
+    options = options or IdentifyOptions()
+    if not recordings:
+        raise IdentificationError("identify: no recordings given; give at least one")
+    progress("compressing", 0.0)
+    information = compress(model, recordings)
+    _check(information, recordings)
+    coordinates = _coordinates(model, information, recordings)
+    start = coordinates.prior.copy()
+    start[model.layout.non_negative] = 1.0
+    belief = Belief(
+        options.regularizer, options.prior_spread or TYPICAL_SPREAD, options.drive_weight, 1 / _ENERGY_SHARE
+    )
+    doubt = np.maximum(information.rms_error(model.prior), 0.01 * information.rms_measured)
+    fit = _Fit(start, np.maximum(doubt, 1e-9 * information.rms_measured.max()), np.ones(model.joints), belief)
+    fit = _reweight(fit, information, coordinates, options)
+    progress("solving", 0.5)
+    residuals = [samples.tau - predict_torque(model, fit.parameters, samples) for samples in recordings]
+    fraction = effective_fraction(residuals, [samples.mask for samples in recordings])
+    fit = _reweight(replace(fit, fraction=fraction), information, coordinates, options)
+    progress("confidence", 0.9)
+    covariance = coordinates.matrix @ np.linalg.pinv(fit.solution.hessian, hermitian=True) @ coordinates.matrix.T
+    triangle, _ = information.whitened(1 / fit.deviation)
+    return Estimate(
+        model=model,
+        parameters=fit.parameters,
+        covariance=0.5 * (covariance + covariance.T),
+        residual_deviation=fit.deviation,
+        effective_counts=fraction * information.counts,
+        base=base_parameters(model.layout, triangle),
+        train_relative_error=information.relative_error(fit.parameters),
+        prior_spread=fit.belief.spread,
+        solution=fit.solution,
+        recordings=tuple(samples.name for samples in recordings),
+    )
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """Where the outer iteration stands: weights, belief, and the last solution."""
+
+    start: Array
+    deviation: Array
+    fraction: Array
+    belief: Belief
+    parameters: Array = field(default_factory=lambda: np.zeros(0))
+    solution: Solution | None = None
+
+
+def _reweight(fit: _Fit, information: Information, coordinates: Coordinates, options: IdentifyOptions) -> _Fit:
+    """Iterate weights (residual deviation per joint) and the prior's spread to their fixed point."""
+    for _ in range(_OUTER_ITERATIONS):
+        equations = coordinates.normalise(*information.whitened(np.sqrt(fit.fraction) / fit.deviation))
+        program = regularized(*equations, information.layout, fit.belief)
+        solution = solve_with_clarabel(program) if options.solver == "clarabel" else solve(program, fit.start)
+        parameters = coordinates.physical(solution.x)
+        deviation = _deviation(information, parameters)
+        spread = options.prior_spread or _evidence_spread(equations[0], solution, information.layout, fit.belief)
+        change = max(np.max(np.abs(deviation / fit.deviation - 1)), abs(spread / fit.belief.spread - 1))
+        fit = replace(
+            fit,
+            deviation=deviation,
+            belief=replace(fit.belief, spread=spread),
+            parameters=parameters,
+            solution=solution,
+        )
+        if change <= _OUTER_TOLERANCE:
+            break
+    return fit
+
+
+def _evidence_spread(R: Array, solution: Solution, layout: ParameterLayout, belief: Belief) -> float:
+    """Spread of the prior under which data and prior agree best (evidence, by MacKay's fixed point).
+
+    The data determines ``nu`` directions of the body parameters; over these the divergence ``D`` from the prior
+    has the expectation ``nu * spread^2``. A weak belief in the typical spread decides where the data is silent.
+    """
+    bodies = slice(0, layout.body_size)
+    curvature = (solution.hessian - R.T @ R)[bodies, bodies]
+    covariance = np.linalg.pinv(solution.hessian, hermitian=True)[bodies, bodies]
+    determined = np.clip(layout.body_size - np.sum(covariance * curvature), 0.0, layout.body_size)
+    distance = divergence(solution.x, len(layout.links), belief.regularizer)
+    variance = (distance + _SPREAD_BELIEF * TYPICAL_SPREAD**2) / (determined + _SPREAD_BELIEF)
+    return float(np.clip(np.sqrt(variance), 0.05, 5.0))
+
+
+def _coordinates(model: RobotModel, information: Information, recordings: Sequence[Samples]) -> Coordinates:
+    """Normalised coordinates; a drive parameter of one makes a small share of its joint's torque."""
+    motion = {
+        "rotor_inertia": _rms([s.a for s in recordings]),
+        "viscous": _rms([s.v for s in recordings]),
+        "coulomb": np.ones(model.joints),
+        "offset": np.ones(model.joints),
+    }
+    torque = information.rms_measured
+    torque = np.maximum(torque, 1e-3 * torque.max())
+    scales = [_ENERGY_SHARE * torque / np.maximum(motion[term], 1e-9) for term in model.layout.drive_terms]
+    scale = np.concatenate(scales) if scales else np.zeros(0)
+    given = model.prior[model.layout.body_size :]
+    signed = [np.full(model.joints, term in NON_NEGATIVE_TERMS) for term in model.layout.drive_terms]
+    known = np.concatenate(signed) & (given > 0) if signed else np.zeros(0, dtype=bool)
+    return normalised_coordinates(
+        model.layout, model.body_prior, model.body_locked, given, np.where(known, given, scale)
+    )
+
+
+def _check(information: Information, recordings: Sequence[Samples]) -> None:
+    names = ", ".join(samples.name for samples in recordings)
+    empty = [joint for joint, count in zip(information.layout.joints, information.counts, strict=True) if count == 0]
+    if empty:
+        raise IdentificationError(f"{names}: no usable sample of joint '{empty[0]}'; did it move? record more motion")
+    if not information.rms_measured.any():
+        raise IdentificationError(f"{names}: effort is zero throughout; the robot does not report torque")
+
+
+def _deviation(information: Information, parameters: Array) -> Array:
+    """Residual deviation per channel, never so small that a perfect fit divides by nothing."""
+    return np.maximum(information.rms_error(parameters), 1e-9 * information.rms_measured.max())
+
+
+def _rms(arrays: Sequence[Array]) -> Array:
+    stacked = np.concatenate(arrays)
+    return np.sqrt(np.mean(stacked**2, axis=0))

@@ -1,0 +1,87 @@
+"""Validation on held-out data, and the gate that a result must pass before any controller sees it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data.samples import Samples
+from ..errors import IdentificationError
+from ..regressors.equations import predict_torque
+from ..robot.model import RobotModel
+from ..robot.parameters import Array
+from .estimate import Estimate
+
+
+@dataclass(frozen=True)
+class TorqueErrors:
+    """Torque errors of one parameter set on one set of recordings.
+
+    Attributes
+    ----------
+    relative_error: ``|error| / |torque|`` over all joints and samples.
+    rms_torque, rms_error: ``(n,)`` per joint [N m or N].
+    samples: number of samples.
+    recordings: their names.
+    """
+
+    relative_error: float
+    rms_torque: Array
+    rms_error: Array
+    samples: int
+    recordings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Held-out errors of the estimate and of the URDF as given, and the verdict.
+
+    Attributes
+    ----------
+    passed: better than the prior, physically consistent and optimal.
+    message: one line that says so, or why not.
+    """
+
+    calibrated: TorqueErrors
+    prior: TorqueErrors
+    passed: bool
+    message: str
+
+
+def torque_errors(model: RobotModel, parameters: Array, recordings: Sequence[Samples]) -> TorqueErrors:
+    """Errors of predicted torque over every usable sample.
+
+    Slow samples, masked for a single joint in the fit, are predicted as well: a controller meets them too.
+    """
+    torque, error = [], []
+    for samples in recordings:
+        used = samples.usable
+        torque.append(samples.tau[used])
+        error.append(predict_torque(model, parameters, samples)[used] - samples.tau[used])
+    tau, residual = np.concatenate(torque), np.concatenate(error)
+    if not tau.any():
+        names = ", ".join(samples.name for samples in recordings)
+        raise IdentificationError(f"{names}: no usable sample or zero effort throughout; record motion with effort")
+    return TorqueErrors(
+        relative_error=float(np.linalg.norm(residual) / np.linalg.norm(tau)),
+        rms_torque=np.sqrt(np.mean(tau**2, axis=0)),
+        rms_error=np.sqrt(np.mean(residual**2, axis=0)),
+        samples=len(tau),
+        recordings=tuple(samples.name for samples in recordings),
+    )
+
+
+def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
+    """Judge an estimate on recordings that it was not fitted to."""
+    calibrated = torque_errors(estimate.model, estimate.parameters, recordings)
+    prior = torque_errors(estimate.model, estimate.prior, recordings)
+    change = f"held-out torque error {100 * calibrated.relative_error:.2f} % against {100 * prior.relative_error:.2f} %"
+    if not estimate.consistent:
+        verdict, message = False, "rejected: a link is not physically consistent"
+    elif estimate.solution.status != "optimal":
+        verdict, message = False, f"rejected: the solver stopped with '{estimate.solution.status}'"
+    elif not calibrated.relative_error < prior.relative_error:
+        verdict, message = False, f"rejected: {change} of the URDF as given; record a richer motion"
+    else:
+        verdict, message = True, f"accepted: {change} of the URDF as given"
+    return Validation(calibrated, prior, verdict, message)
