@@ -198,4 +198,5 @@ def _stride(period: float, cutoff: float, options: PrepareOptions) -> int:
 def _notice_unused(recording: Recording, model: RobotModel, mask: NDArray[np.bool_]) -> None:
     unused = [name for name, used in zip(model.joint_names, mask.any(axis=0), strict=True) if not used]
     if unused:
-        _log.warning("%s: no usable sample of %s (it rests, or the recording is too short)", recording.name, ", ".join(unused))
+        names = ", ".join(unused)
+        _log.warning("%s: no usable sample of %s (it rests, or the recording is too short)", recording.name, names)

@@ -24,6 +24,7 @@ class Recording:
     base_pose: ``(N, 7)`` x y z [m], qx qy qz qw.
     base_twist, base_acceleration: ``(N, 6)`` linear then angular, in the base frame.
     name: what messages call it (a file or topic name).
+    notices: what a reader should know of how it was obtained, such as a bag that was not closed; one line each.
     """
 
     joint_names: tuple[str, ...]
@@ -37,6 +38,7 @@ class Recording:
     base_twist: Array | None = None
     base_acceleration: Array | None = None
     name: str = "recording"
+    notices: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "joint_names", tuple(str(name) for name in self.joint_names))

@@ -1,0 +1,246 @@
+"""rosbag2 in and out, through ``rosbags``: a bag directory or a bare file, MCAP or SQLite."""
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..errors import RecordingError
+from .assemble import RecordingAssembler
+from .mcap_recovery import Message, Recovered, recover
+from .recording import Recording
+
+if TYPE_CHECKING:
+    from rosbags.rosbag2 import Writer
+    from rosbags.typesys.store import Typestore
+
+Storage = Literal["mcap", "sqlite3"]
+JOINT_STATE = "sensor_msgs/msg/JointState"
+WRENCH_STAMPED = "geometry_msgs/msg/WrenchStamped"
+SUFFIXES = {".mcap": "mcap", ".db3": "sqlite3"}
+
+
+@dataclass(frozen=True)
+class BagTopics:
+    """Which topics make a recording.
+
+    Attributes
+    ----------
+    joint_states: topic of ``sensor_msgs/JointState``.
+    joints: joints to take; messages with none of them are skipped. Empty: those of the first message.
+    wrenches: topics of ``geometry_msgs/WrenchStamped``, each ``TOPIC`` or ``TOPIC=FRAME``; without FRAME the frame_id
+        of the messages names the frame.
+    max_wrench_gap_s: a joint state farther than this from a wrench before or after it is left out.
+    """
+
+    joint_states: str = "/joint_states"
+    joints: tuple[str, ...] = ()
+    wrenches: tuple[str, ...] = ()
+    max_wrench_gap_s: float = 0.05
+
+
+def read_bag(path: str | Path, topics: BagTopics | None = None) -> Recording:
+    """Recording of a rosbag2 directory or of a bare ``.mcap`` or ``.db3`` file.
+
+    Time is the header stamp relative to the first. A bag that was not closed, or an MCAP file that is cut short, gives
+    what can be read of it and says so in :attr:`Recording.notices`.
+
+    Raises
+    ------
+    RecordingError: no bag, unreadable, topic missing or of another type, or messages that make no recording.
+    """
+    path, topics = Path(path), topics or BagTopics()
+    name = str(path)
+    frames = dict(_topic_and_frame(entry) for entry in topics.wrenches)
+    bag = _open(path, {topics.joint_states, *frames})
+    _check_topics(name, bag.types, {topics.joint_states: JOINT_STATE, **dict.fromkeys(frames, WRENCH_STAMPED)})
+    assembler = RecordingAssembler(name, topics.joints, tuple(filter(None, frames.values())), topics.max_wrench_gap_s)
+    store = typestore()
+    for index, message in enumerate(bag.messages):
+        content = _deserialize(store, message, bag.types[message.topic], f"{name}: message {index + 1}")
+        stamp = content.header.stamp.sec * 1_000_000_000 + content.header.stamp.nanosec
+        if message.topic == topics.joint_states:
+            assembler.add_joint_state(content.name, stamp, content.position, content.velocity, content.effort)
+        else:
+            force, torque = content.wrench.force, content.wrench.torque
+            frame = frames[message.topic] or content.header.frame_id
+            assembler.add_wrench(frame, stamp, (force.x, force.y, force.z), (torque.x, torque.y, torque.z))
+    return assembler.recording(bag.notices)
+
+
+def bag_topics(path: str | Path) -> dict[str, tuple[str, int]]:
+    """Topic to ``(type, number of messages)`` of a bag.
+
+    Raises
+    ------
+    RecordingError: no bag, or unreadable.
+    """
+    bag = _open(Path(path), set())
+    return {topic: (kind, bag.counts.get(topic, 0)) for topic, kind in bag.types.items()}
+
+
+def write_bag(
+    recording: Recording, path: str | Path, storage: Storage = "mcap", start_ns: int = 10**18
+) -> Path:
+    """Write a recording as a new rosbag2 directory: ``/joint_states``, and ``/wrench/<frame>`` for every wrench.
+
+    Header stamps are ``start_ns`` plus the recording's time from its first sample. The directory appears at once when
+    it is complete. A measured acceleration or base motion has no place in these messages and is not written.
+
+    Raises
+    ------
+    RecordingError: ``path`` exists, cannot be written, or rosbags is not installed.
+    """
+    path, store = Path(path), typestore()
+    from rosbags.rosbag2 import StoragePlugin, Writer
+
+    if path.exists():
+        raise RecordingError(f"{path}: exists already; choose another path or remove it")
+    plugin = {"mcap": StoragePlugin.MCAP, "sqlite3": StoragePlugin.SQLITE3}[storage]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as scratch:
+            # The file inside is named after its directory, so the scratch directory only holds it.
+            with Writer(Path(scratch) / path.name, version=9, storage_plugin=plugin) as writer:
+                _write_messages(writer, store, recording, start_ns)
+            os.rename(Path(scratch) / path.name, path)
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be written ({error.strerror}); choose another path") from None
+    return path
+
+
+def typestore() -> "Typestore":
+    """Message types of ROS 2, without ROS.
+
+    Raises
+    ------
+    RecordingError: rosbags is not installed.
+    """
+    try:
+        from rosbags.typesys import Stores, get_typestore
+    except ImportError:
+        raise RecordingError("bags need the Python package rosbags; install it with: pip install rosbags") from None
+    return get_typestore(Stores.ROS2_JAZZY)
+
+
+@dataclass
+class _Bag:
+    types: dict[str, str]
+    counts: dict[str, int]
+    messages: list[Message]
+    notices: tuple[str, ...] = ()
+
+
+def _open(path: Path, topics: set[str]) -> _Bag:
+    """Topics of a bag, and its messages on the wanted ones."""
+    typestore()  # says at once if rosbags is missing
+    files = _storage_files(path)
+    closed = path.is_file() or (path / "metadata.yaml").exists()
+    try:
+        found = [_read(part, topics) for part in ([path] if closed else files)]
+        notice = "" if closed else "bag was not closed: metadata.yaml is missing"
+    except RecordingError:
+        if any(file.suffix != ".mcap" for file in files):
+            raise
+        found = [recover(file, topics) for file in files]
+        total = sum(sum(part.counts.values()) for part in found)
+        if total == 0:
+            raise
+        notice = f"bag was not closed or is damaged: recovered {total} messages"
+    bag = _Bag({}, {}, [message for part in found for message in part.messages], (notice,) if notice else ())
+    for part in found:
+        bag.types.update(part.types)
+        for topic, count in part.counts.items():
+            bag.counts[topic] = bag.counts.get(topic, 0) + count
+    return bag
+
+
+def _storage_files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise RecordingError(f"{path}: no such bag; check the path")
+    files = sorted((file for file in path.iterdir() if file.suffix in SUFFIXES), key=_split_number)
+    if not files and not (path / "metadata.yaml").exists():
+        raise RecordingError(f"{path}: is a directory without metadata.yaml, .mcap or .db3; give a rosbag2 directory")
+    return files
+
+
+def _split_number(file: Path) -> tuple[int, str]:
+    """Split bags are numbered ``name_0.mcap``, ``name_1.mcap``, ..., ``name_10.mcap``."""
+    number = file.stem.rpartition("_")[2]
+    return (int(number) if number.isdigit() else 0, file.name)
+
+
+def _read(path: Path, topics: set[str]) -> Recovered:
+    from rosbags.rosbag2 import Reader
+
+    found = Recovered()
+    try:
+        with Reader(path) as reader:
+            for connection in reader.connections:
+                found.types[connection.topic] = connection.msgtype
+                found.counts[connection.topic] = found.counts.get(connection.topic, 0) + connection.msgcount
+            wanted = [connection for connection in reader.connections if connection.topic in topics]
+            if wanted:
+                found.messages = [Message(c.topic, bytes(data)) for c, _, data in reader.messages(wanted)]
+    except Exception as error:  # rosbags meets damage with whatever the parser stumbles over, not only ReaderError
+        reason = (str(error) or error.__class__.__name__).splitlines()[0]
+        remedy = "record again, or try 'ros2 bag reindex'"
+        raise RecordingError(f"{path}: cannot be read as a bag ({reason}); {remedy}") from None
+    return found
+
+
+def _check_topics(name: str, types: dict[str, str], wanted: dict[str, str]) -> None:
+    for topic, kind in wanted.items():
+        if topic not in types:
+            there = ", ".join(f"{other} ({types[other].rpartition('/')[2]})" for other in sorted(types)) or "no topics"
+            key = "topics.joint_states" if kind == JOINT_STATE else "topics.wrenches"
+            raise RecordingError(f"{name}: has no topic {topic}; it has {there}; set {key}")
+        if types[topic] != kind:
+            raise RecordingError(f"{name}: topic {topic} is {types[topic]}, expected {kind}; choose another topic")
+
+
+def _topic_and_frame(entry: str) -> tuple[str, str]:
+    topic, _, frame = entry.partition("=")
+    return topic, frame
+
+
+def _deserialize(store: "Typestore", message: Message, kind: str, where: str) -> Any:
+    try:
+        return store.deserialize_cdr(message.data, kind)
+    except Exception as error:  # rosbags' generated code raises whatever the bytes lead to
+        reason = error.__class__.__name__
+        raise RecordingError(f"{where} on {message.topic}: is not a valid {kind} ({reason}); record again") from None
+
+
+def _write_messages(writer: "Writer", store: "Typestore", recording: Recording, start_ns: int) -> None:
+    types = store.types
+    stamp_type, header_type = types["builtin_interfaces/msg/Time"], types["std_msgs/msg/Header"]
+    vector, wrench_type = types["geometry_msgs/msg/Vector3"], types["geometry_msgs/msg/Wrench"]
+    topics = {"/joint_states": JOINT_STATE, **{f"/wrench/{frame}": WRENCH_STAMPED for frame in recording.wrenches}}
+    connections = {topic: writer.add_connection(topic, kind, typestore=store) for topic, kind in topics.items()}
+    names, nothing = list(recording.joint_names), np.zeros(0)
+    for row, nanoseconds in enumerate(np.rint((recording.time - recording.time[0]) * 1e9).astype(np.int64)):
+        stamp = start_ns + int(nanoseconds)
+        time = stamp_type(sec=stamp // 1_000_000_000, nanosec=stamp % 1_000_000_000)
+        velocity = nothing if recording.velocity is None else recording.velocity[row]
+        messages = {
+            "/joint_states": types[JOINT_STATE](
+                header=header_type(stamp=time, frame_id=""),
+                name=names,
+                position=recording.position[row],
+                velocity=velocity,
+                effort=recording.effort[row],
+            )
+        }
+        for frame, values in recording.wrenches.items():
+            force, torque = (vector(*map(float, part)) for part in (values[row, :3], values[row, 3:]))
+            messages[f"/wrench/{frame}"] = types[WRENCH_STAMPED](
+                header=header_type(stamp=time, frame_id=frame), wrench=wrench_type(force=force, torque=torque)
+            )
+        for topic, message in messages.items():
+            writer.write(connections[topic], stamp, store.serialize_cdr(message, topics[topic]))

@@ -1,0 +1,54 @@
+"""A recording from whatever file it is in, known by its content."""
+
+from pathlib import Path
+
+from ..errors import RecordingError
+from .bags import BagTopics, read_bag
+from .npz import read_npz
+from .recording import Recording
+
+ACCEPTED = "an .npz recording, a rosbag2 directory, or a .mcap or .db3 file"
+_NPZ, _MCAP, _SQLITE = b"PK\x03\x04", b"\x89MCAP0\r\n", b"SQLite format 3\x00"
+
+
+def load_recording(path: str | Path, topics: BagTopics | None = None) -> Recording:
+    """Recording of an ``.npz`` file, a bag directory, or a bare ``.mcap`` or ``.db3`` file.
+
+    Parameters
+    ----------
+    path: the content decides what it is, not the name.
+    topics: which topics of a bag; ignored for npz.
+
+    Raises
+    ------
+    RecordingError: it is none of these, or cannot be read; see :func:`read_npz` and :func:`read_bag`.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return read_bag(path, topics)
+    kind = file_kind(path)
+    if kind == "npz":
+        return read_npz(path)
+    return read_bag(path, topics)
+
+
+def file_kind(path: Path) -> str:
+    """``npz``, ``mcap`` or ``sqlite3``, by the first bytes of the file.
+
+    Raises
+    ------
+    RecordingError: no such file, empty, or something else.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(16)
+    except FileNotFoundError:
+        raise RecordingError(f"{path}: no such file; give {ACCEPTED}") from None
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read ({error.strerror}); give {ACCEPTED}") from None
+    if not head:
+        raise RecordingError(f"{path}: is empty; give {ACCEPTED}")
+    for kind, magic in (("npz", _NPZ), ("mcap", _MCAP), ("sqlite3", _SQLITE)):
+        if head.startswith(magic):
+            return kind
+    raise RecordingError(f"{path}: is not a recording; give {ACCEPTED}")

@@ -1,0 +1,88 @@
+"""Recording in and out of NumPy's ``.npz``."""
+
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import RecordingError
+from .recording import Recording
+
+WRENCH_PREFIX = "wrench/"
+_REQUIRED = ("joint_names", "time", "position", "effort")
+_OPTIONAL = ("velocity", "acceleration", "base_pose", "base_twist", "base_acceleration")
+
+
+def read_npz(path: str | Path) -> Recording:
+    """Recording of an ``.npz`` file; keys that the format does not know are ignored.
+
+    Raises
+    ------
+    RecordingError: no such file, not an npz archive, a key is missing or holds something else, or see
+        :class:`Recording`.
+    """
+    path = Path(path)
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            known = {key for key in archive.files if key in (*_REQUIRED, *_OPTIONAL) or key.startswith(WRENCH_PREFIX)}
+            content = {key: _entry(path, archive, key) for key in sorted(known)}
+    except FileNotFoundError:
+        raise RecordingError(f"{path}: no such file; check the path") from None
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+        raise RecordingError(f"{path}: cannot be read as npz ({error.__class__.__name__}); export it again") from None
+    missing = [key for key in _REQUIRED if key not in content]
+    if missing:
+        raise RecordingError(
+            f"{path}: lacks {', '.join(missing)} (it has {', '.join(sorted(content)) or 'no known key'});"
+            f" a recording holds {', '.join(_REQUIRED)}"
+        )
+    names = content.pop("joint_names")
+    if names.ndim != 1 or names.dtype.kind not in "US":
+        raise RecordingError(f"{path}: joint_names is not a list of names; save it as an array of strings")
+    frames = [key for key in content if key.startswith(WRENCH_PREFIX)]
+    wrenches = {key.removeprefix(WRENCH_PREFIX): content.pop(key) for key in frames}
+    text = [name.decode() if isinstance(name, bytes) else str(name) for name in names.tolist()]
+    return Recording(joint_names=tuple(text), **content, wrenches=wrenches, name=str(path))
+
+
+def write_npz(recording: Recording, path: str | Path) -> Path:
+    """Write a recording to ``path``, atomically; an existing file is replaced.
+
+    Raises
+    ------
+    RecordingError: it cannot be written.
+    """
+    path = Path(path)
+    content = {"joint_names": np.array(recording.joint_names), "time": recording.time}
+    for key in ("position", "effort", *_OPTIONAL):
+        value = getattr(recording, key)
+        if value is not None:
+            content[key] = value
+    content |= {f"{WRENCH_PREFIX}{frame}": values for frame, values in recording.wrenches.items()}
+    scratch = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, scratch = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".npz", dir=path.parent)
+        with os.fdopen(descriptor, "wb") as file:
+            np.savez_compressed(file, **content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(scratch, path)
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be written ({error.strerror}); choose another path") from None
+    finally:
+        if scratch and os.path.exists(scratch):
+            os.unlink(scratch)
+    return path
+
+
+def _entry(path: Path, archive: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
+    try:
+        value = archive[key]
+    except (ValueError, zipfile.BadZipFile, zipfile.zlib.error, EOFError, OSError) as error:
+        raise RecordingError(f"{path}: {key} cannot be read ({error.__class__.__name__}); export it again") from None
+    if key != "joint_names" and value.dtype.kind not in "fiu":
+        raise RecordingError(f"{path}: {key} holds {value.dtype}, not numbers; export it as float64")
+    return value
