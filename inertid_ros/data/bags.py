@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..errors import RecordingError
+from ..options import option
 from .assemble import RecordingAssembler
 from .mcap_recovery import Message, Recovered, recover
 from .recording import Recording
@@ -25,21 +26,20 @@ SUFFIXES = {".mcap": "mcap", ".db3": "sqlite3"}
 
 @dataclass(frozen=True)
 class BagTopics:
-    """Which topics make a recording.
+    """Which topics make a recording."""
 
-    Attributes
-    ----------
-    joint_states: topic of ``sensor_msgs/JointState``.
-    joints: joints to take; messages with none of them are skipped. Empty: those of the first message.
-    wrenches: topics of ``geometry_msgs/WrenchStamped``, each ``TOPIC`` or ``TOPIC=FRAME``; without FRAME the frame_id
-        of the messages names the frame.
-    max_wrench_gap_s: a joint state farther than this from a wrench before or after it is left out.
-    """
-
-    joint_states: str = "/joint_states"
-    joints: tuple[str, ...] = ()
-    wrenches: tuple[str, ...] = ()
-    max_wrench_gap_s: float = 0.05
+    joint_states: str = option("/joint_states", "topic of sensor_msgs/JointState")
+    joints: tuple[str, ...] = option(
+        (), "joints to take; messages with none of them are skipped. Empty: those of the first message"
+    )
+    wrenches: tuple[str, ...] = option(
+        (),
+        "topics of geometry_msgs/WrenchStamped, each TOPIC or TOPIC=FRAME; without FRAME the messages' frame_id counts",
+    )
+    max_wrench_gap_s: float = option(
+        0.05, "a joint state farther than this from a wrench before or after it is left out [s]",
+        minimum=0.0, maximum=10.0,
+    )
 
 
 def read_bag(path: str | Path, topics: BagTopics | None = None) -> Recording:

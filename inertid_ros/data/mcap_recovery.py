@@ -33,7 +33,7 @@ class Recovered:
     messages: list[Message] = field(default_factory=list)
 
 
-class _Truncated(Exception):
+class _TruncatedError(Exception):
     """The file ends, or stops making sense, within a record."""
 
 
@@ -50,7 +50,7 @@ def recover(path: Path, topics: Collection[str]) -> Recovered:
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         if content[: len(MAGIC)] != MAGIC:
             return found
-        with contextlib.suppress(_Truncated, struct.error, UnicodeDecodeError):
+        with contextlib.suppress(_TruncatedError, struct.error, UnicodeDecodeError):
             for topic, kind, data in _Reader().records(content, len(MAGIC)):
                 found.types[topic] = kind
                 found.counts[topic] = found.counts.get(topic, 0) + 1
@@ -82,7 +82,7 @@ class _Reader:
             elif opcode == _MESSAGE:
                 key = struct.unpack_from("<H", record)[0]
                 if key not in self._channels:
-                    raise _Truncated
+                    raise _TruncatedError
                 yield (*self._channels[key], record[22:])
 
     def _chunk(self, record: bytes) -> Iterator[tuple[str, str, bytes]]:
@@ -92,7 +92,7 @@ class _Reader:
         (length,) = struct.unpack_from("<Q", record, position)
         content = _decompress(record[position + 8 : position + 8 + length], compression)
         if checksum and len(content) == size and zlib.crc32(content) != checksum:
-            raise _Truncated
+            raise _TruncatedError
         yield from self.records(content, 0)
 
 
@@ -100,7 +100,7 @@ def _string(record: bytes, position: int) -> tuple[str, int]:
     (length,) = struct.unpack_from("<I", record, position)
     end = position + 4 + length
     if end > len(record):
-        raise _Truncated
+        raise _TruncatedError
     return record[position + 4 : end].decode(), end
 
 
@@ -116,8 +116,8 @@ def _decompress(data: bytes, compression: str) -> bytes:
         if compression == "zstd":
             return _zstd(data)
     except (RuntimeError, EOFError, OSError):
-        raise _Truncated from None
-    raise _Truncated
+        raise _TruncatedError from None
+    raise _TruncatedError
 
 
 def _zstd(data: bytes) -> bytes:
@@ -128,4 +128,4 @@ def _zstd(data: bytes) -> bytes:
     try:
         return zstd.ZstdDecompressor().decompress(data)
     except zstd.ZstdError:
-        raise _Truncated from None
+        raise _TruncatedError from None

@@ -3,7 +3,9 @@
 import os
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +57,7 @@ def write_npz(recording: Recording, path: str | Path) -> Path:
     RecordingError: it cannot be written.
     """
     path = Path(path)
-    content = {"joint_names": np.array(recording.joint_names), "time": recording.time}
+    content: dict[str, Any] = {"joint_names": np.array(recording.joint_names), "time": recording.time}
     for key in ("position", "effort", *_OPTIONAL):
         value = getattr(recording, key)
         if value is not None:
@@ -81,7 +83,7 @@ def write_npz(recording: Recording, path: str | Path) -> Path:
 def _entry(path: Path, archive: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
     try:
         value = archive[key]
-    except (ValueError, zipfile.BadZipFile, zipfile.zlib.error, EOFError, OSError) as error:
+    except (ValueError, zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
         raise RecordingError(f"{path}: {key} cannot be read ({error.__class__.__name__}); export it again") from None
     if key != "joint_names" and value.dtype.kind not in "fiu":
         raise RecordingError(f"{path}: {key} holds {value.dtype}, not numbers; export it as float64")

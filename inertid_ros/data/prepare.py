@@ -2,12 +2,12 @@
 
 import logging
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import RecordingError
+from ..options import option
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .filters import Spectrum, automatic_cutoff, derivatives, low_pass, spectrum
@@ -17,39 +17,42 @@ from .samples import Samples
 
 _log = logging.getLogger(__name__)
 _MIN_SAMPLES = 16
+_MIN_CUTOFF_PERIODS = 4.0  # a shorter piece is all filter transient
 _RESTING_SPEED = 1e-3  # rad/s or m/s; slower than this no drive is known to slide
-
-MotionSource = Literal["position", "velocity", "acceleration"]
 
 
 @dataclass(frozen=True)
 class PrepareOptions:
-    """How a recording becomes samples. The defaults suit recordings never seen before.
+    """How a recording becomes samples. The defaults suit recordings never seen before."""
 
-    Attributes
-    ----------
-    cutoff_hz: of the low-pass on every channel; 0 chooses it from the spectrum of the motion
-        (:func:`.filters.automatic_cutoff`).
-    filter_order: of the Butterworth, which runs forwards and backwards.
-    rate_hz: sample rate of the result; 0 keeps 20 samples per period of the cutoff, as more carry no information.
-    motion_from: the measured channel that velocity and acceleration come from. ``position`` differentiates twice;
-        ``velocity`` takes the measured velocity and differentiates once; ``acceleration`` takes both as measured.
-    skip_start_s, skip_end_s: cut from the recording's ends.
-    max_gap_periods: a longer break in the stamps splits the recording; nothing is interpolated across.
-    edge_periods: masked at each end of each piece, in periods of the cutoff, where the filter has its transient.
-    low_speed_fraction: below this share of a joint's fast speed (99th percentile) its equations are masked, because
-        the sign of friction is unknown. Applies where Coulomb friction is identified.
-    """
-
-    cutoff_hz: float = 0.0
-    filter_order: int = 4
-    rate_hz: float = 0.0
-    motion_from: MotionSource = "position"
-    skip_start_s: float = 0.0
-    skip_end_s: float = 0.0
-    max_gap_periods: float = 4.0
-    edge_periods: float = 1.0
-    low_speed_fraction: float = 0.03
+    cutoff_hz: float = option(
+        0.0, "cutoff of the low-pass on every channel [Hz]; 0 chooses it from the motion", minimum=0.0, maximum=1e4
+    )
+    filter_order: int = option(
+        4, "order of the Butterworth low-pass, which runs forwards and backwards", minimum=1, maximum=10
+    )
+    rate_hz: float = option(
+        0.0, "sample rate of the result [Hz]; 0 keeps 20 samples per period of the cutoff", minimum=0.0, maximum=1e5
+    )
+    motion_from: str = option(
+        "position",
+        "measured channel that velocity and acceleration come from: position differentiates twice, velocity once,"
+        " acceleration takes both as measured",
+        choices=("position", "velocity", "acceleration"),
+    )
+    skip_start_s: float = option(0.0, "cut from the start of every recording [s]", minimum=0.0, maximum=1e6)
+    skip_end_s: float = option(0.0, "cut from the end of every recording [s]", minimum=0.0, maximum=1e6)
+    max_gap_periods: float = option(
+        4.0, "a longer break in the stamps splits the recording, in sample periods", minimum=1.5, maximum=1e3
+    )
+    edge_periods: float = option(
+        1.0, "left out at the ends of each piece, where the filter settles, in periods of the cutoff",
+        minimum=0.0, maximum=100.0,
+    )
+    low_speed_fraction: float = option(
+        0.03, "share of a joint's fast speed below which its friction has no sure sign and its equations are left out",
+        minimum=0.0, maximum=1.0,
+    )
 
 
 @dataclass(frozen=True)
@@ -83,11 +86,12 @@ def prepare(recording: Recording, model: RobotModel, options: PrepareOptions | N
     period = segments[0].period
     found = spectrum(max(segments, key=len).channels["position"], period)
     cutoff = _cutoff(recording, options, found, period)
-    long_enough = [s for s in segments if len(s) >= _MIN_SAMPLES and len(s) * period * cutoff >= 4.0]
+    shortest = max(_MIN_SAMPLES * period, _MIN_CUTOFF_PERIODS / cutoff)
+    long_enough = [segment for segment in segments if len(segment) * period >= shortest]
     if not long_enough:
         raise RecordingError(
-            f"{recording.name}: time has no piece longer than {max(4.0 / cutoff, _MIN_SAMPLES * period):.2f} s without a"
-            " gap; record without losses, or set prepare.cutoff_hz higher"
+            f"{recording.name}: time has no piece longer than {shortest:.2f} s without a gap;"
+            " record without losses, or set prepare.cutoff_hz higher"
         )
     if len(long_enough) < len(segments):
         lost = sum(len(s) for s in segments if s not in long_enough)
@@ -153,7 +157,8 @@ def _cutoff(recording: Recording, options: PrepareOptions, found: Spectrum, peri
 
 def _filter(segment: Segment, cutoff: float, options: PrepareOptions) -> _Motion:
     smooth = {
-        name: low_pass(values, segment.period, cutoff, options.filter_order) for name, values in segment.channels.items()
+        channel: low_pass(values, segment.period, cutoff, options.filter_order)
+        for channel, values in segment.channels.items()
     }
     q = smooth["position"]
     if options.motion_from == "position":
@@ -196,7 +201,7 @@ def _stride(period: float, cutoff: float, options: PrepareOptions) -> int:
 
 
 def _notice_unused(recording: Recording, model: RobotModel, mask: NDArray[np.bool_]) -> None:
-    unused = [name for name, used in zip(model.joint_names, mask.any(axis=0), strict=True) if not used]
+    unused = [name for name, column in zip(model.joint_names, mask.T, strict=True) if not column.any()]
     if unused:
         names = ", ".join(unused)
         _log.warning("%s: no usable sample of %s (it rests, or the recording is too short)", recording.name, names)

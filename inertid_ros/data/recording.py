@@ -85,8 +85,9 @@ class Recording:
             raise RecordingError(f"{self.name}: {channel} has shape {array.shape}, expected {wanted}; fix the export")
         bad = ~np.isfinite(array)
         if bad.any():
-            row = int(np.argwhere(bad)[0][0])
-            column = f", joint '{self.joint_names[int(np.argwhere(bad)[0][1])]}'" if tail == (len(self.joint_names),) else ""
+            row, *rest = np.argwhere(bad)[0].tolist()
+            per_joint = channel in ("position", "effort", "velocity", "acceleration")
+            column = f", joint '{self.joint_names[rest[0]]}'" if per_joint else ""
             raise RecordingError(
                 f"{self.name}: {channel} holds {int(bad.sum())} NaN or infinite values, first at sample {row}{column};"
                 " cut them out or record again"
