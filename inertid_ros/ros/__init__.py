@@ -1,1 +1,5 @@
-"""The boundary: messages to arrays and back, QoS, parameter declarations. Nothing else converts."""
+"""ROS 2 boundary: messages, quality of service, parameters, frames."""
+
+from .subscriber import ParameterSubscriber
+
+__all__ = ["ParameterSubscriber"]

@@ -1,0 +1,52 @@
+"""Quality of service: the few profiles that every node of this package uses."""
+
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+from ..errors import InertidError
+
+LATCHED = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+"""A late subscriber still receives the last message; on both ends."""
+
+COMMAND = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.VOLATILE,
+)
+"""Only the newest command counts: after a pause no old ones may come in a burst."""
+
+STATE = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1,
+    reliability=ReliabilityPolicy.BEST_EFFORT,
+    durability=DurabilityPolicy.VOLATILE,
+)
+"""Newest sensor value; matches reliable and best-effort publishers alike."""
+
+BATCH = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1000,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+"""Recorded batches: none may be lost, and an identifier that restarts receives them again."""
+
+RELIABILITIES = ("reliable", "best_effort")
+
+
+def recording_profile(reliability: str, depth: int = 1000) -> QoSProfile:
+    """Deep queue for topics that are recorded; ``reliability`` is one of :data:`RELIABILITIES`.
+
+    Raises
+    ------
+    InertidError: unknown reliability.
+    """
+    if reliability not in RELIABILITIES:
+        raise InertidError(f"reliability '{reliability}' is unknown; use one of {list(RELIABILITIES)}")
+    policy = ReliabilityPolicy.RELIABLE if reliability == "reliable" else ReliabilityPolicy.BEST_EFFORT
+    return QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=depth, reliability=policy)

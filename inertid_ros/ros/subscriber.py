@@ -1,0 +1,108 @@
+"""ParameterSubscriber: how a controller takes identified parameters, safely and between its own control steps."""
+
+import threading
+
+import numpy as np
+import pinocchio as pin
+from rclpy.node import Node
+
+from inertid_ros.msg import InertialParameters
+
+from ..robot.layout import DRIVE_TERMS
+from ..robot.model import RobotModel
+from ..robot.parameters import Array, is_consistent
+from .conversions import ReceivedParameters, from_inertial_parameters
+from .qos import LATCHED
+
+
+class ParameterSubscriber:
+    """Receives ``InertialParameters`` and applies them to a Pinocchio model when the controller asks for it.
+
+    A message is refused, with one log line, when it belongs to another robot (model hash), was rejected by its
+    validation, holds a body that no mass distribution has, or names other links or joints. The subscription is
+    latched: parameters that were published before the controller started arrive as well.
+
+    ``update()`` is the only method that changes ``model``; call it between two control steps, from the control thread.
+    Every other method may be called from any thread.
+
+    Parameters
+    ----------
+    node: the controller's node, which must be spun.
+    robot: the robot whose parameters are wanted; the URDF as given.
+    topic: relative name, so that namespaces and remaps work.
+    model: Pinocchio model to update, made from the same URDF with the same joints locked; a copy of ``robot``'s model
+        by default.
+    """
+
+    def __init__(
+        self, node: Node, robot: RobotModel, topic: str = "parameters", model: pin.Model | None = None
+    ) -> None:
+        if model is not None and tuple(model.names)[1:] != robot.joint_names:
+            raise ValueError(f"model has joints {list(model.names)[1:]}, the robot {list(robot.joint_names)}")
+        self.model = pin.Model(robot.pinocchio) if model is None else model
+        self._robot = robot
+        self._logger = node.get_logger()
+        self._lock = threading.Lock()
+        self._waiting: ReceivedParameters | None = None
+        self._sequence = 0
+        self._drives = {term: np.array(robot.drive_prior[term]) for term in DRIVE_TERMS}
+        self.refused = 0
+        self._subscription = node.create_subscription(InertialParameters, topic, self._receive, LATCHED)
+
+    @property
+    def sequence(self) -> int:
+        """Sequence number of the parameters in use; 0 while the URDF's are."""
+        return self._sequence
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the next :meth:`update` will change the model."""
+        with self._lock:
+            return self._waiting is not None
+
+    def update(self) -> bool:
+        """Write parameters that have arrived into ``model``; True where there were any."""
+        with self._lock:
+            received, self._waiting = self._waiting, None
+        if received is None:
+            return False
+        for index, pi in enumerate(received.bodies):
+            self.model.inertias[index + 1] = pin.Inertia.FromDynamicParameters(pi)
+        self._drives = dict(received.drives)
+        self._sequence = received.sequence
+        return True
+
+    def drive(self, term: str) -> Array:
+        """``(n,)`` drive term in use: ``rotor_inertia``, ``viscous``, ``coulomb`` or ``offset``; see JointDynamics."""
+        return self._drives[term]
+
+    def friction(self, velocity: Array) -> Array:
+        """Friction torque ``(n,)`` at a joint velocity: viscous and Coulomb, without the sensor's offset."""
+        return self._drives["viscous"] * velocity + self._drives["coulomb"] * np.sign(velocity)
+
+    def _receive(self, message: InertialParameters) -> None:
+        received = from_inertial_parameters(message)
+        reason = self._objection(received)
+        if reason:
+            self.refused += 1
+            self._logger.error(f"parameters {received.sequence} refused: {reason}; the last good ones stay in use")
+            return
+        with self._lock:
+            self._waiting = received
+        self._logger.info(f"parameters {received.sequence} received for {len(received.link_names)} links")
+
+    def _objection(self, received: ReceivedParameters) -> str:
+        robot = self._robot
+        if received.model_hash != robot.hash:
+            return f"they belong to another robot (model hash {received.model_hash[:12]}, here {robot.hash[:12]})"
+        if received.validation_status not in (InertialParameters.PASSED, InertialParameters.NOT_VALIDATED):
+            return "they did not pass their validation"
+        if received.link_names != robot.link_names or received.joint_names != robot.joint_names:
+            return "their links or joints are not this robot's"
+        consistent = is_consistent(received.bodies)
+        if not consistent.all():
+            return f"link '{received.link_names[int(np.argmin(consistent))]}' is not physically consistent"
+        values = np.array([received.drives[term] for term in DRIVE_TERMS])
+        if not np.isfinite(values).all():
+            return "a drive parameter is not finite"
+        return ""
