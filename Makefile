@@ -1,0 +1,35 @@
+# Everything here sets itself up in .build/ and needs Python 3.10 or newer and a C++ compiler, no ROS.
+# PYTHON=python3.12 chooses the interpreter, ROS_DISTRO=kilted the ROS 2 distribution (default: jazzy).
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+ARGS ?=
+# Sets up what is missing, then enters the environment.
+enter = environment="$$("$(PYTHON)" scripts/bootstrap.py --print-environment)"; source "$$environment"
+
+.PHONY: help setup build demo test lint bench clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1  /p' $(firstword $(MAKEFILE_LIST)) | while read -r name text; do printf '%-8s %s\n' "$$name" "$$text"; done
+
+setup build:  ## set up the environment, build the interfaces, take up new files
+	@$(enter); echo "ready: source $$environment"
+
+demo:  ## calibrate a simulated seven-joint arm; ARGS="--help" shows the options
+	@$(enter); demo $(ARGS)
+
+lint:  ## check style and types
+	@$(enter); ruff check .; mypy
+
+test:  ## check style and types and run all tests; ARGS is given to pytest
+	@$(enter); ruff check .; mypy; pytest $(ARGS)
+
+bench:  ## run the benchmarks
+	@$(enter); for file in benchmarks/*.py; do python "$$file" $(ARGS); done
+
+clean:  ## remove the environment, the build and all caches
+	rm -rf .build build install log .pytest_cache .ruff_cache .mypy_cache .hypothesis ./*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,298 @@
+#!/usr/bin/env python3
+"""Set up a development environment: virtual environment, ROS 2 from wheels, interface build, env.sh.
+
+Needs Python 3.10 or newer, a C++ compiler and nothing of ROS. Everything goes to `.build/<distro>`. Each step leaves
+a stamp that holds the hash of what it depends on, so a second run only compares hashes. Nothing of a ROS 2
+installation that happens to be sourced is used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from host import (  # noqa: E402 - found through the line above, also when Python runs in safe-path mode
+    SetupError,
+    check_platform,
+    create_venv,
+    find_compiler,
+    find_headers,
+    use_supported_python,
+)
+
+DISTROS = ("jazzy", "kilted")
+PACKAGE = "inertid_ros"
+# CMake links these files one by one: a new name needs a build, a changed content does not.
+LINKED = ("inertid_ros", "launch", "config", "examples", "resource")
+COMPILED = ("msg", "action", "scripts/executable.py.in", "CMakeLists.txt", "package.xml")
+
+# What a sourced ROS 2, conda or a user's pip settings would bring into the new environment.
+FOREIGN = (
+    "AMENT_PREFIX_PATH", "AMENT_CURRENT_PREFIX", "CMAKE_PREFIX_PATH", "COLCON_PREFIX_PATH", "PYTHONPATH", "PYTHONHOME",
+    "PYTHONSAFEPATH", "LD_LIBRARY_PATH", "ROS_DISTRO", "ROS_VERSION", "ROS_PYTHON_VERSION", "VIRTUAL_ENV",
+    "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_REQUIRE_VIRTUALENV",
+    "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
+)  # fmt: skip
+
+
+def say(text: str) -> None:
+    print(f"[setup] {text}", file=sys.stderr, flush=True)
+
+
+def digest(*parts: object) -> str:
+    """Hash of strings and of the names and contents of files."""
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(str(part).encode() + b"\0")
+        if isinstance(part, Path):
+            total.update(part.read_bytes())
+    return total.hexdigest()
+
+
+def files_below(names: tuple[str, ...]) -> list[Path]:
+    """Files of the repository at or below the given names, sorted, without caches."""
+    found = []
+    for name in names:
+        below = [ROOT / name] if (ROOT / name).is_file() else (ROOT / name).rglob("*")
+        found += [f for f in below if f.is_file() and "__pycache__" not in f.parts]
+    return sorted(found)
+
+
+class Setup:
+    """The paths and the steps of the set-up for one ROS distribution."""
+
+    def __init__(self, distro: str) -> None:
+        self.distro = distro
+        self.base = ROOT / ".build" / distro
+        self.venv = self.base / "venv"
+        self.python = self.venv / "bin" / "python"
+        self.version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+        self.install = self.base / "install" / PACKAGE
+        self.debian = self.base / "debian"  # unpacked packages, where the system lacks them
+        self.constraints = ROOT / "requirements" / "constraints.txt"
+        self.requirements = [ROOT / "requirements" / f"{name}.txt" for name in (distro, "common", "dev")]
+        self.installing = self.base / "installing"  # exists while pip writes
+
+    def run(self) -> None:
+        key = self.make_venv()
+        key = self.install_packages(key)
+        self.build(key)
+        self.write_environment()
+
+    def fresh(self, step: str, key: str) -> bool:
+        """Whether the step was completed with this key."""
+        with contextlib.suppress(OSError):
+            return (self.base / "stamps" / step).read_text() == key
+        return False
+
+    def stamp(self, step: str, key: str) -> None:
+        (self.base / "stamps").mkdir(exist_ok=True)
+        replace(self.base / "stamps" / step, key)
+
+    def environment(self) -> dict[str, str]:
+        """The environment of the build: the virtual environment and nothing else of Python or ROS."""
+        env = {name: value for name, value in os.environ.items() if name not in FOREIGN}
+        libraries = [self.venv / "lib", *sorted(self.venv.glob(f"lib/{self.version}/site-packages/ros_*.libs"))]
+        headers = self.debian / f"lib{self.version}-dev" / "usr" / "include"
+        if headers.is_dir():
+            env["CPATH"] = os.pathsep.join(filter(None, [str(headers), env.get("CPATH")]))
+        env.update(
+            PATH=f"{self.venv / 'bin'}{os.pathsep}{env.get('PATH', os.defpath)}",
+            AMENT_PREFIX_PATH=str(self.venv),
+            CMAKE_PREFIX_PATH=str(self.venv),
+            LD_LIBRARY_PATH=os.pathsep.join(map(str, libraries)),
+            COLCON_HOME=str(self.base / "colcon"),
+            PIP_DISABLE_PIP_VERSION_CHECK="1",
+            PIP_NO_INPUT="1",
+            PIP_ROOT_USER_ACTION="ignore",
+            # Without this the wheels start every Python a second time to set LD_LIBRARY_PATH, which is set above.
+            _ROS_WHEELS_BOOTSTRAP_COMPLETE="1",
+        )
+        return env
+
+    def call(self, step: str, command: list, remedy: str) -> None:
+        """Run a command with its output in a log, whose end is shown when the command fails."""
+        log = self.base / f"{step}.log"
+        with open(log, "w", encoding="utf-8") as out:
+            done = subprocess.run(
+                list(map(str, command)),
+                stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=self.environment(), cwd=self.base,
+                check=False,
+            )  # fmt: skip
+        if done.returncode:
+            print(*log.read_text(encoding="utf-8", errors="replace").splitlines()[-25:], sep="\n", file=sys.stderr)
+            raise SetupError(f"{step} ended with status {done.returncode} (whole output in {log}): {remedy}")
+
+    def make_venv(self) -> str:
+        """Create the virtual environment or keep one that works. A half-done installation is started anew."""
+        key = digest(sys.version, os.path.realpath(sys.executable), str(self.venv))
+        if self.installing.exists():
+            say("the last set-up was interrupted: starting with a new virtual environment")
+            shutil.rmtree(self.venv, ignore_errors=True)
+        if not (self.fresh("venv", key) and self.python.exists()) and not self.venv_works():
+            say(f"creating a virtual environment of {self.version}")
+            shutil.rmtree(self.venv, ignore_errors=True)
+            create_venv(self.venv, self.environment(), self.debian)
+        self.installing.unlink(missing_ok=True)
+        self.stamp("venv", key)
+        return key
+
+    def venv_works(self) -> bool:
+        """Whether there is an environment of this Python version, made for this place, with pip."""
+        probe = f"import pip, sys; sys.exit('python%d.%d' % sys.version_info[:2] != {self.version!r})"
+        with contextlib.suppress(OSError):
+            made_here = str(self.venv) in (self.venv / "bin" / "activate").read_text()
+            done = subprocess.run([self.python, "-c", probe], env=self.environment(), capture_output=True, check=False)
+            return made_here and done.returncode == 0
+        return False
+
+    def install_packages(self, venv_key: str) -> str:
+        key = digest(venv_key, self.constraints, *self.requirements, ROOT / "scripts" / "patch_wheels.py")
+        if self.fresh("packages", key):
+            return key
+        find_compiler()  # fails now rather than after the downloads
+        headers = find_headers(self.debian)
+        say("installing packages (a minute or two)")
+        command = [self.python, "-m", "pip", "install", "--progress-bar=off", "-c", self.constraints]
+        for file in self.requirements:
+            command += ["-r", file]
+        self.installing.touch()
+        try:
+            self.call("pip", command, "check the connection to the package index and the free space, then run again")
+        except SetupError:
+            self.installing.unlink()  # pip undoes what it did; only a killed pip leaves pieces behind
+            raise
+        patch = [self.python, ROOT / "scripts" / "patch_wheels.py", headers]
+        self.call("patch", patch, f"remove {self.base} and run again")
+        self.installing.unlink()
+        self.stamp("packages", key)
+        return key
+
+    def build(self, packages_key: str) -> None:
+        """Generate and compile the interfaces; link the library's files into the installation.
+
+        The source folder is one of links: CMake refuses exported include directories below the source folder, which
+        is where those of `.build/<distro>/venv` would be.
+        """
+        names = [str(f) for f in files_below(LINKED)]
+        key = digest(packages_key, *files_below(COMPILED), *names)
+        if self.fresh("build", key) and self.install.is_dir():
+            return
+        find_compiler()
+        headers = find_headers(self.debian)
+        source, build, install = (self.base / name for name in ("src", "build", "install"))
+        if not self.fresh("cmake", packages_key):  # CMake's cache would keep the interpreter and paths of before
+            shutil.rmtree(build, ignore_errors=True)
+            shutil.rmtree(install, ignore_errors=True)
+        shutil.rmtree(source, ignore_errors=True)
+        (source / PACKAGE).mkdir(parents=True)
+        for name in ("package.xml", "CMakeLists.txt", "msg", "action", "scripts", *LINKED):
+            (source / PACKAGE / name).symlink_to(os.path.relpath(ROOT / name, source / PACKAGE))
+        say("building the interfaces" if not install.is_dir() else "updating the build")
+        command = [
+            self.python, "-m", "colcon", "--log-base", self.base / "log", "build", "--base-paths", source,
+            "--build-base", build, "--install-base", install, "--symlink-install", "--cmake-force-configure",
+            "--event-handlers", "console_direct+", "--cmake-args", "-GNinja", "-DBUILD_TESTING=OFF",
+            f"-DPython3_EXECUTABLE={self.python}", "-DPython3_FIND_VIRTUALENV=ONLY",
+            f"-DPython3_INCLUDE_DIR={headers}", "--no-warn-unused-cli",
+        ]  # fmt: skip
+        self.call("build", command, "correct what is named above; after a change of compiler remove .build")
+        for link in install.rglob("*"):
+            if link.is_symlink() and not link.exists():  # its file was removed or renamed
+                link.unlink()
+        self.stamp("cmake", packages_key)
+        self.stamp("build", key)
+
+    def write_environment(self) -> None:
+        """Write env.sh. It replaces the search paths instead of adding to them: a sourced ROS 2 stays outside."""
+        libraries = self.environment()["LD_LIBRARY_PATH"]
+        values = {
+            "VIRTUAL_ENV": self.venv,
+            "AMENT_PREFIX_PATH": f"{self.install}:{self.venv}",
+            "CMAKE_PREFIX_PATH": f"{self.install}:{self.venv}",
+            "LD_LIBRARY_PATH": f"{self.install / 'lib'}:{libraries}",
+            "PYTHONPATH": self.install / "lib" / self.version / "site-packages",
+            "PYTHONSAFEPATH": "1",  # the source folder must not shadow the installed package, which has the messages
+            "ROS_DISTRO": self.distro,
+            "ROS_VERSION": "2",
+            "ROS_PYTHON_VERSION": "3",
+            "RMW_IMPLEMENTATION": "rmw_fastrtps_cpp",
+            "_ROS_WHEELS_BOOTSTRAP_COMPLETE": "1",
+        }
+        lines = ["# Source this: the virtual environment, ROS 2 from wheels, the built interfaces and the package."]
+        lines += [f"export {name}={shlex.quote(str(value))}" for name, value in values.items()]
+        lines += [f'export PATH={shlex.quote(str(self.install / "lib" / PACKAGE))}'
+                  f':{shlex.quote(str(self.venv / "bin"))}:"$PATH"']  # fmt: skip
+        lines += ["unset PYTHONHOME COLCON_PREFIX_PATH AMENT_CURRENT_PREFIX", ""]
+        replace(self.base / "env.sh", "\n".join(lines))
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a file so that it is never seen half-written."""
+    partial = path.with_name(path.name + ".new")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
+
+
+def choose_distro(asked: str) -> str:
+    """The distribution to set up. Another one that is merely sourced gives way to the default."""
+    if asked in DISTROS:
+        return asked
+    if asked and not os.environ.get("AMENT_PREFIX_PATH"):
+        raise SetupError(f"found ROS_DISTRO={asked}: set it to {' or '.join(DISTROS)}, or unset it")
+    return DISTROS[0]
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock between processes, so that two set-ups take turns."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            say("waiting for another set-up to end")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--distro", default=os.environ.get("ROS_DISTRO", ""), help="jazzy (default) or kilted")
+    parser.add_argument("--print-environment", action="store_true", help="print the path of env.sh on stdout")
+    arguments = parser.parse_args()
+    start = time.monotonic()
+    try:
+        use_supported_python()
+        check_platform()
+        setup = Setup(choose_distro(arguments.distro))
+        with locked(setup.base / "lock"):
+            setup.run()
+    except SetupError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("error: interrupted; the next run goes on from here", file=sys.stderr)
+        return 130
+    if time.monotonic() - start > 5:
+        say(f"done in {time.monotonic() - start:.0f} s")
+    if arguments.print_environment:
+        print(setup.base / "env.sh")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

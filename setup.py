@@ -1,0 +1,5 @@
+"""Lets tools that know nothing of pyproject.toml install the library; everything is declared there."""
+
+from setuptools import setup
+
+setup()
