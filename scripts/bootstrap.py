@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import fcntl
-import hashlib
 import os
 import shlex
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,6 +29,7 @@ from host import (  # noqa: E402 - found through the line above, also when Pytho
     find_headers,
     use_supported_python,
 )
+from stamps import Stamps, digest, files_below, locked, replace, say  # noqa: E402
 
 DISTROS = ("jazzy", "kilted")
 PACKAGE = "inertid_ros"
@@ -48,29 +46,6 @@ FOREIGN = (
 )  # fmt: skip
 
 
-def say(text: str) -> None:
-    print(f"[setup] {text}", file=sys.stderr, flush=True)
-
-
-def digest(*parts: object) -> str:
-    """Hash of strings and of the names and contents of files."""
-    total = hashlib.sha256()
-    for part in parts:
-        total.update(str(part).encode() + b"\0")
-        if isinstance(part, Path):
-            total.update(part.read_bytes())
-    return total.hexdigest()
-
-
-def files_below(names: tuple[str, ...]) -> list[Path]:
-    """Files of the repository at or below the given names, sorted, without caches."""
-    found = []
-    for name in names:
-        below = [ROOT / name] if (ROOT / name).is_file() else (ROOT / name).rglob("*")
-        found += [f for f in below if f.is_file() and "__pycache__" not in f.parts]
-    return sorted(found)
-
-
 class Setup:
     """The paths and the steps of the set-up for one ROS distribution."""
 
@@ -84,6 +59,7 @@ class Setup:
         self.debian = self.base / "debian"  # unpacked packages, where the system lacks them
         self.constraints = ROOT / "requirements" / "constraints.txt"
         self.requirements = [ROOT / "requirements" / f"{name}.txt" for name in (distro, "common", "dev")]
+        self.stamps = Stamps(self.base / "stamps")
         self.installing = self.base / "installing"  # exists while pip writes
 
     def run(self) -> None:
@@ -92,16 +68,6 @@ class Setup:
         self.build(key)
         self.write_environment()
 
-    def fresh(self, step: str, key: str) -> bool:
-        """Whether the step was completed with this key."""
-        with contextlib.suppress(OSError):
-            return (self.base / "stamps" / step).read_text() == key
-        return False
-
-    def stamp(self, step: str, key: str) -> None:
-        (self.base / "stamps").mkdir(exist_ok=True)
-        replace(self.base / "stamps" / step, key)
-
     def environment(self) -> dict[str, str]:
         """The environment of the build: the virtual environment and nothing else of Python or ROS."""
         env = {name: value for name, value in os.environ.items() if name not in FOREIGN}
@@ -109,8 +75,11 @@ class Setup:
         headers = self.debian / f"lib{self.version}-dev" / "usr" / "include"
         if headers.is_dir():
             env["CPATH"] = os.pathsep.join(filter(None, [str(headers), env.get("CPATH")]))
+        foreign = [Path(p) for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
+        # CMake looks beside the folders of PATH as well.
+        path = [p for p in env.get("PATH", os.defpath).split(os.pathsep) if not set(foreign) & {Path(p).parent}]
         env.update(
-            PATH=f"{self.venv / 'bin'}{os.pathsep}{env.get('PATH', os.defpath)}",
+            PATH=os.pathsep.join([str(self.venv / "bin"), *path]),
             AMENT_PREFIX_PATH=str(self.venv),
             CMAKE_PREFIX_PATH=str(self.venv),
             LD_LIBRARY_PATH=os.pathsep.join(map(str, libraries)),
@@ -142,12 +111,12 @@ class Setup:
         if self.installing.exists():
             say("the last set-up was interrupted: starting with a new virtual environment")
             shutil.rmtree(self.venv, ignore_errors=True)
-        if not (self.fresh("venv", key) and self.python.exists()) and not self.venv_works():
+        if not (self.stamps.fresh("venv", key) and self.python.exists()) and not self.venv_works():
             say(f"creating a virtual environment of {self.version}")
             shutil.rmtree(self.venv, ignore_errors=True)
             create_venv(self.venv, self.environment(), self.debian)
         self.installing.unlink(missing_ok=True)
-        self.stamp("venv", key)
+        self.stamps.write("venv", key)
         return key
 
     def venv_works(self) -> bool:
@@ -161,7 +130,7 @@ class Setup:
 
     def install_packages(self, venv_key: str) -> str:
         key = digest(venv_key, self.constraints, *self.requirements, ROOT / "scripts" / "patch_wheels.py")
-        if self.fresh("packages", key):
+        if self.stamps.fresh("packages", key):
             return key
         find_compiler()  # fails now rather than after the downloads
         headers = find_headers(self.debian)
@@ -178,7 +147,7 @@ class Setup:
         patch = [self.python, ROOT / "scripts" / "patch_wheels.py", headers]
         self.call("patch", patch, f"remove {self.base} and run again")
         self.installing.unlink()
-        self.stamp("packages", key)
+        self.stamps.write("packages", key)
         return key
 
     def build(self, packages_key: str) -> None:
@@ -187,14 +156,14 @@ class Setup:
         The source folder is one of links: CMake refuses exported include directories below the source folder, which
         is where those of `.build/<distro>/venv` would be.
         """
-        names = [str(f) for f in files_below(LINKED)]
-        key = digest(packages_key, *files_below(COMPILED), *names)
-        if self.fresh("build", key) and self.install.is_dir():
+        names = [str(f) for f in files_below(ROOT, LINKED)]
+        key = digest(packages_key, *files_below(ROOT, COMPILED), *names)
+        if self.stamps.fresh("build", key) and self.install.is_dir():
             return
         find_compiler()
         headers = find_headers(self.debian)
         source, build, install = (self.base / name for name in ("src", "build", "install"))
-        if not self.fresh("cmake", packages_key):  # CMake's cache would keep the interpreter and paths of before
+        if not self.stamps.fresh("cmake", packages_key):  # CMake's cache would keep the interpreter and paths of before
             shutil.rmtree(build, ignore_errors=True)
             shutil.rmtree(install, ignore_errors=True)
         shutil.rmtree(source, ignore_errors=True)
@@ -213,8 +182,8 @@ class Setup:
         for link in install.rglob("*"):
             if link.is_symlink() and not link.exists():  # its file was removed or renamed
                 link.unlink()
-        self.stamp("cmake", packages_key)
-        self.stamp("build", key)
+        self.stamps.write("cmake", packages_key)
+        self.stamps.write("build", key)
 
     def write_environment(self) -> None:
         """Write env.sh. It replaces the search paths instead of adding to them: a sourced ROS 2 stays outside."""
@@ -240,13 +209,6 @@ class Setup:
         replace(self.base / "env.sh", "\n".join(lines))
 
 
-def replace(path: Path, text: str) -> None:
-    """Write a file so that it is never seen half-written."""
-    partial = path.with_name(path.name + ".new")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
-
-
 def choose_distro(asked: str) -> str:
     """The distribution to set up. Another one that is merely sourced gives way to the default."""
     if asked in DISTROS:
@@ -254,19 +216,6 @@ def choose_distro(asked: str) -> str:
     if asked and not os.environ.get("AMENT_PREFIX_PATH"):
         raise SetupError(f"found ROS_DISTRO={asked}: set it to {' or '.join(DISTROS)}, or unset it")
     return DISTROS[0]
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a lock between processes, so that two set-ups take turns."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            say("waiting for another set-up to end")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def main() -> int:
