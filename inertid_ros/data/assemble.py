@@ -96,8 +96,8 @@ class RecordingAssembler:
         position: ArrayLike,
         velocity: ArrayLike = (),
         effort: ArrayLike = (),
-    ) -> None:
-        """Take one ``sensor_msgs/JointState``; it is not kept where an error is raised.
+    ) -> bool:
+        """Take one ``sensor_msgs/JointState``; False where it has none of our joints. Not kept where it raises.
 
         Raises
         ------
@@ -107,7 +107,7 @@ class RecordingAssembler:
         self._messages += 1
         order = self._order(tuple(names))
         if order is None:
-            return
+            return False
         where = f"{self.name}: joint state {self._messages}"
         values = {"position": position, "velocity": velocity, "effort": effort}
         rows = {key: self._row(where, key, value, len(names), order) for key, value in values.items()}
@@ -124,6 +124,7 @@ class RecordingAssembler:
         self._stamps.append(stamp_ns)
         for key, row in rows.items():
             self._rows[key].append(row)
+        return True
 
     def add_wrench(self, frame: str, stamp_ns: int, force: ArrayLike, torque: ArrayLike) -> None:
         """Take one ``geometry_msgs/WrenchStamped`` of a frame.

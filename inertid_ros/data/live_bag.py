@@ -94,6 +94,14 @@ class LiveBag:
     def file(self) -> Path:
         return self.path / f"{self.path.name}_0.mcap"
 
+    def check(self, topic: int, data: bytes) -> None:
+        """Raise RecordingError where a message is larger than ``max_message_bytes``."""
+        if len(data) > self.options.max_message_bytes:
+            raise RecordingError(
+                f"{self._topics[topic].name}: message of {len(data)} bytes is above {self.options.max_message_bytes};"
+                " record it with another tool or raise max_message_bytes"
+            )
+
     def write(self, topic: int, stamp_ns: int, data: bytes) -> None:
         """Take one serialised message of a topic (index into ``topics``); it is safe after the next commit.
 
@@ -101,11 +109,7 @@ class LiveBag:
         ------
         RecordingError: larger than ``max_message_bytes``.
         """
-        if len(data) > self.options.max_message_bytes:
-            raise RecordingError(
-                f"{self._topics[topic].name}: message of {len(data)} bytes is above {self.options.max_message_bytes};"
-                " record it with another tool or raise max_message_bytes"
-            )
+        self.check(topic, data)
         sequence = (self._committed.counts[topic] + self._pending.counts[topic]) & 0xFFFFFFFF
         head = struct.pack("<HIQQ", topic + 1, sequence, stamp_ns, stamp_ns)
         self._records += _record(_MESSAGE, head + data)
