@@ -14,6 +14,7 @@ from .filters import Spectrum, automatic_cutoff, derivatives, low_pass, spectrum
 from .recording import Recording
 from .resample import Segment, resample
 from .samples import Samples
+from .transients import settled
 
 _log = logging.getLogger(__name__)
 _MIN_SAMPLES = 16
@@ -48,6 +49,9 @@ class PrepareOptions:
     edge_periods: float = option(
         1.0, "left out at the ends of each piece, where the filter settles, in periods of the cutoff",
         minimum=0.0, maximum=100.0,
+    )
+    trim_transients: bool = option(
+        True, "leave out a jerk at start-up or stop: ends that accelerate several times harder than all the rest"
     )
     low_speed_fraction: float = option(
         0.03, "share of a joint's fast speed below which its friction has no sure sign and its equations are left out",
@@ -99,12 +103,22 @@ def prepare(recording: Recording, model: RobotModel, options: PrepareOptions | N
     motions = [_filter(segment, cutoff, options) for segment in long_enough]
     stride = _stride(period, cutoff, options)
     joined = {key: np.concatenate([getattr(m, key)[::stride] for m in motions]) for key in _Motion.__annotations__}
+    if options.trim_transients:
+        joined["usable"] &= _trim(recording.name, joined["time"], joined["a"])
     mask = np.repeat(joined["usable"][:, None], model.joints, axis=1)
     if "coulomb" in model.layout.drive_terms:
         threshold = _sliding_speed(motions, cutoff, found, options)
         mask &= np.concatenate([_sliding(m, cutoff, threshold)[::stride] for m in motions])
     _notice_unused(recording, model, mask)
     return Samples(**joined, mask=mask, name=recording.name, cutoff_hz=cutoff)
+
+
+def _trim(name: str, time: Array, acceleration: Array) -> NDArray[np.bool_]:
+    usable = settled(time, acceleration)
+    if not usable.all():
+        kept = time[usable] - time[0]
+        _log.warning("%s: start-up or stop left out, used from %.2f s to %.2f s", name, kept[0], kept[-1])
+    return usable
 
 
 def joint_columns(recording: Recording, model: RobotModel) -> list[int]:

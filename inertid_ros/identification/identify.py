@@ -8,6 +8,7 @@ import numpy as np
 from ..data.samples import Samples
 from ..errors import IdentificationError
 from ..regressors.equations import predict_torque
+from ..options import option
 from ..robot.layout import NON_NEGATIVE_TERMS, ParameterLayout
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
@@ -31,26 +32,22 @@ _SPREAD_BELIEF = 2.0  # directions' worth of belief in it
 Progress = Callable[[str, float], None]
 
 
-def _option(default, description: str, **limits):
-    return field(default=default, metadata={"description": description, **limits})
-
-
 @dataclass(frozen=True)
 class IdentifyOptions:
     """How to identify. The defaults are meant to be left alone."""
 
-    regularizer: str = _option(
+    regularizer: str = option(
         "entropic", "how distance to the prior is measured: entropic or pullback", choices=REGULARIZERS
     )
-    solver: str = _option("interior_point", "interior_point (built in) or clarabel (through CVXPY)", choices=SOLVERS)
-    prior_spread: float = _option(
+    solver: str = option("interior_point", "interior_point (built in) or clarabel (through CVXPY)", choices=SOLVERS)
+    prior_spread: float = option(
         0.0,
         "how far a link may be from its prior: standard deviation of its geodesic distance; 0 learns it from the data",
         minimum=0.0,
         maximum=100.0,
     )
-    drive_weight: float = _option(
-        0.1, "weight of the prior on the order of magnitude of friction and rotor inertia", minimum=1e-6, maximum=1e3
+    drive_weight: float = option(
+        1.0, "weight of the belief that friction, rotor inertia and stiffness are small", minimum=1e-6, maximum=1e3
     )
 
     def __post_init__(self) -> None:
@@ -173,6 +170,7 @@ def _coordinates(model: RobotModel, information: Information, recordings: Sequen
         "viscous": _rms([s.v for s in recordings]),
         "coulomb": np.ones(model.joints),
         "offset": np.ones(model.joints),
+        "stiffness": _rms([s.q for s in recordings]),
     }
     torque = information.rms_measured
     torque = np.maximum(torque, 1e-3 * torque.max())

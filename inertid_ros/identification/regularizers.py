@@ -12,6 +12,7 @@ from ..robot.parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS, Array, fro
 from .program import Program
 
 REGULARIZERS = ("entropic", "pullback")
+_BARRIER = 0.05
 _IDENTITY = from_pseudo_inertia(np.eye(4))
 _TRACE = np.trace(PSEUDO_INERTIA_BASIS, axis1=1, axis2=2)
 # pullback metric at the identity, g = 1/2 tr(E_k E_l) (C 3.3.30 and B.1)
@@ -26,8 +27,9 @@ class Belief:
     ----------
     regularizer: "entropic" (log-det divergence, C 3.5.44) or "pullback" (constant pullback metric, C 3.5.50).
     spread: standard deviation of a body's geodesic distance to its prior.
-    drive_weight: weight of the belief in the order of magnitude of parameters that cannot be negative; the
-        one-dimensional entropic divergence (C 5.3.30).
+    drive_weight: of the belief that drive parameters which cannot be negative are small: an exponential density per
+        normalised unit, so that a term stays near zero unless the data ask for it. A weak log barrier
+        (C 5.3.30) keeps it above zero.
     offset_deviation: standard deviation of normalised offsets around zero.
     """
 
@@ -51,7 +53,6 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, belief: Belief) -> 
     targets = [z, np.zeros(len(offsets))]
     slope, constant = np.zeros(size), 0.0
     slope[positive] = belief.drive_weight
-    constant -= belief.drive_weight * len(positive)
     if belief.regularizer == "entropic":
         slope[: layout.body_size] = belief.weight * np.tile(_TRACE, bodies)
         constant -= 4 * belief.weight * bodies
@@ -69,7 +70,7 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, belief: Belief) -> 
         body_weights=body_weights,
         scalars=_unit_rows(positive, size),
         shift=np.zeros(len(positive)),
-        scalar_weights=np.full(len(positive), belief.drive_weight),
+        scalar_weights=np.full(len(positive), _BARRIER * belief.drive_weight),
         constant=constant,
     )
 

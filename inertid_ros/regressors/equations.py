@@ -39,7 +39,7 @@ def channel_equations(model: RobotModel, samples: Samples, chunk: int = CHUNK) -
         for joint, used in enumerate(columns):
             keep = mask[:, joint]
             bodies = used[: len(used) - len(terms)]
-            own = drive_columns(terms, v[keep, joint], a[keep, joint])
+            own = drive_columns(terms, q[keep, joint], v[keep, joint], a[keep, joint])
             equations.append((np.hstack([inertial[keep, joint][:, bodies], own]), tau[keep, joint]))
         yield equations
 
@@ -53,4 +53,4 @@ def predict_torque(model: RobotModel, parameters: Array, samples: Samples) -> Ar
     for row, (q, v, a) in enumerate(zip(samples.q, samples.v, samples.a, strict=True)):
         tau[row] = pin.rnea(robot, data, q, v, a)
     drives = parameters[layout.body_size :].reshape(len(layout.drive_terms), len(layout.joints)).T
-    return tau + np.sum(drive_columns(layout.drive_terms, samples.v, samples.a) * drives, axis=-1)
+    return tau + np.sum(drive_columns(layout.drive_terms, samples.q, samples.v, samples.a) * drives, axis=-1)

@@ -7,16 +7,16 @@ import numpy as np
 
 from .parameters import BODY_PARAMETERS, NAMES, Array
 
-DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset")
-DRIVE_UNITS = {"rotor_inertia": "kg m^2", "viscous": "N m s/rad", "coulomb": "N m", "offset": "N m"}
-NON_NEGATIVE_TERMS = ("rotor_inertia", "viscous", "coulomb")
+DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness")
+DRIVE_UNITS = {"rotor_inertia": "kg m^2", "viscous": "N m s/rad", "coulomb": "N m", "offset": "N m", "stiffness": "N m/rad"}
+NON_NEGATIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "stiffness")
 
 
 @dataclass(frozen=True)
 class ParameterLayout:
     """Order of the parameter vector: ten of every body, then each drive term of every joint.
 
-    ``tau = Y_bodies pi + rotor_inertia * a + viscous * v + coulomb * sign(v) + offset`` (C 3.2.13; E 24).
+    ``tau = Y_bodies pi + rotor_inertia * a + viscous * v + coulomb * sign(v) + offset + stiffness * q`` (C 3.2.13; E 24).
 
     Attributes
     ----------

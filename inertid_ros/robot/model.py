@@ -170,13 +170,18 @@ def _locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[st
             raise ModelError(f"locked joint '{name}': position {position} is not finite; give rad or m")
         locked[name] = float(position)
     for name, joint in joints.items():
-        mimic = joint.find("mimic")
+        mimic = _mimic(joint)
         if mimic is not None and name not in locked and mimic.get("joint") in locked:
             where = f"URDF joint '{name}'"
             factor = description.number(mimic, "multiplier", where, "mimic", default=1.0)
             offset = description.number(mimic, "offset", where, "mimic", default=0.0)
             locked[name] = factor * locked[mimic.get("joint")] + offset
     return locked
+
+
+def _mimic(joint: etree._Element) -> etree._Element | None:
+    """The ``<mimic>`` of a joint that can move; simplified robots leave it behind on joints made fixed."""
+    return joint.find("mimic") if joint.get("type") in description.MOVABLE else None
 
 
 def _movable(root: etree._Element) -> list[str]:
@@ -190,8 +195,9 @@ def _check_supported(root: etree._Element, locked: Mapping[str, float]) -> None:
             raise ModelError(
                 f"URDF joint '{name}': type '{kind}' is not supported; use revolute, continuous, prismatic or fixed"
             )
-        if joint.find("mimic") is not None and name not in locked:
-            leader = joint.find("mimic").get("joint")
+        mimic = _mimic(joint)
+        if mimic is not None and name not in locked:
+            leader = mimic.get("joint")
             raise ModelError(
                 f"URDF joint '{name}': mimics '{leader}', which is not supported;"
                 f" lock '{leader}' (for example locked_joints: {{{leader}: 0.0}})"
@@ -199,13 +205,16 @@ def _check_supported(root: etree._Element, locked: Mapping[str, float]) -> None:
 
 
 def _without_geometry(root: etree._Element) -> str:
-    """URDF for Pinocchio: no meshes to look for, continuous joints as unbounded revolute ones (one number each)."""
+    """URDF for Pinocchio: no meshes to look for, no friction, which is modelled here and which it may refuse, and
+    continuous joints as unbounded revolute ones (one number each)."""
     copy = etree.fromstring(etree.tostring(root))
     for link in copy.findall("link"):
         for tag in ("visual", "collision"):
             for element in link.findall(tag):
                 link.remove(element)
     for joint in copy.findall("joint"):
+        for element in joint.findall("dynamics"):
+            joint.remove(element)
         if joint.get("type") == "continuous":
             joint.set("type", "revolute")
             limit = joint.find("limit")
