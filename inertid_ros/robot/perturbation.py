@@ -1,0 +1,70 @@
+"""Wrong on purpose: a robot's bodies with point masses added or taken away (C B.2), to have a prior to calibrate."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..options import option
+from .model import RobotModel
+from .parameters import Array, from_pseudo_inertia, is_consistent, mass_com_inertia, pseudo_inertia
+
+_ATTEMPTS = 100
+
+
+@dataclass(frozen=True)
+class PerturbationOptions:
+    """How far the bodies are perturbed."""
+
+    point_masses: int = option(4, "point masses per body", minimum=1, maximum=1000)
+    mass_uncertainty: float = option(
+        0.4, "each body's mass changes by at most this share of it", minimum=0.0, maximum=0.99
+    )
+    region_scale: float = option(
+        1.0,
+        "the points lie in this multiple of the solid ellipsoid that has the body's own second moments",
+        minimum=0.0,
+        maximum=10.0,
+    )
+
+
+def perturb(model: RobotModel, rng: np.random.Generator, options: PerturbationOptions | None = None) -> Array:
+    """``(nb, 10)`` perturbed parameters of the moving bodies of a robot; all are physically consistent.
+
+    What links behind locked joints contribute stays, so that the result can be written to a URDF.
+    """
+    own = model.body_prior - model.body_locked
+    return np.array([perturb_body(pi, rng, options) if pi.any() else pi for pi in own]) + model.body_locked
+
+
+def perturb_body(pi: Array, rng: np.random.Generator, options: PerturbationOptions | None = None) -> Array:
+    """One body ``(10,)`` with point masses (C B.2.11): ``P + sum_i dm eta_i [x_i; 1] [x_i; 1]^T``.
+
+    The mass change ``dm`` is uniform in ``[-d m, d m]``; the shares ``eta_i`` are uniform on the simplex, the points
+    ``x_i`` uniform in the ellipsoid. Where taking mass away leaves no physically consistent body, the points are
+    drawn again, and in the end less is taken.
+    """
+    options = options or PerturbationOptions()
+    P = pseudo_inertia(pi)
+    change = options.mass_uncertainty * float(pi[0]) * rng.uniform(-1.0, 1.0)
+    while True:
+        for _ in range(_ATTEMPTS):
+            shares = rng.dirichlet(np.ones(options.point_masses))
+            points = np.column_stack([_points(pi, rng, options), np.ones(options.point_masses)])
+            perturbed = from_pseudo_inertia(P + change * np.einsum("i,ij,ik->jk", shares, points, points))
+            if is_consistent(perturbed):
+                return perturbed
+        change *= 0.5
+
+
+def _points(pi: Array, rng: np.random.Generator, options: PerturbationOptions) -> Array:
+    """Points ``(k, 3)`` uniform in the ellipsoid around the centre of mass.
+
+    A homogeneous solid ellipsoid of semi-axes ``a`` has the covariance ``a^2 / 5`` along each.
+    """
+    mass, com, inertia = mass_com_inertia(pi)
+    covariance = (0.5 * np.trace(inertia) * np.eye(3) - inertia) / mass
+    direction = rng.normal(size=(options.point_masses, 3))
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    radius = rng.uniform(size=(options.point_masses, 1)) ** (1 / 3)
+    axes = options.region_scale * np.sqrt(5.0) * np.linalg.cholesky(covariance)
+    return com + radius * direction @ axes.T
