@@ -6,11 +6,14 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
+from ..data.samples import Samples
 from ..robot.layout import ParameterLayout
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
+from .information import compress
+from .triangular import triangle
 
-_RANK_TOLERANCE = 1e-9  # of the largest diagonal entry, on columns scaled to unit norm
+_INDEPENDENT = 3e-5  # part of a unit column that earlier columns must leave for it to be kept
 
 
 @dataclass(frozen=True)
@@ -60,32 +63,20 @@ class BaseParameters:
         return tuple(readable)
 
 
-def base_parameters(layout: ParameterLayout, triangle: Array) -> BaseParameters:
-    """Base parameters of the regressor whose QR triangle is ``(k, p)``; prefers bodies near the tip.
+def base_parameters(layout: ParameterLayout, R: Array) -> BaseParameters:
+    """Base parameters of the regressor whose QR triangle is ``(k, p)``.
 
-    Columns are visited from the last body to the first, so that what a child shares with its parent is
-    regrouped into the parent, as closed-form rules do.
+    Columns are visited from the last body to the first and kept where they add a direction to those kept before, so
+    that what a child shares with its parent is regrouped into the parent, as closed-form rules do.
     """
-    norms = np.linalg.norm(triangle, axis=0)
+    norms = np.linalg.norm(R, axis=0)
     scale = np.where(norms > 1e-12 * norms.max(initial=0.0), norms, np.inf)
-    scaled = triangle / scale
+    scaled = R / scale
     order = _order(layout)
-    R = np.linalg.qr(scaled[:, order], mode="r")
-    kept, rows = [], np.zeros((0, 0))
-    # a column is independent where it adds a direction to the ones kept before it
-    basis = np.zeros((R.shape[0], 0))
-    for position in range(R.shape[1]):
-        column = R[:, position]
-        remainder = column - basis @ (basis.T @ column)
-        remainder -= basis @ (basis.T @ remainder)
-        length = np.linalg.norm(remainder)
-        if length > np.sqrt(_RANK_TOLERANCE):
-            kept.append(position)
-            basis = np.column_stack([basis, remainder / length])
-    independent = np.sort(order[np.array(kept, dtype=int)])
+    independent = np.sort(order[_independent(triangle(scaled[:, order]))])
     dependent = np.setdiff1d(np.arange(layout.size), independent)
     if len(independent) == 0:
-        return BaseParameters(layout, independent, dependent, rows.reshape(0, len(dependent)), float("inf"))
+        return BaseParameters(layout, independent, dependent, np.zeros((0, len(dependent))), float("inf"))
     regrouping = scipy.linalg.lstsq(scaled[:, independent], scaled[:, dependent])[0]
     regrouping = regrouping / scale[independent][:, None] * np.where(np.isfinite(scale), scale, 0.0)[dependent]
     regrouping[np.abs(regrouping) < 1e-9 * max(1.0, np.abs(regrouping).max(initial=0.0))] = 0.0
@@ -93,26 +84,29 @@ def base_parameters(layout: ParameterLayout, triangle: Array) -> BaseParameters:
     return BaseParameters(layout, independent, dependent, regrouping, float(singular[0] / singular[-1]))
 
 
+def _independent(R: Array) -> list[int]:
+    """Columns of ``R`` that are not combinations of earlier ones (Gram-Schmidt, twice for accuracy)."""
+    kept: list[int] = []
+    basis = np.zeros((len(R), 0))
+    for position, column in enumerate(R.T):
+        remainder = column - basis @ (basis.T @ column)
+        remainder -= basis @ (basis.T @ remainder)
+        length = np.linalg.norm(remainder)
+        if length > _INDEPENDENT:
+            kept.append(position)
+            basis = np.column_stack([basis, remainder / length])
+    return kept
+
+
 def structural_base_parameters(model: RobotModel, states: int = 0, seed: int = 0) -> BaseParameters:
     """Base parameters of the robot itself, from random states rather than from a recording."""
-    from ..data.samples import Samples
-    from .information import compress
-
     generator, n = np.random.default_rng(seed), model.joints
     states = states or 40 * n
     q, v, a = generator.uniform(-np.pi, np.pi, (states, n)), *generator.normal(size=(2, states, n))
-    samples = Samples(
-        np.arange(states) * 1.0,
-        q,
-        v,
-        a,
-        np.zeros_like(q),
-        np.ones(q.shape, dtype=bool),
-        np.ones(states, dtype=bool),
-        "random states",
-    )
-    triangle, _ = compress(model, [samples]).whitened(np.ones(n))
-    return base_parameters(model.layout, triangle)
+    every = np.ones((states, n), dtype=bool)
+    samples = Samples(np.arange(states, dtype=float), q, v, a, np.zeros_like(q), every, every[:, 0], "random states")
+    R, _ = compress(model, [samples]).whitened(np.ones(n))
+    return base_parameters(model.layout, R)
 
 
 def _order(layout: ParameterLayout) -> np.ndarray:

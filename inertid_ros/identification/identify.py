@@ -1,14 +1,14 @@
 """identify: samples in, physically consistent parameters with stated confidence out. The one entry point."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..data.samples import Samples
 from ..errors import IdentificationError
-from ..regressors.equations import predict_torque
 from ..options import option
+from ..regressors.equations import predict_torque
 from ..robot.layout import NON_NEGATIVE_TERMS, ParameterLayout
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
@@ -85,67 +85,62 @@ def identify(
     information = compress(model, recordings)
     _check(information, recordings)
     coordinates = _coordinates(model, information, recordings)
-    start = coordinates.prior.copy()
-    start[model.layout.non_negative] = 1.0
     belief = Belief(
         options.regularizer, options.prior_spread or TYPICAL_SPREAD, options.drive_weight, 1 / _ENERGY_SHARE
     )
     doubt = np.maximum(information.rms_error(model.prior), 0.01 * information.rms_measured)
-    fit = _Fit(start, np.maximum(doubt, 1e-9 * information.rms_measured.max()), np.ones(model.joints), belief)
-    fit = _reweight(fit, information, coordinates, options)
+    weighting = _Weighting(np.maximum(doubt, 1e-9 * doubt.max()), np.ones(model.joints), belief)
+    weighting, solution = _reweight(weighting, information, coordinates, options)
     progress("solving", 0.5)
-    residuals = [samples.tau - predict_torque(model, fit.parameters, samples) for samples in recordings]
+    parameters = coordinates.physical(solution.x)
+    residuals = [samples.tau - predict_torque(model, parameters, samples) for samples in recordings]
     fraction = effective_fraction(residuals, [samples.mask for samples in recordings])
-    fit = _reweight(replace(fit, fraction=fraction), information, coordinates, options)
+    weighting, solution = _reweight(replace(weighting, fraction=fraction), information, coordinates, options)
     progress("confidence", 0.9)
-    covariance = coordinates.matrix @ np.linalg.pinv(fit.solution.hessian, hermitian=True) @ coordinates.matrix.T
-    triangle, _ = information.whitened(1 / fit.deviation)
+    parameters = coordinates.physical(solution.x)
+    covariance = coordinates.matrix @ np.linalg.pinv(solution.hessian, hermitian=True) @ coordinates.matrix.T
+    triangle, _ = information.whitened(1 / weighting.deviation)
     return Estimate(
         model=model,
-        parameters=fit.parameters,
+        parameters=parameters,
         covariance=0.5 * (covariance + covariance.T),
-        residual_deviation=fit.deviation,
+        residual_deviation=weighting.deviation,
         effective_counts=fraction * information.counts,
         base=base_parameters(model.layout, triangle),
-        train_relative_error=information.relative_error(fit.parameters),
-        prior_spread=fit.belief.spread,
-        solution=fit.solution,
+        train_relative_error=information.relative_error(parameters),
+        prior_spread=weighting.belief.spread,
+        solution=solution,
         recordings=tuple(samples.name for samples in recordings),
     )
 
 
 @dataclass(frozen=True)
-class _Fit:
-    """Where the outer iteration stands: weights, belief, and the last solution."""
+class _Weighting:
+    """What decides how data and prior weigh: residual deviation and independent fraction per joint, and the belief."""
 
-    start: Array
     deviation: Array
     fraction: Array
     belief: Belief
-    parameters: Array = field(default_factory=lambda: np.zeros(0))
-    solution: Solution | None = None
 
 
-def _reweight(fit: _Fit, information: Information, coordinates: Coordinates, options: IdentifyOptions) -> _Fit:
+def _reweight(
+    weighting: _Weighting, information: Information, coordinates: Coordinates, options: IdentifyOptions
+) -> tuple[_Weighting, Solution]:
     """Iterate weights (residual deviation per joint) and the prior's spread to their fixed point."""
+    layout = information.layout
+    start = coordinates.prior.copy()
+    start[layout.non_negative] = 1.0
     for _ in range(_OUTER_ITERATIONS):
-        equations = coordinates.normalise(*information.whitened(np.sqrt(fit.fraction) / fit.deviation))
-        program = regularized(*equations, information.layout, fit.belief)
-        solution = solve_with_clarabel(program) if options.solver == "clarabel" else solve(program, fit.start)
-        parameters = coordinates.physical(solution.x)
-        deviation = _deviation(information, parameters)
-        spread = options.prior_spread or _evidence_spread(equations[0], solution, information.layout, fit.belief)
-        change = max(np.max(np.abs(deviation / fit.deviation - 1)), abs(spread / fit.belief.spread - 1))
-        fit = replace(
-            fit,
-            deviation=deviation,
-            belief=replace(fit.belief, spread=spread),
-            parameters=parameters,
-            solution=solution,
-        )
+        R, z = coordinates.normalise(*information.whitened(np.sqrt(weighting.fraction) / weighting.deviation))
+        program = regularized(R, z, layout, weighting.belief)
+        solution = solve_with_clarabel(program) if options.solver == "clarabel" else solve(program, start)
+        deviation = _deviation(information, coordinates.physical(solution.x))
+        spread = options.prior_spread or _evidence_spread(R, solution, layout, weighting.belief)
+        change = max(np.max(np.abs(deviation / weighting.deviation - 1)), abs(spread / weighting.belief.spread - 1))
         if change <= _OUTER_TOLERANCE:
             break
-    return fit
+        weighting = _Weighting(deviation, weighting.fraction, replace(weighting.belief, spread=spread))
+    return weighting, solution
 
 
 def _evidence_spread(R: Array, solution: Solution, layout: ParameterLayout, belief: Belief) -> float:

@@ -15,6 +15,7 @@ from ..regressors.equations import channel_columns, channel_equations
 from ..robot.layout import ParameterLayout
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
+from .triangular import triangle
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,7 @@ class Channel:
         """Channel with more equations ``A x[columns] = b``."""
         if len(b) == 0:
             return self
-        return Channel(
-            self.columns, _triangle(np.vstack([self.triangle, np.column_stack([A, b])])), self.count + len(b)
-        )
+        return Channel(self.columns, triangle(np.vstack([self.triangle, np.column_stack([A, b])])), self.count + len(b))
 
     def squared_error(self, parameters: Array) -> float:
         """``|A x - b|^2`` for a whole parameter vector."""
@@ -59,7 +58,7 @@ class Information:
         return Information(
             self.layout,
             tuple(
-                Channel(a.columns, _triangle(np.vstack([a.triangle, b.triangle])), a.count + b.count) for a, b in pairs
+                Channel(a.columns, triangle(np.vstack([a.triangle, b.triangle])), a.count + b.count) for a, b in pairs
             ),
         )
 
@@ -96,8 +95,8 @@ class Information:
             block = np.zeros((len(channel.triangle) - 1, size + 1))
             block[:, np.append(channel.columns, size)] = weight * channel.triangle[:-1]
             rows.append(block)
-        triangle = _triangle(np.vstack(rows))
-        return triangle[:size, :size], triangle[:size, size]
+        whole = triangle(np.vstack(rows))
+        return whole[:size, :size], whole[:size, size]
 
 
 def empty_information(model: RobotModel) -> Information:
@@ -113,10 +112,3 @@ def compress(model: RobotModel, recordings: Iterable[Samples]) -> Information:
         for equations in channel_equations(model, samples):
             channels = [channel.add(A, b) for channel, (A, b) in zip(channels, equations, strict=True)]
     return Information(model.layout, tuple(channels))
-
-
-def _triangle(matrix: Array) -> Array:
-    """Square upper triangle R of a QR, padded with zero rows where ``matrix`` is wide."""
-    R = np.linalg.qr(matrix, mode="r")
-    missing = matrix.shape[1] - R.shape[0]
-    return np.vstack([R, np.zeros((missing, R.shape[1]))]) if missing > 0 else R

@@ -125,7 +125,7 @@ def _check_tree(root: etree._Element) -> None:
     roots = sorted(str(name) for name in links - set(parent_of))
     if len(roots) != 1:
         raise ModelError(f"URDF: has {len(roots)} root links {roots[:4]}, expected one tree; {_HINT}")
-    for name in links:
+    for name in sorted(str(link) for link in links):
         depth, link = 0, name
         while link in parent_of:
             link, depth = parent_of[link], depth + 1

@@ -107,7 +107,7 @@ def transform(pi: ArrayLike, rotation: ArrayLike, translation: ArrayLike) -> Arr
 
 def min_eigenvalue(pi: ArrayLike) -> Array:
     """Smallest eigenvalue of the pseudo-inertia, ``(...)``; positive if and only if a real body can have ``pi``."""
-    return np.linalg.eigvalsh(pseudo_inertia(pi))[..., 0]
+    return np.asarray(np.linalg.eigvalsh(pseudo_inertia(pi))[..., 0], dtype=float)
 
 
 def is_consistent(pi: ArrayLike) -> NDArray[np.bool_]:
