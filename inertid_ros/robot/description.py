@@ -115,9 +115,9 @@ def _check_tree(root: etree._Element) -> None:
         ends = []
         for tag in ("parent", "child"):
             element = joint.find(tag)
-            name = element.get("link") if element is not None else None
+            name = str(element.get("link")) if element is not None else "(none)"
             if name not in links:
-                raise ModelError(f"{where}: {tag} link {name!r} does not exist; {_HINT}")
+                raise ModelError(f"{where}: {tag} link '{name}' does not exist; {_HINT}")
             ends.append(name)
         if ends[1] in parent_of:
             raise ModelError(f"{where}: link '{ends[1]}' already has a parent; closed loops are not supported; {_HINT}")
