@@ -162,6 +162,12 @@ class LiveBag:
             os.close(self._descriptor)
             self._descriptor = -1
 
+    def remove(self) -> None:
+        """Delete a closed bag in which nothing was recorded."""
+        for file in (self.file, self.path / "metadata.yaml"):
+            file.unlink(missing_ok=True)
+        self.path.rmdir()
+
     def _create(self) -> None:
         if self.path.exists():
             raise RecordingError(f"{self.path}: exists already; choose another name or remove it")

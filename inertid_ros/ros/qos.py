@@ -36,17 +36,15 @@ BATCH = QoSProfile(
 )
 """Recorded batches: none may be lost, and an identifier that restarts receives them again."""
 
-RELIABILITIES = ("reliable", "best_effort")
-
 
 def recording_profile(reliability: str, depth: int = 1000) -> QoSProfile:
-    """Deep queue for topics that are recorded; ``reliability`` is one of :data:`RELIABILITIES`.
+    """Deep queue for topics that are recorded; ``reliability`` is ``reliable`` or ``best_effort``.
 
     Raises
     ------
     InertidError: unknown reliability.
     """
-    if reliability not in RELIABILITIES:
-        raise InertidError(f"reliability '{reliability}' is unknown; use one of {list(RELIABILITIES)}")
-    policy = ReliabilityPolicy.RELIABLE if reliability == "reliable" else ReliabilityPolicy.BEST_EFFORT
-    return QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=depth, reliability=policy)
+    policies = {"reliable": ReliabilityPolicy.RELIABLE, "best_effort": ReliabilityPolicy.BEST_EFFORT}
+    if reliability not in policies:
+        raise InertidError(f"reliability '{reliability}' is unknown; use one of {list(policies)}")
+    return QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=depth, reliability=policies[reliability])

@@ -1,0 +1,64 @@
+"""How every node runs: signals, faults and exit status."""
+
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+
+from ..errors import InertidError
+
+_PERIOD_S = 0.05  # a signal is noticed within this time, also where nothing else happens
+
+
+def run(make: Callable[[], Any], arguments: list[str] | None = None) -> int:
+    """Spin a node until SIGINT or SIGTERM and return the exit status of the process.
+
+    A node may have ``begin_shutdown()``, called once when a signal comes, ``shutdown_complete`` (a property), which is
+    awaited while the node still spins, and ``on_fault(error)``, called when a callback raised. Status 0 after a signal,
+    1 after an uncaught exception, 2 where the node could not start.
+    """
+    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    stop = threading.Event()
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, on_signal)
+    try:
+        node = make()
+    except InertidError as error:
+        print(f"error: {error}", file=sys.stderr)
+        rclpy.try_shutdown()
+        return 2
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    try:
+        return _spin(node, executor, stop)
+    finally:
+        executor.shutdown(timeout_sec=0.0)
+        node.destroy_node()
+        rclpy.try_shutdown()
+
+
+def _spin(node: Any, executor: SingleThreadedExecutor, stop: threading.Event) -> int:
+    asked = False
+    try:
+        while not (asked and getattr(node, "shutdown_complete", True)):
+            executor.spin_once(timeout_sec=_PERIOD_S)
+            if stop.is_set() and not asked:
+                asked = True
+                getattr(node, "begin_shutdown", lambda: None)()
+    except ExternalShutdownException:
+        return 0
+    except Exception as error:  # whatever it was, the robot must come to rest before the process ends
+        node.get_logger().fatal(f"{error.__class__.__name__}: {error}")
+        getattr(node, "on_fault", lambda _error: None)(error)
+        return 1
+    return 0

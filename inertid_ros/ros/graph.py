@@ -1,0 +1,41 @@
+"""What the ROS graph says of a topic that should bring data: nobody, the wrong type, or an incompatible offer."""
+
+from dataclasses import dataclass
+
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+
+@dataclass(frozen=True)
+class TopicState:
+    """Publishers of a topic and what is wrong with them; ``problem`` is one line, empty when all is well."""
+
+    topic: str
+    publishers: int
+    problem: str
+
+    @property
+    def crowd(self) -> str:
+        """A line where several nodes publish at once; empty otherwise."""
+        several = self.publishers > 1
+        return f"{self.publishers} publishers on {self.topic}, whose data is mixed; stop all but one" if several else ""
+
+
+def inspect_topic(node: Node, topic: str, type_name: str, profile: QoSProfile) -> TopicState:
+    """Compare the publishers of a resolved topic with a subscription of ours."""
+    offers = node.get_publishers_info_by_topic(topic)
+    if not offers:
+        return TopicState(topic, 0, f"nobody publishes {topic}; start the robot's driver, or remap the topic")
+    for offer in offers:
+        who = f"{offer.node_namespace.rstrip('/')}/{offer.node_name}"
+        if offer.topic_type != type_name:
+            return TopicState(topic, len(offers), f"{who} publishes {topic} as {offer.topic_type}, expected {type_name}")
+        wants_reliable = profile.reliability == ReliabilityPolicy.RELIABLE
+        if wants_reliable and offer.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT:
+            return TopicState(
+                topic, len(offers), f"{who} publishes {topic} best effort; set the parameter reliability to best_effort"
+            )
+        wants_history = profile.durability == DurabilityPolicy.TRANSIENT_LOCAL
+        if wants_history and offer.qos_profile.durability == DurabilityPolicy.VOLATILE:
+            return TopicState(topic, len(offers), f"{who} publishes {topic} volatile; it must be latched (transient local)")
+    return TopicState(topic, len(offers), "")
