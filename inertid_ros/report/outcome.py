@@ -1,0 +1,170 @@
+"""Outcome: one identification with all that was measured of it, and the same as plain data for report.json."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..data.samples import Samples
+from ..identification.estimate import Estimate
+from ..identification.validation import TorqueErrors, Validation, torque_errors
+from ..robot.parameters import Array, mass_com_inertia
+from .provenance import Provenance, peak_memory_mb
+
+FORMAT = 1  # of report.json and parameters.yaml
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a result directory and a report message are made from.
+
+    Attributes
+    ----------
+    train, held_out: prepared samples; ``held_out`` is empty where nothing was held out.
+    validation: None where nothing was held out.
+    timing: stage to seconds.
+    """
+
+    estimate: Estimate
+    train: tuple[Samples, ...]
+    held_out: tuple[Samples, ...]
+    validation: Validation | None
+    provenance: Provenance
+    timing: Mapping[str, float]
+
+    @cached_property
+    def train_errors(self) -> TorqueErrors:
+        """Errors of the estimate on the data it was fitted to."""
+        return torque_errors(self.estimate.model, self.estimate.parameters, self.train)
+
+    @cached_property
+    def train_errors_of_prior(self) -> TorqueErrors:
+        """Errors of the URDF as given on the same data."""
+        return torque_errors(self.estimate.model, self.estimate.prior, self.train)
+
+    @property
+    def passed(self) -> bool:
+        """Whether held-out data speaks for the result; true where nothing was held out."""
+        return self.validation is None or self.validation.passed
+
+    @cached_property
+    def report(self) -> dict[str, Any]:
+        """Content of ``report.json``; numbers that are not finite are None."""
+        estimate, validation = self.estimate, self.validation
+        prior: dict[str, Any] = {"train": errors_content(self.train_errors_of_prior)}
+        content: dict[str, Any] = {
+            "format": FORMAT,
+            "robot": estimate.model.name,
+            "status": "not validated" if validation is None else "passed" if validation.passed else "rejected",
+            "message": "not validated: no held-out recording" if validation is None else validation.message,
+            "joint_names": list(estimate.model.joint_names),
+            "train": errors_content(self.train_errors),
+        }
+        if validation is not None:
+            content["validation"] = errors_content(validation.calibrated)
+            prior["validation"] = errors_content(validation.prior)
+        # The URDF's errors on the data that decide stand at the top, as those of the result do in their sections.
+        content["prior"] = {**prior.get("validation", prior["train"]), **prior}
+        content |= {
+            "links": links_content(estimate),
+            "joints": joints_content(estimate),
+            "base_parameters": _base_parameters(estimate),
+            "solver": _solver(estimate),
+            "timing": dict(self.timing),
+            "peak_memory_mb": peak_memory_mb(),
+            "provenance": asdict(self.provenance),
+        }
+        plain: dict[str, Any] = _plain(content)
+        return plain
+
+
+def errors_content(errors: TorqueErrors) -> dict[str, Any]:
+    """One section of torque errors; lists are in joint order."""
+    return {
+        "relative_error": errors.relative_error,
+        "rms_torque": errors.rms_torque,
+        "rms_error": errors.rms_error,
+        "samples": errors.samples,
+        "recordings": errors.recordings,
+    }
+
+
+def links_content(estimate: Estimate) -> list[dict[str, Any]]:
+    """Every moving body; inertia (3x3) about the centre of mass, ``parameters`` about the joint frame origin."""
+    mass, com, inertia = mass_com_inertia(estimate.bodies)
+    prior_mass, prior_com, prior_inertia = mass_com_inertia(estimate.model.body_prior)
+    deviations = estimate.layout.bodies(estimate.standard_deviation)
+    return [
+        {
+            "name": name,
+            "mass": mass[i],
+            "com": com[i],
+            "inertia": inertia[i],
+            "parameters": estimate.bodies[i],
+            "standard_deviation": deviations[i],
+            "min_pseudo_inertia_eigenvalue": estimate.min_eigenvalues[i],
+            "geodesic_distance_to_prior": estimate.distance_to_prior[i],
+            "prior": {"mass": prior_mass[i], "com": prior_com[i], "inertia": prior_inertia[i]},
+        }
+        for i, name in enumerate(estimate.model.link_names)
+    ]
+
+
+def joints_content(estimate: Estimate) -> list[dict[str, Any]]:
+    """Every joint's drive terms that were identified, with standard deviations."""
+    terms = estimate.layout.drive_terms
+    values = {term: estimate.parameters[estimate.layout.drive(term)] for term in terms}
+    deviations = {term: estimate.standard_deviation[estimate.layout.drive(term)] for term in terms}
+    return [
+        {
+            "name": name,
+            **{term: values[term][i] for term in terms},
+            "standard_deviation": {term: deviations[term][i] for term in terms},
+            "residual_deviation": estimate.residual_deviation[i],
+        }
+        for i, name in enumerate(estimate.model.joint_names)
+    ]
+
+
+def _base_parameters(estimate: Estimate) -> dict[str, Any]:
+    base = estimate.base
+    deviation = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", base.projection, estimate.covariance, base.projection), 0))
+    values: Array = base.projection @ estimate.parameters
+    return {
+        "count": base.count,
+        "condition_number": base.condition_number,
+        "names": base.names,
+        "values": values,
+        "standard_deviation": deviation,
+    }
+
+
+def _solver(estimate: Estimate) -> dict[str, Any]:
+    solution = estimate.solution
+    return {
+        "name": solution.solver,
+        "status": solution.status,
+        "iterations": solution.iterations,
+        "seconds": solution.seconds,
+        "objective": solution.objective,
+        "gap": solution.gap,
+        "prior_spread": estimate.prior_spread,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """NumPy to what JSON and YAML know."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,38 @@
+"""The report as one HTML page that needs no other file."""
+
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+from ..identification.estimate import Estimate
+from ..regressors.equations import predict_torque
+from .outcome import Outcome
+from .plots import torque_plot
+
+
+def render_page(report: Mapping[str, Any], outcome: Outcome | None = None) -> str:
+    """HTML of a report.
+
+    Parameters
+    ----------
+    report: content of ``report.json``.
+    outcome: where it is at hand, torque is plotted on the first held-out recording, else on the first fitted one.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    template = (resources.files(__package__) / "page.html.j2").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["number"] = _number
+    plot, plotted = _plot(outcome) if outcome is not None else ("", "")
+    return environment.from_string(template).render(report=report, plot=plot, plotted=plotted)
+
+
+def _plot(outcome: Outcome) -> tuple[str, str]:
+    samples = (outcome.held_out or outcome.train)[0]
+    estimate: Estimate = outcome.estimate
+    prior = predict_torque(estimate.model, estimate.prior, samples)
+    return torque_plot(estimate.model.joint_names, samples, estimate.torque(samples), prior), samples.name
+
+
+def _number(value: float | None, digits: int = 4) -> str:
+    return "–" if value is None else f"{value:.{digits}g}"

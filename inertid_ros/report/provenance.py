@@ -1,0 +1,132 @@
+"""Where a result comes from: recordings with checksums, robot, configuration, versions."""
+
+import hashlib
+import platform
+import resource
+import sys
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..configuration import Configuration
+from ..data.recording import Recording
+from ..data.samples import Samples
+from ..robot.model import RobotModel
+
+_CHUNK = 1 << 20
+_PACKAGES = ("numpy", "scipy", "pin", "rosbags")
+
+
+@dataclass(frozen=True)
+class RecordingSource:
+    """One recording that went into a result.
+
+    Attributes
+    ----------
+    role: ``train`` or ``validation``.
+    samples: measured.
+    seconds: span of the stamps.
+    used_samples: prepared and usable.
+    cutoff_hz: of the low-pass.
+    sha256: of the file or the bag's storage files; of the samples where the recording is no file.
+    notices: see :class:`Recording`.
+    """
+
+    name: str
+    role: str
+    samples: int
+    seconds: float
+    used_samples: int
+    cutoff_hz: float
+    sha256: str
+    notices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Everything needed to repeat an identification.
+
+    Attributes
+    ----------
+    urdf_sha256: of the URDF text as given.
+    created: UTC, ISO 8601.
+    """
+
+    robot: str
+    model_hash: str
+    urdf_sha256: str
+    recordings: tuple[RecordingSource, ...]
+    configuration: dict[str, Any]
+    versions: dict[str, str]
+    created: str
+
+
+def provenance(
+    model: RobotModel, recordings: tuple[RecordingSource, ...], configuration: Configuration
+) -> Provenance:
+    """Provenance of a result made now, on this machine."""
+    return Provenance(
+        robot=model.name,
+        model_hash=model.hash,
+        urdf_sha256=hashlib.sha256(model.urdf.encode()).hexdigest(),
+        recordings=recordings,
+        configuration=asdict(configuration),
+        versions=_versions(),
+        created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    )
+
+
+def recording_source(recording: Recording, samples: Samples, role: str) -> RecordingSource:
+    """Description of a recording and what was used of it."""
+    return RecordingSource(
+        name=recording.name,
+        role=role,
+        samples=len(recording),
+        seconds=recording.duration,
+        used_samples=int(samples.usable.sum()),
+        cutoff_hz=samples.cutoff_hz,
+        sha256=checksum(recording),
+        notices=recording.notices,
+    )
+
+
+def checksum(recording: Recording) -> str:
+    """SHA-256 of the file that a recording is named after, of a bag's storage files, or else of its samples."""
+    digest = hashlib.sha256()
+    files = _files(Path(recording.name))
+    for file in files:
+        with file.open("rb") as content:
+            while block := content.read(_CHUNK):
+                digest.update(block)
+    if not files:
+        for channel in (recording.time, recording.position, recording.effort):
+            digest.update(channel.astype("<f8").tobytes())
+    return digest.hexdigest()
+
+
+def peak_memory_mb() -> float:
+    """Largest resident memory of this process so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def _files(path: Path) -> list[Path]:
+    try:
+        if path.is_dir():
+            return sorted(file for file in path.iterdir() if file.suffix in (".mcap", ".db3"))
+        return [path] if path.is_file() else []
+    except OSError:
+        return []
+
+
+def _versions() -> dict[str, str]:
+    versions = {"inertid_ros": __version__, "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions

@@ -1,0 +1,170 @@
+"""The result directory: parameters.yaml, calibrated.urdf, report.json, report.html."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from ..errors import InertidError
+from ..robot.model import ModelOptions, RobotModel, load_model
+from ..robot.parameters import Array
+from ..robot.urdf import write_urdf
+from .directory import write_directory
+from .outcome import FORMAT, Outcome
+from .page import render_page
+
+PARAMETERS, URDF, REPORT, PAGE = "parameters.yaml", "calibrated.urdf", "report.json", "report.html"
+
+
+class ResultError(InertidError):
+    """A result directory cannot be written or read."""
+
+
+@dataclass(frozen=True)
+class StoredResult:
+    """A result directory, read back.
+
+    Attributes
+    ----------
+    model: of ``calibrated.urdf``, with the joints locked as they were; its ``prior`` is not the original URDF's.
+    parameters: ``(p,)`` in the order of ``model.layout``.
+    covariance: ``(p, p)``.
+    report: content of ``report.json``.
+    """
+
+    directory: Path
+    model: RobotModel
+    parameters: Array
+    covariance: Array
+    report: Mapping[str, Any]
+
+
+def check_target(directory: str | Path, overwrite: bool = False) -> None:
+    """Say before any long work whether a result may be written to ``directory``.
+
+    Raises
+    ------
+    ResultError: it is a file, holds something, or is no result directory where ``overwrite`` would replace it.
+    """
+    target = Path(directory)
+    try:
+        content = {entry.name for entry in target.iterdir()} if target.is_dir() else set()
+    except OSError as error:
+        raise ResultError(f"{target}: cannot be read ({error.strerror}); choose another directory") from None
+    if target.exists() and not target.is_dir():
+        raise ResultError(f"{target}: is a file; choose a directory that does not exist yet")
+    if not content:
+        return
+    if not overwrite:
+        raise ResultError(f"{target}: exists and is not empty; choose another directory, or replace it with --force")
+    if not {PARAMETERS, REPORT} <= content:
+        raise ResultError(f"{target}: is not a result directory and is not replaced; choose another directory")
+
+
+def write_result(outcome: Outcome, directory: str | Path, overwrite: bool = False) -> Path:
+    """Write a result directory, which appears complete or not at all.
+
+    Parameters
+    ----------
+    overwrite: whether a result directory that is there is replaced.
+
+    Raises
+    ------
+    ResultError: see :func:`check_target`, or it cannot be written.
+    """
+    target = Path(directory)
+    check_target(target, overwrite)
+    report = outcome.report
+    files = {
+        PARAMETERS: _dump(parameters_content(outcome)).encode(),
+        URDF: write_urdf(outcome.estimate.model, outcome.estimate.bodies).encode(),
+        REPORT: (json.dumps(report, indent=1, allow_nan=False) + "\n").encode(),
+        PAGE: render_page(report, outcome).encode(),
+    }
+    try:
+        write_directory(target, files, overwrite)
+    except OSError as error:
+        raise ResultError(f"{target}: cannot be written ({error.strerror}); choose another directory") from None
+    return target
+
+
+def read_result(directory: str | Path) -> StoredResult:
+    """Read a result directory.
+
+    Raises
+    ------
+    ResultError: it is none, or a file in it is missing, damaged or of another version.
+    """
+    path = Path(directory)
+    if not path.is_dir():
+        raise ResultError(f"{path}: no such result directory; check the path")
+    content = _parse(path / PARAMETERS, lambda text: yaml.load(text, Loader=_LOADER))
+    report = _parse(path / REPORT, json.loads)
+    if content.get("format") != FORMAT:
+        raise ResultError(f"{path / PARAMETERS}: format is {content.get('format')}, expected {FORMAT}; identify again")
+    try:
+        robot = content["robot"]
+        x, y, z = robot["gravity"]
+        options = ModelOptions(robot["locked_joints"], tuple(robot["drive_terms"]), (x, y, z))
+        bodies = [link["parameters"] for link in content["links"]]
+        drives = [[joint[term] for joint in content["joints"]] for term in options.drive_terms]
+        parameters = np.concatenate([np.ravel(bodies), *(np.array(values, dtype=float) for values in drives)])
+        covariance = np.array(content["covariance"], dtype=float)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ResultError(f"{path / PARAMETERS}: is damaged ({error!r}); identify again") from None
+    model = load_model(path / URDF, options)
+    size = model.layout.size
+    if parameters.shape != (size,) or covariance.shape != (size, size) or model.hash != robot["model_hash"]:
+        raise ResultError(f"{path / PARAMETERS}: does not belong to {URDF} beside it; identify again")
+    return StoredResult(path, model, parameters, covariance, report)
+
+
+def parameters_content(outcome: Outcome) -> dict[str, Any]:
+    """Content of ``parameters.yaml``: what a program needs to use the result, and where it comes from."""
+    estimate, report = outcome.estimate, outcome.report
+    options = estimate.model.options
+    return {
+        "format": FORMAT,
+        "robot": {
+            "name": estimate.model.name,
+            "model_hash": estimate.model.hash,
+            "locked_joints": {joint: float(position) for joint, position in options.locked_joints.items()},
+            "drive_terms": list(options.drive_terms),
+            "gravity": [float(value) for value in options.gravity],
+        },
+        "status": report["status"],
+        "message": report["message"],
+        "links": [{key: link[key] for key in _LINK_KEYS} for link in report["links"]],
+        "joints": report["joints"],
+        "parameter_names": list(estimate.layout.names),
+        "covariance": [[float(f"{value:.9g}") for value in row] for row in estimate.covariance],
+        "provenance": report["provenance"],
+    }
+
+
+_LINK_KEYS = ("name", "mass", "com", "inertia", "parameters", "standard_deviation")
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+def _dump(content: dict[str, Any]) -> str:
+    text: str = yaml.dump(content, Dumper=_DUMPER, sort_keys=False, default_flow_style=None, width=10_000)
+    return "# Inertial parameters about the joint frame origins, SI: m, m c (x y z), I (xx xy yy xz yz zz).\n" + text
+
+
+def _parse(path: Path, parser: Any) -> dict[str, Any]:
+    try:
+        content = parser(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ResultError(f"{path.parent}: is not a result directory ({path.name} is missing); check the path") from None
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
+    except (ValueError, yaml.YAMLError):
+        raise ResultError(f"{path}: is damaged; identify again") from None
+    if not isinstance(content, dict):
+        raise ResultError(f"{path}: is damaged; identify again")
+    return content
