@@ -26,3 +26,14 @@ class RecorderOptions:
     )
     min_free_mb: int = option(256, "refuse to record with less free space [MiB]", minimum=0, maximum=10**7)
     max_message_mb: int = option(4, "refuse larger messages [MiB]", minimum=1, maximum=1024)
+
+
+@dataclass(frozen=True)
+class IdentifierOptions:
+    """Parameters of the identifier node, beside those of the configuration."""
+
+    urdf: str = option("", "URDF file; empty takes the topic robot_description")
+    output_directory: str = option("results", "where result directories are written; empty writes none")
+    keep_recordings: int = option(20, "recordings kept in memory, the oldest go first", minimum=1, maximum=1000)
+    timeout_s: float = option(600.0, "longest time for one identification [s]", minimum=1.0, maximum=1e5)
+    memory_mb: int = option(0, "address space of the solving process [MiB]; 0 sets no limit", minimum=0, maximum=10**7)

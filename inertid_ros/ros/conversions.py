@@ -1,7 +1,9 @@
 """Messages to arrays and back. Nothing else in the package converts."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
@@ -11,7 +13,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from inertid_ros.msg import InertialParameters, JointDynamics, LinkInertia, SampleBatch
+from inertid_ros.msg import IdentificationReport, InertialParameters, JointDynamics, LinkInertia, SampleBatch
 
 from ..data.assemble import Block
 from ..errors import InertidError, RecordingError
@@ -324,3 +326,42 @@ def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
         joint_names=tuple(joint.name for joint in message.joints),
         drives={term: np.array([getattr(joint, term) for joint in message.joints]) for term in DRIVE_TERMS},
     )
+
+
+def to_report(report: Mapping[str, Any], parameters: InertialParameters, directory: str) -> IdentificationReport:
+    """Content of ``report.json`` to the message that dashboards watch; ``parameters`` is what it reports on."""
+    judged, prior = report.get("validation", report["train"]), report["prior"]
+    links, solver, base = report["links"], report["solver"], report["base_parameters"]
+    sources = report["provenance"]["recordings"]
+    return IdentificationReport(
+        header=parameters.header,
+        sequence=parameters.sequence,
+        model_hash=parameters.model_hash,
+        validation_status=parameters.validation_status,
+        message=report["message"],
+        train=[source["name"] for source in sources if source["role"] == "train"],
+        validation=[source["name"] for source in sources if source["role"] == "validation"],
+        joint_names=report["joint_names"],
+        link_names=[link["name"] for link in links],
+        train_relative_error=_number(report["train"]["relative_error"]),
+        validation_relative_error=parameters.validation_relative_error,
+        prior_relative_error=_number(prior["relative_error"]),
+        rms_torque=[_number(value) for value in judged["rms_torque"]],
+        rms_error=[_number(value) for value in judged["rms_error"]],
+        rms_error_prior=[_number(value) for value in prior["rms_error"]],
+        min_pseudo_inertia_eigenvalue=[_number(link["min_pseudo_inertia_eigenvalue"]) for link in links],
+        geodesic_distance_to_prior=[_number(link["geodesic_distance_to_prior"]) for link in links],
+        base_parameter_count=int(base["count"]),
+        condition_number=_number(base["condition_number"]),
+        solver=str(solver["name"]),
+        solver_status=str(solver["status"]),
+        solver_iterations=int(solver["iterations"]),
+        solver_seconds=_number(solver["seconds"]),
+        report_json=json.dumps(report),
+        result_directory=directory,
+    )
+
+
+def _number(value: float | None) -> float:
+    """``report.json`` has None where a number is not finite."""
+    return float("nan") if value is None else float(value)

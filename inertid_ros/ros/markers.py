@@ -1,0 +1,49 @@
+"""Inertia as RViz shows it: the solid ellipsoid of even density that has a body's mass, centre and second moments."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point, Pose, Quaternion, Vector3
+from std_msgs.msg import ColorRGBA
+from visualization_msgs.msg import Marker, MarkerArray
+
+from ..robot.parameters import Array, is_consistent, pseudo_inertia
+from .transforms import matrix_to_quaternion
+
+GIVEN = ColorRGBA(r=0.6, g=0.6, b=0.6, a=0.35)
+CALIBRATED = ColorRGBA(r=0.1, g=0.7, b=0.3, a=0.6)
+
+
+def uniform_ellipsoid(pi: Array) -> tuple[Array, Array, Array]:
+    """Centre (3,) [m], rotation (3, 3) of the axes, semi-axes (3,) [m] of a body ``(10,)``.
+
+    A solid ellipsoid of even density with semi-axes ``r`` has second moments ``m r^2 / 5`` about its centre.
+    """
+    matrix = pseudo_inertia(pi)
+    centre = matrix[:3, 3] / matrix[3, 3]
+    second = matrix[:3, :3] / matrix[3, 3] - np.outer(centre, centre)
+    moments, axes = np.linalg.eigh(second)
+    if np.linalg.det(axes) < 0:
+        axes[:, 0] *= -1
+    return centre, axes, np.sqrt(5.0 * np.maximum(moments, 0.0))
+
+
+def inertia_markers(
+    link_names: Sequence[str], bodies: Array, stamp: Time, namespace: str, color: ColorRGBA
+) -> MarkerArray:
+    """An ellipsoid per body ``(nb, 10)`` in its link's frame; bodies that are not consistent have none."""
+    markers = []
+    for index, (name, pi) in enumerate(zip(link_names, bodies, strict=True)):
+        if not is_consistent(pi):
+            continue
+        centre, axes, radii = uniform_ellipsoid(pi)
+        x, y, z, w = matrix_to_quaternion(axes).tolist()
+        marker = Marker(ns=namespace, id=index, type=Marker.SPHERE, action=Marker.ADD, color=color, frame_locked=True)
+        marker.header.frame_id, marker.header.stamp = name, stamp
+        marker.pose = Pose(
+            position=Point(**dict(zip("xyz", centre.tolist(), strict=True))), orientation=Quaternion(x=x, y=y, z=z, w=w)
+        )
+        marker.scale = Vector3(**dict(zip("xyz", (2 * radii).tolist(), strict=True)))
+        markers.append(marker)
+    return MarkerArray(markers=markers)
