@@ -5,7 +5,7 @@ Configuration files, command line, ROS parameters and documentation are all made
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from .errors import InertidError
 
@@ -91,7 +91,7 @@ def options(tree: type, prefix: str = "") -> Iterator[Option]:
     for entry in fields(tree):
         key, hint = f"{prefix}{entry.name}", hints[entry.name]
         if is_dataclass(hint):
-            yield from options(hint, f"{key}.")
+            yield from options(cast(type, hint), f"{key}.")
             continue
         is_list = get_origin(hint) is tuple
         kind = get_args(hint)[0] if is_list else hint

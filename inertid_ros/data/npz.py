@@ -1,7 +1,6 @@
 """Recording in and out of NumPy's ``.npz``."""
 
-import os
-import tempfile
+import io
 import zipfile
 import zlib
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import RecordingError
+from ..files import write_file
 from .recording import Recording
 
 WRENCH_PREFIX = "wrench/"
@@ -46,7 +46,8 @@ def read_npz(path: str | Path) -> Recording:
     frames = [key for key in content if key.startswith(WRENCH_PREFIX)]
     wrenches = {key.removeprefix(WRENCH_PREFIX): content.pop(key) for key in frames}
     text = [name.decode() if isinstance(name, bytes) else str(name) for name in names.tolist()]
-    return Recording(joint_names=tuple(text), **content, wrenches=wrenches, name=str(path))
+    channels: dict[str, Any] = content
+    return Recording(joint_names=tuple(text), **channels, wrenches=wrenches, name=str(path))
 
 
 def write_npz(recording: Recording, path: str | Path) -> Path:
@@ -63,20 +64,12 @@ def write_npz(recording: Recording, path: str | Path) -> Path:
         if value is not None:
             content[key] = value
     content |= {f"{WRENCH_PREFIX}{frame}": values for frame, values in recording.wrenches.items()}
-    scratch = ""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **content)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, scratch = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".npz", dir=path.parent)
-        with os.fdopen(descriptor, "wb") as file:
-            np.savez_compressed(file, **content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(scratch, path)
+        write_file(path, buffer.getvalue())
     except OSError as error:
         raise RecordingError(f"{path}: cannot be written ({error.strerror}); choose another path") from None
-    finally:
-        if scratch and os.path.exists(scratch):
-            os.unlink(scratch)
     return path
 
 

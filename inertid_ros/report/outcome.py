@@ -77,8 +77,8 @@ class Outcome:
             "peak_memory_mb": peak_memory_mb(),
             "provenance": asdict(self.provenance),
         }
-        plain: dict[str, Any] = _plain(content)
-        return plain
+        report: dict[str, Any] = plain(content)
+        return report
 
 
 def errors_content(errors: TorqueErrors) -> dict[str, Any]:
@@ -155,16 +155,16 @@ def _solver(estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
-    """NumPy to what JSON and YAML know."""
+def plain(value: Any) -> Any:
+    """NumPy to what JSON and YAML know; numbers that are not finite become None."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, np.generic):
-        return _plain(value.item())
+        return plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -10,10 +10,10 @@ import numpy as np
 import yaml
 
 from ..errors import InertidError
+from ..files import write_directory
 from ..robot.model import ModelOptions, RobotModel, load_model
 from ..robot.parameters import Array
 from ..robot.urdf import write_urdf
-from .directory import write_directory
 from .outcome import FORMAT, Outcome
 from .page import render_page
 
@@ -32,6 +32,7 @@ class StoredResult:
     ----------
     model: of ``calibrated.urdf``, with the joints locked as they were; its ``prior`` is not the original URDF's.
     parameters: ``(p,)`` in the order of ``model.layout``.
+    prior: ``(p,)`` of the URDF that was given.
     covariance: ``(p, p)``.
     report: content of ``report.json``.
     """
@@ -39,6 +40,7 @@ class StoredResult:
     directory: Path
     model: RobotModel
     parameters: Array
+    prior: Array
     covariance: Array
     report: Mapping[str, Any]
 
@@ -114,13 +116,15 @@ def read_result(directory: str | Path) -> StoredResult:
         drives = [[joint[term] for joint in content["joints"]] for term in options.drive_terms]
         parameters = np.concatenate([np.ravel(bodies), *(np.array(values, dtype=float) for values in drives)])
         covariance = np.array(content["covariance"], dtype=float)
+        prior = np.array(content["prior"], dtype=float)
     except (KeyError, TypeError, ValueError) as error:
         raise ResultError(f"{path / PARAMETERS}: is damaged ({error!r}); identify again") from None
     model = load_model(path / URDF, options)
     size = model.layout.size
-    if parameters.shape != (size,) or covariance.shape != (size, size) or model.hash != robot["model_hash"]:
+    shapes = (parameters.shape, prior.shape, covariance.shape)
+    if shapes != ((size,), (size,), (size, size)) or model.hash != robot["model_hash"]:
         raise ResultError(f"{path / PARAMETERS}: does not belong to {URDF} beside it; identify again")
-    return StoredResult(path, model, parameters, covariance, report)
+    return StoredResult(path, model, parameters, prior, covariance, report)
 
 
 def parameters_content(outcome: Outcome) -> dict[str, Any]:
@@ -141,6 +145,7 @@ def parameters_content(outcome: Outcome) -> dict[str, Any]:
         "links": [{key: link[key] for key in _LINK_KEYS} for link in report["links"]],
         "joints": report["joints"],
         "parameter_names": list(estimate.layout.names),
+        "prior": [float(value) for value in estimate.prior],
         "covariance": [[float(f"{value:.9g}") for value in row] for row in estimate.covariance],
         "provenance": report["provenance"],
     }
@@ -160,7 +165,7 @@ def _parse(path: Path, parser: Any) -> dict[str, Any]:
     try:
         content = parser(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ResultError(f"{path.parent}: is not a result directory ({path.name} is missing); check the path") from None
+        raise ResultError(f"{path.parent}: has no {path.name}, so it is no result directory; check the path") from None
     except OSError as error:
         raise ResultError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
     except (ValueError, yaml.YAMLError):

@@ -1,4 +1,4 @@
-"""A directory that appears complete or not at all."""
+"""Files and directories that appear complete or not at all."""
 
 import ctypes
 import errno
@@ -10,6 +10,27 @@ from pathlib import Path
 
 _AT_FDCWD = -100
 _EXCHANGE = 2
+
+
+def write_file(target: Path, content: bytes) -> None:
+    """Write a file, which appears by rename once it is on disk; one that is there is replaced.
+
+    Raises
+    ------
+    OSError: it cannot be written; nothing is left behind.
+    """
+    target = target.absolute()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    os.close(descriptor)
+    scratch = Path(name)
+    try:
+        _write(scratch, content)
+        scratch.chmod(0o666 & ~_umask())
+        os.replace(scratch, target)
+        _sync(target.parent)
+    finally:
+        scratch.unlink(missing_ok=True)
 
 
 def write_directory(target: Path, files: Mapping[str, bytes], replace: bool) -> None:

@@ -1,0 +1,61 @@
+"""A report as tables for people."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from .common import number, percent, print_table
+
+
+def print_report(report: Mapping[str, Any]) -> None:
+    """Errors before and after, joints, links and how the result was found."""
+    print_errors(report)
+    print_table(
+        "Links",
+        ("link", "mass [kg]", "given", "com [m]", "given", "smallest eigenvalue", "distance to given"),
+        (
+            (
+                link["name"],
+                f"{number(link['mass'])} ({number(link['standard_deviation'][0], 2)})",
+                number(link["prior"]["mass"]),
+                " ".join(number(value, 3) for value in link["com"]),
+                " ".join(number(value, 3) for value in link["prior"]["com"]),
+                number(link["min_pseudo_inertia_eigenvalue"], 3),
+                number(link["geodesic_distance_to_prior"], 3),
+            )
+            for link in report["links"]
+        ),
+    )
+    terms = list(report["joints"][0]["standard_deviation"]) if report["joints"] else []
+    if terms:
+        print_table(
+            "Joints (standard deviation)",
+            ("joint", *(term.replace("_", " ") for term in terms)),
+            (
+                (
+                    joint["name"],
+                    *(f"{number(joint[term])} ({number(joint['standard_deviation'][term], 2)})" for term in terms),
+                )
+                for joint in report["joints"]
+            ),
+        )
+    base, solver = report["base_parameters"], report["solver"]
+    print(
+        f"{base['count']} base parameters, condition number {number(base['condition_number'])};"
+        f" {solver['name']}: {solver['status']} after {solver['iterations']} iterations"
+    )
+    print(report["message"])
+
+
+def print_errors(report: Mapping[str, Any]) -> None:
+    """Torque errors of the given and the calibrated parameters, over all joints and per joint."""
+    section = "validation" if "validation" in report else "train"
+    prior, errors = report["prior"][section], report[section]
+    rows = [
+        (name, number(torque), number(before), number(after))
+        for name, torque, before, after in zip(
+            report["joint_names"], errors["rms_torque"], prior["rms_error"], errors["rms_error"], strict=True
+        )
+    ]
+    rows.append(("all joints, relative", "", percent(prior["relative_error"]), percent(errors["relative_error"])))
+    data = "held-out" if section == "validation" else "fitted"
+    print_table(f"Torque error on {data} data (RMS, N m or N)", ("joint", "torque", "URDF as given", "calibrated"), rows)

@@ -1,0 +1,86 @@
+"""``inertid validate``: a result or a URDF against recordings."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ..configuration import Configuration
+from ..data.prepare import prepare
+from ..errors import ModelError
+from ..identification.validation import TorqueErrors, torque_errors
+from ..report.outcome import errors_content
+from ..report.results import read_result
+from ..robot.model import RobotModel
+from ..robot.parameters import Array
+from .common import (
+    configuration,
+    model_from,
+    number,
+    percent,
+    print_json,
+    print_table,
+    progress_bar,
+    recordings_from,
+    set_up_logging,
+)
+
+_REJECTED = 3
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; 3 where the subject is no better than what it is compared with."""
+    set_up_logging(options)
+    config = configuration(options)
+    model, parameters, baseline = _subject(options, config)
+    with progress_bar(options) as progress:
+        recordings = recordings_from(options.recordings, config)
+        samples = []
+        for index, recording in enumerate(recordings):
+            progress("preparing", index / len(recordings))
+            samples.append(prepare(recording, model, config.prepare))
+        progress("validating", 0.9)
+        errors = torque_errors(model, parameters, samples)
+        prior = torque_errors(model, baseline, samples) if baseline is not None else None
+    passed = prior is None or errors.relative_error < prior.relative_error
+    message = f"torque error {percent(errors.relative_error)}"
+    if prior is not None:
+        verdict = "passed" if passed else "rejected"
+        message += f" against {percent(prior.relative_error)} of the URDF as given: {verdict}"
+    if options.json:
+        content: dict[str, Any] = {"joint_names": model.joint_names, "validation": errors_content(errors)}
+        if prior is not None:
+            content["prior"] = errors_content(prior)
+        print_json({**content, "passed": passed, "message": message})
+    else:
+        _print(model, errors, prior)
+        print(message)
+    return 0 if passed else _REJECTED
+
+
+def _subject(options: argparse.Namespace, config: Configuration) -> tuple[RobotModel, Array, Array | None]:
+    """Model, its parameters, and the parameters to compare with."""
+    if Path(options.subject).is_dir():
+        result = read_result(options.subject)
+        model, parameters, baseline = result.model, result.parameters, result.prior
+        if options.urdf:
+            baseline = _same_robot(model_from(options.urdf, model.options), model, options.urdf).prior
+        return model, parameters, baseline
+    model = model_from(options.subject, config.robot.model_options())
+    if not options.urdf:
+        return model, model.prior, None
+    return model, model.prior, _same_robot(model_from(options.urdf, model.options), model, options.urdf).prior
+
+
+def _same_robot(other: RobotModel, model: RobotModel, path: str) -> RobotModel:
+    if other.joint_names != model.joint_names or other.hash != model.hash:
+        raise ModelError(f"{path}: has other joints or another geometry than the robot judged; give its description")
+    return other
+
+
+def _print(model: RobotModel, errors: TorqueErrors, prior: TorqueErrors | None) -> None:
+    header = ["joint", "torque", "error"] + (["URDF as given"] if prior else [])
+    rows = []
+    for index, name in enumerate(model.joint_names):
+        row = [name, number(errors.rms_torque[index]), number(errors.rms_error[index])]
+        rows.append(row + ([number(prior.rms_error[index])] if prior else []))
+    print_table("Torque error (RMS, N m or N)", header, rows)
