@@ -60,15 +60,21 @@ def succeeds(command: list, cwd: Path | None = None, env: dict[str, str] | None 
 
 def unpack_debian(package: str, folder: Path) -> Path:
     """Download a Debian package and unpack it below `folder`, once; the result is empty where that is impossible."""
-    target = folder / package
-    if not target.is_dir() and shutil.which("apt-get") and shutil.which("dpkg-deb"):
-        partial = folder / f"{package}.partial"
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        if succeeds(["apt-get", "download", package], cwd=partial) and all(
-            succeeds(["dpkg-deb", "-x", archive, partial]) for archive in partial.glob("*.deb")
-        ):
-            partial.rename(target)
+    target, partial, lists = folder / package, folder / f"{package}.partial", folder / "lists"
+    if target.is_dir() or not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
+        return target
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    (lists / "partial").mkdir(parents=True, exist_ok=True)
+    # Containers come without package lists: then lists of our own, which any user may fetch.
+    own = ["-o", f"Dir::State::lists={lists}", "-o", f"Dir::Cache={lists}"]
+    download = ["download", package]
+    if not succeeds(["apt-get", *download], cwd=partial):
+        succeeds(["apt-get", *own, "update"], cwd=partial)
+        succeeds(["apt-get", *own, *download], cwd=partial)
+    archives = list(partial.glob("*.deb"))
+    if archives and all(succeeds(["dpkg-deb", "-x", archive, partial]) for archive in archives):
+        partial.rename(target)
     return target
 
 
