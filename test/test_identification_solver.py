@@ -1,12 +1,14 @@
 """The built-in solver against CVXPY with Clarabel and against the conditions of optimality."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from inertid_ros.errors import IdentificationError
 from inertid_ros.identification.convex import solve_with_clarabel
 from inertid_ros.identification.interior_point import solve
-from inertid_ros.identification.program import Program
+from inertid_ros.identification.program import Linear, Program
 from inertid_ros.identification.regularizers import Belief, divergence, regularized
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia
@@ -62,15 +64,8 @@ def test_hard_constraints_hold_and_are_tight():
     """A body pulled outside the cone ends on its border, where a projection would put it."""
     target = np.diag([1.0, 1.0, 1.0, -0.5])
     metric = np.linalg.cholesky(np.einsum("kij,lij->kl", PSEUDO_INERTIA_BASIS, PSEUDO_INERTIA_BASIS)).T
-    program = Program(
-        metric,
-        metric @ from_pseudo_inertia(target),
-        np.zeros(10),
-        np.zeros(1),
-        np.zeros((0, 10)),
-        np.zeros(0),
-        np.zeros(0),
-    )
+    none = np.zeros(0, dtype=int)
+    program = Program(metric, metric @ from_pseudo_inertia(target), np.zeros(10), np.zeros(1), none, np.zeros(0))
     solution = solve(program, IDENTITY)
     np.testing.assert_allclose(program.matrices(solution.x)[0], np.diag([1.0, 1.0, 1.0, 0.0]), atol=1e-4)
     assert np.linalg.eigvalsh(program.matrices(solution.x)[0])[0] > 0
@@ -88,3 +83,29 @@ def test_divergences_are_zero_at_the_prior_and_agree_near_it():
     for regularizer in ("entropic", "pullback"):
         assert divergence(x, 2, regularizer) == pytest.approx(0.0, abs=1e-12)
     assert divergence(x + step, 2, "entropic") == pytest.approx(divergence(x + step, 2, "pullback"), rel=1e-2)
+
+
+def test_linear_constraints_agree_with_clarabel():
+    program, start = _problem(3, "entropic")
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(4, len(start)))
+    free = solve(program, start).x
+    held = replace(
+        program,
+        inequalities=Linear(rows[:2], 0.5 - rows[:2] @ free - 1.0, ("first", "second")),
+        equalities=Linear(rows[2:], 0.3 - rows[2:] @ free, ("third", "fourth")),
+    )
+    ours, reference = solve(held, start), solve_with_clarabel(held)
+    assert ours.objective == pytest.approx(reference.objective, rel=1e-6)
+    assert ours.objective > program.objective(free)
+    assert held.inequalities(ours.x).min() > -1e-7
+    np.testing.assert_allclose(held.equalities(ours.x), 0.0, atol=1e-7)
+
+
+def test_contradicting_constraints_are_named():
+    program, start = _problem(4, "entropic")
+    mass = np.zeros((2, len(start)))
+    mass[0, 0], mass[1, 0] = 1.0, -1.0
+    impossible = replace(program, inequalities=Linear(mass, np.array([-5.0, 2.0]), ("mass above 5", "mass below 2")))
+    with pytest.raises(IdentificationError, match="mass (above 5|below 2)"):
+        solve(impossible, start)

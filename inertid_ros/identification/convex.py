@@ -28,7 +28,6 @@ def solve_with_clarabel(program: Program) -> Solution:
     cp = _cvxpy()
     began = time.perf_counter()
     x = cp.Variable(program.R.shape[1])
-    scalars = program.scalars @ x + program.shift
     objective = 0.5 * cp.sum_squares(program.R @ x - program.z) + program.slope @ x + program.constant
     constraints = []
     for body, weight in enumerate(program.body_weights):
@@ -38,11 +37,15 @@ def solve_with_clarabel(program: Program) -> Solution:
             objective -= weight * cp.log_det(matrix)
         else:
             constraints.append(matrix >> 0)
-    for index, weight in enumerate(program.scalar_weights):
-        if weight > 0:
-            objective -= weight * cp.log(scalars[index])
-        else:
-            constraints.append(scalars[index] >= 0)
+    soft = program.positive_weights > 0
+    if soft.any():
+        objective -= program.positive_weights[soft] @ cp.log(x[program.positive[soft]])
+    if (~soft).any():
+        constraints.append(x[program.positive[~soft]] >= 0)
+    if len(program.inequalities):
+        constraints.append(program.inequalities.matrix @ x + program.inequalities.shift >= 0)
+    if len(program.equalities):
+        constraints.append(program.equalities.matrix @ x + program.equalities.shift == 0)
     problem = cp.Problem(cp.Minimize(objective), constraints)
     try:
         with warnings.catch_warnings():
@@ -77,7 +80,7 @@ def _squared_residual(program: Program, x: np.ndarray, hessian: np.ndarray) -> f
     inverses = np.linalg.inv(program.matrices(x))
     pull = program.body_weights[:, None] * np.einsum("kij,bij->bk", PSEUDO_INERTIA_BASIS, inverses)
     gradient[: pull.size] -= pull.ravel()
-    gradient -= program.scalars.T @ (program.scalar_weights / (program.scalars @ x + program.shift))
+    gradient[program.positive] -= program.positive_weights / x[program.positive]
     return float(gradient @ np.linalg.lstsq(hessian, gradient)[0])
 
 
@@ -89,10 +92,10 @@ def _soft_hessian(program: Program, x: np.ndarray) -> np.ndarray:
             products = np.linalg.solve(S, PSEUDO_INERTIA_BASIS)
             rows = slice(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1))
             hessian[rows, rows] += weight * np.einsum("kij,lji->kl", products, products)
-    soft = program.scalar_weights > 0
-    scalars = program.scalars[soft]
-    curvature = program.scalar_weights[soft] / (scalars @ x + program.shift[soft]) ** 2
-    return hessian + scalars.T @ (curvature[:, None] * scalars)
+    soft = program.positive_weights > 0
+    columns = program.positive[soft]
+    hessian[columns, columns] += program.positive_weights[soft] / x[columns] ** 2
+    return hessian
 
 
 def _cvxpy() -> ModuleType:

@@ -2,13 +2,14 @@
 
 One method for soft and hard physical consistency: see :class:`~.program.Program` for the problem. The multipliers
 ``Z_b = w_b S_b^{-1}`` are iterated along with ``x`` under Nesterov-Todd scaling, so that a start far from the optimum
-costs a dozen steps and not hundreds.
+costs two dozen steps and not hundreds, and a body on the border of the cone does no harm.
 """
 
 import time
+from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+from scipy.linalg import lapack
 
 from ..errors import IdentificationError
 from ..robot.parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS, Array
@@ -19,161 +20,196 @@ _TO_BORDER = 0.95  # share of the way to the border that a step may take
 _BASIS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
 
 
-def solve(program: Program, start: Array, tolerance: float = 1e-10) -> Solution:
-    """Minimise from a strictly feasible start.
+def solve(program: Program, start: Array, tolerance: float = 1e-9) -> Solution:
+    """Minimise from a start inside every cone; linear constraints need not hold there.
 
     Parameters
     ----------
-    start: ``(p,)`` with every ``S_b`` positive definite and every ``l_i`` positive.
+    start: ``(p,)`` with every ``S_b`` positive definite and every positive parameter above zero.
     tolerance: on the gap, relative to one plus the objective.
 
     Raises
     ------
-    IdentificationError: the start is not strictly feasible, or there is no optimum within the iterations.
+    IdentificationError: the start is outside, the constraints contradict one another (names one), or there is no
+        optimum within the iterations.
     """
     began = time.perf_counter()
-    state = _State.at(program, start)
+    iterate = _start(program, start)
+    share = 0.45  # of the last step that was possible; decides how much the next one centres
     for iteration in range(1, MAX_ITERATIONS + 1):
-        residual = state.dual_residual()
-        factor, scale = _factor(state.hessian)
-        excess = state.excess
-        # predictor: how far can a step straight to the optimum go?
-        predicted = state.step(_apply(factor, scale, state.right_side(residual, 0.0)), 0.0)
-        length = min(1.0, _TO_BORDER * state.distance_to_border(predicted))
-        centring = excess * (1 - length) ** 2
-        direction = state.step(_apply(factor, scale, state.right_side(residual, centring)), centring)
-        length = min(1.0, _TO_BORDER * state.distance_to_border(direction))
-        state = state.moved(direction, length)
-        gap, objective = state.gap(_apply(factor, scale, state.dual_residual())), program.objective(state.x)
-        if gap <= tolerance * (1 + abs(objective)):
-            return Solution(
-                state.x, state.hessian, objective, gap, "interior point", iteration, time.perf_counter() - began
-            )
-    raise IdentificationError(
-        f"solver: no optimum after {MAX_ITERATIONS} iterations (gap {gap:.1e}); check units, limits and the prior"
+        newton = _Newton(program, iterate)
+        objective = program.objective(iterate.x)
+        if newton.gap <= tolerance * (1 + abs(objective)) and newton.infeasibility <= 1e-8:
+            seconds = time.perf_counter() - began
+            return Solution(iterate.x, newton.hessian, objective, newton.gap, "interior_point", iteration, seconds)
+        step = newton.step((1 - share) ** 2 * newton.excess)
+        share = min(1.0, _TO_BORDER * newton.distance_to_border(step))
+        iterate = iterate.moved(step, share)
+    raise IdentificationError(_why(program, iterate, newton))
+
+
+@dataclass(frozen=True)
+class _Iterate:
+    """Primal ``x``, ``S``, slacks ``s`` of scalar constraints; their duals ``Z``, ``u``, and ``y``."""
+
+    x: Array
+    S: Array
+    Z: Array
+    s: Array
+    u: Array
+    y: Array
+
+    def moved(self, step: "_Iterate", length: float) -> "_Iterate":
+        return _Iterate(*(getattr(self, name) + length * getattr(step, name) for name in _Iterate.__annotations__))
+
+
+def _start(program: Program, x: Array) -> _Iterate:
+    """Multipliers that balance the gradient's size, never below the weights."""
+    S = program.matrices(x)
+    scalars = x[program.positive]
+    try:
+        np.linalg.cholesky(S)
+    except np.linalg.LinAlgError:
+        raise IdentificationError(
+            "solver: the prior is not physically consistent; correct the URDF's inertias"
+        ) from None
+    if (scalars <= 0).any():
+        raise IdentificationError("solver: the start has a friction or rotor inertia of zero; start above zero")
+    gradient = program.gram @ x - program.linear
+    size = BODY_PARAMETERS * len(S)
+    level = 0.1 * np.abs(gradient[:size].reshape(len(S), BODY_PARAMETERS)).max(axis=1, initial=0.0) + 1e-3
+    Z = np.maximum(program.body_weights, level)[:, None, None] * np.linalg.inv(S)
+    u = np.maximum(program.positive_weights / scalars, 0.1 * np.abs(gradient[program.positive]) + 1e-3)
+    slack = np.maximum(program.inequalities(x), 0.1)
+    pull = np.full(len(slack), 0.1 * np.abs(gradient).max(initial=0.0) + 1e-3)
+    return _Iterate(
+        x, S, Z, np.concatenate([scalars, slack]), np.concatenate([u, pull]), np.zeros(len(program.equalities))
     )
 
 
-class _State:
-    """Primal and dual variables of one iterate, and what is derived from them once."""
+class _Newton:
+    """The Newton system at one iterate, factored once."""
 
-    def __init__(self, program: Program, x: Array, Z: Array, u: Array) -> None:
-        self.program, self.x, self.Z, self.u = program, x, Z, u
-        self.S = program.matrices(x)
-        self.l = program.scalars @ x + program.shift
-        eigenvalues, vectors = np.linalg.eigh(self.S)
-        if len(x) == 0 or (eigenvalues <= 0).any() or (self.l <= 0).any():
-            raise IdentificationError("solver: the start is not physically consistent; correct the prior's inertias")
-        roots = np.sqrt(eigenvalues)
-        self.root = (vectors * roots[:, None, :]) @ np.swapaxes(vectors, -1, -2)
-        self.inverse_root = (vectors / roots[:, None, :]) @ np.swapaxes(vectors, -1, -2)
-        self.inverse = self.inverse_root @ self.inverse_root
-        # Nesterov-Todd: W^-1 = S^-1/2 (S^1/2 Z S^1/2)^1/2 S^-1/2
-        self.pairs, rotation = np.linalg.eigh(self.root @ Z @ self.root)
-        pair_roots = np.sqrt(np.maximum(self.pairs, 0.0))
-        half = (rotation * pair_roots[:, None, :]) @ np.swapaxes(rotation, -1, -2)
+    def __init__(self, program: Program, at: _Iterate) -> None:
+        self.program, self.at = program, at
+        self.bodies = len(at.S)
+        self.size = BODY_PARAMETERS * self.bodies
+        eigenvalues, vectors = np.linalg.eigh(at.S)
+        roots = np.sqrt(np.maximum(eigenvalues, 1e-300))[:, None, :]
+        transposed = vectors.transpose(0, 2, 1)
+        root = (vectors * roots) @ transposed
+        self.inverse_root = (vectors / roots) @ transposed
+        # Nesterov-Todd: W^-1 = S^-1/2 (S^1/2 Z S^1/2)^1/2 S^-1/2; pairs are the eigenvalues of S Z
+        self.pairs, rotation = np.linalg.eigh(root @ at.Z @ root)
+        pair_roots = np.sqrt(np.maximum(self.pairs, 1e-300))[:, None, :]
+        half = (rotation * pair_roots) @ rotation.transpose(0, 2, 1)
         self.W_inverse = self.inverse_root @ half @ self.inverse_root
+        self.dual_inverse_root = (rotation / pair_roots).transpose(0, 2, 1) @ root
+        self.ratio = at.u / at.s
+        self.targets = np.concatenate([program.positive_weights, np.zeros(len(program.inequalities))])
+        self.slack_error = at.s - np.concatenate([at.x[program.positive], program.inequalities(at.x)])
+        self.equality_error = program.equalities(at.x)
+        self.residual = program.gram @ at.x - program.linear - self._pull(at.Z, at.u)
+        self.residual -= program.equalities.matrix.T @ at.y
         self.hessian = self._hessian()
+        self._factor()
+        lacking = np.abs(self.pairs - program.body_weights[:, None]).sum() + np.abs(at.u * at.s - self.targets).sum()
+        self.excess = lacking / max(4 * self.bodies + len(at.s), 1)
+        self.correction, _ = self._solve(self.residual, np.zeros(len(self.equality_error)))
+        self.gap = float(abs(self.residual @ self.correction) + lacking)
+        self.infeasibility = float(
+            max(np.abs(self.slack_error).max(initial=0.0), np.abs(self.equality_error).max(initial=0.0))
+        )
 
-    @classmethod
-    def at(cls, program: Program, x: Array) -> "_State":
-        """Start with multipliers that balance the gradient's size, never below the weights."""
-        gradient = program.gram @ x - program.linear
-        S = program.matrices(x)
-        size = BODY_PARAMETERS * len(S)
-        bodies = gradient[:size].reshape(len(S), BODY_PARAMETERS)
-        level = 0.1 * np.abs(bodies).max(axis=1, initial=0.0) + 1e-3
-        Z = np.maximum(program.body_weights, level)[:, None, None] * np.linalg.inv(S) if len(S) else S
-        scalars = program.scalars @ x + program.shift
-        pull = np.abs(program.scalars @ gradient) / np.maximum(np.sum(program.scalars**2, axis=1), 1e-300)
-        u = np.maximum(program.scalar_weights / scalars, 0.1 * pull + 1e-3)
-        return cls(program, x, Z, u)
+    def step(self, centring: float) -> _Iterate:
+        """Direction towards complementarity products of ``weight + centring``."""
+        program, at = self.program, self.at
+        inverse = self.inverse_root @ self.inverse_root
+        dZ = (program.body_weights + centring)[:, None, None] * inverse - at.Z
+        du = (self.targets + centring) / at.s - at.u
+        right = self._pull(dZ, du + self.ratio * self.slack_error)
+        dx, dy = self._solve(right - self.residual, self.equality_error)
+        dS = program.matrices(dx)
+        ds = np.concatenate([dx[program.positive], program.inequalities.matrix @ dx]) - self.slack_error
+        dZ = dZ - self.W_inverse @ dS @ self.W_inverse
+        return _Iterate(dx, dS, 0.5 * (dZ + dZ.transpose(0, 2, 1)), ds, du - self.ratio * ds, dy)
 
-    def _hessian(self) -> Array:
-        program = self.program
-        hessian = program.gram.copy()
-        bodies = len(self.S)
-        left = (self.W_inverse[:, None] @ PSEUDO_INERTIA_BASIS @ self.W_inverse[:, None]).reshape(bodies, -1, 16)
-        blocks = left @ _BASIS.T
-        for index in range(bodies):
-            rows = slice(BODY_PARAMETERS * index, BODY_PARAMETERS * (index + 1))
-            hessian[rows, rows] += blocks[index]
-        return hessian + program.scalars.T @ ((self.u / self.l)[:, None] * program.scalars)
-
-    @property
-    def excess(self) -> float:
-        """How far the complementarity products are above their targets, on average over the blocks."""
-        above = np.concatenate(
+    def distance_to_border(self, step: _Iterate) -> float:
+        """Longest step that keeps S, Z, s and u from going below zero."""
+        scaled = np.concatenate(
             [
-                np.abs(self.pairs - self.program.body_weights[:, None]).mean(axis=1),
-                np.abs(self.u * self.l - self.program.scalar_weights),
+                self.inverse_root @ step.S @ self.inverse_root,
+                self.dual_inverse_root @ step.Z @ self.dual_inverse_root.transpose(0, 2, 1),
             ]
         )
-        return float(above.mean()) if len(above) else 0.0
-
-    def dual_residual(self) -> Array:
-        """Gradient of the Lagrangian, ``(p,)``."""
-        program = self.program
-        gradient = program.gram @ self.x - program.linear - program.scalars.T @ self.u
-        gradient[: BODY_PARAMETERS * len(self.S)] -= (self.Z.reshape(-1, 16) @ _BASIS.T).ravel()
-        return gradient
-
-    def right_side(self, residual: Array, centring: float) -> Array:
-        """Right-hand side of the reduced Newton equations for targets ``weight + centring``."""
-        program = self.program
-        dZ, du = self._shortfall(centring)
-        right = -residual + program.scalars.T @ du
-        right[: BODY_PARAMETERS * len(self.S)] += (dZ.reshape(-1, 16) @ _BASIS.T).ravel()
-        return right
-
-    def _shortfall(self, centring: float) -> tuple[Array, Array]:
-        targets = (self.program.body_weights + centring)[:, None, None]
-        return targets * self.inverse - self.Z, (self.program.scalar_weights + centring) / self.l - self.u
-
-    def step(self, dx: Array, centring: float) -> tuple[Array, Array, Array]:
-        """Primal and dual direction."""
-        dS, dl = self.program.matrices(dx), self.program.scalars @ dx
-        dZ, du = self._shortfall(centring)
-        return dx, dZ - self.W_inverse @ dS @ self.W_inverse, du - self.u / self.l * dl
-
-    def distance_to_border(self, direction: tuple[Array, Array, Array]) -> float:
-        """Longest step that keeps S, l, Z and u not negative."""
-        dx, dZ, du = direction
-        dS, dl = self.program.matrices(dx), self.program.scalars @ dx
-        rates = [-dl / self.l, -du / self.u]
-        if len(self.S):
-            rates.append(-np.linalg.eigvalsh(self.inverse_root @ dS @ self.inverse_root)[:, 0])
-            lower = np.linalg.cholesky(self.Z)
-            inner = np.linalg.solve(lower, dZ)
-            rates.append(-np.linalg.eigvalsh(np.linalg.solve(lower, np.swapaxes(inner, -1, -2)))[:, 0])
-        fastest = max((float(rate.max()) for rate in rates if rate.size), default=0.0)
+        rates = [-np.linalg.eigvalsh(scaled).min(initial=0.0)]
+        rates += [float((-step.s / self.at.s).max(initial=0.0)), float((-step.u / self.at.u).max(initial=0.0))]
+        fastest = max(rates)
         return 1 / fastest if fastest > 0 else np.inf
 
-    def moved(self, direction: tuple[Array, Array, Array], length: float) -> "_State":
-        dx, dZ, du = direction
-        Z = self.Z + length * dZ
-        return _State(self.program, self.x + length * dx, 0.5 * (Z + np.swapaxes(Z, -1, -2)), self.u + length * du)
+    def _pull(self, Z: Array, u: Array) -> Array:
+        """What multipliers contribute to the gradient of the Lagrangian, ``(p,)``."""
+        program, positive = self.program, len(self.program.positive)
+        pull = program.inequalities.matrix.T @ u[positive:]
+        pull[: self.size] += (Z.reshape(self.bodies, 16) @ _BASIS.T).ravel()
+        pull[program.positive] += u[:positive]
+        return pull
 
-    def gap(self, correction: Array) -> float:
-        """Bound of objective minus optimum: KKT residual in the Hessian's norm, plus what complementarity lacks."""
-        program = self.program
-        bodies = np.abs(self.pairs - program.body_weights[:, None]).sum()
-        scalars = np.abs(self.u * self.l - program.scalar_weights).sum()
-        return float(abs(self.dual_residual() @ correction) + bodies + scalars)
+    def _hessian(self) -> Array:
+        program, positive = self.program, len(self.program.positive)
+        hessian = program.gram.copy()
+        products = (self.W_inverse[:, None] @ PSEUDO_INERTIA_BASIS @ self.W_inverse[:, None]).reshape(
+            self.bodies, -1, 16
+        )
+        blocks = hessian[: self.size, : self.size].reshape(self.bodies, BODY_PARAMETERS, self.bodies, BODY_PARAMETERS)
+        index = np.arange(self.bodies)
+        blocks[index, :, index, :] += products @ _BASIS.T
+        hessian[program.positive, program.positive] += self.ratio[:positive]
+        if len(program.inequalities):
+            rows = program.inequalities.matrix
+            hessian += rows.T @ (self.ratio[positive:, None] * rows)
+        return hessian
+
+    def _factor(self) -> None:
+        """Cholesky factor of the symmetrically scaled Hessian, and the Schur complement of the equalities."""
+        self.scale = 1 / np.sqrt(np.maximum(np.diagonal(self.hessian), 1e-300))
+        scaled = self.hessian * self.scale * self.scale[:, None]
+        for jitter in (0.0, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10):
+            if jitter:
+                scaled[np.diag_indices_from(scaled)] += jitter
+            self.factor, failed = lapack.dpotrf(scaled, lower=1, clean=0)
+            if not failed:
+                break
+        else:
+            raise IdentificationError("solver: the Hessian is not positive definite; check the data for absurd values")
+        equalities = self.program.equalities.matrix
+        if len(equalities):
+            self.spread = self._back(equalities.T)
+            self.schur = equalities @ self.spread
+
+    def _back(self, right: Array) -> Array:
+        scale = self.scale if right.ndim == 1 else self.scale[:, None]
+        return scale * lapack.dpotrs(self.factor, scale * right, lower=1)[0]
+
+    def _solve(self, right: Array, equality_error: Array) -> tuple[Array, Array]:
+        """``H dx - E^T dy = right`` and ``E dx = -equality_error``."""
+        dx = self._back(right)
+        if len(equality_error) == 0:
+            return dx, equality_error
+        missing = equality_error + self.program.equalities.matrix @ dx
+        dy = -np.asarray(np.linalg.lstsq(self.schur, missing)[0], dtype=float)
+        return dx + self.spread @ dy, dy
 
 
-def _factor(hessian: Array) -> tuple[tuple[Array, bool], Array]:
-    """Cholesky factor of the symmetrically scaled Hessian."""
-    scale = 1 / np.sqrt(np.maximum(np.diagonal(hessian), 1e-300))
-    scaled = hessian * scale[:, None] * scale
-    jitter = 0.0
-    for _ in range(8):
-        try:
-            return scipy.linalg.cho_factor(scaled + jitter * np.eye(len(scale)), check_finite=False), scale
-        except np.linalg.LinAlgError:
-            jitter = max(10 * jitter, 1e-14)
-    raise IdentificationError("solver: the Hessian is not positive definite; check the data for absurd values")
-
-
-def _apply(factor: tuple[Array, bool], scale: Array, right: Array) -> Array:
-    return scale * scipy.linalg.cho_solve(factor, scale * right, check_finite=False)
+def _why(program: Program, iterate: _Iterate, newton: _Newton) -> str:
+    """What to tell a user when there is no optimum."""
+    positive = len(program.positive)
+    violated = np.concatenate([newton.slack_error[positive:], np.abs(newton.equality_error)])
+    if newton.infeasibility > 1e-6 and len(violated):
+        names = program.inequalities.names + program.equalities.names
+        worst = names[int(np.argmax(violated))]
+        return f"solver: the constraints contradict one another or the data's prior, worst is {worst}; relax it"
+    return (
+        f"solver: no optimum after {MAX_ITERATIONS} iterations (gap {newton.gap:.1e});"
+        " check units, limits and the prior"
+    )

@@ -1,6 +1,6 @@
-"""The optimization problem of identification, and its solution: where regularizers and solvers meet."""
+"""The optimization problem of identification, and its solution: where regularizers, constraints and solvers meet."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -9,21 +9,52 @@ from ..robot.parameters import BODY_PARAMETERS, Array, pseudo_inertia
 
 
 @dataclass(frozen=True)
+class Linear:
+    """Rows ``matrix @ x + shift``, named so that an error can say which one cannot be met.
+
+    Attributes
+    ----------
+    matrix, shift: ``(k, p)``, ``(k,)``.
+    names: ``k`` texts.
+    """
+
+    matrix: Array
+    shift: Array
+    names: tuple[str, ...]
+
+    @classmethod
+    def none(cls, size: int) -> "Linear":
+        return cls(np.zeros((0, size)), np.zeros(0), ())
+
+    def __len__(self) -> int:
+        return len(self.shift)
+
+    def __call__(self, x: Array) -> Array:
+        return self.matrix @ x + self.shift
+
+    def __add__(self, other: "Linear") -> "Linear":
+        return Linear(
+            np.vstack([self.matrix, other.matrix]), np.concatenate([self.shift, other.shift]), self.names + other.names
+        )
+
+
+@dataclass(frozen=True)
 class Program:
     """Convex problem over normalised parameters ``x``, with data and quadratic priors as rows of ``R x = z``::
 
-        minimise 1/2 |R x - z|^2 + c^T x - sum_b w_b log det S_b(x) - sum_i v_i log l_i(x) + constant
+        minimise    1/2 |R x - z|^2 + c^T x - sum_b w_b log det S_b(x) - sum_i v_i log x_i + constant
+        subject to  inequalities(x) >= 0,  equalities(x) = 0
 
-    ``S_b`` are the normalised pseudo-inertias of the bodies and ``l = C x + d`` scalars that must stay positive.
-    A positive weight is an entropic regularizer (C 3.5.45); a zero weight leaves the hard constraint ``S_b >= 0`` or
-    ``l_i >= 0`` (C 3.5.48, E 24-25).
+    ``S_b`` are the normalised pseudo-inertias of the bodies and ``x_i`` parameters that must not be negative. A
+    positive weight is an entropic regularizer (C 3.5.45); a zero weight leaves the hard constraint ``S_b >= 0`` or
+    ``x_i >= 0`` (C 3.5.48, E 24-25).
 
     Attributes
     ----------
     R, z: ``(k, p)``, ``(k,)``.
     slope: ``(p,)`` c.
     body_weights: ``(nb,)`` w, not negative; bodies are the first ``10 nb`` columns.
-    scalars, shift, scalar_weights: ``(m, p)``, ``(m,)``, ``(m,)``: C, d, v.
+    positive, positive_weights: ``(m,)`` columns i and their v, not negative.
     constant: makes the regularizers zero at the prior.
     """
 
@@ -31,10 +62,16 @@ class Program:
     z: Array
     slope: Array
     body_weights: Array
-    scalars: Array
-    shift: Array
-    scalar_weights: Array
+    positive: np.ndarray
+    positive_weights: Array
     constant: float = 0.0
+    inequalities: Linear = field(default=None)  # type: ignore[assignment]
+    equalities: Linear = field(default=None)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        for name in ("inequalities", "equalities"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, Linear.none(self.R.shape[1]))
 
     @cached_property
     def gram(self) -> Array:
@@ -52,7 +89,7 @@ class Program:
         return pseudo_inertia(x[: BODY_PARAMETERS * bodies].reshape(bodies, BODY_PARAMETERS))
 
     def objective(self, x: Array) -> float:
-        """Value at ``x``; infinite outside the domain of the soft terms."""
+        """Value at ``x``; infinite outside the domain of the soft terms. Hard constraints are not looked at."""
         residual = self.R @ x - self.z
         value = 0.5 * float(residual @ residual) + float(self.slope @ x) + self.constant
         soft = self.body_weights > 0
@@ -62,11 +99,11 @@ class Program:
             except np.linalg.LinAlgError:
                 return np.inf
             value -= 2 * float(self.body_weights[soft] @ np.log(np.einsum("bii->bi", factors)).sum(axis=1))
-        soft = self.scalar_weights > 0
-        scalars = (self.scalars @ x + self.shift)[soft]
-        if (scalars <= 0).any():
+        soft = self.positive_weights > 0
+        values = x[self.positive[soft]]
+        if (values <= 0).any():
             return np.inf
-        return value - float(self.scalar_weights[soft] @ np.log(scalars))
+        return value - float(self.positive_weights[soft] @ np.log(values))
 
 
 @dataclass(frozen=True)

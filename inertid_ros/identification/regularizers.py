@@ -68,9 +68,8 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, belief: Belief) -> 
         z=np.concatenate(targets),
         slope=slope,
         body_weights=body_weights,
-        scalars=_unit_rows(positive, size),
-        shift=np.zeros(len(positive)),
-        scalar_weights=np.full(len(positive), _BARRIER * belief.drive_weight),
+        positive=positive,
+        positive_weights=np.full(len(positive), _BARRIER * belief.drive_weight),
         constant=constant,
     )
 
