@@ -98,7 +98,7 @@ def prepare(recording: Recording, model: RobotModel, options: PrepareOptions | N
             " record without losses, or set prepare.cutoff_hz higher"
         )
     if len(long_enough) < len(segments):
-        lost = sum(len(s) for s in segments if s not in long_enough)
+        lost = sum(map(len, segments)) - sum(map(len, long_enough))
         _log.warning("%s: dropped %d samples in pieces too short to filter", recording.name, lost)
     motions = [_filter(segment, cutoff, options) for segment in long_enough]
     stride = _stride(period, cutoff, options)
