@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..errors import ExcitationError
 from ..robot.parameters import Array
 from .limits import MotionLimits
+from .options import BrakeOptions
 from .plan import Plan
 from .quintic import control_points, exceeds
 
@@ -22,27 +23,6 @@ _SUBSTEPS = 5
 _STRENGTHS = (0.98, 0.9, 0.75, 0.5, 0.25)
 _ROUNDING = 1e-6  # relative
 _CHUNK = 256
-
-
-@dataclass(frozen=True)
-class BrakeOptions:
-    """How hard a brake may be.
-
-    Attributes
-    ----------
-    shortest: the fastest stop from full speed that is tried [s].
-    rise: time from no deceleration to the strongest [s].
-    longest: a plan that needs more than this to stop from any phase is refused [s].
-    """
-
-    shortest: float = 0.2
-    rise: float = 0.1
-    longest: float = 3.0
-
-    def __post_init__(self) -> None:
-        for name in ("shortest", "rise", "longest"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0):
-                raise ExcitationError(f"brake.{name} is {getattr(self, name)}; give a positive number of seconds")
 
 
 @dataclass(frozen=True)
@@ -97,7 +77,7 @@ def brake_table(
     """
     options = options or BrakeOptions()
     starts = np.arange(int(np.ceil(plan.duration / grid - 1e-9)) + 1) * grid
-    width = int(np.ceil(options.longest / step)) + 1
+    width = int(np.ceil(options.longest_s / step)) + 1
     table = np.zeros((3, len(starts), width))
     points = np.zeros(len(starts), dtype=int)
     left, complaint = np.arange(len(starts)), ""
@@ -119,8 +99,8 @@ def _integrate(
     plan: Plan, limit: Array, starts: Array, step: float, options: BrakeOptions, width: int
 ) -> Array:
     """``(3, M, width)`` phase, rate and its change for brakes from all the start phases at once."""
-    strongest = 1.0 / options.shortest
-    jerk = strongest / options.rise
+    strongest = 1.0 / options.shortest_s
+    jerk = strongest / options.rise_s
     dt = step / _SUBSTEPS
     s, r, d = starts.copy(), np.ones(len(starts)), np.zeros(len(starts))
     out = np.zeros((3, len(starts), width))

@@ -4,49 +4,20 @@ The controller only ever holds a motion that ends at rest on the checked path. W
 after at most ``horizon + grid + brake`` seconds. Times are seconds of a steady clock, given by the caller.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 
 from ..errors import ExcitationError
 from ..robot.parameters import Array
-from .brake import BrakeOptions, BrakeTable, brake_table
+from .brake import BrakeTable, brake_table
 from .limits import MotionLimits, check_curve
-from .plan import Plan, plan_of
+from .options import ExecutionOptions
+from .plan import Plan
 from .quintic import PiecewiseQuintic
 
 _TINY = 1e-9
-
-
-@dataclass(frozen=True)
-class ExecutionOptions:
-    """How a plan is handed to the controller.
-
-    Attributes
-    ----------
-    horizon: time that each message follows the plan before it brakes [s].
-    grid: distance of the phases at which a brake may begin [s]; a tick should not be longer.
-    step: distance of the points of a horizon [s]; divides ``grid``.
-    latency: a stop begins no sooner than this after it is asked for, so that the first point is not in the past [s].
-    brake: how hard brakes may be.
-    """
-
-    horizon: float = 0.15
-    grid: float = 0.02
-    step: float = 0.01
-    latency: float = 0.004
-    brake: BrakeOptions = field(default_factory=BrakeOptions)
-
-    def __post_init__(self) -> None:
-        for name in ("horizon", "grid", "step"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0):
-                raise ExcitationError(f"execution.{name} is {getattr(self, name)}; give a positive number of seconds")
-        ratio = self.grid / self.step
-        if abs(ratio - round(ratio)) > _TINY:
-            raise ExcitationError(f"execution.grid {self.grid} s is not a multiple of execution.step {self.step} s")
-        if not 0 <= self.latency < self.horizon:
-            raise ExcitationError(f"execution.latency is {self.latency} s; give 0 <= latency < horizon")
 
 
 @dataclass(frozen=True)
@@ -92,28 +63,29 @@ class HorizonTable:
         self.plan, self.limits, self.options = plan, limits, options or ExecutionOptions()
         if limits.joint_names != plan.joint_names:
             raise ExcitationError("execution: joints of the limits differ from those of the plan; use the same order")
-        step = self.options.step
-        count = int(np.ceil(plan.duration / step - _TINY))
+        step = self.options.step_s
+        # The last segment is half a step to one and a half: none is too short to carry a quintic.
+        count = max(int(np.floor(plan.duration / step + 0.5)), 1)
         times = np.append(np.arange(count) * step, plan.duration)
         q, v, a = plan.sample(times)
         self.points = PiecewiseQuintic(times, q, v, a)
         check_curve(self.points, limits)
-        self.brakes: BrakeTable = brake_table(plan, limits, self.options.grid, step, self.options.brake)
+        self.brakes: BrakeTable = brake_table(plan, limits, self.options.grid_s, step, self.options.brake)
 
     @property
     def longest(self) -> float:
         """Longest time from the death of the sender to rest [s]."""
-        return self.options.horizon + self.options.grid + self.brakes.longest
+        return self.options.horizon_s + self.options.grid_s + self.brakes.longest
 
     def brake_index(self, phase: float, ahead: float) -> int:
         """Index of the first grid phase at least ``ahead`` [s] after ``phase``, at most one past the end."""
-        return min(int(np.ceil((phase + ahead) / self.options.grid - _TINY)), len(self.brakes.points) - 1)
+        return min(int(np.ceil((phase + ahead) / self.options.grid_s - _TINY)), len(self.brakes.points) - 1)
 
     def horizon(self, phase: float, brake: int) -> Horizon:
         """What remains, seen from ``phase`` [s], of following the plan to grid phase ``brake`` and braking there."""
-        knots, begin = self.points.time, brake * self.options.grid
+        knots, begin = self.points.time, brake * self.options.grid_s
         # A point closer than this is dropped: the controller could not reach it exactly.
-        after = phase + 0.2 * self.options.step
+        after = phase + 0.2 * self.options.step_s
         if begin >= self.plan.duration - _TINY:
             rows = knots > after
             rows[-1] = True
@@ -132,14 +104,14 @@ class HorizonTable:
 
     def rest_time(self, brake: int) -> float:
         """Phase clock [s] at which a motion that brakes at grid phase ``brake`` is at rest."""
-        begin = brake * self.options.grid
+        begin = brake * self.options.grid_s
         if begin >= self.plan.duration - _TINY:
             return self.plan.duration
-        return begin + float(self.brakes.points[brake]) * self.options.step
+        return begin + float(self.brakes.points[brake]) * self.options.step_s
 
     def commanded(self, phase: float, brake: int) -> tuple[Array, Array, Array]:
         """Position, velocity, acceleration ``(n,)`` that is commanded at ``phase`` when braking at ``brake``."""
-        begin = brake * self.options.grid
+        begin = brake * self.options.grid_s
         if phase <= begin or begin >= self.plan.duration - _TINY:
             q, v, a = self.points.sample(np.array([phase]))
             return q[0], v[0], a[0]
@@ -181,7 +153,7 @@ class MotionExecution:
         phase = self._advance(now)
         if self.state is not MotionState.MOVING:
             return self._nothing()
-        self._brake = max(self._brake, self.table.brake_index(phase, self.table.options.horizon))
+        self._brake = max(self._brake, self.table.brake_index(phase, self.table.options.horizon_s))
         return self.table.horizon(phase, self._brake)
 
     def stop(self, now: float, reason: str) -> Horizon:
@@ -189,7 +161,7 @@ class MotionExecution:
         phase = self._advance(now)
         if self.state is not MotionState.MOVING:
             return self._nothing()
-        brake = min(self.table.brake_index(phase, self.table.options.latency), self._brake)
+        brake = min(self.table.brake_index(phase, self.table.options.latency_s), self._brake)
         self.state, self.reason, self._brake = MotionState.STOPPING, reason, brake
         return self.table.horizon(phase, brake)
 
@@ -206,7 +178,7 @@ class MotionExecution:
         """Seconds of the plan done, 0 to its duration; where it brakes, no more than there."""
         if not self._is_started:
             return 0.0
-        end = self._brake * self.table.options.grid if self.state is not MotionState.MOVING else np.inf
+        end = self._brake * self.table.options.grid_s if self.state is not MotionState.MOVING else np.inf
         return float(np.clip(now - self._started, 0.0, min(self.table.plan.duration, end)))
 
     def fraction(self, now: float) -> float:
@@ -226,8 +198,8 @@ class MotionExecution:
         phase = max(now - self._started, 0.0)
         table = self.table
         if self.state is MotionState.MOVING and self._brake:
-            begin = self._brake * table.options.grid
-            if begin < table.plan.duration - _TINY and phase > begin - table.options.latency:
+            begin = self._brake * table.options.grid_s
+            if begin < table.plan.duration - _TINY and phase > begin - table.options.latency_s:
                 self.state = MotionState.STOPPING
                 self.reason = f"the sender was late at {begin:.2f} s of the plan; the robot braked by itself"
             elif phase >= table.plan.duration:
@@ -246,7 +218,3 @@ def hold_horizon(joint_names: tuple[str, ...], position: Array, seconds: float =
     rest = np.zeros((1, len(joint_names)))
     return Horizon(joint_names, np.array([seconds]), np.array([position], dtype=float), rest, rest)
 
-
-__all__ = [
-    "ExecutionOptions", "Horizon", "HorizonTable", "MotionExecution", "MotionState", "hold_horizon", "plan_of",
-]

@@ -1,44 +1,18 @@
 """Limits that a motion keeps, and the proof that it keeps them between samples too."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..errors import ExcitationError
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
+from .options import LimitOptions
 from .quintic import PiecewiseQuintic
 
 _ROUNDING = 1e-9  # relative; a motion scaled exactly onto its limit must not fail by the last bit
 _CHANNELS = (("position", "rad"), ("velocity", "rad/s"), ("acceleration", "rad/s^2"))
-
-
-@dataclass(frozen=True)
-class LimitOptions:
-    """How the limits of a motion follow from those of the URDF. Joint names map to values (rad or m, s, N m or N).
-
-    Attributes
-    ----------
-    position_margin: kept from both position limits of the URDF [rad or m].
-    velocity_fraction: of the URDF's velocity limit that a motion may use, 0 to 1.
-    effort_fraction: of the URDF's effort limit that the prior model may need, 0 to 1; the rest covers its error.
-    default_acceleration: for joints that ``acceleration`` does not name; a URDF has none [rad/s^2 or m/s^2].
-    acceleration: joint name to limit [rad/s^2 or m/s^2].
-    velocity, effort: joint name to limit in place of the URDF's, before the fraction.
-    position: joint name to ``(lower, upper)``, a box inside the URDF's limits [rad or m].
-    continuous_range: joints without position limits stay within plus and minus this [rad].
-    """
-
-    position_margin: float = 0.05
-    velocity_fraction: float = 0.8
-    effort_fraction: float = 0.8
-    default_acceleration: float = 5.0
-    acceleration: Mapping[str, float] = field(default_factory=dict)
-    velocity: Mapping[str, float] = field(default_factory=dict)
-    effort: Mapping[str, float] = field(default_factory=dict)
-    position: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    continuous_range: float = np.pi
 
 
 @dataclass(frozen=True)
@@ -96,27 +70,42 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
             raise ExcitationError(f"limits.{fraction} is {getattr(options, fraction)}; give 0 < value <= 1")
     if not options.position_margin >= 0:
         raise ExcitationError(f"limits.position_margin is {options.position_margin}; give 0 or more")
-    for key in ("acceleration", "velocity", "effort", "position"):
-        unknown = sorted(set(getattr(options, key)) - set(names))
-        if unknown:
-            raise ExcitationError(f"limits.{key} names joint '{unknown[0]}', which is not one of {list(names)}")
     given = model.limits
     lower, upper = given.lower + options.position_margin, given.upper - options.position_margin
     free = np.isinf(given.lower) & np.isinf(given.upper)
     lower, upper = np.where(free, -options.continuous_range, lower), np.where(free, options.continuous_range, upper)
-    for index, name in enumerate(names):
-        if name in options.position:
-            box = np.array(options.position[name], dtype=float)
-            if box.shape != (2,) or not np.isfinite(box).all():
-                raise ExcitationError(f"limits.position of joint '{name}' is not a finite (lower, upper); give two numbers")
-            low, high = (-np.inf, np.inf) if free[index] else (lower[index], upper[index])
-            lower[index], upper[index] = max(box[0], low), min(box[1], high)
-    velocity = np.array([options.velocity.get(name, given.velocity[i]) for i, name in enumerate(names)])
-    effort = np.array([options.effort.get(name, given.effort[i]) for i, name in enumerate(names)])
-    acceleration = np.array([options.acceleration.get(name, options.default_acceleration) for name in names])
-    return MotionLimits(
-        names, lower, upper, velocity * options.velocity_fraction, acceleration, effort * options.effort_fraction
-    )
+    for name, (low, high) in _per_joint(options.position, "position", names, 2).items():
+        index = names.index(name)
+        lower[index] = low if free[index] else max(low, lower[index])
+        upper[index] = high if free[index] else min(high, upper[index])
+    values = {
+        "velocity": np.array(given.velocity),
+        "effort": np.array(given.effort),
+        "acceleration": np.full(len(names), options.default_acceleration),
+    }
+    for key, array in values.items():
+        for name, (value,) in _per_joint(getattr(options, key), key, names, 1).items():
+            array[names.index(name)] = value
+    velocity, effort = values["velocity"] * options.velocity_fraction, values["effort"] * options.effort_fraction
+    return MotionLimits(names, lower, upper, velocity, values["acceleration"], effort)
+
+
+def _per_joint(entries: Sequence[str], key: str, names: Sequence[str], count: int) -> dict[str, list[float]]:
+    """``JOINT=VALUE`` or ``JOINT=VALUE:VALUE`` entries to joint and finite numbers."""
+    out = {}
+    form = "JOINT=" + ":".join(["VALUE"] * count)
+    for entry in entries:
+        joint, _, text = entry.partition("=")
+        try:
+            numbers = [float(word) for word in text.split(":")]
+        except ValueError:
+            numbers = []
+        if len(numbers) != count or not np.isfinite(numbers).all():
+            raise ExcitationError(f"limits.{key}: '{entry}' is not {form} with finite numbers; correct it")
+        if joint not in names:
+            raise ExcitationError(f"limits.{key} names joint '{joint}', which is not one of {', '.join(names)}")
+        out[joint] = numbers
+    return out
 
 
 def usage(curve: PiecewiseQuintic, limits: MotionLimits) -> tuple[Array, Array, Array]:

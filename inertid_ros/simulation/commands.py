@@ -1,0 +1,169 @@
+"""What the simulated controller follows: trajectories as a JointTrajectoryController does, or a stream of positions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ExcitationError
+from ..excitation.quintic import PiecewiseQuintic
+from ..robot.parameters import Array
+
+_REST = 1e-3  # rad/s; a last point that moves faster is refused
+_LONGEST_STREAM_STEP = 0.1  # s
+
+
+@dataclass(frozen=True)
+class CommandedTrajectory:
+    """Points of a joint trajectory as they arrive; columns in the order of the robot's joints.
+
+    Attributes
+    ----------
+    time_from_start: ``(P,)`` s.
+    position: ``(P, n)``.
+    velocity, acceleration: ``(P, n)``, or ``None`` where the message leaves them out.
+    """
+
+    time_from_start: Array
+    position: Array
+    velocity: Array | None = None
+    acceleration: Array | None = None
+
+
+def in_order(wanted: Sequence[str], given: Sequence[str]) -> list[int]:
+    """Column of each wanted joint among the given ones.
+
+    Raises
+    ------
+    ExcitationError: a joint is missing, unknown or named twice.
+    """
+    missing = [name for name in wanted if name not in given]
+    extra = [name for name in given if name not in wanted]
+    if missing or extra or len(set(given)) != len(given):
+        raise ExcitationError(
+            f"command: joints {list(given)} are not exactly {list(wanted)} (missing {missing}, unknown {extra});"
+            " name every joint once"
+        )
+    return [list(given).index(name) for name in wanted]
+
+
+class Follower:
+    """Desired position, velocity and acceleration over time, with the semantics of a JointTrajectoryController.
+
+    A new trajectory replaces the old one; the robot goes from its present desired state to the first point that lies
+    in the future and holds the last one. Segments are quintic, cubic or linear, by what the points carry.
+    """
+
+    def __init__(self, position: Array) -> None:
+        self._streamed = -np.inf
+        self.hold(position)
+
+    def hold(self, position: Array) -> None:
+        """Stay at a position."""
+        self._hold = np.array(position, dtype=float)
+        self._times: Array = np.zeros(0)
+        self._coefficients: Array = np.zeros((0, 6, len(self._hold)))
+        self._segment = 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing but holding a position was asked for."""
+        return not len(self._times)
+
+    def follow(self, trajectory: CommandedTrajectory, now: float, start: float) -> None:
+        """Replace what is followed at time ``now`` by a trajectory whose clock begins at ``start`` [s].
+
+        Raises
+        ------
+        ExcitationError: not finite, time not increasing, wrong width, or the last point is not at rest.
+        """
+        points = _checked(trajectory, len(self._hold))
+        times = points.time_from_start + start
+        future = times > now
+        if not future.any():
+            if len(times):
+                self.hold(points.position[-1])
+            else:
+                self.hold(self.desired(now)[0])
+            return
+        q, v, a = (np.array([x]) for x in self.desired(now))
+        times = np.concatenate([[now], times[future]])
+        q = np.concatenate([q, points.position[future]])
+        if points.velocity is None:
+            coefficients = _linear(times, q)
+        elif points.acceleration is None:
+            coefficients = _cubic(times, q, np.concatenate([v, points.velocity[future]]))
+        else:
+            v = np.concatenate([v, points.velocity[future]])
+            a = np.concatenate([a, points.acceleration[future]])
+            coefficients = PiecewiseQuintic(times, q, v, a).coefficients
+        self._hold, self._times, self._coefficients, self._segment = q[-1], times, coefficients, 0
+
+    def stream(self, position: Array, now: float) -> None:
+        """Go to a position in a straight line within the time since the last streamed position.
+
+        Raises
+        ------
+        ExcitationError: wrong width or not finite.
+        """
+        target = np.array(position, dtype=float)
+        if target.shape != self._hold.shape or not np.isfinite(target).all():
+            raise ExcitationError(f"command: positions {position} are not {len(self._hold)} finite numbers")
+        step = float(np.clip(now - self._streamed, 1e-3, _LONGEST_STREAM_STEP))
+        self._streamed = now
+        times = np.array([now, now + step])
+        coefficients = _linear(times, np.array([self.desired(now)[0], target]))
+        self._hold, self._times, self._coefficients, self._segment = target, times, coefficients, 0
+
+    def desired(self, now: float) -> tuple[Array, Array, Array]:
+        """Position, velocity, acceleration ``(n,)``; ``now`` must not go back between calls."""
+        if not len(self._times) or now >= self._times[-1]:
+            zero = np.zeros_like(self._hold)
+            return self._hold, zero, zero
+        while now >= self._times[self._segment + 1]:
+            self._segment += 1
+        x = max(now - self._times[self._segment], 0.0)
+        powers = np.array(
+            [
+                [1, x, x**2, x**3, x**4, x**5],
+                [0, 1, 2 * x, 3 * x**2, 4 * x**3, 5 * x**4],
+                [0, 0, 2, 6 * x, 12 * x**2, 20 * x**3],
+            ]
+        )
+        q, v, a = powers @ self._coefficients[self._segment]
+        return q, v, a
+
+
+def _checked(trajectory: CommandedTrajectory, width: int) -> CommandedTrajectory:
+    time = np.array(trajectory.time_from_start, dtype=float)
+    arrays = {}
+    for name in ("position", "velocity", "acceleration"):
+        value = getattr(trajectory, name)
+        if value is None:
+            continue
+        arrays[name] = np.array(value, dtype=float).reshape(len(time), -1) if len(time) else np.zeros((0, width))
+        if arrays[name].shape != (len(time), width) or not np.isfinite(arrays[name]).all():
+            raise ExcitationError(f"command: {name} is not {len(time)} x {width} finite numbers")
+    if not np.isfinite(time).all() or (np.diff(time) <= 0).any() or (len(time) and time[0] < 0):
+        raise ExcitationError("command: time_from_start is not increasing from zero or later")
+    velocity = arrays.get("velocity")
+    if velocity is not None and len(time) and np.abs(velocity[-1]).max() > _REST:
+        raise ExcitationError("command: the last point is not at rest")
+    return CommandedTrajectory(time, arrays["position"], velocity, arrays.get("acceleration"))
+
+
+def _linear(time: Array, q: Array) -> Array:
+    """``(K, 6, n)`` coefficients of straight lines."""
+    out = np.zeros((len(time) - 1, 6, q.shape[1]))
+    out[:, 0], out[:, 1] = q[:-1], np.diff(q, axis=0) / np.diff(time)[:, None]
+    return out
+
+
+def _cubic(time: Array, q: Array, v: Array) -> Array:
+    """``(K, 6, n)`` coefficients of cubic Hermite segments."""
+    h, dq = np.diff(time)[:, None], np.diff(q, axis=0)
+    out = np.zeros((len(time) - 1, 6, q.shape[1]))
+    out[:, 0], out[:, 1] = q[:-1], v[:-1]
+    out[:, 2] = (3 * dq / h - 2 * v[:-1] - v[1:]) / h
+    out[:, 3] = (-2 * dq / h + v[:-1] + v[1:]) / h**2
+    return out

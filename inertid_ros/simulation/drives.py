@@ -1,0 +1,60 @@
+"""Drives of the simulated robot: what a URDF does not tell."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ModelError
+from ..robot.model import RobotModel
+from ..robot.parameters import Array
+from .options import DriveOptions
+
+
+TERMS = ("rotor_inertia", "viscous", "coulomb", "offset")
+
+
+@dataclass(frozen=True)
+class Drives:
+    """``tau = rotor_inertia a + viscous v + coulomb sign(v) + offset`` per joint, ``(n,)`` each, SI."""
+
+    rotor_inertia: Array
+    viscous: Array
+    coulomb: Array
+    offset: Array
+
+    def __post_init__(self) -> None:
+        for name in TERMS:
+            value = np.array(getattr(self, name), dtype=float)
+            if not np.isfinite(value).all() or (name != "offset" and (value < 0).any()):
+                raise ModelError(f"simulation: {name} {value} is not finite or below zero; correct it")
+            object.__setattr__(self, name, value)
+
+    def term(self, name: str) -> Array:
+        """``(n,)`` true value of a drive term of the parameter layout; zero for those that are not simulated."""
+        return getattr(self, name) if name in TERMS else np.zeros_like(self.viscous)
+
+
+def effort_scale(robot: RobotModel) -> Array:
+    """``(n,)`` effort limits; where the URDF gives none, 1.5 times the largest gravity torque, at least 1 N m."""
+    given = robot.limits.effort
+    if np.isfinite(given).all():
+        return given
+    import pinocchio as pin
+
+    rng, model = np.random.default_rng(0), robot.pinocchio
+    data = model.createData()
+    torques = [pin.computeGeneralizedGravity(model, data, q) for q in rng.uniform(-np.pi, np.pi, (100, robot.joints))]
+    return np.where(np.isfinite(given), given, np.maximum(1.5 * np.abs(torques).max(axis=0), 1.0))
+
+
+def typical_drives(robot: RobotModel, options: DriveOptions, rng: np.random.Generator) -> Drives:
+    """Drives for a robot, different for every joint; the offset has either sign."""
+    effort, n = effort_scale(robot), robot.joints
+    velocity = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, 2.0)
+    factor = 1 + options.spread * rng.uniform(-1, 1, (4, n))
+    return Drives(
+        rotor_inertia=options.rotor_inertia * effort * factor[0],
+        viscous=options.viscous * effort / velocity * factor[1],
+        coulomb=options.coulomb * effort * factor[2],
+        offset=options.offset * effort * factor[3] * rng.choice([-1.0, 1.0], n),
+    )
