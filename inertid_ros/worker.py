@@ -1,7 +1,7 @@
 """Long work in a process of its own, so that watchdogs and services stay alive, and a crash or a hang stays outside.
 
-A :class:`Worker` starts a fresh interpreter (no fork: threads and middleware must not be inherited), hands it a function
-and its arguments, and is then polled. The process ends with its owner.
+A :class:`Worker` starts a fresh interpreter (no fork: threads and middleware must not be inherited), hands it a
+function and its arguments, and is then polled. The process ends with its owner.
 """
 
 import contextlib
@@ -68,7 +68,8 @@ class Worker:
         ended = self._receive()
         if self._answer is None and time.monotonic() > self._deadline:
             self.stop()
-            self._answer = ("error", WorkerError(f"{self.name}: took longer than {self._timeout:g} s; give it less work"))
+            late = f"{self.name}: took longer than {self._timeout:g} s; give it less work"
+            self._answer = ("error", WorkerError(late))
         elif self._answer is None and ended:
             status = self._process.wait()
             why = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"

@@ -235,7 +235,7 @@ class RecordingAssembler:
     def _pop(self, channel: str, count: int) -> Array:
         rows = self._rows[channel][:count]
         del self._rows[channel][:count]
-        return np.array(rows).reshape(count, -1)
+        return np.array(rows).reshape(count, -1) if count else np.zeros((0, len(self.joint_names)))
 
     def _forget_wrenches(self, stamp: np.int64 | None) -> None:
         """Drop what lies before the last wrench at or before ``stamp``; later samples still need that one."""

@@ -1,6 +1,7 @@
 """rosbag2 in and out, through ``rosbags``: a bag directory or a bare file, MCAP or SQLite."""
 
 import os
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 from ..errors import RecordingError
 from ..options import option
 from .assemble import RecordingAssembler
+from .live_bag import FINALISED_KEY
 from .mcap_recovery import Message, Recovered, recover
 from .recording import Recording
 
@@ -142,6 +144,7 @@ def _open(path: Path, topics: set[str]) -> _Bag:
     try:
         found = [_read(part, topics) for part in ([path] if closed else files)]
         notice = "" if closed else "bag was not closed: metadata.yaml is missing"
+        notice = notice or ("bag was not closed: its recorder was killed" if _unfinalised(path) else "")
     except RecordingError:
         if any(file.suffix != ".mcap" for file in files):
             raise
@@ -156,6 +159,13 @@ def _open(path: Path, topics: set[str]) -> _Bag:
         for topic, count in part.counts.items():
             bag.counts[topic] = bag.counts.get(topic, 0) + count
     return bag
+
+
+def _unfinalised(path: Path) -> bool:
+    """Whether metadata.yaml says that our own recorder did not close the bag."""
+    metadata = path / "metadata.yaml"
+    text = metadata.read_text(encoding="utf-8", errors="replace") if metadata.is_file() else ""
+    return re.search(rf"\b{FINALISED_KEY}: '?false", text) is not None
 
 
 def _storage_files(path: Path) -> list[Path]:

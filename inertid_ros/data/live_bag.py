@@ -207,7 +207,8 @@ class LiveBag:
         self._pending = _Statistics(counts=dict.fromkeys(done.counts, 0))
 
     def _failure(self, error: OSError) -> RecordingError:
-        return RecordingError(f"{self.path}: cannot be written ({error.strerror}); free space or choose another directory")
+        remedy = "free space or choose another directory"
+        return RecordingError(f"{self.path}: cannot be written ({error.strerror}); {remedy}")
 
     def _schemas_and_channels(self) -> list[bytes]:
         records = []
@@ -222,7 +223,8 @@ class LiveBag:
     def _statistics_record(self) -> bytes:
         done = self._committed
         counts = b"".join(struct.pack("<HQ", key + 1, count) for key, count in done.counts.items())
-        head = struct.pack("<QHIIIIQQ", done.total, len(self._topics), len(self._topics), 0, 0, 0, done.start_ns, done.end_ns)
+        topics = len(self._topics)
+        head = struct.pack("<QHIIIIQQ", done.total, topics, topics, 0, 0, 0, done.start_ns, done.end_ns)
         return _record(_STATISTICS, head + struct.pack("<I", len(counts)) + counts)
 
     def _write_metadata(self, finalised: bool) -> None:

@@ -1,5 +1,6 @@
 """Identifier node: recordings in, validated parameters out, latched for controllers."""
 
+import sys
 from pathlib import Path
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
@@ -234,3 +235,7 @@ class Identifier(Node):
 def main() -> int:
     """Entry point of the executable."""
     return run(Identifier)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

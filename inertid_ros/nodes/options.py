@@ -14,13 +14,13 @@ class RecorderOptions:
     directory: str = option("recordings", "where bags are written, a directory each")
     write_bag: bool = option(True, "write a bag; batches are published either way")
     joints: tuple[str, ...] = option((), "joints to take; empty takes those of the first message")
-    wrenches: tuple[str, ...] = option((), "wrench topics, each TOPIC or TOPIC=FRAME (frame_id of the messages otherwise)")
+    wrenches: tuple[str, ...] = option((), "wrench topics, each TOPIC or TOPIC=FRAME (else the messages' frame_id)")
     other_topics: tuple[str, ...] = option((), "topics only written to the bag, each TOPIC=PACKAGE/msg/TYPE")
-    reliability: str = option("reliable", "of the subscriptions; best_effort also receives sensors", choices=RELIABILITIES)
+    reliability: str = option("reliable", "of the subscriptions; best_effort takes any", choices=RELIABILITIES)
     batch_period_s: float = option(0.5, "time between batches [s]", minimum=0.02, maximum=10.0)
-    commit_period_s: float = option(0.05, "longest time until a sample is safe in the bag [s]", minimum=0.01, maximum=1.0)
+    commit_period_s: float = option(0.05, "longest time until a sample is in the bag [s]", minimum=0.01, maximum=1.0)
     start_timeout_s: float = option(2.0, "a start without samples fails after this time [s]", minimum=0.2, maximum=60.0)
-    max_gap_periods: float = option(4.0, "longer steps between stamps are gaps [median steps]", minimum=1.5, maximum=1e3)
+    max_gap_periods: float = option(4.0, "longer steps of the stamps are gaps [median steps]", minimum=1.5, maximum=1e3)
     max_wrench_gap_s: float = option(
         0.05, "a joint state farther than this from a wrench is left out [s]", minimum=0.001, maximum=1.0
     )
@@ -37,3 +37,15 @@ class IdentifierOptions:
     keep_recordings: int = option(20, "recordings kept in memory, the oldest go first", minimum=1, maximum=1000)
     timeout_s: float = option(600.0, "longest time for one identification [s]", minimum=1.0, maximum=1e5)
     memory_mb: int = option(0, "address space of the solving process [MiB]; 0 sets no limit", minimum=0, maximum=10**7)
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """Parameters of the replay node."""
+
+    bag: str = option("", "bag directory or file to play")
+    topics: tuple[str, ...] = option((), "topics to play; empty plays all")
+    rate: float = option(1.0, "speed; 2 plays twice as fast", minimum=0.01, maximum=1000.0)
+    clock_hz: float = option(100.0, "rate of /clock by the bag's time; 0 publishes none", minimum=0.0, maximum=1000.0)
+    wait_s: float = option(10.0, "longest wait for a subscriber on every topic [s]; 0 waits for none", minimum=0.0)
+    record: bool = option(False, "start the recorder before the first message and stop it after the last")

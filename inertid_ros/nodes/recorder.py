@@ -1,6 +1,6 @@
 """Recorder node: joint states and sensor topics to a crash-safe bag and to synchronised batches."""
 
-from collections.abc import Callable
+import sys
 from pathlib import Path
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -25,8 +25,8 @@ from ..ros.definitions import message_class, message_definition
 from ..ros.diagnostics import ERROR, OK, WARN, diagnostics
 from ..ros.graph import TopicState, inspect_topic
 from ..ros.parameters import declare
-from ..ros.sources import JOINT_STATE, WRENCH, Source, sources
 from ..ros.qos import BATCH, LATCHED, recording_profile
+from ..ros.sources import JOINT_STATE, WRENCH, Source, sources
 from .options import RecorderOptions
 from .run import run
 
@@ -229,10 +229,12 @@ class Recorder(Node):
         def on_lost(event: object) -> None:
             self.lost += getattr(event, "total_count_change", 1)
 
-        callback: Callable[[bytes], None] = lambda data: self._receive(index, source, data)
+        def on_message(data: bytes) -> None:
+            self._receive(index, source, data)
+
         events = SubscriptionEventCallbacks(message_lost=on_lost)
         self.create_subscription(
-            message_class(source.type), source.name, callback, self.profile, event_callbacks=events, raw=True
+            message_class(source.type), source.name, on_message, self.profile, event_callbacks=events, raw=True
         )
 
     def _inspect(self) -> list[TopicState]:
@@ -261,3 +263,7 @@ def _answer(response: Trigger.Response, success: bool, message: str) -> Trigger.
 def main() -> int:
     """Entry point of the executable."""
     return run(Recorder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -20,8 +20,9 @@ def run(make: Callable[[], Any], arguments: list[str] | None = None) -> int:
     """Spin a node until SIGINT or SIGTERM and return the exit status of the process.
 
     A node may have ``begin_shutdown()``, called once when a signal comes, ``shutdown_complete`` (a property), which is
-    awaited while the node still spins, and ``on_fault(error)``, called when a callback raised. Status 0 after a signal,
-    1 after an uncaught exception, 2 where the node could not start.
+    awaited while the node still spins, ``on_fault(error)``, called when a callback raised, and ``done`` (a property)
+    where it ends by itself. Status 0 after a signal or when done, 1 after an uncaught exception, 2 where the node could
+    not start.
     """
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     stop = threading.Event()
@@ -52,11 +53,17 @@ def _spin(node: Any, executor: SingleThreadedExecutor, stop: threading.Event) ->
     try:
         while not (asked and getattr(node, "shutdown_complete", True)):
             executor.spin_once(timeout_sec=_PERIOD_S)
+            if getattr(node, "done", False):
+                return 0
             if stop.is_set() and not asked:
                 asked = True
                 getattr(node, "begin_shutdown", lambda: None)()
     except ExternalShutdownException:
         return 0
+    except InertidError as error:
+        node.get_logger().fatal(str(error))
+        getattr(node, "on_fault", lambda _error: None)(error)
+        return 1
     except Exception as error:  # whatever it was, the robot must come to rest before the process ends
         node.get_logger().fatal(f"{error.__class__.__name__}: {error}")
         getattr(node, "on_fault", lambda _error: None)(error)

@@ -10,9 +10,8 @@ from ament_index_python.packages import PackageNotFoundError, get_package_share_
 from ..errors import InertidError
 
 _SEPARATOR = "=" * 80
-_PRIMITIVES = frozenset(
-    "bool byte char float32 float64 int8 uint8 int16 uint16 int32 uint32 int64 uint64 string wstring".split()
-)
+_INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_PRIMITIVES = _INTEGERS | {"bool", "byte", "char", "float32", "float64", "string", "wstring"}
 
 
 def message_class(type_name: str) -> Any:

@@ -27,15 +27,15 @@ def inspect_topic(node: Node, topic: str, type_name: str, profile: QoSProfile) -
     if not offers:
         return TopicState(topic, 0, f"nobody publishes {topic}; start the robot's driver, or remap the topic")
     for offer in offers:
-        who = f"{offer.node_namespace.rstrip('/')}/{offer.node_name}"
+        who = f"{offer.node_namespace.rstrip('/')}/{offer.node_name} publishes {topic}"
         if offer.topic_type != type_name:
-            return TopicState(topic, len(offers), f"{who} publishes {topic} as {offer.topic_type}, expected {type_name}")
+            return TopicState(topic, len(offers), f"{who} as {offer.topic_type}, expected {type_name}")
         wants_reliable = profile.reliability == ReliabilityPolicy.RELIABLE
         if wants_reliable and offer.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT:
             return TopicState(
-                topic, len(offers), f"{who} publishes {topic} best effort; set the parameter reliability to best_effort"
+                topic, len(offers), f"{who} best effort; set the parameter reliability to best_effort"
             )
         wants_history = profile.durability == DurabilityPolicy.TRANSIENT_LOCAL
         if wants_history and offer.qos_profile.durability == DurabilityPolicy.VOLATILE:
-            return TopicState(topic, len(offers), f"{who} publishes {topic} volatile; it must be latched (transient local)")
+            return TopicState(topic, len(offers), f"{who} volatile; it must be latched (transient local)")
     return TopicState(topic, len(offers), "")

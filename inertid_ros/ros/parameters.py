@@ -1,4 +1,4 @@
-"""ROS parameters from option dataclasses (:mod:`inertid_ros.options`): declared once with type, range and description."""
+"""ROS parameters from option dataclasses (:mod:`inertid_ros.options`): type, range and description in one place."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
