@@ -1,0 +1,64 @@
+"""Calibrate a robot: excite it, record, identify, validate on a second motion, publish the parameters.
+
+The robot's own drivers run already: they publish `joint_states` and take joint trajectories. Nothing moves before the
+plan has been checked against the measured pose, and `calibrate:=false` starts the nodes without starting the flow.
+"""
+
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, EmitEvent, RegisterEventHandler
+from launch.conditions import IfCondition
+from launch.event_handlers import OnProcessExit
+from launch.events import Shutdown
+from launch.substitutions import AndSubstitution, LaunchConfiguration, PathJoinSubstitution
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+from launch_ros.substitutions import FindPackageShare
+
+DEFAULTS = PathJoinSubstitution([FindPackageShare("inertid_ros"), "config", "calibrate.yaml"])
+ARGUMENTS = (
+    ("namespace", "", "namespace of all nodes and topics, one for each robot"),
+    ("urdf", "", "URDF file of the robot; empty takes the topic robot_description"),
+    ("config", DEFAULTS, "parameter file; it is read after the package's own and may hold only what differs"),
+    ("output", "results", "directory of the results; recordings are written beside them"),
+    ("use_sim_time", "false", "take the time from /clock"),
+    ("calibrate", "true", "start the flow; false only starts the nodes"),
+    ("exit", "false", "end everything once the flow has ended; otherwise the parameters stay on offer"),
+)
+
+
+def node(executable: str, parameters: dict, **keywords) -> Node:
+    """A node of this package in the given namespace, with the parameters of both files and those of the arguments."""
+    common = {"use_sim_time": ParameterValue(LaunchConfiguration("use_sim_time"), value_type=bool)}
+    return Node(
+        package="inertid_ros",
+        executable=executable,
+        name=executable,
+        namespace=LaunchConfiguration("namespace"),
+        parameters=[DEFAULTS, LaunchConfiguration("config"), {**common, **parameters}],
+        output="screen",
+        emulate_tty=True,
+        **keywords,
+    )
+
+
+def text(argument: str) -> ParameterValue:
+    """The value of an argument as text, also when it looks like a number."""
+    return ParameterValue(LaunchConfiguration(argument), value_type=str)
+
+
+def generate_launch_description() -> LaunchDescription:
+    recordings = ParameterValue(PathJoinSubstitution([LaunchConfiguration("output"), "recordings"]), value_type=str)
+    flow = node("calibrate", {}, condition=IfCondition(LaunchConfiguration("calibrate")))
+    return LaunchDescription(
+        [
+            *(DeclareLaunchArgument(name, default_value=value, description=about) for name, value, about in ARGUMENTS),
+            node("excitation", {"urdf": text("urdf")}),
+            node("recorder", {"directory": recordings}),
+            node("identifier", {"urdf": text("urdf"), "output_directory": text("output")}),
+            flow,
+            RegisterEventHandler(
+                OnProcessExit(target_action=flow, on_exit=[EmitEvent(event=Shutdown(reason="calibration has ended"))]),
+                condition=IfCondition(AndSubstitution(LaunchConfiguration("calibrate"), LaunchConfiguration("exit"))),
+            ),
+        ]
+    )
