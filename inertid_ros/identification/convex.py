@@ -44,6 +44,8 @@ def solve_with_clarabel(program: Program) -> Solution:
         constraints.append(x[program.positive[~soft]] >= 0)
     if len(program.inequalities):
         constraints.append(program.inequalities.matrix @ x + program.inequalities.shift >= 0)
+    for rows, shift in zip(program.blocks.matrix, program.blocks.shift, strict=True):
+        constraints.append(cp.reshape(rows @ x, (4, 4), order="C") + shift >> 0)
     if len(program.equalities):
         constraints.append(program.equalities.matrix @ x + program.equalities.shift == 0)
     problem = cp.Problem(cp.Minimize(objective), constraints)

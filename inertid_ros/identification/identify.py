@@ -13,6 +13,7 @@ from ..robot.layout import NON_NEGATIVE_TERMS, ParameterLayout
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .base_parameters import base_parameters
+from .constraints import Constraints, constrained
 from .convex import solve_with_clarabel
 from .coordinates import Coordinates, normalised_coordinates
 from .estimate import Estimate
@@ -21,6 +22,7 @@ from .interior_point import solve
 from .noise import effective_fraction
 from .program import Solution
 from .regularizers import REGULARIZERS, Belief, divergence, regularized
+from .triangular import marginal
 
 SOLVERS = ("interior_point", "clarabel")
 _ENERGY_SHARE = 0.05  # scale of a drive parameter: its torque is this share of the joint's
@@ -62,6 +64,7 @@ def identify(
     model: RobotModel,
     recordings: Sequence[Samples],
     options: IdentifyOptions | None = None,
+    constraints: Constraints | None = None,
     progress: Progress = lambda stage, fraction: None,
 ) -> Estimate:
     """Physically consistent parameters by weighted least squares with a geometric prior (C 3.5.43; E 24-25).
@@ -72,11 +75,12 @@ def identify(
     Parameters
     ----------
     recordings: prepared samples, any number of recordings.
+    constraints: what is known for certain beyond physical consistency.
     progress: called with a stage and a fraction from 0 to 1.
 
     Raises
     ------
-    IdentificationError: no usable samples, no motion, no torque, or no optimum.
+    IdentificationError: no usable samples, no torque, contradicting constraints, or no optimum.
     """
     options = options or IdentifyOptions()
     if not recordings:
@@ -90,12 +94,13 @@ def identify(
     )
     doubt = np.maximum(information.rms_error(model.prior), 0.01 * information.rms_measured)
     weighting = _Weighting(np.maximum(doubt, 1e-9 * doubt.max()), np.ones(model.joints), belief)
-    weighting, solution = _reweight(weighting, information, coordinates, options)
+    fit = _Fit(model, information, coordinates, options, constraints or Constraints())
+    weighting, solution = fit.reweighted(weighting)
     progress("solving", 0.5)
     parameters = coordinates.physical(solution.x)
     residuals = [samples.tau - predict_torque(model, parameters, samples) for samples in recordings]
     fraction = effective_fraction(residuals, [samples.mask for samples in recordings])
-    weighting, solution = _reweight(replace(weighting, fraction=fraction), information, coordinates, options)
+    weighting, solution = fit.reweighted(replace(weighting, fraction=fraction))
     progress("confidence", 0.9)
     parameters = coordinates.physical(solution.x)
     covariance = coordinates.matrix @ np.linalg.pinv(solution.hessian, hermitian=True) @ coordinates.matrix.T
@@ -123,24 +128,44 @@ class _Weighting:
     belief: Belief
 
 
-def _reweight(
-    weighting: _Weighting, information: Information, coordinates: Coordinates, options: IdentifyOptions
-) -> tuple[_Weighting, Solution]:
-    """Iterate weights (residual deviation per joint) and the prior's spread to their fixed point."""
-    layout = information.layout
-    start = coordinates.prior.copy()
-    start[layout.non_negative] = 1.0
-    for _ in range(_OUTER_ITERATIONS):
-        R, z = coordinates.normalise(*information.whitened(np.sqrt(weighting.fraction) / weighting.deviation))
-        program = regularized(R, z, layout, weighting.belief)
-        solution = solve_with_clarabel(program) if options.solver == "clarabel" else solve(program, start)
-        deviation = _deviation(information, coordinates.physical(solution.x))
-        spread = options.prior_spread or _evidence_spread(R, solution, layout, weighting.belief)
-        change = max(np.max(np.abs(deviation / weighting.deviation - 1)), abs(spread / weighting.belief.spread - 1))
-        if change <= _OUTER_TOLERANCE:
-            break
-        weighting = _Weighting(deviation, weighting.fraction, replace(weighting.belief, spread=spread))
-    return weighting, solution
+@dataclass(frozen=True)
+class _Fit:
+    """What stays the same while weights are iterated."""
+
+    model: RobotModel
+    information: Information
+    coordinates: Coordinates
+    options: IdentifyOptions
+    constraints: Constraints
+
+    def reweighted(self, weighting: _Weighting) -> tuple[_Weighting, Solution]:
+        """Iterate weights (residual deviation per joint) and the prior's spread to their fixed point."""
+        layout, given = self.model.layout, self.options.prior_spread
+        for _ in range(_OUTER_ITERATIONS):
+            R, z = self.information.whitened(np.sqrt(weighting.fraction) / weighting.deviation)
+            R, z = self.coordinates.normalise(R, z)
+            solution = self._solution(R, z, weighting.belief)
+            deviation = _deviation(self.information, self.coordinates.physical(solution.x))
+            spread = given or _evidence_spread(R, solution, layout, weighting.belief)
+            change = max(np.max(np.abs(deviation / weighting.deviation - 1)), abs(spread / weighting.belief.spread - 1))
+            if change <= _OUTER_TOLERANCE:
+                break
+            weighting = _Weighting(deviation, weighting.fraction, replace(weighting.belief, spread=spread))
+        return weighting, solution
+
+    def _solution(self, R: Array, z: Array, belief: Belief) -> Solution:
+        layout = self.model.layout
+        program = regularized(R, z, layout, belief)
+        program = constrained(program, self.constraints, self.coordinates, self.model.prior)
+        if self.options.solver == "clarabel":
+            solution = solve_with_clarabel(program)
+        else:
+            start = np.zeros(program.R.shape[1])  # parts of unions begin at nothing
+            start[: layout.size] = self.coordinates.prior
+            start[layout.non_negative] = 1.0
+            solution = solve(program, start)
+        kept = slice(0, layout.size)
+        return replace(solution, x=solution.x[kept], hessian=marginal(solution.hessian, layout.size))
 
 
 def _evidence_spread(R: Array, solution: Solution, layout: ParameterLayout, belief: Belief) -> float:

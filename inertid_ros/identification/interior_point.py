@@ -17,6 +17,7 @@ from .program import Program, Solution
 
 MAX_ITERATIONS = 100
 _TO_BORDER = 0.95  # share of the way to the border that a step may take
+_STUCK = 1e-7  # a shorter step leads nowhere: the constraints leave no room
 _BASIS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
 
 
@@ -45,6 +46,8 @@ def solve(program: Program, start: Array, tolerance: float = 1e-9) -> Solution:
         step = newton.step((1 - share) ** 2 * newton.excess)
         share = min(1.0, _TO_BORDER * newton.distance_to_border(step))
         iterate = iterate.moved(step, share)
+        if share < _STUCK:
+            break
     raise IdentificationError(_why(program, iterate, newton))
 
 
@@ -82,8 +85,17 @@ def _start(program: Program, x: Array) -> _Iterate:
     u = np.maximum(program.positive_weights / scalars, 0.1 * np.abs(gradient[program.positive]) + 1e-3)
     slack = np.maximum(program.inequalities(x), 0.1)
     pull = np.full(len(slack), 0.1 * np.abs(gradient).max(initial=0.0) + 1e-3)
+    blocks = program.blocks(x)
+    outside = np.linalg.eigvalsh(blocks)[:, 0] <= 0 if len(blocks) else np.zeros(0, dtype=bool)
+    blocks[outside] = np.eye(4)
+    force = (0.1 * np.abs(gradient).max(initial=0.0) + 1e-3) * np.linalg.inv(blocks)
     return _Iterate(
-        x, S, Z, np.concatenate([scalars, slack]), np.concatenate([u, pull]), np.zeros(len(program.equalities))
+        x,
+        np.concatenate([S, blocks]),
+        np.concatenate([Z, force]),
+        np.concatenate([scalars, slack]),
+        np.concatenate([u, pull]),
+        np.zeros(len(program.equalities)),
     )
 
 
@@ -92,7 +104,7 @@ class _Newton:
 
     def __init__(self, program: Program, at: _Iterate) -> None:
         self.program, self.at = program, at
-        self.bodies = len(at.S)
+        self.bodies = len(program.body_weights)
         self.size = BODY_PARAMETERS * self.bodies
         eigenvalues, vectors = np.linalg.eigh(at.S)
         roots = np.sqrt(np.maximum(eigenvalues, 1e-300))[:, None, :]
@@ -106,30 +118,35 @@ class _Newton:
         self.W_inverse = self.inverse_root @ half @ self.inverse_root
         self.dual_inverse_root = (rotation / pair_roots).transpose(0, 2, 1) @ root
         self.ratio = at.u / at.s
+        self.weights = np.concatenate([program.body_weights, np.zeros(len(program.blocks))])
         self.targets = np.concatenate([program.positive_weights, np.zeros(len(program.inequalities))])
         self.slack_error = at.s - np.concatenate([at.x[program.positive], program.inequalities(at.x)])
+        self.block_error = at.S[self.bodies :] - program.blocks(at.x)
         self.equality_error = program.equalities(at.x)
         self.residual = program.gram @ at.x - program.linear - self._pull(at.Z, at.u)
         self.residual -= program.equalities.matrix.T @ at.y
         self.hessian = self._hessian()
         self._factor()
-        lacking = np.abs(self.pairs - program.body_weights[:, None]).sum() + np.abs(at.u * at.s - self.targets).sum()
-        self.excess = lacking / max(4 * self.bodies + len(at.s), 1)
+        lacking = np.abs(self.pairs - self.weights[:, None]).sum() + np.abs(at.u * at.s - self.targets).sum()
+        self.excess = lacking / max(4 * len(at.S) + len(at.s), 1)
         self.correction, _ = self._solve(self.residual, np.zeros(len(self.equality_error)))
         self.gap = float(abs(self.residual @ self.correction) + lacking)
-        self.infeasibility = float(
-            max(np.abs(self.slack_error).max(initial=0.0), np.abs(self.equality_error).max(initial=0.0))
-        )
+        errors = (self.slack_error, self.block_error, self.equality_error)
+        self.infeasibility = float(max(np.abs(error).max(initial=0.0) for error in errors))
 
     def step(self, centring: float) -> _Iterate:
         """Direction towards complementarity products of ``weight + centring``."""
         program, at = self.program, self.at
         inverse = self.inverse_root @ self.inverse_root
-        dZ = (program.body_weights + centring)[:, None, None] * inverse - at.Z
+        dZ = (self.weights + centring)[:, None, None] * inverse - at.Z
         du = (self.targets + centring) / at.s - at.u
-        right = self._pull(dZ, du + self.ratio * self.slack_error)
+        regain = dZ.copy()
+        outer = self.W_inverse[self.bodies :]
+        regain[self.bodies :] += outer @ self.block_error @ outer
+        right = self._pull(regain, du + self.ratio * self.slack_error)
         dx, dy = self._solve(right - self.residual, self.equality_error)
-        dS = program.matrices(dx)
+        blocks = (program.blocks.matrix @ dx).reshape(-1, 4, 4) - self.block_error
+        dS = np.concatenate([program.matrices(dx), blocks])
         ds = np.concatenate([dx[program.positive], program.inequalities.matrix @ dx]) - self.slack_error
         dZ = dZ - self.W_inverse @ dS @ self.W_inverse
         return _Iterate(dx, dS, 0.5 * (dZ + dZ.transpose(0, 2, 1)), ds, du - self.ratio * ds, dy)
@@ -151,20 +168,23 @@ class _Newton:
         """What multipliers contribute to the gradient of the Lagrangian, ``(p,)``."""
         program, positive = self.program, len(self.program.positive)
         pull = program.inequalities.matrix.T @ u[positive:]
-        pull[: self.size] += (Z.reshape(self.bodies, 16) @ _BASIS.T).ravel()
+        pull[: self.size] += (Z[: self.bodies].reshape(self.bodies, 16) @ _BASIS.T).ravel()
+        if len(program.blocks):
+            pull += np.einsum("kip,ki->p", program.blocks.matrix, Z[self.bodies :].reshape(-1, 16))
         pull[program.positive] += u[:positive]
         return pull
 
     def _hessian(self) -> Array:
         program, positive = self.program, len(self.program.positive)
         hessian = program.gram.copy()
-        products = (self.W_inverse[:, None] @ PSEUDO_INERTIA_BASIS @ self.W_inverse[:, None]).reshape(
-            self.bodies, -1, 16
-        )
+        inverse = self.W_inverse[: self.bodies, None]
+        products = (inverse @ PSEUDO_INERTIA_BASIS @ inverse).reshape(self.bodies, -1, 16)
         blocks = hessian[: self.size, : self.size].reshape(self.bodies, BODY_PARAMETERS, self.bodies, BODY_PARAMETERS)
         index = np.arange(self.bodies)
         blocks[index, :, index, :] += products @ _BASIS.T
         hessian[program.positive, program.positive] += self.ratio[:positive]
+        for rows, outer in zip(program.blocks.matrix, self.W_inverse[self.bodies :], strict=True):
+            hessian += rows.T @ np.kron(outer, outer) @ rows
         if len(program.inequalities):
             rows = program.inequalities.matrix
             hessian += rows.T @ (self.ratio[positive:, None] * rows)
@@ -204,9 +224,10 @@ class _Newton:
 def _why(program: Program, iterate: _Iterate, newton: _Newton) -> str:
     """What to tell a user when there is no optimum."""
     positive = len(program.positive)
-    violated = np.concatenate([newton.slack_error[positive:], np.abs(newton.equality_error)])
+    blocks = np.abs(newton.block_error).reshape(-1, 16).max(axis=1, initial=0.0)
+    violated = np.concatenate([newton.slack_error[positive:], np.abs(newton.equality_error), blocks])
     if newton.infeasibility > 1e-6 and len(violated):
-        names = program.inequalities.names + program.equalities.names
+        names = program.inequalities.names + program.equalities.names + program.blocks.names
         worst = names[int(np.argmax(violated))]
         return f"solver: the constraints contradict one another or the data's prior, worst is {worst}; relax it"
     return (

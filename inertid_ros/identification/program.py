@@ -39,11 +39,43 @@ class Linear:
 
 
 @dataclass(frozen=True)
+class Matrices:
+    """Symmetric 4 x 4 matrices ``reshape(matrix @ x) + shift``.
+
+    Attributes
+    ----------
+    matrix, shift: ``(k, 16, p)``, ``(k, 4, 4)``.
+    names: ``k`` texts.
+    """
+
+    matrix: Array
+    shift: Array
+    names: tuple[str, ...]
+
+    @classmethod
+    def none(cls, size: int) -> "Matrices":
+        return cls(np.zeros((0, 16, size)), np.zeros((0, 4, 4)), ())
+
+    def __len__(self) -> int:
+        return len(self.shift)
+
+    def __call__(self, x: Array) -> Array:
+        return (self.matrix @ x).reshape(-1, 4, 4) + self.shift
+
+    def __add__(self, other: "Matrices") -> "Matrices":
+        return Matrices(
+            np.concatenate([self.matrix, other.matrix]),
+            np.concatenate([self.shift, other.shift]),
+            self.names + other.names,
+        )
+
+
+@dataclass(frozen=True)
 class Program:
     """Convex problem over normalised parameters ``x``, with data and quadratic priors as rows of ``R x = z``::
 
         minimise    1/2 |R x - z|^2 + c^T x - sum_b w_b log det S_b(x) - sum_i v_i log x_i + constant
-        subject to  inequalities(x) >= 0,  equalities(x) = 0
+        subject to  inequalities(x) >= 0,  equalities(x) = 0,  blocks(x) positive semidefinite
 
     ``S_b`` are the normalised pseudo-inertias of the bodies and ``x_i`` parameters that must not be negative. A
     positive weight is an entropic regularizer (C 3.5.45); a zero weight leaves the hard constraint ``S_b >= 0`` or
@@ -67,11 +99,12 @@ class Program:
     constant: float = 0.0
     inequalities: Linear = field(default=None)  # type: ignore[assignment]
     equalities: Linear = field(default=None)  # type: ignore[assignment]
+    blocks: Matrices = field(default=None)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        for name in ("inequalities", "equalities"):
+        for name, kind in (("inequalities", Linear), ("equalities", Linear), ("blocks", Matrices)):
             if getattr(self, name) is None:
-                object.__setattr__(self, name, Linear.none(self.R.shape[1]))
+                object.__setattr__(self, name, kind.none(self.R.shape[1]))
 
     @cached_property
     def gram(self) -> Array:

@@ -13,3 +13,12 @@ def triangle(matrix: Array) -> Array:
         matrix = np.vstack([matrix, np.zeros((columns - rows, columns))])
     factored, *_ = lapack.dgeqrf(np.asfortranarray(matrix))
     return np.triu(factored[:columns])
+
+
+def marginal(hessian: Array, size: int) -> Array:
+    """Hessian of the first ``size`` parameters when the others are at their best: the Schur complement."""
+    if len(hessian) == size:
+        return hessian
+    rest = slice(size, None)
+    inner = np.linalg.pinv(hessian[rest, rest], hermitian=True)
+    return np.asarray(hessian[:size, :size] - hessian[:size, rest] @ inner @ hessian[rest, :size], dtype=float)

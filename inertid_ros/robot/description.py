@@ -39,7 +39,8 @@ def read_description(source: str | Path) -> str:
     except IsADirectoryError:
         raise ModelError(f"{path}: is a directory; give the URDF file in it") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ModelError(f"{path}: cannot be read as URDF text ({error.__class__.__name__}); give a URDF file") from None
+        kind = error.__class__.__name__
+        raise ModelError(f"{path}: cannot be read as URDF text ({kind}); give a URDF file") from None
 
 
 def parse_description(text: str) -> etree._Element:
@@ -171,7 +172,7 @@ def vector(element: etree._Element | None, key: str, where: str, default: tuple[
     """Three finite numbers of an attribute such as ``xyz``."""
     text = element.get(key) if element is not None else None
     if text is None:
-        return np.array(default)
+        return np.array(default, dtype=float)
     try:
         values = np.array([float(word) for word in text.split()])
     except ValueError:

@@ -8,7 +8,7 @@ import numpy as np
 from .parameters import BODY_PARAMETERS, NAMES, Array
 
 DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness")
-DRIVE_UNITS = {"rotor_inertia": "kg m^2", "viscous": "N m s/rad", "coulomb": "N m", "offset": "N m", "stiffness": "N m/rad"}
+DRIVE_UNITS = dict(zip(DRIVE_TERMS, ("kg m^2", "N m s/rad", "N m", "N m", "N m/rad"), strict=True))
 NON_NEGATIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "stiffness")
 
 
@@ -16,7 +16,8 @@ NON_NEGATIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "stiffness")
 class ParameterLayout:
     """Order of the parameter vector: ten of every body, then each drive term of every joint.
 
-    ``tau = Y_bodies pi + rotor_inertia * a + viscous * v + coulomb * sign(v) + offset + stiffness * q`` (C 3.2.13; E 24).
+    ``tau = Y_bodies pi + rotor_inertia * a + viscous * v + coulomb * sign(v) + offset + stiffness * q``
+    (C 3.2.13; E 24).
 
     Attributes
     ----------

@@ -88,7 +88,7 @@ def mass_com_inertia(pi: ArrayLike) -> MassComInertia:
 
 
 def from_mass_com_inertia(mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -> Array:
-    """Inverse of :func:`mass_com_inertia`: masses ``(...)``, coms ``(..., 3)``, inertias ``(..., 3, 3)`` about the com."""
+    """Inverse of :func:`mass_com_inertia`: ``(...)``, ``(..., 3)`` and ``(..., 3, 3)`` about the com to ``(..., 10)``."""
     m, c = np.asarray(mass, dtype=float), np.asarray(com, dtype=float)
     shift = skew(c)
     about_origin = np.asarray(inertia, dtype=float) - m[..., None, None] * (shift @ shift)
