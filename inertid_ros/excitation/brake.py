@@ -56,7 +56,8 @@ class BrakeTable:
         """Brake that begins at phase ``index * grid``: times since then ``(P,)``, position, velocity, acceleration."""
         count = int(self.points[index]) + 1
         rows = (self.phase[index, :count], self.rate[index, :count], self.change[index, :count])
-        return np.arange(count) * self.step, *along_path(self.plan, *rows)
+        q, v, a = along_path(self.plan, *rows)
+        return self.step * np.arange(count, dtype=float), q, v, a
 
 
 def along_path(plan: Plan, phase: Array, rate: Array, change: Array) -> tuple[Array, Array, Array]:
@@ -76,7 +77,7 @@ def brake_table(
     ExcitationError: some phase has no brake within the limits and the longest time; joint, phase and value named.
     """
     options = options or BrakeOptions()
-    starts = np.arange(int(np.ceil(plan.duration / grid - 1e-9)) + 1) * grid
+    starts: Array = grid * np.arange(int(np.ceil(plan.duration / grid - 1e-9)) + 1, dtype=float)
     width = int(np.ceil(options.longest_s / step)) + 1
     table = np.zeros((3, len(starts), width))
     points = np.zeros(len(starts), dtype=int)
@@ -89,7 +90,8 @@ def brake_table(
         left = left[~good]
         if not len(left):
             table = table[:, :, : points.max() + 1]
-            return BrakeTable(plan, grid, step, *table, points)
+            phase, rate, change = table
+            return BrakeTable(plan, grid, step, phase, rate, change, points)
     raise ExcitationError(
         f"plan: braking from {starts[left[0]]:.2f} s {complaint}; plan slower or raise the acceleration limits"
     )

@@ -145,6 +145,6 @@ def check_curve(curve: PiecewiseQuintic, limits: MotionLimits) -> None:
             ):
                 if beyond > slack[joint]:
                     raise ExcitationError(
-                        f"joint '{name}': {channel} {extreme.value:.6g} {unit} at {extreme.time:.3f} s is beyond its limit"
-                        f" {limit:.6g} {unit}; plan within the limits or correct them"
+                        f"joint '{name}': {channel} {extreme.value:.6g} {unit} at {extreme.time:.3f} s is beyond its"
+                        f" limit {limit:.6g} {unit}; plan within the limits or correct them"
                     )

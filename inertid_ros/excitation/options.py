@@ -99,7 +99,7 @@ class ExecutionOptions:
     )
     settle_s: float = option(0.5, "pause at the start of the plan [s]", minimum=0.02, maximum=60.0)
     max_start_error: float = option(
-        1.0, "farthest joint distance to the start of the plan that is approached [rad or m]", minimum=0.0, maximum=100.0
+        1.0, "farthest distance to the start of the plan that is approached [rad or m]", minimum=0.0, maximum=100.0
     )
     brake: BrakeOptions = field(default_factory=BrakeOptions)
 
@@ -140,7 +140,7 @@ class MonitorOptions:
         minimum=1e-4, maximum=10.0,
     )
     max_effort_fraction: float = option(
-        1.0, "of the URDF's effort limits; more than this for effort_time_s stops the motion", minimum=0.01, maximum=10.0
+        1.0, "of the URDF's effort limits; more for effort_time_s stops the motion", minimum=0.01, maximum=10.0
     )
     effort_time_s: float = option(0.05, "see max_effort_fraction [s]", minimum=0.0, maximum=10.0)
     lease_timeout_s: float = option(

@@ -1,7 +1,7 @@
 """Plan: a motion as dense knots, ready to be inspected, stored, checked and executed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -55,7 +55,7 @@ class Plan:
         if not names or duplicates:
             raise ExcitationError(f"plan: joint names are empty or repeat {duplicates}; name every joint once")
         if self.limits.joint_names != names:
-            raise ExcitationError("plan: joints of the limits differ from those of the plan; use the same, in one order")
+            raise ExcitationError("plan: joints of the limits differ from those of the plan; use the same order")
         count = len(np.atleast_1d(self.time))
         if not 2 <= count <= MAX_KNOTS:
             raise ExcitationError(f"plan: has {count} points; give 2 to {MAX_KNOTS}")
@@ -163,6 +163,8 @@ def slower(plan: Plan, scale: float) -> Plan:
 def joined(plans: Sequence[Plan]) -> Plan:
     """Plans one after the other, with the metadata of the last (an approach, then the motion).
 
+    Position limits become the widest of all, the others are those of the last.
+
     Raises
     ------
     ExcitationError: different joints, or one does not begin where its predecessor ended.
@@ -178,11 +180,16 @@ def joined(plans: Sequence[Plan]) -> Plan:
         joint = int(np.argmax(gap))
         if gap[joint] > 1e-9:
             raise ExcitationError(
-                f"join: joint '{last.joint_names[joint]}' jumps by {gap[joint]:g} between plans; put a ramp between them"
+                f"join: joint '{last.joint_names[joint]}' jumps by {gap[joint]:g} between plans; put a ramp there"
             )
         time.append(time[-1][-1] + after.time[1:])
     position, velocity, acceleration = (
         np.concatenate([rows[0][c], *[row[c][1:] for row in rows[1:]]]) for c in range(3)
+    )
+    limits = replace(
+        last.limits,
+        lower=np.min([p.limits.lower for p in plans], axis=0),
+        upper=np.max([p.limits.upper for p in plans], axis=0),
     )
     return Plan(
         last.joint_names,
@@ -190,7 +197,7 @@ def joined(plans: Sequence[Plan]) -> Plan:
         position,
         velocity,
         acceleration,
-        last.limits,
+        limits,
         last.kind,
         last.model_hash,
         last.seed,

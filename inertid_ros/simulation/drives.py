@@ -9,7 +9,6 @@ from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .options import DriveOptions
 
-
 TERMS = ("rotor_inertia", "viscous", "coulomb", "offset")
 
 

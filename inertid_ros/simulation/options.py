@@ -26,7 +26,7 @@ class DriveOptions:
     )
     coulomb: float = option(0.01, "friction, as a fraction of the effort limit", minimum=0.0, maximum=1.0)
     rotor_inertia: float = option(
-        0.002, "reflected to the joint, as effort at 1 rad/s^2 in fractions of the effort limit", minimum=0.0, maximum=1.0
+        0.002, "reflected to the joint: effort at 1 rad/s^2 as a fraction of the effort limit", minimum=0.0, maximum=1.0
     )
     offset: float = option(
         0.003, "constant torque of sensor or cable, as a fraction of the effort limit", minimum=0.0, maximum=1.0

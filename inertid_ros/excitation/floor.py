@@ -1,0 +1,93 @@
+"""A floor that the link frames stay above."""
+
+import numpy as np
+import pinocchio as pin
+
+from ..errors import ExcitationError
+from ..robot.model import RobotModel
+from ..robot.parameters import Array
+from .limits import MotionLimits
+from .trajectories import Trajectory
+
+
+class Floor:
+    """Half-space ``z >= height`` of the root frame for the origins of all moving link frames.
+
+    Origins say nothing of how far a link reaches around them: the height must hold a margin for that.
+
+    Parameters
+    ----------
+    model: the robot.
+    height: m, in the root frame.
+    """
+
+    def __init__(self, model: RobotModel, height: float) -> None:
+        self._model, self.height = model.pinocchio, height
+        frames = [(i, f) for i, f in enumerate(self._model.frames) if f.parentJoint > 0 and f.type == pin.BODY]
+        self._indices = [index for index, _ in frames]
+        self.names = tuple(str(frame.name) for _, frame in frames)
+        self._reach = _reaches(self._model, [frame for _, frame in frames])
+
+    def heights(self, q: Array) -> Array:
+        """``(N, n)`` poses to the ``(N, frames)`` z of the frames [m]."""
+        data = self._model.createData()
+        out = np.empty((len(q), len(self._indices)))
+        for row, pose in enumerate(q):
+            pin.framesForwardKinematics(self._model, data, pose)
+            out[row] = [data.oMf[index].translation[2] for index in self._indices]
+        return out
+
+    def clearance(self, q: Array) -> float:
+        """Smallest height above the floor over ``(N, n)`` poses [m]; negative below it."""
+        return float(self.heights(q).min() - self.height)
+
+    def sag(self, limits: MotionLimits, step: float) -> float:
+        """How far [m] a frame can lie below the chord between samples ``step`` [s] apart.
+
+        ``step^2 / 8`` times a bound of its acceleration, ``sum_j R_j a_j + sum_jk R_max(j,k) v_j v_k``, where ``R_j``
+        bounds the distance from joint j to the frame.
+        """
+        v, a, worst = limits.velocity, limits.acceleration, 0.0
+        for reach in self._reach:
+            later = np.minimum.outer(reach, reach)
+            worst = max(worst, float(reach @ a + v @ np.where(later > 0, later, 0.0) @ v))
+        return worst * step**2 / 8
+
+    def check(self, trajectory: Trajectory, limits: MotionLimits, step: float = 0.01) -> None:
+        """Refuse a motion that takes a frame below the floor, between samples too.
+
+        Raises
+        ------
+        ExcitationError: naming the link, the time and the height.
+        """
+        time = np.linspace(0.0, trajectory.duration, max(int(np.ceil(trajectory.duration / step)) + 1, 2))
+        heights = self.heights(trajectory.sample(time)[0])
+        row, frame = np.unravel_index(int(np.argmin(heights)), heights.shape)
+        lowest = heights[row, frame] - self.sag(limits, float(time[1] - time[0]))
+        if lowest < self.height:
+            raise ExcitationError(
+                f"link '{self.names[frame]}': goes down to {lowest:.3f} m at {time[row]:.3f} s, below the floor at"
+                f" {self.height:.3f} m; start higher or restrict limits.position"
+            )
+
+
+def _reaches(model: pin.Model, frames: list[pin.Frame]) -> Array:
+    """``(frames, n)`` bound of the distance [m] from each joint's axis to each frame; zero where it does not move it.
+
+    A prismatic joint moves a frame by one metre per metre; its stroke lengthens the reach of those before it.
+    """
+    travel = np.zeros(model.njoints)
+    for index in range(1, model.njoints):
+        if "P" in model.joints[index].shortname():
+            at = model.joints[index].idx_q
+            travel[index] = max(abs(model.lowerPositionLimit[at]), abs(model.upperPositionLimit[at]))
+    out = np.zeros((len(frames), model.nv))
+    for row, frame in enumerate(frames):
+        reach, joint = float(np.linalg.norm(frame.placement.translation)), frame.parentJoint
+        while joint > 0:
+            prismatic = "P" in model.joints[joint].shortname()
+            reach += travel[joint]
+            out[row, model.joints[joint].idx_v] = max(reach, 1.0) if prismatic else reach
+            reach += float(np.linalg.norm(model.jointPlacements[joint].translation))
+            joint = model.parents[joint]
+    return out
