@@ -115,7 +115,8 @@ def test_joints_are_matched_by_name_and_extra_ones_noticed(model, caplog):
 
 
 def test_a_missing_joint_is_named_with_the_remedy(model):
-    recording = Recording(("joint0", "other"), np.arange(100) * 0.01, np.zeros((100, 2)), np.zeros((100, 2)), name="f.npz")
+    zeros = np.zeros((100, 2))
+    recording = Recording(("joint0", "other"), np.arange(100) * 0.01, zeros, zeros, name="f.npz")
     with pytest.raises(RecordingError, match=r"^f.npz: joint_names lacks joint1, joint2 .*--lock") as caught:
         prepare(recording, model)
     assert "\n" not in str(caught.value)

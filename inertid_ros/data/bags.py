@@ -3,7 +3,10 @@
 import os
 import re
 import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 Storage = Literal["mcap", "sqlite3"]
 JOINT_STATE = "sensor_msgs/msg/JointState"
 WRENCH_STAMPED = "geometry_msgs/msg/WrenchStamped"
+SQLITE_MAGIC = b"SQLite format 3\x00"
 SUFFIXES = {".mcap": "mcap", ".db3": "sqlite3"}
 
 
@@ -114,6 +118,7 @@ def write_bag(
     return path
 
 
+@cache
 def typestore() -> "Typestore":
     """Message types of ROS 2, without ROS.
 
@@ -146,7 +151,7 @@ def _open(path: Path, topics: set[str]) -> _Bag:
         notice = "" if closed else "bag was not closed: metadata.yaml is missing"
         notice = notice or ("bag was not closed: its recorder was killed" if _unfinalised(path) else "")
     except RecordingError:
-        if any(file.suffix != ".mcap" for file in files):
+        if any(file.suffix == ".db3" for file in files):
             raise
         found = [recover(file, topics) for file in files]
         total = sum(sum(part.counts.values()) for part in found)
@@ -190,7 +195,8 @@ def _read(path: Path, topics: set[str]) -> Recovered:
 
     found = Recovered()
     try:
-        with Reader(path) as reader:
+        with ExitStack() as stack:
+            reader = stack.enter_context(Reader(stack.enter_context(_readable(path))))
             for connection in reader.connections:
                 found.types[connection.topic] = connection.msgtype
                 found.counts[connection.topic] = found.counts.get(connection.topic, 0) + connection.msgcount
@@ -202,6 +208,31 @@ def _read(path: Path, topics: set[str]) -> Recovered:
         remedy = "record again, or try 'ros2 bag reindex'"
         raise RecordingError(f"{path}: cannot be read as a bag ({reason}); {remedy}") from None
     return found
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[Path]:
+    """The path under a name that rosbags knows what to do with: it goes by the suffix, we by the content."""
+    kinds = [_checked_kind(file) for file in _storage_files(path)]
+    if path.is_dir() or kinds == [path.suffix]:
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        link = Path(folder) / f"bag{kinds[0]}"
+        link.symlink_to(path.absolute())
+        yield link
+
+
+def _checked_kind(file: Path) -> str:
+    """Suffix that the content deserves; SQLite may answer without a word from what is left of a file cut short."""
+    with file.open("rb") as content:
+        head = content.read(32)
+    if not head.startswith(SQLITE_MAGIC):
+        return ".mcap"
+    size, pages = int.from_bytes(head[16:18], "big"), int.from_bytes(head[28:32], "big")
+    if file.stat().st_size < (65536 if size == 1 else size) * pages:
+        raise ValueError("the file is cut short")
+    return ".db3"
 
 
 def _check_topics(name: str, types: dict[str, str], wanted: dict[str, str]) -> None:

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 from ..errors import RecordingError
-from .bags import BagTopics, read_bag
+from .bags import SQLITE_MAGIC, BagTopics, read_bag
+from .mcap_recovery import MAGIC as MCAP_MAGIC
 from .npz import read_npz
 from .recording import Recording
 
 ACCEPTED = "an .npz recording, a rosbag2 directory, or a .mcap or .db3 file"
-_NPZ, _MCAP, _SQLITE = b"PK\x03\x04", b"\x89MCAP0\r\n", b"SQLite format 3\x00"
+_NPZ = b"PK\x03\x04"
 
 
 def load_recording(path: str | Path, topics: BagTopics | None = None) -> Recording:
@@ -48,7 +49,7 @@ def file_kind(path: Path) -> str:
         raise RecordingError(f"{path}: cannot be read ({error.strerror}); give {ACCEPTED}") from None
     if not head:
         raise RecordingError(f"{path}: is empty; give {ACCEPTED}")
-    for kind, magic in (("npz", _NPZ), ("mcap", _MCAP), ("sqlite3", _SQLITE)):
+    for kind, magic in (("npz", _NPZ), ("mcap", MCAP_MAGIC), ("sqlite3", SQLITE_MAGIC)):
         if head.startswith(magic):
             return kind
     raise RecordingError(f"{path}: is not a recording; give {ACCEPTED}")

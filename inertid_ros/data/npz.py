@@ -27,7 +27,10 @@ def read_npz(path: str | Path) -> Recording:
     """
     path = Path(path)
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise RecordingError(f"{path}: holds a single array; save {', '.join(_REQUIRED)} with numpy.savez")
+        with archive:
             known = {key for key in archive.files if key in (*_REQUIRED, *_OPTIONAL) or key.startswith(WRENCH_PREFIX)}
             content = {key: _entry(path, archive, key) for key in sorted(known)}
     except FileNotFoundError:
