@@ -20,6 +20,7 @@ from ..errors import InertidError, RecordingError
 from ..identification.estimate import Estimate
 from ..identification.validation import Validation
 from ..robot.layout import DRIVE_TERMS
+from ..robot.model import RobotModel
 from ..robot.parameters import Array, from_mass_com_inertia, mass_com_inertia
 
 NANOSECONDS = 1_000_000_000
@@ -253,9 +254,24 @@ def validation_status(validation: Validation | None) -> int:
     return InertialParameters.PASSED if validation.passed else InertialParameters.REJECTED
 
 
-def to_links(link_names: Sequence[str], bodies: Array) -> list[LinkInertia]:
-    """``(nb, 10)`` parameters to messages without standard deviations."""
-    return _links(link_names, bodies, np.full(bodies.shape, np.nan))
+def known_parameters(model: RobotModel, bodies: Array, drives: Mapping[str, Array], stamp: Time) -> InertialParameters:
+    """Parameters that nobody estimated, such as a simulator's truth: ``(nb, 10)`` and drive term to ``(n,)``."""
+    unknown = np.full(len(DRIVE_TERMS), np.nan)
+    joints = [
+        JointDynamics(
+            name=name,
+            **{term: float(drives[term][index]) for term in DRIVE_TERMS},
+            standard_deviation=unknown,
+        )
+        for index, name in enumerate(model.joint_names)
+    ]
+    return InertialParameters(
+        header=Header(stamp=stamp),
+        model_hash=model.hash,
+        validation_relative_error=float("nan"),
+        links=_links(model.link_names, bodies, np.full(bodies.shape, np.nan)),
+        joints=joints,
+    )
 
 
 def _links(link_names: Sequence[str], bodies: Array, deviations: Array) -> list[LinkInertia]:

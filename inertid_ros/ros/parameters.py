@@ -21,19 +21,20 @@ _LISTS = {
 _UNBOUNDED = {float: 1e300, int: 2**62}
 
 
-def declare(node: Node, tree: type[T], read_only: bool = True) -> T:
+def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "") -> T:
     """Declare every option of a tree as a parameter of ``node`` and return the tree with the values given.
 
     Parameters
     ----------
     read_only: whether the parameters are fixed once the node runs.
+    prefix: before every key, with its dot.
 
     Raises
     ------
     ConfigurationError: a value has the wrong type, lies outside its range or is not one of the choices.
     """
     where = node.get_fully_qualified_name()
-    for entry in options(tree):
+    for entry in options(tree, prefix):
         # rclpy cannot tell the type of an empty list from its value.
         default = _LISTS[entry.kind] if entry.is_list and not entry.default else entry.default
         value = list(default) if isinstance(default, tuple) else default
@@ -42,10 +43,10 @@ def declare(node: Node, tree: type[T], read_only: bool = True) -> T:
         except Exception as error:
             reason = " ".join(str(error).split())
             raise ConfigurationError(f"{where}: {entry.key}: {reason}; correct the parameter") from None
-    return read(node, tree)
+    return read(node, tree, prefix)
 
 
-def read(node: Node, tree: type[T]) -> T:
+def read(node: Node, tree: type[T], prefix: str = "") -> T:
     """The tree as the node's parameters are now.
 
     Raises
@@ -53,16 +54,16 @@ def read(node: Node, tree: type[T]) -> T:
     ConfigurationError: a value is not allowed.
     """
     values: dict[str, object] = {}
-    for entry in options(tree):
+    for entry in options(tree, prefix):
         value = _value(node, entry)
         if value is not None:
             values[entry.key] = value
-    return build(tree, values, node.get_fully_qualified_name())
+    return build(tree, values, node.get_fully_qualified_name(), prefix)
 
 
-def guard(node: Node, tree: type[Any], busy: Callable[[], str]) -> None:
+def guard(node: Node, tree: type[Any], busy: Callable[[], str], prefix: str = "") -> None:
     """Refuse parameter changes while ``busy()`` gives a reason, and values that the tree does not allow at any time."""
-    known = {entry.key: entry for entry in options(tree)}
+    known = {entry.key: entry for entry in options(tree, prefix)}
 
     def on_set(parameters: list[Parameter]) -> SetParametersResult:
         reason = busy()
@@ -71,7 +72,7 @@ def guard(node: Node, tree: type[Any], busy: Callable[[], str]) -> None:
                 raise ConfigurationError(reason)
             now = {key: value for key, entry in known.items() if (value := _value(node, entry)) is not None}
             changed = {parameter.name: parameter.value for parameter in parameters if parameter.name in known}
-            build(tree, {**now, **changed}, node.get_fully_qualified_name())
+            build(tree, {**now, **changed}, node.get_fully_qualified_name(), prefix)
         except InertidError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
