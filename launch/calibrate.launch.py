@@ -19,7 +19,7 @@ ARGUMENTS = (
     ("namespace", "", "namespace of all nodes and topics, one for each robot"),
     ("urdf", "", "URDF file of the robot; empty takes the topic robot_description"),
     ("config", DEFAULTS, "parameter file; it is read after the package's own and may hold only what differs"),
-    ("output", "results", "directory of the results; recordings are written beside them"),
+    ("output", "results", "directory of the results; recordings are written below it"),
     ("use_sim_time", "false", "take the time from /clock"),
     ("calibrate", "true", "start the flow; false only starts the nodes"),
     ("exit", "false", "end everything once the flow has ended; otherwise the parameters stay on offer"),
