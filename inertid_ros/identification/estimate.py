@@ -80,8 +80,8 @@ class Estimate:
 
     @property
     def distance_to_prior(self) -> Array:
-        """``(nb,)`` geodesic distance of each body to the URDF as given."""
-        return geodesic_distance(self.bodies, self.model.body_prior)
+        """``(nb,)`` geodesic distance of each body to the URDF as given (repaired where it is inconsistent)."""
+        return geodesic_distance(self.bodies, self.model.body_belief)
 
     def torque(self, samples: Samples) -> Array:
         """``(N, n)`` predicted joint torque along samples."""

@@ -9,7 +9,7 @@ from ..data.samples import Samples
 from ..errors import IdentificationError
 from ..options import option
 from ..regressors.equations import predict_torque
-from ..robot.layout import NON_NEGATIVE_TERMS, ParameterLayout
+from ..robot.layout import ParameterLayout
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .base_parameters import base_parameters
@@ -88,7 +88,7 @@ def identify(
     progress("compressing", 0.0)
     information = compress(model, recordings)
     _check(information, recordings)
-    coordinates = _coordinates(model, information, recordings)
+    coordinates = _coordinates(model, information)
     belief = Belief(
         options.regularizer, options.prior_spread or TYPICAL_SPREAD, options.drive_weight, 1 / _ENERGY_SHARE
     )
@@ -183,24 +183,20 @@ def _evidence_spread(R: Array, solution: Solution, layout: ParameterLayout, beli
     return float(np.clip(np.sqrt(variance), 0.05, 5.0))
 
 
-def _coordinates(model: RobotModel, information: Information, recordings: Sequence[Samples]) -> Coordinates:
+def _coordinates(model: RobotModel, information: Information) -> Coordinates:
     """Normalised coordinates; a drive parameter of one makes a small share of its joint's torque."""
-    motion = {
-        "rotor_inertia": _rms([s.a for s in recordings]),
-        "viscous": _rms([s.v for s in recordings]),
-        "coulomb": np.ones(model.joints),
-        "offset": np.ones(model.joints),
-        "stiffness": _rms([s.q for s in recordings]),
-    }
-    torque = information.rms_measured
-    torque = np.maximum(torque, 1e-3 * torque.max())
-    scales = [_ENERGY_SHARE * torque / np.maximum(motion[term], 1e-9) for term in model.layout.drive_terms]
-    scale = np.concatenate(scales) if scales else np.zeros(0)
-    given = model.prior[model.layout.body_size :]
-    signed = [np.full(model.joints, term in NON_NEGATIVE_TERMS) for term in model.layout.drive_terms]
-    known = np.concatenate(signed) & (given > 0) if signed else np.zeros(0, dtype=bool)
+    layout = model.layout
+    torque = np.maximum(information.rms_measured, 1e-3 * information.rms_measured.max())
+    scale = np.full(layout.size, np.inf)
+    for channel, level in zip(information.channels, torque, strict=True):
+        effect = np.linalg.norm(channel.triangle[:, :-1], axis=0) / np.sqrt(max(channel.count, 1))
+        scale[channel.columns] = np.minimum(scale[channel.columns], _ENERGY_SHARE * level / np.maximum(effect, 1e-9))
+    given = model.prior.copy()
+    known = np.zeros(layout.size, dtype=bool)
+    known[layout.non_negative] = given[layout.non_negative] > 0
+    tail = slice(layout.body_size, None)
     return normalised_coordinates(
-        model.layout, model.body_prior, model.body_locked, given, np.where(known, given, scale)
+        layout, model.body_belief, model.body_locked, given[tail], np.where(known, given, scale)[tail]
     )
 
 
@@ -216,8 +212,3 @@ def _check(information: Information, recordings: Sequence[Samples]) -> None:
 def _deviation(information: Information, parameters: Array) -> Array:
     """Residual deviation per channel, never so small that a perfect fit divides by nothing."""
     return np.maximum(information.rms_error(parameters), 1e-9 * information.rms_measured.max())
-
-
-def _rms(arrays: Sequence[Array]) -> Array:
-    stacked = np.concatenate(arrays)
-    return np.sqrt(np.mean(stacked**2, axis=0))

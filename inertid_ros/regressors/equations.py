@@ -8,20 +8,19 @@ import pinocchio as pin
 from ..data.samples import Samples
 from ..robot.model import RobotModel
 from ..robot.parameters import BODY_PARAMETERS, Array
-from .drive import drive_columns
+from .drive import channel_drive, channel_drive_columns, drive_torque
 from .joint_torque import carried_bodies, joint_torque_regressor
 
 CHUNK = 2048  # samples; small enough to stay in cache, large enough to keep LAPACK busy
 
 
 def channel_columns(model: RobotModel) -> tuple[np.ndarray, ...]:
-    """For each joint, the layout's columns that its torque depends on: carried bodies, then its own drive."""
+    """For each joint, the layout's columns that its torque depends on: carried bodies, then drives."""
     layout = model.layout
     columns = []
     for joint, bodies in enumerate(carried_bodies(model)):
         inertial = [BODY_PARAMETERS * body + k for body in bodies for k in range(BODY_PARAMETERS)]
-        drive = [layout.drive(term).start + joint for term in layout.drive_terms]
-        columns.append(np.array(inertial + drive, dtype=int))
+        columns.append(np.concatenate([np.array(inertial, dtype=int), channel_drive_columns(layout, joint)]))
     return tuple(columns)
 
 
@@ -30,7 +29,7 @@ def channel_equations(model: RobotModel, samples: Samples, chunk: int = CHUNK) -
 
     ``A @ x[channel_columns(model)[j]] = tau`` for the parameter vector ``x`` of ``model.layout``.
     """
-    terms, columns = model.layout.drive_terms, channel_columns(model)
+    layout, columns = model.layout, channel_columns(model)
     for start in range(0, len(samples), chunk):
         rows = slice(start, start + chunk)
         q, v, a, tau, mask = (getattr(samples, name)[rows] for name in ("q", "v", "a", "tau", "mask"))
@@ -38,9 +37,9 @@ def channel_equations(model: RobotModel, samples: Samples, chunk: int = CHUNK) -
         equations = []
         for joint, used in enumerate(columns):
             keep = mask[:, joint]
-            bodies = used[: len(used) - len(terms)]
-            own = drive_columns(terms, q[keep, joint], v[keep, joint], a[keep, joint])
-            equations.append((np.hstack([inertial[keep, joint][:, bodies], own]), tau[keep, joint]))
+            bodies = used[used < layout.body_size]
+            drives = channel_drive(layout, joint, q[keep], v[keep], a[keep])
+            equations.append((np.hstack([inertial[keep, joint][:, bodies], drives]), tau[keep, joint]))
         yield equations
 
 
@@ -52,5 +51,4 @@ def predict_torque(model: RobotModel, parameters: Array, samples: Samples) -> Ar
     tau = np.empty_like(samples.q)
     for row, (q, v, a) in enumerate(zip(samples.q, samples.v, samples.a, strict=True)):
         tau[row] = pin.rnea(robot, data, q, v, a)
-    drives = parameters[layout.body_size :].reshape(len(layout.drive_terms), len(layout.joints)).T
-    return tau + np.sum(drive_columns(layout.drive_terms, samples.q, samples.v, samples.a) * drives, axis=-1)
+    return tau + drive_torque(layout, parameters, samples.q, samples.v, samples.a)

@@ -8,13 +8,31 @@ import numpy as np
 from .parameters import BODY_PARAMETERS, NAMES, Array
 
 DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness")
-DRIVE_UNITS = dict(zip(DRIVE_TERMS, ("kg m^2", "N m s/rad", "N m", "N m", "N m/rad"), strict=True))
+COUPLING_TERMS = ("rotor_inertia", "viscous", "coulomb")
 NON_NEGATIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "stiffness")
 
 
 @dataclass(frozen=True)
+class Coupling:
+    """A drive that turns with several joints at once, such as the last motor of a wrist that turns with ``q5 + q6``.
+
+    It has a rotor inertia and friction of its own, on the speed ``sum ratio_j v_j``, and acts on each of its joints
+    with that joint's ratio.
+
+    Attributes
+    ----------
+    name: of its parameters, such as ``wrist.viscous``.
+    joints, ratios: ``k`` names and ``k`` factors.
+    """
+
+    name: str
+    joints: tuple[str, ...]
+    ratios: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class ParameterLayout:
-    """Order of the parameter vector: ten of every body, then each drive term of every joint.
+    """Order of the parameter vector: ten of every body, then each drive term of every joint, then couplings.
 
     ``tau = Y_bodies pi + rotor_inertia * a + viscous * v + coulomb * sign(v) + offset + stiffness * q``
     (C 3.2.13; E 24).
@@ -24,11 +42,13 @@ class ParameterLayout:
     links: names of the moving bodies, in Pinocchio's joint order.
     joints: names of the joints, in Pinocchio's velocity order.
     drive_terms: subset of :data:`DRIVE_TERMS` that is identified, in that order.
+    couplings: drives that turn with several joints, three terms each (:data:`COUPLING_TERMS`).
     """
 
     links: tuple[str, ...]
     joints: tuple[str, ...]
     drive_terms: tuple[str, ...] = DRIVE_TERMS
+    couplings: tuple[Coupling, ...] = ()
 
     def __post_init__(self) -> None:
         unknown = [term for term in self.drive_terms if term not in DRIVE_TERMS]
@@ -41,6 +61,11 @@ class ParameterLayout:
 
     @property
     def size(self) -> int:
+        return self.coupling_start + len(COUPLING_TERMS) * len(self.couplings)
+
+    @property
+    def coupling_start(self) -> int:
+        """First column of the couplings; drives end here."""
         return self.body_size + len(self.drive_terms) * len(self.joints)
 
     def body(self, index: int) -> slice:
@@ -50,7 +75,7 @@ class ParameterLayout:
     def drive(self, term: str) -> slice:
         """Columns of one drive term, one per joint; empty where the term is not identified."""
         if term not in self.drive_terms:
-            return slice(self.size, self.size)
+            return slice(self.coupling_start, self.coupling_start)
         start = self.body_size + self.drive_terms.index(term) * len(self.joints)
         return slice(start, start + len(self.joints))
 
@@ -62,10 +87,24 @@ class ParameterLayout:
     def names(self) -> tuple[str, ...]:
         """A name per column, such as ``panda_link3.Ixx`` or ``panda_joint2.viscous``."""
         bodies = [f"{link}.{name}" for link in self.links for name in NAMES]
-        return tuple(bodies + [f"{joint}.{term}" for term in self.drive_terms for joint in self.joints])
+        drives = [f"{joint}.{term}" for term in self.drive_terms for joint in self.joints]
+        couplings = [f"{coupling.name}.{term}" for coupling in self.couplings for term in COUPLING_TERMS]
+        return tuple(bodies + drives + couplings)
 
     @cached_property
     def non_negative(self) -> np.ndarray:
         """Indices of drive columns that a real drive cannot have below zero."""
         columns = [np.arange(self.size)[self.drive(term)] for term in NON_NEGATIVE_TERMS]
-        return np.concatenate(columns) if columns else np.zeros(0, dtype=int)
+        return np.concatenate([*columns, np.arange(self.coupling_start, self.size)])
+
+    def drives(self, parameters: Array) -> Array:
+        """``(terms, n)`` view of the drive part of a parameter vector."""
+        return parameters[self.body_size : self.coupling_start].reshape(len(self.drive_terms), len(self.joints))
+
+    @cached_property
+    def coupling_ratios(self) -> Array:
+        """``(couplings, n)`` ratio of every joint in every coupling."""
+        ratios = np.zeros((len(self.couplings), len(self.joints)))
+        for row, coupling in enumerate(self.couplings):
+            ratios[row, [self.joints.index(joint) for joint in coupling.joints]] = coupling.ratios
+        return ratios

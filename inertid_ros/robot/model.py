@@ -1,6 +1,7 @@
 """RobotModel: one URDF, checked, with what identification needs of it, on top of Pinocchio."""
 
 import hashlib
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,9 +13,10 @@ from lxml import etree
 
 from ..errors import ModelError
 from . import description
-from .layout import DRIVE_TERMS, ParameterLayout
-from .parameters import Array, is_consistent
+from .layout import DRIVE_TERMS, Coupling, ParameterLayout
+from .parameters import Array, is_consistent, nearest_consistent
 
+_log = logging.getLogger(__name__)
 _UNBOUNDED = 1e6  # rad; stands for the limits of a continuous joint, far beyond any multi-turn encoder
 
 
@@ -28,11 +30,13 @@ class ModelOptions:
         Mimic joints of a locked joint are locked with it.
     drive_terms: the drive terms to identify per joint, see :class:`ParameterLayout`.
     gravity: (3,) m/s^2 in the frame of the root link.
+    couplings: drives that turn with several joints.
     """
 
     locked_joints: Mapping[str, float] = field(default_factory=dict)
     drive_terms: tuple[str, ...] = DRIVE_TERMS
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+    couplings: tuple[Coupling, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,11 @@ class RobotModel:
     limits: JointLimits
     options: ModelOptions
 
+    @cached_property
+    def body_belief(self) -> Array:
+        """``(nb, 10)`` prior of identification: ``body_prior``, repaired where no real body could have it."""
+        return self.body_locked + nearest_consistent(self.body_prior - self.body_locked)
+
     @property
     def joint_names(self) -> tuple[str, ...]:
         """Movable joints in the order of q, v, a and tau everywhere."""
@@ -90,7 +99,8 @@ class RobotModel:
     def prior(self) -> Array:
         """Parameter vector ``(p,)`` of the URDF as given."""
         drives = [self.drive_prior[term] for term in self.layout.drive_terms]
-        return np.concatenate([self.body_prior.ravel(), *drives])
+        couplings = np.zeros(self.layout.size - self.layout.coupling_start)
+        return np.concatenate([self.body_prior.ravel(), *drives, couplings])
 
     @cached_property
     def hash(self) -> str:
@@ -109,7 +119,8 @@ class RobotModel:
         """``(n, 6)`` motion subspace of each joint in its own frame, linear then angular."""
         data = self.pinocchio.createData()
         pin.computeJointJacobians(self.pinocchio, data, pin.neutral(self.pinocchio))
-        columns = [data.oMi[i + 1].actInv(pin.Motion(data.J[:, i])).vector for i in range(self.joints)]
+        jacobian = data.J.reshape(6, -1)  # a single column comes as a vector
+        columns = [data.oMi[i + 1].actInv(pin.Motion(jacobian[:, i])).vector for i in range(self.joints)]
         return np.array(columns)
 
     def with_bodies(self, bodies: Array) -> pin.Model:
@@ -151,7 +162,7 @@ def load_model(source: str | Path, options: ModelOptions | None = None) -> Robot
         name=root.get("name") or "robot",
         urdf=text,
         pinocchio=model,
-        layout=ParameterLayout(links, joints, tuple(options.drive_terms)),
+        layout=ParameterLayout(links, joints, tuple(options.drive_terms), _couplings(joints, options.couplings)),
         body_prior=prior,
         body_locked=body_locked,
         drive_prior=_drive_prior(root, joints),
@@ -245,7 +256,7 @@ def _child_link(root: etree._Element, joint: str) -> str:
 
 
 def _check_inertia(links: tuple[str, ...], prior: Array) -> None:
-    massless = [link for link, pi in zip(links, prior, strict=True) if not pi.any()]
+    massless = [link for link, pi in zip(links, prior, strict=True) if pi[0] <= 0]
     if massless:
         raise ModelError(
             f"URDF link '{massless[0]}': moves but has no <inertial> (nor has anything fixed to it)"
@@ -253,14 +264,24 @@ def _check_inertia(links: tuple[str, ...], prior: Array) -> None:
         )
     bad = [link for link, ok in zip(links, is_consistent(prior), strict=True) if not ok]
     if bad:
-        raise ModelError(
-            f"URDF link '{bad[0]}': inertia is not physically consistent (no mass distribution has it)"
-            f"{_and_others(bad)}; correct mass, origin or inertia (triangle inequality)"
+        _log.warning(
+            "URDF link '%s': inertia is not physically consistent (no mass distribution has it)%s;"
+            " identification starts from the nearest that is",
+            bad[0],
+            _and_others(bad),
         )
 
 
 def _and_others(names: list[str]) -> str:
     return f", as have {len(names) - 1} others ({', '.join(names[1:])})" if len(names) > 1 else ""
+
+
+def _couplings(joints: tuple[str, ...], wanted: tuple[Coupling, ...]) -> tuple[Coupling, ...]:
+    for coupling in wanted:
+        for joint in coupling.joints:
+            if joint not in joints:
+                raise ModelError(f"coupling '{coupling.name}': joint '{joint}' does not exist; the robot has {joints}")
+    return tuple(wanted)
 
 
 def _drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Array]:

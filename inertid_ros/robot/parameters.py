@@ -88,7 +88,7 @@ def mass_com_inertia(pi: ArrayLike) -> MassComInertia:
 
 
 def from_mass_com_inertia(mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -> Array:
-    """Inverse of :func:`mass_com_inertia`: ``(...)``, ``(..., 3)`` and ``(..., 3, 3)`` about the com to ``(..., 10)``."""
+    """Inverse of :func:`mass_com_inertia`: ``(...)``, ``(..., 3)``, ``(..., 3, 3)`` about the com to ``(..., 10)``."""
     m, c = np.asarray(mass, dtype=float), np.asarray(com, dtype=float)
     shift = skew(c)
     about_origin = np.asarray(inertia, dtype=float) - m[..., None, None] * (shift @ shift)
@@ -115,6 +115,23 @@ def is_consistent(pi: ArrayLike) -> NDArray[np.bool_]:
     pi = np.asarray(pi, dtype=float)
     finite = np.isfinite(pi).all(axis=-1)
     return finite & (min_eigenvalue(np.where(finite[..., None], pi, 0.0)) > 0.0)
+
+
+def nearest_consistent(pi: ArrayLike, floor: float = 0.01) -> Array:
+    """Bodies with the second moments about the com lifted so that real bodies can have them, ``(..., 10)``.
+
+    Mass and com stay; eigenvalues of the second moment matrix below ``floor`` times the largest are raised to it,
+    which is the nearest such matrix in the Frobenius norm. A body without extent gets a centimetre. Consistent
+    bodies come back as they are.
+    """
+    pi = np.asarray(pi, dtype=float)
+    mass, com, inertia = mass_com_inertia(pi)
+    moments = 0.5 * np.trace(inertia, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - inertia
+    values, vectors = np.linalg.eigh(moments)
+    least = np.maximum(floor * values[..., -1:], 1e-4 * np.abs(mass)[..., None] * floor)
+    lifted = (vectors * np.maximum(values, least)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    about_com = np.trace(lifted, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - lifted
+    return np.where(is_consistent(pi)[..., None], pi, from_mass_com_inertia(mass, com, about_com))
 
 
 def geodesic_distance(pi: ArrayLike, other: ArrayLike) -> Array:
