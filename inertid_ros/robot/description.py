@@ -15,6 +15,7 @@ from ..errors import ModelError
 MAX_BYTES = 16 * 1024 * 1024
 MAX_LINKS = 1000
 MAX_DEPTH = 200
+_MAX_PATH = 4096
 MOVABLE = ("revolute", "continuous", "prismatic")
 _HINT = "fix the URDF"
 
@@ -27,13 +28,17 @@ def read_description(source: str | Path) -> str:
     ModelError: no such file, a directory, or not text.
     """
     text = str(source)
-    if text.lstrip().startswith("<"):
+    if text.lstrip("\ufeff \t\r\n").startswith("<"):
         return text
+    if len(text) > _MAX_PATH or "\0" in text or "\n" in text:
+        raise ModelError("URDF: is neither a file name nor XML; give a URDF file (xacro must be expanded first)")
     path = Path(text)
     try:
-        if path.stat().st_size > MAX_BYTES:
+        with path.open("rb") as file:  # a pipe has no size to ask for
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
             raise ModelError(f"{path}: larger than {MAX_BYTES // 2**20} MiB; this is not a URDF")
-        return path.read_text(encoding="utf-8")
+        return content.decode("utf-8")
     except FileNotFoundError:
         raise ModelError(f"{path}: no such URDF file; check the path") from None
     except IsADirectoryError:
