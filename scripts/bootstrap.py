@@ -215,6 +215,8 @@ def choose_distro(asked: str) -> str:
         return asked
     if asked and not os.environ.get("AMENT_PREFIX_PATH"):
         raise SetupError(f"found ROS_DISTRO={asked}: set it to {' or '.join(DISTROS)}, or unset it")
+    if asked:
+        say(f"ROS 2 {asked} is sourced, but there are no wheels of it: using {DISTROS[0]}")
     return DISTROS[0]
 
 
