@@ -49,6 +49,7 @@ def calibrate(
         model,
         fitted,
         configuration.identify,
+        configuration.constraints.constraints(model),
         lambda stage, fraction: progress(stage, _PREPARED + (_SOLVED - _PREPARED) * fraction),
     )
     clock.stop("identifying")

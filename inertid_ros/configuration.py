@@ -1,18 +1,21 @@
 """The configuration: one tree of options, read from YAML, the same for command line and nodes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from . import entries
 from .data.bags import BagTopics
 from .data.prepare import PrepareOptions
+from .identification.constraints import Constraints
 from .identification.identify import IdentifyOptions
 from .options import ConfigurationError, build, option
+from .robot.collision import collision_ellipsoids
 from .robot.layout import DRIVE_TERMS
-from .robot.model import ModelOptions
+from .robot.model import ModelOptions, RobotModel
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,11 @@ class RobotOptions:
     drive_terms: tuple[str, ...] = option(
         DRIVE_TERMS, "drive parameters identified per joint", choices=DRIVE_TERMS
     )
+    couplings: tuple[str, ...] = option(
+        (),
+        "drives that turn with several joints and have a rotor and friction of their own, each"
+        " NAME=JOINT:RATIO,JOINT:RATIO such as wrist=joint_5:1,joint_6:1",
+    )
     gravity: tuple[float, ...] = option(
         (0.0, 0.0, -9.81), "in the frame of the root link [m/s^2]", minimum=-100.0, maximum=100.0
     )
@@ -32,12 +40,48 @@ class RobotOptions:
     def __post_init__(self) -> None:
         if len(self.gravity) != 3:
             raise ConfigurationError(f"robot.gravity has {len(self.gravity)} numbers; give x, y, z")
-        parse_locked_joints(self.locked_joints)
+        self.model_options()
 
     def model_options(self) -> ModelOptions:
         """The same, for :func:`~inertid_ros.robot.model.load_model`."""
         x, y, z = self.gravity
-        return ModelOptions(parse_locked_joints(self.locked_joints), self.drive_terms, (x, y, z))
+        locked, couplings = entries.locked_joints(self.locked_joints), entries.couplings(self.couplings)
+        return ModelOptions(locked, self.drive_terms, (x, y, z), couplings)
+
+
+@dataclass(frozen=True)
+class ConstraintOptions:
+    """What is known of the robot for certain, beyond physical consistency."""
+
+    collision_shapes: bool = option(False, "a link's mass lies within ellipsoids around its collision shapes")
+    collision_margin: float = option(1.0, "factor on the axes of these ellipsoids", minimum=0.1, maximum=10.0)
+    mesh_folders: tuple[str, ...] = option((), "folders in which package:// meshes of collision shapes are looked for")
+    mass: tuple[str, ...] = option((), "ranges of masses [kg], each LINK=LOWEST:HIGHEST")
+    total_mass: float = option(0.0, "of all moving links [kg]; 0 where unknown", minimum=0.0, maximum=1e6)
+    at_most: tuple[str, ...] = option((), "highest values of parameters (SI), each PARAMETER=VALUE")
+    fixed: tuple[str, ...] = option((), "parameters held at their value in the URDF, such as link3.m")
+    equal: tuple[str, ...] = option((), "parameters of the same value, each PARAMETER=PARAMETER")
+    mirrored: tuple[str, ...] = option(
+        (), "links that mirror one another across the plane normal to an axis, each LINK=LINK:AXIS"
+    )
+
+    def __post_init__(self) -> None:
+        self._facts()
+
+    def constraints(self, model: RobotModel) -> Constraints:
+        """The same, for :func:`~inertid_ros.identification.identify.identify`."""
+        inside = collision_ellipsoids(model, self.mesh_folders, self.collision_margin) if self.collision_shapes else {}
+        return replace(self._facts(), inside=inside)
+
+    def _facts(self) -> Constraints:
+        return Constraints(
+            mass=entries.ranges(self.mass, "constraints.mass"),
+            total_mass=self.total_mass,
+            at_most=entries.bounds(self.at_most, "constraints.at_most"),
+            fixed=self.fixed,
+            equal=entries.pairs(self.equal, "constraints.equal"),
+            mirrored=entries.mirrors(self.mirrored, "constraints.mirrored"),
+        )
 
 
 @dataclass(frozen=True)
@@ -48,25 +92,7 @@ class Configuration:
     topics: BagTopics = field(default_factory=BagTopics)
     prepare: PrepareOptions = field(default_factory=PrepareOptions)
     identify: IdentifyOptions = field(default_factory=IdentifyOptions)
-
-
-def parse_locked_joints(entries: tuple[str, ...]) -> dict[str, float]:
-    """``("JOINT=POSITION", ...)`` to joint and position [rad or m].
-
-    Raises
-    ------
-    ConfigurationError: an entry is not of this form.
-    """
-    locked = {}
-    for entry in entries:
-        joint, _, text = entry.partition("=")
-        try:
-            locked[joint] = float(text)
-        except ValueError:
-            raise ConfigurationError(
-                f"robot.locked_joints: '{entry}' is not JOINT=POSITION; write for example finger_joint1=0.02"
-            ) from None
-    return locked
+    constraints: ConstraintOptions = field(default_factory=ConstraintOptions)
 
 
 def load_configuration(path: str | Path) -> Configuration:

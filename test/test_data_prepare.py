@@ -11,6 +11,7 @@ from recordings import Motion, inverse_dynamics, jittered_time, random_motion, r
 from inertid_ros.data.prepare import PrepareOptions, prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.errors import RecordingError
+from inertid_ros.robot.layout import Coupling
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +84,20 @@ def test_low_speed_and_reversals_are_masked_per_joint_where_coulomb_friction_is_
     assert (samples.mask != samples.mask[:, :1]).any(), "joints reverse at different times"
     frictionless = random_model(np.random.default_rng(5), 3, drive_terms=("viscous",))
     assert np.array_equal(prepare(recording, frictionless).mask.all(axis=1), samples.usable)
+
+
+def test_where_a_coupled_drive_rests_the_equations_of_all_its_joints_are_masked():
+    wrist = Coupling("wrist", ("joint1", "joint2"), (1.0, -0.5))
+    coupled = random_model(np.random.default_rng(5), 3, couplings=(wrist,))
+    motion = random_motion(np.random.default_rng(9), 3)
+    samples = prepare(record(coupled, motion, np.arange(0, 20, 0.005)), coupled)
+    plain = prepare(record(coupled, motion, np.arange(0, 20, 0.005)), random_model(np.random.default_rng(5), 3))
+    _, v, _ = motion.sample(samples.time)
+    speed = v[:, 1] - 0.5 * v[:, 2]
+    slow = np.abs(speed) < 0.02 * np.percentile(np.abs(speed), 99)
+    assert slow.any() and not samples.mask[slow, 1:].any()
+    assert np.array_equal(samples.mask[:, 0], plain.mask[:, 0])
+    assert (samples.mask <= plain.mask).all()
 
 
 def test_a_joint_at_rest_is_masked_altogether_and_named(model, caplog):

@@ -7,6 +7,7 @@ import pytest
 from inertid_ros.errors import ModelError
 from inertid_ros.robot.description import parse_description, read_description
 from inertid_ros.robot.model import load_model
+from inertid_ros.robot.parameters import is_consistent
 
 INERTIAL = (
     '<inertial><origin xyz="0 0 0.1"/><mass value="1"/>'
@@ -56,9 +57,11 @@ def test_a_missing_number_is_named(missing):
     _refuse(_arm(_link("arm", INERTIAL.replace(missing, ""))), "^URDF link 'arm': (mass|inertia) has no '")
 
 
-def test_a_triangle_violation_is_refused():
+def test_a_triangle_violation_is_noticed_and_repaired_for_identification(caplog):
     flat = INERTIAL.replace('izz="0.02"', 'izz="0.05"')
-    _refuse(_arm(_link("arm", flat)), "'arm': inertia is not physically consistent")
+    model = load_model(_arm(_link("arm", flat)))
+    assert "URDF link 'arm': inertia is not physically consistent" in caplog.text
+    assert not is_consistent(model.body_prior).any() and is_consistent(model.body_belief).all()
 
 
 def test_a_moving_link_without_inertia_is_refused():

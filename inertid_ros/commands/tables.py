@@ -38,6 +38,12 @@ def print_report(report: Mapping[str, Any]) -> None:
                 for joint in report["joints"]
             ),
         )
+    for drive in report["couplings"]:
+        values = ", ".join(
+            f"{term.replace('_', ' ')} {number(drive[term])} ({number(deviation, 2)})"
+            for term, deviation in drive["standard_deviation"].items()
+        )
+        print(f"{drive['name']} (turns with {', '.join(drive['joints'])}): {values}")
     base, solver = report["base_parameters"], report["solver"]
     print(
         f"{base['count']} base parameters, condition number {number(base['condition_number'])};"
@@ -58,4 +64,5 @@ def print_errors(report: Mapping[str, Any]) -> None:
     ]
     rows.append(("all joints, relative", "", percent(prior["relative_error"]), percent(errors["relative_error"])))
     data = "held-out" if section == "validation" else "fitted"
-    print_table(f"Torque error on {data} data (RMS, N m or N)", ("joint", "torque", "URDF as given", "calibrated"), rows)
+    header = ("joint", "torque", "URDF as given", "calibrated")
+    print_table(f"Torque error on {data} data (RMS, N m or N)", header, rows)

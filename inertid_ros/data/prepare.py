@@ -14,12 +14,12 @@ from .filters import Spectrum, automatic_cutoff, derivatives, low_pass, spectrum
 from .recording import Recording
 from .resample import Segment, resample
 from .samples import Samples
+from .sliding import Sliding
 from .transients import settled
 
 _log = logging.getLogger(__name__)
 _MIN_SAMPLES = 16
 _MIN_CUTOFF_PERIODS = 4.0  # a shorter piece is all filter transient
-_RESTING_SPEED = 1e-3  # rad/s or m/s; slower than this no drive is known to slide
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class PrepareOptions:
         True, "leave out a jerk at start-up or stop: ends that accelerate several times harder than all the rest"
     )
     low_speed_fraction: float = option(
-        0.03, "share of a joint's fast speed below which its friction has no sure sign and its equations are left out",
+        0.005, "share of a joint's fast speed below which its friction has no sure sign and its equations are left out",
         minimum=0.0, maximum=1.0,
     )
 
@@ -106,11 +106,13 @@ def prepare(recording: Recording, model: RobotModel, options: PrepareOptions | N
     if options.trim_transients:
         joined["usable"] &= _trim(recording.name, joined["time"], joined["a"])
     mask = np.repeat(joined["usable"][:, None], model.joints, axis=1)
-    if "coulomb" in model.layout.drive_terms:
-        threshold = _sliding_speed(motions, cutoff, found, options)
-        mask &= np.concatenate([_sliding(m, cutoff, threshold)[::stride] for m in motions])
+    noise = np.sqrt(found.noise_density * (2 * np.pi) ** 2 * cutoff**3 / 3)  # of the velocity below the cutoff
+    sliding = Sliding.of([m.v for m in motions], noise, options.low_speed_fraction, model.layout)
+    mask &= sliding.sure(joined["v"])
+    slides = [low_pass(sliding.direction(m.v), period, cutoff, options.filter_order) for m in motions]
+    direction = np.concatenate([piece[::stride] for piece in slides])
     _notice_unused(recording, model, mask)
-    return Samples(**joined, mask=mask, name=recording.name, cutoff_hz=cutoff)
+    return Samples(**joined, mask=mask, name=recording.name, cutoff_hz=cutoff, direction=direction)
 
 
 def _trim(name: str, time: Array, acceleration: Array) -> NDArray[np.bool_]:
@@ -186,27 +188,6 @@ def _filter(segment: Segment, cutoff: float, options: PrepareOptions) -> _Motion
     usable = np.ones(len(q), dtype=bool)
     usable[:edge] = usable[len(q) - edge :] = False
     return _Motion(segment.time, q, v, a, smooth["effort"], usable)
-
-
-def _sliding_speed(motions: list[_Motion], cutoff: float, found: Spectrum, options: PrepareOptions) -> Array:
-    """Speed ``(n,)`` above which each joint surely slides: a share of its fast speed, and out of the noise."""
-    fast = np.percentile(np.abs(np.concatenate([m.v for m in motions])), 99, axis=0)
-    noise = np.sqrt(found.noise_density * (2 * np.pi) ** 2 * cutoff**3 / 3)  # of the velocity below the cutoff
-    return np.maximum(np.maximum(options.low_speed_fraction * fast, 3.0 * noise), _RESTING_SPEED)
-
-
-def _sliding(motion: _Motion, cutoff: float, threshold: Array) -> NDArray[np.bool_]:
-    """Where each joint slides in one direction, and does so for half a period of the cutoff before and after.
-
-    The filter smears the step of friction at a reversal over that time, whatever the speed.
-    """
-    reach = int(np.ceil(0.5 / (cutoff * (motion.time[1] - motion.time[0]))))
-    reversal = np.zeros(motion.v.shape, dtype=int)
-    reversal[1:] = np.diff(np.signbit(motion.v).astype(int), axis=0) != 0
-    count = np.cumsum(np.vstack([np.zeros_like(reversal[:1]), reversal]), axis=0)
-    rows = np.arange(len(motion.v))
-    near = count[np.minimum(rows + reach + 1, len(rows))] - count[np.maximum(rows - reach, 0)]
-    return (np.abs(motion.v) >= threshold) & (near == 0)
 
 
 def _stride(period: float, cutoff: float, options: PrepareOptions) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from ..data.samples import Samples
 from ..identification.estimate import Estimate
 from ..identification.validation import TorqueErrors, Validation, torque_errors
+from ..robot.layout import COUPLING_TERMS
 from ..robot.parameters import Array, mass_com_inertia
 from .provenance import Provenance, peak_memory_mb
 
@@ -71,6 +72,7 @@ class Outcome:
         content |= {
             "links": links_content(estimate),
             "joints": joints_content(estimate),
+            "couplings": couplings_content(estimate),
             "base_parameters": _base_parameters(estimate),
             "solver": _solver(estimate),
             "timing": dict(self.timing),
@@ -127,6 +129,24 @@ def joints_content(estimate: Estimate) -> list[dict[str, Any]]:
         }
         for i, name in enumerate(estimate.model.joint_names)
     ]
+
+
+def couplings_content(estimate: Estimate) -> list[dict[str, Any]]:
+    """Every drive that turns with several joints, with standard deviations."""
+    layout, size = estimate.layout, len(COUPLING_TERMS)
+    content = []
+    for index, coupling in enumerate(layout.couplings):
+        start = layout.coupling_start + size * index
+        rows = slice(start, start + size)
+        values, deviations = estimate.parameters[rows], estimate.standard_deviation[rows]
+        content.append(
+            {
+                **asdict(coupling),
+                **dict(zip(COUPLING_TERMS, values, strict=True)),
+                "standard_deviation": dict(zip(COUPLING_TERMS, deviations, strict=True)),
+            }
+        )
+    return content
 
 
 def _base_parameters(estimate: Estimate) -> dict[str, Any]:

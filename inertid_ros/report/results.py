@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,11 @@ import yaml
 
 from ..errors import InertidError
 from ..files import write_directory
+from ..robot.layout import Coupling
 from ..robot.model import ModelOptions, RobotModel, load_model
 from ..robot.parameters import Array
 from ..robot.urdf import write_urdf
-from .outcome import FORMAT, Outcome
+from .outcome import FORMAT, Outcome, plain
 from .page import render_page
 
 PARAMETERS, URDF, REPORT, PAGE = "parameters.yaml", "calibrated.urdf", "report.json", "report.html"
@@ -110,13 +111,8 @@ def read_result(directory: str | Path) -> StoredResult:
         raise ResultError(f"{path / PARAMETERS}: format is {content.get('format')}, expected {FORMAT}; identify again")
     try:
         robot = content["robot"]
-        x, y, z = robot["gravity"]
-        options = ModelOptions(robot["locked_joints"], tuple(robot["drive_terms"]), (x, y, z))
-        bodies = [link["parameters"] for link in content["links"]]
-        drives = [[joint[term] for joint in content["joints"]] for term in options.drive_terms]
-        parameters = np.concatenate([np.ravel(bodies), *(np.array(values, dtype=float) for values in drives)])
-        covariance = np.array(content["covariance"], dtype=float)
-        prior = np.array(content["prior"], dtype=float)
+        options = _model_options(robot)
+        parameters, prior, covariance = (np.array(content[key], dtype=float) for key in _VECTORS)
     except (KeyError, TypeError, ValueError) as error:
         raise ResultError(f"{path / PARAMETERS}: is damaged ({error!r}); identify again") from None
     model = load_model(path / URDF, options)
@@ -125,6 +121,12 @@ def read_result(directory: str | Path) -> StoredResult:
     if shapes != ((size,), (size,), (size, size)) or model.hash != robot["model_hash"]:
         raise ResultError(f"{path / PARAMETERS}: does not belong to {URDF} beside it; identify again")
     return StoredResult(path, model, parameters, prior, covariance, report)
+
+
+def _model_options(robot: Mapping[str, Any]) -> ModelOptions:
+    x, y, z = robot["gravity"]
+    couplings = tuple(Coupling(c["name"], tuple(c["joints"]), tuple(c["ratios"])) for c in robot["couplings"])
+    return ModelOptions(robot["locked_joints"], tuple(robot["drive_terms"]), (x, y, z), couplings)
 
 
 def parameters_content(outcome: Outcome) -> dict[str, Any]:
@@ -139,18 +141,21 @@ def parameters_content(outcome: Outcome) -> dict[str, Any]:
             "locked_joints": {joint: float(position) for joint, position in options.locked_joints.items()},
             "drive_terms": list(options.drive_terms),
             "gravity": [float(value) for value in options.gravity],
+            "couplings": plain([asdict(coupling) for coupling in options.couplings]),
         },
         "status": report["status"],
         "message": report["message"],
         "links": [{key: link[key] for key in _LINK_KEYS} for link in report["links"]],
         "joints": report["joints"],
         "parameter_names": list(estimate.layout.names),
+        "parameters": [float(value) for value in estimate.parameters],
         "prior": [float(value) for value in estimate.prior],
         "covariance": [[float(f"{value:.9g}") for value in row] for row in estimate.covariance],
         "provenance": report["provenance"],
     }
 
 
+_VECTORS = ("parameters", "prior", "covariance")
 _LINK_KEYS = ("name", "mass", "com", "inertia", "parameters", "standard_deviation")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
