@@ -5,10 +5,10 @@ import pinocchio as pin
 import pytest
 from random_robots import random_bodies, random_model, random_states
 
-from inertid_ros.regressors.drive import drive_columns
+from inertid_ros.regressors.drive import Motion, drive_columns
 from inertid_ros.regressors.equations import channel_columns, channel_equations, predict_torque
 from inertid_ros.regressors.joint_torque import carried_bodies, joint_torque_regressor
-from inertid_ros.robot.layout import DRIVE_TERMS
+from inertid_ros.robot.layout import DRIVE_TERMS, Coupling
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -59,6 +59,20 @@ def test_masked_rows_are_left_out():
 
 
 def test_drive_columns_follow_their_definition():
-    q, v, a = np.array([0.3]), np.array([-2.0]), np.array([5.0])
-    np.testing.assert_array_equal(drive_columns(DRIVE_TERMS, q, v, a), [[5.0, -2.0, -1.0, 1.0, 0.3]])
-    assert drive_columns((), q, v, a).shape == (1, 0)
+    motion = Motion(*np.array([[0.3], [-2.0], [5.0], [-0.9]]))
+    np.testing.assert_array_equal(drive_columns(DRIVE_TERMS, motion), [[5.0, -2.0, -0.9, 1.0, 0.3]])
+    assert drive_columns((), motion).shape == (1, 0)
+
+
+def test_a_coupling_acts_on_each_of_its_joints():
+    """A coupling of ratios (1, -2) is a joint's own drive after the change of variables s = v0 - 2 v1."""
+    rng = np.random.default_rng(1)
+    coupling = Coupling("wrist", ("joint0", "joint1"), (1.0, -2.0))
+    model = random_model(rng, joints=3, branched=False, couplings=(coupling,), drive_terms=())
+    samples = random_states(rng, model, 20)
+    parameters = np.concatenate([np.zeros(30), [0.5, 2.0, 3.0]])
+    speed, acceleration = (x[:, 0] - 2 * x[:, 1] for x in (samples.v, samples.a))
+    torque = 0.5 * acceleration + 2.0 * speed + 3.0 * np.sign(speed)
+    expected = np.column_stack([torque, -2 * torque, 0 * torque])
+    np.testing.assert_allclose(predict_torque(model, parameters, samples), expected, atol=1e-12)
+    assert model.layout.names[-3:] == ("wrist.rotor_inertia", "wrist.viscous", "wrist.coulomb")

@@ -22,6 +22,8 @@ class Samples:
     usable: ``(N,)`` bool; the sample can be trusted (no filter edge, no gap), however slow a joint is. Torque errors
         are reported over these.
     name: the recording they come from.
+    direction: ``(N, n + couplings)`` direction of sliding from -1 to 1, filtered like the torque; ``None`` where the
+        sign of the velocity will do.
     cutoff_hz: of the low-pass that they went through; 0 where none did.
     """
 
@@ -33,6 +35,7 @@ class Samples:
     mask: NDArray[np.bool_]
     usable: NDArray[np.bool_]
     name: str = "recording"
+    direction: Array | None = None
     cutoff_hz: float = 0.0
 
     def __post_init__(self) -> None:

@@ -1,24 +1,53 @@
 """Drive regressor: the torque of the drives, linear in rotor inertia, friction, offset and stiffness (E 24)."""
 
-import numpy as np
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.samples import Samples
 from ..robot.layout import COUPLING_TERMS, ParameterLayout
 from ..robot.parameters import Array
 
+
+class Motion(NamedTuple):
+    """Motion of all joints, ``(N, n)`` each, and their direction of sliding, ``(N, n + couplings)``."""
+
+    q: Array
+    v: Array
+    a: Array
+    direction: Array
+
+    @classmethod
+    def of(cls, layout: ParameterLayout, samples: Samples, rows: slice = slice(None)) -> "Motion":
+        """Motion along samples; where they do not say which way drives slide, the sign of the velocity does."""
+        q, v, a = samples.q[rows], samples.v[rows], samples.a[rows]
+        if samples.direction is not None:
+            return cls(q, v, a, samples.direction[rows])
+        return cls(q, v, a, np.sign(np.hstack([v, v @ layout.coupling_ratios.T])))
+
+    def keep(self, rows: NDArray[np.bool_]) -> "Motion":
+        return Motion(self.q[rows], self.v[rows], self.a[rows], self.direction[rows])
+
+    def along(self, ratios: Array, drive: int) -> "Motion":
+        """Motion ``(N,)`` of one drive that turns with ``ratios`` of the joints."""
+        return Motion(self.q @ ratios, self.v @ ratios, self.a @ ratios, self.direction[:, drive])
+
+
 COLUMNS = {
-    "rotor_inertia": lambda q, v, a: a,
-    "viscous": lambda q, v, a: v,
-    "coulomb": lambda q, v, a: np.sign(v),
-    "offset": lambda q, v, a: np.ones_like(v),
-    "stiffness": lambda q, v, a: q,
+    "rotor_inertia": lambda motion: motion.a,
+    "viscous": lambda motion: motion.v,
+    "coulomb": lambda motion: motion.direction,
+    "offset": lambda motion: np.ones_like(motion.v),
+    "stiffness": lambda motion: motion.q,
 }
 
 
-def drive_columns(terms: tuple[str, ...], q: Array, v: Array, a: Array) -> Array:
-    """``(..., len(terms))`` columns of one or many joints from position, velocity and acceleration ``(...)``."""
+def drive_columns(terms: tuple[str, ...], motion: Motion) -> Array:
+    """``(N, len(terms))`` columns of one drive from its motion."""
     if not terms:
-        return np.zeros((*np.shape(v), 0))
-    return np.stack([COLUMNS[term](q, v, a) for term in terms], axis=-1)
+        return np.zeros((len(motion.v), 0))
+    return np.stack([COLUMNS[term](motion) for term in terms], axis=-1)
 
 
 def channel_drive_columns(layout: ParameterLayout, joint: int) -> np.ndarray:
@@ -29,18 +58,19 @@ def channel_drive_columns(layout: ParameterLayout, joint: int) -> np.ndarray:
     return np.concatenate([np.array(own, dtype=int), *coupled])
 
 
-def channel_drive(layout: ParameterLayout, joint: int, q: Array, v: Array, a: Array) -> Array:
-    """``(N, k)`` regressor of a joint's torque on :func:`channel_drive_columns`, from motion ``(N, n)`` of all."""
-    blocks = [drive_columns(layout.drive_terms, q[:, joint], v[:, joint], a[:, joint])]
-    for ratios in layout.coupling_ratios:
+def channel_drive(layout: ParameterLayout, joint: int, motion: Motion) -> Array:
+    """``(N, k)`` regressor of a joint's torque on :func:`channel_drive_columns`, from the motion of all joints."""
+    joints = len(layout.joints)
+    blocks = [drive_columns(layout.drive_terms, Motion(*(channel[:, joint] for channel in motion)))]
+    for index, ratios in enumerate(layout.coupling_ratios):
         if ratios[joint]:
-            blocks.append(ratios[joint] * drive_columns(COUPLING_TERMS, q @ ratios, v @ ratios, a @ ratios))
+            blocks.append(ratios[joint] * drive_columns(COUPLING_TERMS, motion.along(ratios, joints + index)))
     return np.hstack(blocks)
 
 
-def drive_torque(layout: ParameterLayout, parameters: Array, q: Array, v: Array, a: Array) -> Array:
-    """``(N, n)`` torque of all drives and couplings along ``(N, n)`` motion."""
-    torque = np.zeros_like(v)
+def drive_torque(layout: ParameterLayout, parameters: Array, motion: Motion) -> Array:
+    """``(N, n)`` torque of all drives and couplings."""
+    torque = np.zeros_like(motion.v)
     for joint in range(len(layout.joints)):
-        torque[:, joint] = channel_drive(layout, joint, q, v, a) @ parameters[channel_drive_columns(layout, joint)]
+        torque[:, joint] = channel_drive(layout, joint, motion) @ parameters[channel_drive_columns(layout, joint)]
     return torque

@@ -8,7 +8,7 @@ import pinocchio as pin
 from ..data.samples import Samples
 from ..robot.model import RobotModel
 from ..robot.parameters import BODY_PARAMETERS, Array
-from .drive import channel_drive, channel_drive_columns, drive_torque
+from .drive import Motion, channel_drive, channel_drive_columns, drive_torque
 from .joint_torque import carried_bodies, joint_torque_regressor
 
 CHUNK = 2048  # samples; small enough to stay in cache, large enough to keep LAPACK busy
@@ -32,13 +32,13 @@ def channel_equations(model: RobotModel, samples: Samples, chunk: int = CHUNK) -
     layout, columns = model.layout, channel_columns(model)
     for start in range(0, len(samples), chunk):
         rows = slice(start, start + chunk)
-        q, v, a, tau, mask = (getattr(samples, name)[rows] for name in ("q", "v", "a", "tau", "mask"))
-        inertial = joint_torque_regressor(model, q, v, a)
+        motion, tau, mask = Motion.of(layout, samples, rows), samples.tau[rows], samples.mask[rows]
+        inertial = joint_torque_regressor(model, motion.q, motion.v, motion.a)
         equations = []
         for joint, used in enumerate(columns):
             keep = mask[:, joint]
             bodies = used[used < layout.body_size]
-            drives = channel_drive(layout, joint, q[keep], v[keep], a[keep])
+            drives = channel_drive(layout, joint, motion.keep(keep))
             equations.append((np.hstack([inertial[keep, joint][:, bodies], drives]), tau[keep, joint]))
         yield equations
 
@@ -51,4 +51,4 @@ def predict_torque(model: RobotModel, parameters: Array, samples: Samples) -> Ar
     tau = np.empty_like(samples.q)
     for row, (q, v, a) in enumerate(zip(samples.q, samples.v, samples.a, strict=True)):
         tau[row] = pin.rnea(robot, data, q, v, a)
-    return tau + drive_torque(layout, parameters, samples.q, samples.v, samples.a)
+    return tau + drive_torque(layout, parameters, Motion.of(layout, samples))

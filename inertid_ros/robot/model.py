@@ -127,7 +127,9 @@ class RobotModel:
         """Copy of the Pinocchio model with other inertial parameters, ``(nb, 10)``."""
         model = pin.Model(self.pinocchio)
         for index, pi in enumerate(bodies):
-            model.inertias[index + 1] = pin.Inertia.FromDynamicParameters(np.array(pi))
+            model.inertias[index + 1] = (
+                pin.Inertia.FromDynamicParameters(np.array(pi)) if pi[0] else pin.Inertia.Zero()  # it divides by mass
+            )
         return model
 
 
