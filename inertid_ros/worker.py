@@ -94,7 +94,6 @@ class Worker:
         """End the process now; a result that has not arrived is lost."""
         if self._process.poll() is None:
             self._process.kill()
-            self._process.wait()
 
     def cancel(self) -> None:
         """Stop and count as over."""
@@ -133,9 +132,13 @@ class Worker:
                 self._answer = (kind, value)
 
     def _close(self) -> None:
+        """Let go of the process without waiting for it: the caller has watchdogs to run."""
         with contextlib.suppress(OSError):
             self._process.stdin.close()
         os.close(self._read)
+        threading.Thread(target=self._reap, daemon=True).start()
+
+    def _reap(self) -> None:
         try:
             self._process.wait(timeout=1.0)
         except subprocess.TimeoutExpired:
@@ -184,3 +187,6 @@ def _end_with_owner(stream: Any) -> None:
 
 if __name__ == "__main__":
     _serve(int(sys.argv[1]), int(sys.argv[2]))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # the thread that watches the owner still reads

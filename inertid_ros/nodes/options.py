@@ -3,11 +3,13 @@
 from dataclasses import dataclass, field
 
 from ..configuration import RobotOptions
+from ..excitation.options import ExcitationOptions, ExecutionOptions, LimitOptions, MonitorOptions
 from ..options import option
 from ..robot.perturbation import PerturbationOptions
 from ..simulation.options import SimulationOptions
 
 RELIABILITIES = ("reliable", "best_effort")
+COMMAND_INTERFACES = ("joint_trajectory", "follow_joint_trajectory", "position_stream")
 
 
 @dataclass(frozen=True)
@@ -79,3 +81,26 @@ class SimulatorOptions:
     perturbation: PerturbationOptions = field(default_factory=PerturbationOptions)
     robot: RobotOptions = field(default_factory=RobotOptions)
     simulation: SimulationOptions = field(default_factory=SimulationOptions)
+
+
+@dataclass(frozen=True)
+class ExcitationNodeOptions:
+    """Parameters of the excitation node that are fixed while it runs."""
+
+    urdf: str = option("", "URDF file; empty takes the topic robot_description")
+    command_interface: str = option(
+        "joint_trajectory", "how the robot is commanded", choices=COMMAND_INTERFACES
+    )
+    tick_s: float = option(0.005, "period of watchdog and sender [s]", minimum=0.001, maximum=0.02)
+    robot: RobotOptions = field(default_factory=RobotOptions)
+
+
+@dataclass(frozen=True)
+class MotionOptions:
+    """Parameters of the excitation node that may be changed between motions."""
+
+    require_recorder: bool = option(True, "refuse to move unless recorder/status says that samples are being written")
+    limits: LimitOptions = field(default_factory=LimitOptions)
+    excitation: ExcitationOptions = field(default_factory=ExcitationOptions)
+    execution: ExecutionOptions = field(default_factory=ExecutionOptions)
+    monitor: MonitorOptions = field(default_factory=MonitorOptions)

@@ -1,0 +1,102 @@
+"""Supervisor: one run of a motion under watch. It decides at every tick what is sent, without ROS."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..robot.parameters import Array
+from .execution import Horizon, HorizonTable, MotionExecution, MotionState
+from .monitor import Lease, StateMonitor
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run is: ``approaching`` or ``moving`` or ``stopping``, the fraction of that stage, tracking error (n,)."""
+
+    stage: str
+    fraction: float
+    tracking_error: Array
+
+
+class Supervisor:
+    """Execution, state monitor and lease of one motion. All times are the steady clock [s].
+
+    Attributes
+    ----------
+    fault: why the motion was stopped by a fault; empty otherwise. A fault stays until the robot is armed again.
+    canceled: whether the motion was stopped because it was asked to.
+    """
+
+    def __init__(self, table: HorizonTable, monitor: StateMonitor, lease: Lease, approach_s: float = 0.0) -> None:
+        self.execution = MotionExecution(table)
+        self.monitor, self.lease = monitor, lease
+        self.fault = ""
+        self.canceled = False
+        self.max_tracking_error = 0.0
+        self._approach = approach_s
+        self._grid = table.options.grid_s
+        self._sent = -np.inf
+        self._error = np.zeros(len(table.plan.joint_names))
+
+    @property
+    def moving(self) -> bool:
+        return self.execution.state is MotionState.MOVING
+
+    def start(self, now: float) -> Horizon:
+        """The first horizon."""
+        self._sent = now
+        return self.execution.start(now)
+
+    def commanded(self, now: float) -> Array:
+        """``(n,)`` position that the robot has been told to have."""
+        return self.execution.commanded(now)[0]
+
+    def update(self, stamp: float, clock: float, now: float, position: Array, effort: Array) -> None:
+        """Take a joint state; see :meth:`StateMonitor.update`."""
+        commanded = self.commanded(now)
+        if not self.monitor.update(stamp, clock, now, position, effort, commanded):
+            self._error = commanded - position
+            self.max_tracking_error = max(self.max_tracking_error, float(np.abs(self._error).max()))
+
+    def tick(self, now: float) -> Horizon | None:
+        """What to send now; None for nothing."""
+        if self.moving:
+            fault = self.monitor.check(now, self.commanded(now)) or self.lease.check(now)
+            if fault is not None:
+                return self.stop(now, fault.message)
+        if now - self._sent < self._grid - 1e-3:
+            return None
+        self._sent = now
+        horizon = self.execution.step(now) if self.moving else self.execution.remaining(now)
+        if not self.moving and self.execution.reason and not self.canceled and not self.fault:
+            self.fault = self.execution.reason  # a tick came too late; the robot brakes by itself
+        return horizon if len(horizon) else None
+
+    def stop(self, now: float, reason: str) -> Horizon | None:
+        """Brake because of a fault."""
+        if not self.fault:
+            self.fault = reason
+        return self._brake(now, reason)
+
+    def cancel(self, now: float) -> Horizon | None:
+        """Brake because it was asked for."""
+        self.canceled = True
+        return self._brake(now, "canceled")
+
+    def at_rest(self, now: float) -> bool:
+        """Whether everything that was sent has come to rest."""
+        return self.execution.at_rest(now)
+
+    def progress(self, now: float) -> Progress:
+        """Where the run is."""
+        phase, duration = self.execution.phase(now), self.execution.table.plan.duration
+        if not self.moving and not self.at_rest(now):
+            return Progress("stopping", phase / duration, self._error)
+        if phase < self._approach:
+            return Progress("approaching", phase / self._approach, self._error)
+        return Progress("moving", (phase - self._approach) / max(duration - self._approach, 1e-9), self._error)
+
+    def _brake(self, now: float, reason: str) -> Horizon | None:
+        self._sent = now
+        horizon = self.execution.stop(now, reason)
+        return horizon if len(horizon) else None

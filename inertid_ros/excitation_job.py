@@ -1,0 +1,80 @@
+"""The excitation node's planning, as a function that a :class:`~inertid_ros.worker.Worker` can run in another process."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .configuration import RobotOptions
+from .excitation.check import check_plan, with_approach
+from .excitation.execution import HorizonTable
+from .excitation.limits import motion_limits
+from .excitation.options import ExcitationOptions, ExecutionOptions, LimitOptions
+from .excitation.plan import Plan, slower
+from .excitation.plan_file import load_plan
+from .robot.model import load_model
+from .robot.parameters import Array
+
+_PLANNED = 0.8
+
+
+@dataclass(frozen=True)
+class ExcitationJob:
+    """What to plan.
+
+    Attributes
+    ----------
+    urdf: text.
+    measured_position: ``(n,)`` where the robot stands.
+    plan_file: a plan to replay; empty plans one.
+    speed_scale: above 0, at most 1.
+    """
+
+    urdf: str
+    measured_position: Array
+    plan_file: str = ""
+    speed_scale: float = 1.0
+    robot: RobotOptions = field(default_factory=RobotOptions)
+    limits: LimitOptions = field(default_factory=LimitOptions)
+    excitation: ExcitationOptions = field(default_factory=ExcitationOptions)
+    execution: ExecutionOptions = field(default_factory=ExecutionOptions)
+
+
+@dataclass(frozen=True)
+class PreparedMotion:
+    """A motion that passed every check, ready to be executed.
+
+    Attributes
+    ----------
+    plan: the exciting motion alone.
+    approach_s: how long the way to its start takes; the table holds both.
+    """
+
+    plan: Plan
+    approach_s: float
+    table: HorizonTable
+
+
+def prepare_motion(job: ExcitationJob, progress: Callable[[str, float], None]) -> PreparedMotion:
+    """Plan or load, check, put the approach before it, and work out every horizon and brake.
+
+    Raises
+    ------
+    InertidError: the URDF or plan cannot be used, or something would break a limit.
+    """
+    model = load_model(job.urdf, job.robot.model_options())
+    limits = motion_limits(model, job.limits)
+    progress("planning", 0.0)
+    if job.plan_file:
+        plan = load_plan(job.plan_file)
+    else:
+        from .excitation.planner import plan_motion
+
+        plan = plan_motion(
+            model, limits, job.excitation, progress=lambda fraction, value: progress(f"planning {value:.4g}", _PLANNED * fraction)
+        )
+    plan = slower(plan, job.speed_scale)
+    check_plan(plan, model, limits, floor=job.excitation.floor_m)
+    progress("checking", _PLANNED)
+    whole, approach_s = with_approach(plan, model, job.measured_position, job.execution)
+    table = HorizonTable(whole, whole.limits, job.execution)
+    progress("checking", 1.0)
+    return PreparedMotion(plan, approach_s, table)
