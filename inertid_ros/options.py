@@ -112,7 +112,11 @@ def build(tree: type[T], values: Mapping[str, object], where: str = "options", p
     for key in values:
         if key not in known:
             raise ConfigurationError(f"{where}: {key} is not an option; {_nearest(key, known)}")
-    return _construct(tree, {key: known[key].convert(value, where) for key, value in values.items()}, prefix)
+    converted = {key: known[key].convert(value, where) for key, value in values.items()}
+    try:
+        return _construct(tree, converted, prefix)
+    except InertidError as error:  # values that do not fit together
+        raise ConfigurationError(f"{where}: {error}") from None
 
 
 def _construct(tree: type[T], values: Mapping[str, object], prefix: str) -> T:
