@@ -22,11 +22,6 @@ def prior_effort(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
     return tau + np.copysign(model.drive_prior["coulomb"], tau)
 
 
-def worst_effort(model: RobotModel, limits: MotionLimits, motion: tuple[Array, Array, Array]) -> float:
-    """Largest ratio of effort to its limit over samples."""
-    return float(np.max(np.abs(prior_effort(model, *motion)) / limits.effort))
-
-
 def check_effort(model: RobotModel, trajectory: Trajectory, limits: MotionLimits, step: float = 0.01) -> None:
     """Refuse a motion that needs more effort than the limits, by the prior model.
 

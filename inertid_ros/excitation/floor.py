@@ -4,6 +4,7 @@ import numpy as np
 import pinocchio as pin
 
 from ..errors import ExcitationError
+from ..regressors.chain import Chain
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .limits import MotionLimits
@@ -22,20 +23,36 @@ class Floor:
     """
 
     def __init__(self, model: RobotModel, height: float) -> None:
-        self._model, self.height = model.pinocchio, height
+        self._model, self._chain, self.height = model.pinocchio, Chain(model), height
         frames = [(i, f) for i, f in enumerate(self._model.frames) if f.parentJoint > 0 and f.type == pin.BODY]
-        self._indices = [index for index, _ in frames]
         self.names = tuple(str(frame.name) for _, frame in frames)
+        self._parents = np.array([frame.parentJoint - 1 for _, frame in frames])
+        self._offsets = np.array([frame.placement.translation for _, frame in frames])
         self._reach = _reaches(self._model, [frame for _, frame in frames])
 
     def heights(self, q: Array) -> Array:
         """``(N, n)`` poses to the ``(N, frames)`` z of the frames [m]."""
-        data = self._model.createData()
-        out = np.empty((len(q), len(self._indices)))
-        for row, pose in enumerate(q):
-            pin.framesForwardKinematics(self._model, data, pose)
-            out[row] = [data.oMf[index].translation[2] for index in self._indices]
-        return out
+        return self.points(self._chain.placements(q))[..., 2]
+
+    def points(self, placements: Array) -> Array:
+        """``(N, frames, 3)`` origins of the frames from the placements ``(N, n, 4, 4)`` of the bodies."""
+        T = placements[:, self._parents]
+        return (T[..., :3, :3] @ self._offsets[..., None])[..., 0] + T[..., :3, 3]
+
+    def penalty(self, placements: Array, screws: Array, margin: float) -> tuple[float, Array]:
+        """Mean square of what lies below the floor plus a margin [m^2], and its derivative ``(N, n)`` by the pose."""
+        points = self.points(placements)
+        depth = np.maximum(self.height + margin - points[..., 2], 0.0)
+        slope = -2 * depth / len(points)
+        carried = self._chain.ancestry.T[self._parents]
+        # z component of the velocity of a point under each joint: v_z + w_x y - w_y x.
+        speed = (
+            screws[:, None, :, 2]
+            + screws[:, None, :, 3] * points[:, :, None, 1]
+            - screws[:, None, :, 4] * points[:, :, None, 0]
+        )
+        gradient = np.einsum("nf,nfj,fj->nj", slope, speed, carried)
+        return float((depth**2).sum() / len(points)), gradient
 
     def clearance(self, q: Array) -> float:
         """Smallest height above the floor over ``(N, n)`` poses [m]; negative below it."""

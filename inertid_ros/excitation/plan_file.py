@@ -72,11 +72,13 @@ def load_plan(path: str | Path) -> Plan:
             if not isinstance(row, list) or len(row) != width:
                 raise ExcitationError(f"point {index} does not hold {width} numbers")
         rows = _numbers(points, "points")
-        columns = [rows[:, 1 + k * len(names) : 1 + (k + 1) * len(names)] for k in range(3)]
+        position, velocity, acceleration = np.split(rows[:, 1:], 3, axis=1)
         return Plan(
             names,
             rows[:, 0],
-            *columns,
+            position,
+            velocity,
+            acceleration,
             limits,
             str(content.get("kind", "")),
             str(content.get("model_hash", "")),
