@@ -1,0 +1,17 @@
+"""Base parameters: the combinations of parameters that motion can reveal at all, numerically and in closed form."""
+
+from .closed_form import closed_form_base_parameters, minimal_parameters
+from .geometry import KinematicTree, kinematic_tree, tidied
+from .numeric import base_parameters, structural_base_parameters
+from .result import BaseParameters
+
+__all__ = [
+    "BaseParameters",
+    "KinematicTree",
+    "base_parameters",
+    "closed_form_base_parameters",
+    "kinematic_tree",
+    "minimal_parameters",
+    "structural_base_parameters",
+    "tidied",
+]

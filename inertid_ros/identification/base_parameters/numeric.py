@@ -1,0 +1,99 @@
+"""Base parameters by numbers: of a recording, or of the robot at random states."""
+
+import logging
+
+import numpy as np
+
+from ...data.samples import Samples
+from ...robot.layout import ParameterLayout
+from ...robot.model import RobotModel
+from ...robot.parameters import Array
+from ..information import compress
+from ..triangular import triangle
+from .geometry import tidied
+from .result import BaseParameters
+from .selection import choose_dependent, dependence_order, visible_rank
+
+_log = logging.getLogger(__name__)
+_NEGLIGIBLE = 1e-9  # a coefficient below this share of its column is rounding
+
+
+def base_parameters(layout: ParameterLayout, R: Array, structure: BaseParameters | None = None) -> BaseParameters:
+    """Base parameters of the regressor whose QR triangle is ``(k, p)``.
+
+    The rank is where the singular values, of columns scaled to unit norm, show their first clear gap; a warning is
+    logged where none is visible. What a child shares with its parent is regrouped into the parent, as closed-form
+    rules do.
+
+    Parameters
+    ----------
+    structure: base parameters of the robot itself. Given these, the result regroups no differently and only drops
+        what the data, on top of the structure, does not show.
+    """
+    if structure is None:
+        return _of_columns(layout, R)
+    given = _of_columns(layout, R, structure.independent)
+    dependent = np.setdiff1d(np.arange(layout.size), given.independent)
+    lost = np.isin(structure.independent, given.dependent)
+    kept = np.zeros((given.count, structure.count))
+    kept[:, ~lost], kept[:, lost] = np.eye(given.count), given.regrouping
+    projection = kept @ structure.projection
+    return BaseParameters(
+        layout, given.independent, dependent, projection[:, dependent], given.condition_number, given.gap
+    )
+
+
+def structural_base_parameters(model: RobotModel, states: int = 0, seed: int = 0) -> BaseParameters:
+    """Base parameters of the robot itself, from random states rather than from a recording.
+
+    Rounded right angles in the URDF are taken as right angles, see :func:`~.geometry.tidy`. The closed form,
+    :func:`~.closed_form.closed_form_base_parameters`, gives the same without numbers and much faster.
+
+    Parameters
+    ----------
+    states: number of random states; 0 takes as many as the first joint alone needs for all its columns.
+    """
+    generator, n = np.random.default_rng(seed), model.joints
+    states = states or 12 * n + 20
+    q, v, a = generator.uniform(-np.pi, np.pi, (states, n)), *generator.normal(size=(2, states, n))
+    q[:, model.axes[:, :3].any(axis=1)] /= np.pi
+    every = np.ones((states, n), dtype=bool)
+    samples = Samples(np.arange(states, dtype=float), q, v, a, np.zeros_like(q), every, every[:, 0], "random states")
+    R, _ = compress(tidied(model), [samples]).whitened(np.ones(n))
+    return base_parameters(model.layout, R)
+
+
+def _of_columns(layout: ParameterLayout, R: Array, columns: np.ndarray | None = None) -> BaseParameters:
+    """Base parameters of some columns of a triangle; ``dependent`` holds those of ``columns`` that are not kept."""
+    columns = np.arange(layout.size) if columns is None else columns
+    norms = np.linalg.norm(R[:, columns], axis=0)
+    present = norms > 1e-12 * norms.max(initial=0.0)
+    used, scale = columns[present], norms[present]
+    scaled = triangle(R[:, used] / scale)
+    _, singular, directions = np.linalg.svd(scaled)
+    rank, gap = visible_rank(singular)
+    null_space = directions[rank:].T
+    order = dependence_order(layout)
+    local = np.full(layout.size, -1)
+    local[used] = np.arange(len(used))
+    lost = choose_dependent(null_space, [int(k) for k in local[order] if k >= 0])
+    kept = np.setdiff1d(np.arange(len(used)), lost)
+    mixing = -np.linalg.solve(null_space[lost].T, null_space[kept].T).T
+    mixing[np.abs(mixing) < _NEGLIGIBLE * np.maximum(1.0, np.abs(mixing).max(axis=0, initial=0.0))] = 0.0
+    independent = used[kept]
+    dependent = np.setdiff1d(columns, independent)
+    regrouping = np.zeros((len(independent), len(dependent)))
+    regrouping[:, np.searchsorted(dependent, used[lost])] = mixing * scale[lost] / scale[kept][:, None]
+    condition = float("inf")
+    if len(kept):
+        weakest = np.linalg.svd(scaled[:, kept], compute_uv=False)
+        condition = float(weakest[0] / weakest[-1])
+    result = BaseParameters(layout, independent, dependent, regrouping, condition, gap)
+    if not result.clear:
+        _log.warning(
+            "base parameters: no visible gap in the singular values (the widest is a factor %.0f, after %d);"
+            " the count is doubtful: record more motion",
+            result.gap,
+            result.count,
+        )
+    return result

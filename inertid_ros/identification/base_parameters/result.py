@@ -1,0 +1,84 @@
+"""BaseParameters: which columns are kept, how the others regroup into them, and how clear that decision was."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...robot.layout import ParameterLayout
+from ...robot.parameters import Array
+
+VISIBLE_GAP = 100.0  # a rank whose last kept singular value is not this many times the first dropped one is doubtful
+_UNIT = 1e-6  # a coefficient this close to one is printed as one
+
+
+@dataclass(frozen=True)
+class BaseParameters:
+    """Independent columns of a regressor and how the others depend on them.
+
+    Attributes
+    ----------
+    layout: of the full parameter vector.
+    independent: ``(r,)`` columns kept, ascending.
+    dependent: ``(p - r,)`` columns regrouped, ascending.
+    regrouping: ``(r, p - r)``; ``Y[:, dependent] = Y[:, independent] @ regrouping``.
+    condition_number: of the kept columns, each scaled to unit norm; NaN in closed form, where there is no data.
+    gap: last singular value kept over the first one dropped, at least one; where nothing is dropped, over the
+        rounding error. In closed form the smallest such ratio of all decisions on the way.
+    """
+
+    layout: ParameterLayout
+    independent: np.ndarray
+    dependent: np.ndarray
+    regrouping: Array
+    condition_number: float
+    gap: float = float("inf")
+
+    @property
+    def count(self) -> int:
+        return len(self.independent)
+
+    @property
+    def clear(self) -> bool:
+        """Whether a visible gap parts what is kept from what is dropped."""
+        return self.gap >= VISIBLE_GAP
+
+    @cached_property
+    def projection(self) -> Array:
+        """``(r, p)`` matrix from the parameter vector to the base parameters."""
+        matrix = np.zeros((self.count, self.layout.size))
+        matrix[np.arange(self.count), self.independent] = 1.0
+        matrix[:, self.dependent] = self.regrouping
+        return matrix
+
+    @cached_property
+    def null_space(self) -> Array:
+        """``(p, p - r)`` changes of the parameter vector that no motion shows: ``Y @ null_space = 0``."""
+        matrix = np.zeros((self.layout.size, len(self.dependent)))
+        matrix[self.dependent, np.arange(len(self.dependent))] = 1.0
+        matrix[self.independent] = -self.regrouping
+        return matrix
+
+    @cached_property
+    def without_effect(self) -> np.ndarray:
+        """Columns that are in no base parameter at all: they may take any value."""
+        return self.dependent[~self.regrouping.any(axis=0)]
+
+    @cached_property
+    def alone(self) -> np.ndarray:
+        """Columns that are a base parameter by themselves: identified one by one."""
+        return self.independent[~self.regrouping.any(axis=1)]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """A readable combination per base parameter, such as ``arm.mcx + 0.4 hand.m``."""
+        names = self.layout.names
+        readable = []
+        for row, column in enumerate(self.independent):
+            terms = [names[column]]
+            for factor, other in zip(self.regrouping[row], self.dependent, strict=True):
+                if factor != 0.0:
+                    size = "" if abs(abs(factor) - 1) < _UNIT else f"{abs(factor):.4g} "
+                    terms.append(f"{'-' if factor < 0 else '+'} {size}{names[other]}")
+            readable.append(" ".join(terms))
+        return tuple(readable)

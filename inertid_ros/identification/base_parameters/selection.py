@@ -1,0 +1,74 @@
+"""Ranks from a visible gap, and which columns to keep so that the combinations are simple."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...robot.layout import ParameterLayout
+from ...robot.parameters import BODY_PARAMETERS, Array
+from .result import VISIBLE_GAP
+
+DROPPABLE = 3e-5  # a direction stronger than this share of the strongest is always kept
+_ROUNDING = 1e-13  # singular values below this share of the largest are rounding errors
+_CLEAR = 0.05  # part of a null direction that must be a column's own for it to be regrouped willingly
+
+# Regrouped first to regrouped last: what the rules for a revolute joint about z move into the parent comes first.
+BODY_ORDER = (0, 3, 2, 1, 6, 9, 4, 8, 7, 5)  # m, mcz, mcy, mcx, Iyy, Izz, Ixx, Iyz, Ixz, Ixy
+
+
+class Rank(NamedTuple):
+    """A rank and the ratio of the last singular value kept to the first one dropped."""
+
+    rank: int
+    gap: float
+
+
+def visible_rank(singular: Array) -> Rank:
+    """Rank of a matrix from its singular values ``(k,)``, descending, at the first visible gap among weak ones.
+
+    Where no gap is visible the widest one is taken; the caller sees it from :attr:`Rank.gap`. Without weak singular
+    values the rank is full and the gap is that to the rounding error.
+    """
+    if len(singular) == 0 or singular[0] <= 0:
+        return Rank(0, float("inf"))
+    relative = np.append(np.maximum(singular / singular[0], _ROUNDING), _ROUNDING)
+    ratios = relative[:-1] / relative[1:]
+    candidates = np.flatnonzero((relative[1:] <= DROPPABLE) & (relative[:-1] > _ROUNDING))
+    visible = candidates[ratios[candidates] >= VISIBLE_GAP]
+    last = visible[0] if visible.size else candidates[np.argmax(ratios[candidates])]
+    return Rank(int(last) + 1, float(ratios[last]))
+
+
+def choose_dependent(null_space: Array, order: Sequence[int]) -> np.ndarray:
+    """Rows of an orthonormal null space ``(p, k)`` that determine all of it, ``(k,)`` ascending.
+
+    Columns of the regressor are offered in ``order``; each is regrouped if a clear part of a null direction is its
+    own after those before it; if that does not suffice, less and less clear ones are taken.
+    """
+    rest = null_space.copy()
+    chosen: list[int] = []
+    threshold, wanted = _CLEAR, null_space.shape[1]
+    while len(chosen) < wanted:
+        for row in order:
+            length = np.linalg.norm(rest[row])
+            if length > threshold:
+                direction = rest[row] / length
+                rest -= np.outer(rest @ direction, direction)
+                chosen.append(row)
+                if len(chosen) == wanted:
+                    break
+        threshold *= 0.1
+    return np.sort(np.array(chosen, dtype=int))
+
+
+def dependence_order(layout: ParameterLayout) -> np.ndarray:
+    """``(p,)`` columns, regrouped first to regrouped last: tips before the base, masses before rotors and moments."""
+    bases = len(layout.links) - len(layout.joints)  # a base that moves freely has no joint
+    order: list[int] = []
+    for body in reversed(range(len(layout.links))):
+        columns = [BODY_PARAMETERS * body + k for k in BODY_ORDER]
+        rotor = layout.drive("rotor_inertia").start + body - bases
+        order += columns[:1] + ([rotor] if body >= bases and rotor < layout.size else []) + columns[1:]
+    rest = np.setdiff1d(np.arange(layout.size), order)
+    return np.concatenate([np.array(order, dtype=int), rest])
