@@ -15,11 +15,10 @@ import yaml
 from ..configuration import Configuration, flatten, load_configuration
 from ..data.load import load_recording
 from ..data.recording import Recording
-from ..errors import InertidError, ModelError
+from ..errors import InertidError
 from ..files import write_file
 from ..options import ConfigurationError, build
 from ..report.outcome import plain
-from ..robot.model import ModelOptions, RobotModel, load_model
 
 Progress = Callable[[str, float], None]
 
@@ -49,15 +48,6 @@ def configuration(options: argparse.Namespace) -> Configuration:
         kept = [entry for entry in config.robot.locked_joints if entry.partition("=")[0] not in joints]
         values["robot.locked_joints"] = [*kept, *options.lock]
     return build(Configuration, values, options.config or "command line")
-
-
-def model_from(path: str, options: ModelOptions) -> RobotModel:
-    """Model of a URDF file; errors name the file."""
-    try:
-        return load_model(Path(path), options)
-    except ModelError as error:
-        message = str(error)
-        raise ModelError(message if message.startswith(path) else f"{path}: {message}") from None
 
 
 def recordings_from(paths: Sequence[str], config: Configuration) -> list[Recording]:

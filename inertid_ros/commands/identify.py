@@ -8,7 +8,8 @@ from pathlib import Path
 from ..calibration import calibrate
 from ..errors import RecordingError
 from ..report.results import check_target, write_result
-from .common import configuration, model_from, print_json, progress_bar, recordings_from, set_up_logging
+from ..robot.model import load_model
+from .common import configuration, print_json, progress_bar, recordings_from, set_up_logging
 from .tables import print_report
 
 _REJECTED = 3
@@ -21,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
     check_target(options.output, options.force)
     _check_held_out(options.recordings, options.validate)
     config = configuration(options)
-    model = model_from(options.urdf, config.robot.model_options())
+    model = load_model(Path(options.urdf), config.robot.model_options())
     with progress_bar(options) as progress:
         progress("reading", 0.0)
         train, held_out = recordings_from(options.recordings, config), recordings_from(options.validate, config)

@@ -12,9 +12,9 @@ from ..data.load import file_kind, load_recording
 from ..data.recording import Recording
 from ..errors import RecordingError
 from ..report.results import REPORT, read_result
-from ..robot.model import RobotModel
+from ..robot.model import RobotModel, load_model
 from ..robot.parameters import mass_com_inertia, min_eigenvalue
-from .common import configuration, model_from, number, print_json, print_table, set_up_logging
+from .common import configuration, number, print_json, print_table, set_up_logging
 from .tables import print_report
 
 _GAP = 4.0  # periods
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
         report = read_result(path).report
         print_json({"kind": "result", **report}) if options.json else print_report(report)
     elif _is_text(path):
-        _describe_model(model_from(options.subject, config.robot.model_options()), options)
+        _describe_model(load_model(Path(options.subject), config.robot.model_options()), options)
     else:
         _describe_recording(path, config, options)
     return 0

@@ -7,17 +7,18 @@ from pathlib import Path
 import numpy as np
 
 from ..options import build
+from ..robot.model import load_model
 from ..robot.parameters import geodesic_distance
 from ..robot.perturbation import PerturbationOptions, perturb
 from ..robot.urdf import write_urdf
-from .common import configuration, model_from, number, print_json, print_table, set_up_logging, write_text
+from .common import configuration, number, print_json, print_table, set_up_logging, write_text
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     set_up_logging(options)
     config = configuration(options)
-    model = model_from(options.urdf, config.robot.model_options())
+    model = load_model(Path(options.urdf), config.robot.model_options())
     values = asdict(PerturbationOptions())
     if options.mass_uncertainty is not None:
         values["mass_uncertainty"] = options.mass_uncertainty

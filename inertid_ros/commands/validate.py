@@ -10,11 +10,10 @@ from ..errors import ModelError
 from ..identification.validation import TorqueErrors, torque_errors
 from ..report.outcome import errors_content
 from ..report.results import read_result
-from ..robot.model import RobotModel
+from ..robot.model import RobotModel, load_model
 from ..robot.parameters import Array
 from .common import (
     configuration,
-    model_from,
     number,
     percent,
     print_json,
@@ -63,12 +62,12 @@ def _subject(options: argparse.Namespace, config: Configuration) -> tuple[RobotM
         result = read_result(options.subject)
         model, parameters, baseline = result.model, result.parameters, result.prior
         if options.urdf:
-            baseline = _same_robot(model_from(options.urdf, model.options), model, options.urdf).prior
+            baseline = _same_robot(load_model(Path(options.urdf), model.options), model, options.urdf).prior
         return model, parameters, baseline
-    model = model_from(options.subject, config.robot.model_options())
+    model = load_model(Path(options.subject), config.robot.model_options())
     if not options.urdf:
         return model, model.prior, None
-    return model, model.prior, _same_robot(model_from(options.urdf, model.options), model, options.urdf).prior
+    return model, model.prior, _same_robot(load_model(Path(options.urdf), model.options), model, options.urdf).prior
 
 
 def _same_robot(other: RobotModel, model: RobotModel, path: str) -> RobotModel:
