@@ -77,7 +77,7 @@ def test_low_speed_is_masked_per_joint_where_coulomb_friction_is_sought(model):
     recording = record(model, motion, np.arange(0, 20, 0.005))
     samples = prepare(recording, model)
     _, v, _ = motion.sample(samples.time)
-    slow = np.abs(v) < 0.004 * np.percentile(np.abs(v), 99, axis=0)
+    slow = np.abs(v) < 0.02 * np.percentile(np.abs(v), 99, axis=0)
     assert slow.any() and not samples.mask[slow].any()
     assert not samples.mask[~samples.usable].any()
     assert 0.5 < samples.mask.mean() < 1.0
@@ -94,7 +94,7 @@ def test_friction_reverses_in_the_samples_as_in_the_filtered_torque(model):
     samples = prepare(recording, model)
     with_sign = samples.tau - 2.0 * np.sign(samples.v)
     explained = samples.tau - 2.0 * samples.direction
-    assert np.abs(explained[samples.usable]).std() < 0.2 * np.abs(with_sign[samples.usable]).std()
+    assert np.abs(explained[samples.usable]).std() < 0.5 * np.abs(with_sign[samples.usable]).std()
     assert np.abs(samples.direction).max() < 1.2
 
 
@@ -106,7 +106,7 @@ def test_where_a_coupled_drive_rests_the_equations_of_all_its_joints_are_masked(
     plain = prepare(record(coupled, motion, np.arange(0, 20, 0.005)), random_model(np.random.default_rng(5), 3))
     _, v, _ = motion.sample(samples.time)
     speed = v[:, 1] - 0.5 * v[:, 2]
-    slow = np.abs(speed) < 0.004 * np.percentile(np.abs(speed), 99)
+    slow = np.abs(speed) < 0.02 * np.percentile(np.abs(speed), 99)
     assert slow.any() and not samples.mask[slow, 1:].any()
     assert np.array_equal(samples.mask[:, 0], plain.mask[:, 0])
     assert (samples.mask <= plain.mask).all()

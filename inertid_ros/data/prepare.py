@@ -54,7 +54,7 @@ class PrepareOptions:
         True, "leave out a jerk at start-up or stop: ends that accelerate several times harder than all the rest"
     )
     low_speed_fraction: float = option(
-        0.005, "share of a joint's fast speed below which its friction has no sure sign and its equations are left out",
+        0.03, "share of a joint's fast speed below which its friction has no sure sign and its equations are left out",
         minimum=0.0, maximum=1.0,
     )
 

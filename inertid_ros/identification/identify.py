@@ -28,8 +28,8 @@ SOLVERS = ("interior_point", "clarabel")
 _ENERGY_SHARE = 0.05  # scale of a drive parameter: its torque is this share of the joint's
 _OUTER_ITERATIONS = 30
 _OUTER_TOLERANCE = 3e-3
-TYPICAL_SPREAD = 0.5  # geodesic distance of CAD links to real ones: some tens of per cent in mass and size
-_SPREAD_BELIEF = 2.0  # directions' worth of belief in it
+TYPICAL_SPREAD = 0.3  # geodesic distance of CAD links to real ones: some tens of per cent in mass and size
+_SPREAD_BELIEF = 30.0  # directions' worth of belief in it; what no model explains must not pass for wild bodies
 
 Progress = Callable[[str, float], None]
 

@@ -1,4 +1,4 @@
-"""Drive regressor: the torque of the drives, linear in rotor inertia, friction, offset and stiffness (E 24)."""
+"""Drive regressor: the torque of the drives, linear in rotor inertia, friction, offset, stiffness (E 24)."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.samples import Samples
-from ..robot.layout import COUPLING_TERMS, ParameterLayout
+from ..robot.layout import COUPLING_TERMS, STRIBECK_SPEED, ParameterLayout
 from ..robot.parameters import Array
 
 
@@ -40,6 +40,7 @@ COLUMNS = {
     "coulomb": lambda motion: motion.direction,
     "offset": lambda motion: np.ones_like(motion.v),
     "stiffness": lambda motion: motion.q,
+    "stribeck": lambda motion: motion.direction * np.exp(-np.abs(motion.v) / STRIBECK_SPEED),
 }
 
 

@@ -7,9 +7,10 @@ import numpy as np
 
 from .parameters import BODY_PARAMETERS, NAMES, Array
 
-DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness")
+DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness", "stribeck")
 COUPLING_TERMS = ("rotor_inertia", "viscous", "coulomb")
-NON_NEGATIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "stiffness")
+NON_NEGATIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "stiffness", "stribeck")
+STRIBECK_SPEED = 0.2  # rad/s or m/s; gears and seals lose their extra friction at speeds of this order
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Coupling:
 class ParameterLayout:
     """Order of the parameter vector: ten of every body, then each drive term of every joint, then couplings.
 
-    ``tau = Y_bodies pi + rotor_inertia * a + viscous * v + coulomb * sign(v) + offset + stiffness * q``
-    (C 3.2.13; E 24).
+    ``tau = Y_bodies pi + rotor_inertia a + viscous v + (coulomb + stribeck exp(-|v| / v_s)) sign(v) + offset
+    + stiffness q`` with ``v_s`` = :data:`STRIBECK_SPEED` (C 3.2.13; E 24).
 
     Attributes
     ----------
