@@ -37,6 +37,7 @@ def _pseudo_inertia_basis() -> Array:
 
 
 PSEUDO_INERTIA_BASIS = _pseudo_inertia_basis()
+_FLAT_BASIS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
 
 
 class MassComInertia(NamedTuple):
@@ -59,7 +60,8 @@ def skew(vector: ArrayLike) -> Array:
 
 def pseudo_inertia(pi: ArrayLike) -> Array:
     """Pseudo-inertia ``J = [[Sigma, h], [h^T, m]]``, ``(..., 10)`` to ``(..., 4, 4)`` (C 3.2.5)."""
-    return np.tensordot(np.asarray(pi, dtype=float), PSEUDO_INERTIA_BASIS, axes=(-1, 0))
+    pi = np.asarray(pi, dtype=float)
+    return (pi @ _FLAT_BASIS).reshape(*pi.shape[:-1], 4, 4)
 
 
 def from_pseudo_inertia(matrix: ArrayLike) -> Array:
