@@ -1,8 +1,10 @@
 """Plan an exciting motion: random feasible starts, then gradient descent over shapes that are always feasible."""
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import scipy.optimize
@@ -59,13 +61,14 @@ def plan_excitation(
     shapes = random_shapes(problem, options, deadline)
     best = finished(problem, shapes[0], options)
     limiting = worst_constraint(best, model, problem.inner)
+
+    def tell(before: int, done: float, value: float) -> None:
+        condition = min(best.condition_number, float(np.exp(value)))
+        progress(PlanningProgress((before + done) / options.improved, condition, limiting))
+
     for index, shape in enumerate(shapes[: options.improved]):
-
-        def report(done: float, value: float, index: int = index) -> None:
-            fraction = (index + done) / options.improved
-            progress(PlanningProgress(fraction, min(best.condition_number, float(np.exp(value))), limiting))
-
-        plan = finished(problem, improved(problem, shape, options, deadline, report), options)
+        better = improved(problem, shape, options, deadline, partial(tell, index))
+        plan = finished(problem, better, options)
         if plan.condition_number < best.condition_number:
             best, limiting = plan, worst_constraint(plan, model, problem.inner)
         if time.monotonic() > deadline:
@@ -117,17 +120,11 @@ def improved(
 
     settings = {"maxiter": options.iterations, "maxfun": 3 * options.iterations, "maxcor": 20}
     if options.iterations:
-        try:
+        begin = problem.sized(shape).ravel()
+        with contextlib.suppress(_OutOfTimeError):
             scipy.optimize.minimize(
-                objective,
-                problem.sized(shape).ravel(),
-                jac=True,
-                method="L-BFGS-B",
-                callback=count_iteration,
-                options=settings,
+                objective, begin, jac=True, method="L-BFGS-B", callback=count_iteration, options=settings
             )
-        except _OutOfTimeError:
-            pass
     return best
 
 

@@ -1,4 +1,4 @@
-"""The problem that planning solves: a smooth function of a shape, and its gradient. Every shape is a feasible motion."""
+"""The problem that planning solves: a smooth function of a shape, and its gradient."""
 
 import numpy as np
 

@@ -20,8 +20,8 @@ from ..robot.parameters import Array
 from .bases import Basis, CycloidalBasis, FourierBasis, Motion
 
 __all__ = [
-    "Basis", "Concatenation", "CycloidalBasis", "FourierBasis", "LinearTrajectory", "Motion", "QuinticRamp", "Trajectory",
-    "knot_times",
+    "Basis", "Concatenation", "CycloidalBasis", "FourierBasis", "LinearTrajectory", "Motion", "QuinticRamp",
+    "Trajectory", "knot_times",
 ]
 
 

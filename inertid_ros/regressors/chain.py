@@ -97,7 +97,7 @@ class Chain:
 
 
 def _moved(axis: Array, position: Array) -> Array:
-    """``(N, 4, 4)`` motion of one joint along its screw in its own frame; axis is (linear, angular), one of them unit."""
+    """``(N, 4, 4)`` motion of a joint along its axis (linear, angular) in its own frame; one of the two is unit."""
     out = np.tile(np.eye(4), (len(position), 1, 1))
     linear, w = axis[:3], axis[3:]
     if w.any():

@@ -1,0 +1,68 @@
+"""Run a plan on the simulated robot and record it, without ROS and as fast as the machine can."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..data.recording import Recording
+from ..excitation.check import with_approach
+from ..excitation.execution import Horizon, HorizonTable, MotionExecution
+from ..excitation.options import ExecutionOptions
+from ..excitation.plan import Plan
+from .commands import CommandedTrajectory
+from .robot import SimulatedRobot
+
+_TAIL = 0.5  # s recorded after the end of the plan
+
+
+def simulate(
+    robot: SimulatedRobot,
+    plan: Plan,
+    *,
+    state_hz: float = 500.0,
+    execution: ExecutionOptions | None = None,
+    name: str = "simulated",
+) -> Recording:
+    """Approach the start of a plan, execute it, and record joint states from there to half a second after its end.
+
+    Commands go the way they go on a real robot: short horizons that each end at rest. Stamps begin at zero with the
+    plan.
+
+    Raises
+    ------
+    ExcitationError: the plan may not be executed from where the robot stands.
+    """
+    options = execution or ExecutionOptions()
+    first = robot.state()
+    # The measured pose holds noise; where it is commanded to be is what the first horizon continues from.
+    whole, approach_time = with_approach(plan, robot.robot, robot.desired()[0], options)
+    run = MotionExecution(HorizonTable(whole, whole.limits, options))
+    timestep = robot.options.timestep_s
+    per_tick = max(int(round(options.grid_s / timestep)), 1)
+    per_state = max(int(round(1.0 / (state_hz * timestep))), 1)
+    begin, steps = robot.time, int(np.ceil((whole.duration + _TAIL) / timestep))
+    follow(robot, run.start(begin))
+    states = [first]
+    for step in range(1, steps + 1):
+        robot.step()
+        if step % per_tick == 0:
+            follow(robot, run.step(robot.time))
+        if step % per_state == 0:
+            states.append(robot.state())
+    zero = begin + approach_time
+    states = [replace(state, time=state.time - zero) for state in states if state.time >= zero - 1e-9]
+    return Recording(
+        robot.joint_names,
+        np.array([state.time for state in states]),
+        position=np.array([state.position for state in states]),
+        effort=np.array([state.effort for state in states]),
+        velocity=np.array([state.velocity for state in states]),
+        name=name,
+    )
+
+
+def follow(robot: SimulatedRobot, horizon: Horizon) -> None:
+    """Hand a horizon to the simulated robot; an empty one changes nothing."""
+    if len(horizon):
+        points = (horizon.position, horizon.velocity, horizon.acceleration)
+        robot.follow(CommandedTrajectory(horizon.time_from_start, *points))
