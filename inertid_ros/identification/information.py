@@ -11,10 +11,11 @@ import numpy as np
 
 from ..data.samples import Samples
 from ..errors import IdentificationError
-from ..regressors.equations import channel_columns, channel_equations
+from ..regressors.equations import channel_columns
 from ..robot.layout import ParameterLayout
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
+from .compression import Compressor
 from .triangular import triangle
 
 
@@ -106,9 +107,12 @@ def empty_information(model: RobotModel) -> Information:
 
 
 def compress(model: RobotModel, recordings: Iterable[Samples]) -> Information:
-    """Information of any number of recordings, in memory that does not grow with their length."""
-    channels = list(empty_information(model).channels)
+    """Information of any number of recordings, in memory that does not grow with their length.
+
+    The recordings may be parts of one, made as they are asked for: a long one never needs to be in memory whole.
+    """
+    compressor = Compressor(model)
     for samples in recordings:
-        for equations in channel_equations(model, samples):
-            channels = [channel.add(A, b) for channel, (A, b) in zip(channels, equations, strict=True)]
-    return Information(model.layout, tuple(channels))
+        compressor.add(samples)
+    channels = zip(channel_columns(model), compressor.triangles(), compressor.counts, strict=True)
+    return Information(model.layout, tuple(Channel(columns, triangle(R), int(count)) for columns, R, count in channels))

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 import numpy as np
-import pinocchio as pin
 
 from ..data.samples import Samples
 from ..robot.model import RobotModel
 from ..robot.parameters import BODY_PARAMETERS, Array
 from .drive import Motion, channel_drive, channel_drive_columns, drive_torque
+from .inverse_dynamics import rigid_torque
 from .joint_torque import carried_bodies, joint_torque_regressor
 
 CHUNK = 2048  # samples; small enough to stay in cache, large enough to keep LAPACK busy
@@ -44,11 +44,7 @@ def channel_equations(model: RobotModel, samples: Samples, chunk: int = CHUNK) -
 
 
 def predict_torque(model: RobotModel, parameters: Array, samples: Samples) -> Array:
-    """``(N, n)`` joint torques that a parameter vector predicts, by Pinocchio's RNEA plus the drives."""
+    """``(N, n)`` joint torques that a parameter vector predicts: inverse dynamics plus the drives."""
     layout = model.layout
-    robot = model.with_bodies(layout.bodies(parameters))
-    data = robot.createData()
-    tau = np.empty_like(samples.q)
-    for row, (q, v, a) in enumerate(zip(samples.q, samples.v, samples.a, strict=True)):
-        tau[row] = pin.rnea(robot, data, q, v, a)
-    return tau + drive_torque(layout, parameters, Motion.of(layout, samples))
+    rigid = rigid_torque(model, layout.bodies(parameters), samples.q, samples.v, samples.a)
+    return rigid + drive_torque(layout, parameters, Motion.of(layout, samples))

@@ -1,10 +1,16 @@
 """Joint torque regressor: ``tau = Y(q, v, a) pi`` for the inertial parameters of every moving body (C 3.2.13)."""
 
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
 import numpy as np
-import pinocchio as pin
 
 from ..robot.model import RobotModel
-from ..robot.parameters import Array
+from ..robot.parameters import BODY_PARAMETERS, Array
+from .sweep import PRODUCTS, Sweep
+from .wrench import WRENCH_TABLE
+
+BATCH = 1024  # samples worked out together: the arrays of one body fit the cache, and calls cost little per sample
 
 
 def joint_torque_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
@@ -16,17 +22,105 @@ def joint_torque_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> A
 
     Returns
     -------
-    ``(N, n, 10 nb)``; row ``j`` of a sample is zero outside the bodies that joint ``j`` carries.
+    ``(N, n, 10 nb)``; row ``j`` of a sample is zero outside the bodies that joint ``j`` carries. In memory the
+    samples of one entry are neighbours.
     """
-    kinematics, data = model.pinocchio, model.pinocchio.createData()
-    compute = pin.computeJointTorqueRegressor
-    out = np.empty((len(q), model.joints, model.layout.body_size))
-    for row, (position, velocity, acceleration) in enumerate(zip(q, v, a, strict=True)):
-        out[row] = compute(kinematics, data, position, velocity, acceleration)
-    return out
+    regressor = TorqueRegressor(model)
+    out = np.zeros((model.joints, model.layout.body_size, len(q)))
+    for start in range(0, len(q), BATCH):
+        rows = slice(start, start + BATCH)
+        regressor.write(q[rows].T, v[rows].T, a[rows].T, out[..., rows])
+    return out.transpose(2, 0, 1)
 
 
 def carried_bodies(model: RobotModel) -> tuple[tuple[int, ...], ...]:
     """For each joint, the indices of the bodies in its subtree, in ascending order."""
     subtrees = model.pinocchio.subtrees
     return tuple(tuple(sorted(i - 1 for i in subtrees[joint])) for joint in range(1, model.pinocchio.njoints))
+
+
+class TorqueRegressor:
+    """Writes the regressor of batches of samples into arrays of the caller. One object serves one thread.
+
+    The entry of joint ``j`` and a parameter of body ``b`` is the screw of the joint, seen at the body, times the
+    wrench that the parameter takes there.
+
+    Parameters
+    ----------
+    columns: for each body the parameters to write, **in its frame of** :mod:`inertid_ros.robot.tree`; all ten, in the
+        frames of the URDF, if not given.
+    """
+
+    def __init__(self, model: RobotModel, columns: Sequence[Sequence[int]] | None = None) -> None:
+        self._joints = model.tree
+        self._sweep = Sweep(self._joints, np.array(model.pinocchio.gravity.linear))
+        if columns is None:
+            columns = [range(BODY_PARAMETERS)] * len(self._joints)
+            frames = np.array([joint.turned_parameters for joint in self._joints])
+            tables = np.einsum("rcz,bck->brkz", WRENCH_TABLE, frames)
+        else:
+            tables = np.broadcast_to(WRENCH_TABLE, (len(self._joints), *WRENCH_TABLE.shape))
+        self.columns = _slices([len(kept) for kept in columns])
+        self._wrenches = [_Wrenches(table, kept) for table, kept in zip(tables, columns, strict=True)]
+        self._runs = [list(_runs(joint.ancestors[:-1])) for joint in self._joints]
+
+    @property
+    def width(self) -> int:
+        """Number of columns of all bodies together; those of body ``b`` are ``columns[b]``."""
+        return self.columns[-1].stop
+
+    def write(self, q: Array, v: Array, a: Array, out: Array) -> None:
+        """Fill ``out (n, >= width, k)`` from motion ``(n, k)``, only where a joint carries the body."""
+        self._sweep.start(q, v, a)
+        for body, (joint, wrenches) in enumerate(zip(self._joints, self._wrenches, strict=True)):
+            motions = self._sweep.advance(body)
+            mass, first, second = wrenches.of(self._sweep.products(motions))
+            screws, block = motions[:, 2:], out[:, self.columns[body]]
+            parts = [block[:, columns] for columns in wrenches.columns]
+            for rows, at in self._runs[body]:
+                for part, factors, wrench in (
+                    (parts[0], screws[:3, at], mass),
+                    (parts[1], screws[:, at], first),
+                    (parts[2], screws[3:, at], second),
+                ):
+                    if part.shape[1]:
+                        np.einsum("ijk,ick->jck", factors, wrench, out=part[rows])
+            # The body's own screw is a unit vector: its row is a row of the wrenches.
+            parts[0][body] = mass[2] if joint.prismatic else 0.0
+            parts[1][body] = first[2 if joint.prismatic else 5]
+            parts[2][body] = 0.0 if joint.prismatic else second[2]
+
+
+class _Wrenches:
+    """Wrenches of chosen parameters of one body, split into mass (a force), first moments, and inertia (a torque).
+
+    Attributes
+    ----------
+    columns: which of the chosen ones are masses, first moments, inertias.
+    """
+
+    def __init__(self, table: Array, chosen: Sequence[int]) -> None:
+        groups = [[c for c in chosen if low <= c < high] for low, high in ((0, 1), (1, 4), (4, BODY_PARAMETERS))]
+        parts = [table[:3, groups[0]], table[:, groups[1]], table[3:, groups[2]]]
+        self.columns = _slices([len(group) for group in groups])
+        self._rows = list(zip(_slices([part.shape[0] * part.shape[1] for part in parts]), parts, strict=True))
+        self._table = np.vstack([part.reshape(-1, PRODUCTS) for part in parts])
+
+    def of(self, products: Array) -> list[Array]:
+        """``(3, m, k)`` forces of masses, ``(6, h, k)`` wrenches of moments, ``(3, i, k)`` torques of inertias."""
+        flat = self._table @ products
+        return [flat[rows].reshape(*part.shape[:2], flat.shape[1]) for rows, part in self._rows]
+
+
+def _slices(sizes: Sequence[int]) -> tuple[slice, ...]:
+    """Neighbouring slices of given sizes."""
+    return tuple(slice(int(a), int(b)) for a, b in pairwise(np.cumsum([0, *sizes])))
+
+
+def _runs(ancestors: Sequence[int]) -> Iterator[tuple[slice, slice]]:
+    """Rows of neighbouring joints, and where they stand among the ancestors."""
+    start = 0
+    for end in range(1, len(ancestors) + 1):
+        if end == len(ancestors) or ancestors[end] != ancestors[end - 1] + 1:
+            yield slice(ancestors[start], ancestors[end - 1] + 1), slice(start, end)
+            start = end

@@ -15,6 +15,7 @@ from ..errors import ModelError
 from . import description
 from .layout import DRIVE_TERMS, Coupling, ParameterLayout
 from .parameters import Array, is_consistent, nearest_consistent
+from .tree import TreeJoint, tree_joints
 
 _log = logging.getLogger(__name__)
 _UNBOUNDED = 1e6  # rad; stands for the limits of a continuous joint, far beyond any multi-turn encoder
@@ -123,6 +124,11 @@ class RobotModel:
         columns = [data.oMi[i + 1].actInv(pin.Motion(jacobian[:, i])).vector for i in range(self.joints)]
         return np.array(columns)
 
+    @cached_property
+    def tree(self) -> tuple[TreeJoint, ...]:
+        """The joints as batched recursions want them."""
+        return tree_joints(self.pinocchio, self.axes)
+
     def with_bodies(self, bodies: Array) -> pin.Model:
         """Copy of the Pinocchio model with other inertial parameters, ``(nb, 10)``."""
         model = pin.Model(self.pinocchio)
@@ -141,8 +147,16 @@ def load_model(source: str | Path, options: ModelOptions | None = None) -> Robot
     ModelError: the URDF is broken, has no inertia for a moving link, or has joints that are not supported
         (mimic, planar, floating) and not locked; or a locked joint does not exist.
     """
-    options = options or ModelOptions()
     text = description.read_description(source)
+    try:
+        return _from_text(text, options or ModelOptions())
+    except ModelError as error:
+        if text == str(source):
+            raise
+        raise ModelError(f"{source}: {error}") from None
+
+
+def _from_text(text: str, options: ModelOptions) -> RobotModel:
     root = description.parse_description(text)
     locked = _locked_joints(root, options.locked_joints)
     _check_supported(root, locked)

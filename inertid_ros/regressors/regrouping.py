@@ -1,0 +1,63 @@
+"""Parameters that no motion of a body can tell from parameters of its parent, and the columns that remain.
+
+What a joint leaves where it is, it might as well leave out: masses along the axis of a revolute joint, and all
+rotational inertia behind a prismatic one, belong to the parent just as well (the general rules of M. Gautier and
+W. Khalil, 1990). Seven columns of a body behind a revolute joint and four behind a prismatic one say as much as ten.
+Unlike a choice of base parameters this needs no tolerance: it holds to rounding, whatever the geometry.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..robot.parameters import BODY_PARAMETERS, Array
+from ..robot.tree import TreeJoint
+
+# Indices of parameters in a frame with the joint along z: (m, x, y, z, xx, xy, yy, xz, yz, zz).
+_KEPT_TURNING = (1, 2, 4, 5, 7, 8, 9)
+_KEPT_SLIDING = (0, 1, 2, 3)
+_SEEN_TURNING_ABOUT_FIXED_AXIS = (1, 2, 9)  # about an axis fixed in space, only zz has a torque, and gravity
+_SEEN_SLIDING_ALONG_FIXED_AXIS = (0,)
+_YY, _XX = 6, 4
+
+
+@dataclass(frozen=True)
+class Regrouping:
+    """Fewer columns that span those of all body parameters.
+
+    Attributes
+    ----------
+    columns: for each body the parameters kept, in its frame of :mod:`inertid_ros.robot.tree`.
+    matrix: ``(c, 10 nb)``: ``Y = Y[kept] @ matrix`` for every motion, ``Y`` the regressor of the parameters in URDF
+        frames.
+    """
+
+    columns: tuple[tuple[int, ...], ...]
+    matrix: Array
+
+
+def regroup(joints: tuple[TreeJoint, ...]) -> Regrouping:
+    """Regrouping of a tree on a fixed base."""
+    columns = tuple(_kept(joint) for joint in joints)
+    size = sum(len(kept) for kept in columns)
+    spans: list[Array] = []  # (size, 10) of each body, in its frame of the tree
+    start = 0
+    for joint, kept in zip(joints, columns, strict=True):
+        span = np.zeros((size, BODY_PARAMETERS))
+        span[start + np.arange(len(kept)), kept] = 1.0
+        start += len(kept)
+        if joint.parent >= 0:
+            passed_on = spans[joint.parent] @ joint.parent_parameters
+            dropped = [c for c in range(BODY_PARAMETERS) if c not in kept]
+            span[:, dropped] = passed_on[:, dropped]
+            if not joint.prismatic:  # xx and yy together are invariant, one of them is not
+                span[:, _YY] += passed_on[:, _XX] - span[:, _XX]
+        spans.append(span)
+    turned = [span @ joint.turned_parameters for span, joint in zip(spans, joints, strict=True)]
+    return Regrouping(columns, np.hstack(turned))
+
+
+def _kept(joint: TreeJoint) -> tuple[int, ...]:
+    if joint.parent < 0:
+        return _SEEN_SLIDING_ALONG_FIXED_AXIS if joint.prismatic else _SEEN_TURNING_ABOUT_FIXED_AXIS
+    return _KEPT_SLIDING if joint.prismatic else _KEPT_TURNING

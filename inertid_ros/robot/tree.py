@@ -1,0 +1,78 @@
+"""The kinematic tree with every joint along the z axis of a frame of its own, as batched recursions want it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pinocchio as pin
+
+from .parameters import BODY_PARAMETERS, Array, skew, transform
+
+
+@dataclass(frozen=True)
+class TreeJoint:
+    """One joint and the body behind it; the body's frame here is its joint frame turned until z is the axis.
+
+    Attributes
+    ----------
+    parent: index of the joint before it; -1 at the root.
+    prismatic: it slides along z, else it turns about z.
+    ancestors: the joints that move the body, root first, itself last.
+    rotation: ``(3, 3)`` this frame in the joint frame.
+    placement_rotation, placement_translation: this frame at zero position in that of the parent, ``(3, 3)``, ``(3,)``.
+    """
+
+    parent: int
+    prismatic: bool
+    ancestors: tuple[int, ...]
+    rotation: Array
+    placement_rotation: Array
+    placement_translation: Array
+
+    @cached_property
+    def motion_transform(self) -> Array:
+        """``(6, 6)``: a motion (linear, angular) of the parent seen in this frame at zero position."""
+        R, p = self.placement_rotation, self.placement_translation
+        return np.block([[R.T, -R.T @ skew(p)], [np.zeros((3, 3)), R.T]])
+
+    @cached_property
+    def turned_parameters(self) -> Array:
+        """``(10, 10)``: body parameters in the joint frame to those in this frame."""
+        return transform(np.eye(BODY_PARAMETERS), self.rotation.T, np.zeros(3)).T
+
+    @cached_property
+    def parent_parameters(self) -> Array:
+        """``(10, 10)``: body parameters in this frame at zero position to those in the parent's."""
+        return transform(np.eye(BODY_PARAMETERS), self.placement_rotation, self.placement_translation).T
+
+
+def tree_joints(kinematics: pin.Model, axes: Array) -> tuple[TreeJoint, ...]:
+    """Joints of a Pinocchio model whose motion subspaces, (linear, angular), are ``axes (n, 6)``."""
+    joints: list[TreeJoint] = []
+    for index, axis in enumerate(axes):
+        prismatic = not axis[3:].any()
+        rotation = _frame_of(axis[:3] if prismatic else axis[3:])
+        parent = int(kinematics.parents[index + 1]) - 1
+        before = joints[parent].rotation if parent >= 0 else np.eye(3)
+        placement = kinematics.jointPlacements[index + 1]
+        joints.append(
+            TreeJoint(
+                parent=parent,
+                prismatic=prismatic,
+                ancestors=(*(joints[parent].ancestors if parent >= 0 else ()), index),
+                rotation=rotation,
+                placement_rotation=before.T @ placement.rotation @ rotation,
+                placement_translation=before.T @ placement.translation,
+            )
+        )
+    return tuple(joints)
+
+
+def _frame_of(axis: Array) -> Array:
+    """Rotation whose third column is ``axis``; a signed permutation, without rounding, where the axis is x, y or z."""
+    axis = np.where(np.abs(axis) < 1e-15, 0.0, axis)
+    axis = axis / np.linalg.norm(axis)
+    helper = np.eye(3)[np.argmin(np.abs(axis))]
+    first = np.cross(helper, axis)
+    first /= np.linalg.norm(first)
+    return np.column_stack([first, np.cross(axis, first), axis])
