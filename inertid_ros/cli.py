@@ -4,11 +4,13 @@ Only the command that runs is imported, so that help and mistakes answer at once
 """
 
 import argparse
+import contextlib
 import importlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
@@ -28,16 +30,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, value in (("OMP_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1")):
         os.environ.setdefault(name, value)  # the matrices are small: threads cost more than they give
     options = _parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, _terminate)
     try:
-        command = importlib.import_module(f"{__package__}.commands.{options.command}")
-        status: int = command.run(options)
-        sys.stdout.flush()
+        with _stoppable():
+            command = importlib.import_module(f"{__package__}.commands.{options.command}")
+            status: int = command.run(options)
+            sys.stdout.flush()
         return status
     except InertidError as error:
         return _fail(str(error), BAD_INPUT)
-    except KeyboardInterrupt:
-        return _fail("interrupted", INTERRUPTED)
+    except _StoppedError as stopped:
+        return _fail(*stopped.args)
     except BrokenPipeError:
         # The reader of our output is gone; what remains in the buffer must not raise again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -116,9 +118,28 @@ def _fail(message: str, status: int) -> int:
     return status
 
 
-def _terminate(number: int, frame: FrameType | None) -> NoReturn:
-    """Leave by an exception, so that whatever is half-written is removed."""
-    sys.exit(TERMINATED)
+class _StoppedError(BaseException):
+    """Message and exit status of a run that was told to stop; no handler of ordinary errors catches it."""
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Turn SIGINT and SIGTERM into an exception, so that whatever is half-written is removed on the way out.
+
+    KeyboardInterrupt would do for SIGINT, but Python may remember one that was caught and end by the signal itself.
+    """
+
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        raise _StoppedError(*(("interrupted", INTERRUPTED) if number == signal.SIGINT else ("terminated", TERMINATED)))
+
+    before = {}
+    with contextlib.suppress(ValueError):  # only the main thread may
+        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 if __name__ == "__main__":
