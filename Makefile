@@ -28,7 +28,7 @@ test:  ## check style and types and run all tests; ARGS is given to pytest
 	@$(enter); ruff check .; mypy; pytest $(ARGS)
 
 bench:  ## run the benchmarks
-	@$(enter); for file in benchmarks/*.py; do python "$$file" $(ARGS); done
+	@$(enter); export PYTHONPATH="benchmarks:$$PYTHONPATH"; for file in benchmarks/*.py; do python "$$file" $(ARGS); done
 
 clean:  ## remove the environment, the build and all caches
 	rm -rf .build build install log .pytest_cache .ruff_cache .mypy_cache .hypothesis ./*.egg-info

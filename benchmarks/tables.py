@@ -1,0 +1,44 @@
+"""Tables of benchmark figures: printed, and kept in a section of their own in docs/benchmarks.md."""
+
+import os
+import platform
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "benchmarks.md"
+FIGURES = ROOT / "docs" / "figures"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def machine() -> str:
+    """One line on where figures were measured."""
+    names = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    model = next((line.split(":", 1)[1].strip() for line in names if line.startswith("model name")), platform.machine())
+    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+def publish(section: str, text: str) -> None:
+    """Print the text and put it between the section's markers in docs/benchmarks.md; the rest of the page stays."""
+    print(text, flush=True)
+    page = PAGE.read_text() if PAGE.exists() else "# Benchmarks\n"
+    block = f"<!-- {section} -->\n{text.strip()}\n<!-- /{section} -->"
+    pattern = re.compile(rf"<!-- {re.escape(section)} -->.*?<!-- /{re.escape(section)} -->", re.DOTALL)
+    page = pattern.sub(lambda _: block, page) if pattern.search(page) else f"{page.rstrip()}\n\n{block}\n"
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(page)
+
+
+def datasets() -> Path | None:
+    """Folder of the recorded data sets, or None with a printed notice."""
+    folder = Path(os.environ.get("INERTID_DATASETS", ROOT.parent / "shared" / "datasets"))
+    if folder.is_dir():
+        return folder
+    print(f"skipped: no recorded data sets in {folder}; set INERTID_DATASETS to their folder")
+    return None
