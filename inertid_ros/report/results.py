@@ -1,6 +1,7 @@
 """The result directory: parameters.yaml, calibrated.urdf, report.json, report.html."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -61,6 +62,10 @@ def check_target(directory: str | Path, overwrite: bool = False) -> None:
     if target.exists() and not target.is_dir():
         raise ResultError(f"{target}: is a file; choose a directory that does not exist yet")
     if not content:
+        place = next(parent for parent in target.absolute().parents if parent.exists())
+        if not (place.is_dir() and os.access(place, os.W_OK)):
+            reason = f"{os.path.relpath(place)} is no directory that may be written"
+            raise ResultError(f"{target}: cannot be written ({reason}); choose another directory")
         return
     if not overwrite:
         raise ResultError(f"{target}: exists and is not empty; choose another directory, or replace it with --force")
