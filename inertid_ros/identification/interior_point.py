@@ -16,7 +16,7 @@ from ..robot.parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS, Array
 from .program import Program, Solution
 
 MAX_ITERATIONS = 100
-_TO_BORDER = 0.95  # share of the way to the border that a step may take
+_TO_BORDER = 0.98  # share of the way to the border that a step may take
 _STUCK = 1e-7  # a shorter step leads nowhere: the constraints leave no room
 _BASIS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
 
@@ -82,7 +82,7 @@ def _start(program: Program, x: Array) -> _Iterate:
         raise IdentificationError("solver: the start has a friction or rotor inertia of zero; start above zero")
     gradient = program.gram @ x - program.linear
     size = BODY_PARAMETERS * len(S)
-    level = 0.1 * np.abs(gradient[:size].reshape(len(S), BODY_PARAMETERS)).max(axis=1, initial=0.0) + 1e-3
+    level = 0.03 * np.abs(gradient[:size].reshape(len(S), BODY_PARAMETERS)).max(axis=1, initial=0.0) + 1e-3
     Z = np.maximum(program.body_weights, level)[:, None, None] * np.linalg.inv(S)
     u = np.maximum(program.positive_weights / scalars, 0.1 * np.abs(gradient[program.positive]) + 1e-3)
     slack = np.maximum(program.inequalities(x), 0.1)
@@ -195,11 +195,12 @@ class _Newton:
     def _factor(self) -> None:
         """Cholesky factor of the symmetrically scaled Hessian, and the Schur complement of the equalities."""
         self.scale = 1 / np.sqrt(np.maximum(np.diagonal(self.hessian), 1e-300))
-        scaled = self.hessian * self.scale * self.scale[:, None]
+        scaled = self.hessian * self.scale
+        scaled *= self.scale[:, None]
         for jitter in (0.0, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10):
             if jitter:
                 scaled[np.diag_indices_from(scaled)] += jitter
-            self.factor, failed = lapack.dpotrf(scaled, lower=1, clean=0)
+            self.factor, failed = lapack.dpotrf(scaled.T, lower=1, clean=0)  # symmetric; the transpose is what LAPACK reads
             if not failed:
                 break
         else:
