@@ -18,6 +18,8 @@ from .plan import Plan
 from .quintic import PiecewiseQuintic
 
 _TINY = 1e-9
+_LEAD = 0.06  # s; the first point of a horizon without a stamp; 3 ms of latency jitter then cost no more than 10 %
+_PAST = 0.05  # s of points before now in a stamped horizon; as much may the clocks differ
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,11 @@ class Horizon:
     Attributes
     ----------
     joint_names: ``n`` names, the order of the columns.
-    time_from_start: ``(P,)`` s after the moment it was asked for, increasing; the first may be zero.
+    time_from_start: ``(P,)`` s, increasing.
     position, velocity, acceleration: ``(P, n)``; the last point is at rest.
+    stamp: time on the robot's clock [s] that ``time_from_start`` counts from. The first points then lie in the past,
+        so that the controller continues on the path whatever the latency. NaN where the robot's clock is unknown:
+        the points count from the moment of asking, and the controller from receipt.
     """
 
     joint_names: tuple[str, ...]
@@ -36,6 +41,7 @@ class Horizon:
     position: Array
     velocity: Array
     acceleration: Array
+    stamp: float = float("nan")
 
     def __len__(self) -> int:
         return len(self.time_from_start)
@@ -81,11 +87,14 @@ class HorizonTable:
         """Index of the first grid phase at least ``ahead`` [s] after ``phase``, at most one past the end."""
         return min(int(np.ceil((phase + ahead) / self.options.grid_s - _TINY)), len(self.brakes.points) - 1)
 
-    def horizon(self, phase: float, brake: int) -> Horizon:
-        """What remains, seen from ``phase`` [s], of following the plan to grid phase ``brake`` and braking there."""
+    def horizon(self, phase: float, brake: int, clock: float = float("nan")) -> Horizon:
+        """What remains, seen from ``phase`` [s], of following the plan to grid phase ``brake`` and braking there.
+
+        ``clock`` is the time on the robot's clock at this phase [s], where it is known.
+        """
         knots, begin = self.points.time, brake * self.options.grid_s
-        # A point closer than this is dropped: the controller could not reach it exactly.
-        after = phase + 0.2 * self.options.step_s
+        # Without a stamp the controller is off by the latency, and needs time to get back to the points without a jerk.
+        after = phase + _LEAD if np.isnan(clock) else phase - _PAST
         if begin >= self.plan.duration - _TINY:
             rows = knots > after
             rows[-1] = True
@@ -100,7 +109,9 @@ class HorizonTable:
             q = np.concatenate([self.points.position[rows], q[keep]])
             v = np.concatenate([self.points.velocity[rows], v[keep]])
             a = np.concatenate([self.points.acceleration[rows], a[keep]])
-        return Horizon(self.plan.joint_names, np.maximum(times - phase, 0.0), q, v, a)
+        if np.isnan(clock):
+            return Horizon(self.plan.joint_names, np.maximum(times - phase, 0.0), q, v, a)
+        return Horizon(self.plan.joint_names, times - times[0], q, v, a, clock + (times[0] - phase))
 
     def rest_time(self, brake: int) -> float:
         """Phase clock [s] at which a motion that brakes at grid phase ``brake`` is at rest."""
@@ -127,12 +138,17 @@ class MotionExecution:
 
     A tick that comes so late that the robot has begun the brake of the last horizon is not made up for: the motion
     is over, nothing more is sent, and :attr:`reason` says so.
+
+    Attributes
+    ----------
+    clock_offset: robot's clock minus steady clock [s], to stamp horizons with; NaN leaves them without a stamp.
     """
 
     def __init__(self, table: HorizonTable) -> None:
         self.table = table
         self.state = MotionState.READY
         self.reason = ""
+        self.clock_offset = float("nan")
         self._started = 0.0
         self._brake = 0
 
@@ -154,7 +170,7 @@ class MotionExecution:
         if self.state is not MotionState.MOVING:
             return self._nothing()
         self._brake = max(self._brake, self.table.brake_index(phase, self.table.options.horizon_s))
-        return self.table.horizon(phase, self._brake)
+        return self.table.horizon(phase, self._brake, now + self.clock_offset)
 
     def stop(self, now: float, reason: str) -> Horizon:
         """Brake from the phase commanded now; the horizon that does it, empty when that makes no difference."""
@@ -163,12 +179,14 @@ class MotionExecution:
             return self._nothing()
         brake = min(self.table.brake_index(phase, self.table.options.latency_s), self._brake)
         self.state, self.reason, self._brake = MotionState.STOPPING, reason, brake
-        return self.table.horizon(phase, brake)
+        return self.table.horizon(phase, brake, now + self.clock_offset)
 
     def remaining(self, now: float) -> Horizon:
         """What is left of the brake while stopping, to repeat it in case a message was lost; empty at rest."""
         phase = self._advance(now)
-        return self.table.horizon(phase, self._brake) if self.state is MotionState.STOPPING else self._nothing()
+        if self.state is not MotionState.STOPPING:
+            return self._nothing()
+        return self.table.horizon(phase, self._brake, now + self.clock_offset)
 
     def commanded(self, now: float) -> tuple[Array, Array, Array]:
         """Position, velocity, acceleration ``(n,)`` that the robot has been told to have at ``now``."""

@@ -12,9 +12,10 @@ import numpy as np
 
 from ..robot.parameters import Array
 from .options import MonitorOptions
+from .stamps import RobotClock
 
-_CLOCK_STEP = 0.05  # s; the stamp clock is taken to have stepped when it leaves the steady clock by this much
 _PLAUSIBLE_SPEED = 3.0  # times the velocity limit; a state that jumps faster is garbage
+_STUCK_REPEATS = 4  # states; a fast joint passes the stuck distance between two of them
 _PLAUSIBLE_JUMP = 0.02  # rad or m; what noise may add to that
 
 
@@ -51,8 +52,7 @@ class StateMonitor:
     """Watches joint states while a robot moves.
 
     A state that is garbage, late, from the future or out of order is rejected and counts as missing. Stamps must
-    advance, except across a step of their clock, which is recognised by comparison with the steady clock: a clock
-    that jumps neither ages nor refreshes anything.
+    advance on the robot's clock; a step of a clock neither ages nor refreshes anything, see :class:`RobotClock`.
 
     Parameters
     ----------
@@ -79,9 +79,10 @@ class StateMonitor:
         self.counts = StateCounts()
         self._begin, self._accepted = now, now
         self._receipts: deque[float] = deque()
-        self._stamp, self._clock_offset = -np.inf, np.nan
+        self.clock = RobotClock(options.max_age_s, options.max_future_s)
         self._position: Array | None = None
         self._unchanged_since: Array | None = None
+        self._repeats = np.zeros(len(self.joint_names), dtype=int)
         self._high_effort = np.full(len(self.joint_names), np.inf)
         self._complaint = ""
 
@@ -103,14 +104,16 @@ class StateMonitor:
             self._complaint = reason
             return reason
         self._note_gap(now)
-        self._stamp, self._accepted, self._complaint = stamp, now, ""
+        self._accepted, self._complaint = now, ""
         self.counts.accepted += 1
         self._receipts.append(now)
         commanded = position if commanded is None else commanded
         if self._position is None or self._unchanged_since is None:
             self._unchanged_since = np.array(commanded, dtype=float)
         else:
-            self._unchanged_since = np.where(position != self._position, commanded, self._unchanged_since)
+            changed = position != self._position
+            self._unchanged_since = np.where(changed, commanded, self._unchanged_since)
+            self._repeats = np.where(changed, 0, self._repeats + 1)
         self._position = np.array(position, dtype=float)
         high = np.abs(effort) > self._effort
         self._high_effort = np.where(high, np.minimum(self._high_effort, now), np.inf)
@@ -133,7 +136,8 @@ class StateMonitor:
                 return Fault(FaultCode.SLOW, message)
         if self._position is None or commanded is None or self._unchanged_since is None:
             return None
-        return self._check_values(now, commanded, self._position, np.abs(commanded - self._unchanged_since))
+        moved = np.where(self._repeats >= _STUCK_REPEATS, np.abs(commanded - self._unchanged_since), 0.0)
+        return self._check_values(now, commanded, self._position, moved)
 
     def _check_values(self, now: float, commanded: Array, position: Array, moved: Array) -> Fault | None:
         options = self.options
@@ -163,26 +167,13 @@ class StateMonitor:
         return None
 
     def _reason(self, stamp: float, clock: float, now: float, position: Array, effort: Array) -> str:
-        offset = clock - now
-        if np.isfinite(offset):
-            if abs(offset - self._clock_offset) > _CLOCK_STEP:
-                self._stamp = -np.inf  # the clock of the stamps was set; they begin anew
-            self._clock_offset = offset
         width = len(self.joint_names)
         if np.shape(position) != (width,) or np.shape(effort) != (width,):
             return f"wrong number of joints, expected {width}"
-        if not (np.isfinite(stamp) and np.isfinite(position).all()):
-            return "not finite"
+        if not np.isfinite(position).all():
+            return "position is not finite"
         if not np.isfinite(effort).all():
             return "effort is not finite"
-        if stamp <= 0:
-            return "stamp is not set"
-        if stamp - clock > self.options.max_future_s:
-            return "stamp is in the future"
-        if clock - stamp > self.options.max_age_s:
-            return "stamp is too old"
-        if stamp <= self._stamp:
-            return "stamp repeats or goes back"
         if (position < self._lower).any() or (position > self._upper).any():
             joint = int(np.argmax((position < self._lower) | (position > self._upper)))
             return f"position of joint '{self.joint_names[joint]}' is impossible"
@@ -191,7 +182,7 @@ class StateMonitor:
             jump = np.abs(position - self._position) > reach
             if jump.any():
                 return f"position of joint '{self.joint_names[int(np.argmax(jump))]}' jumps"
-        return ""
+        return self.clock.objection(stamp, clock, now)
 
     def _note_gap(self, now: float) -> None:
         if len(self._receipts) >= 10:

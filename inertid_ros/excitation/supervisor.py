@@ -11,7 +11,7 @@ from .monitor import Lease, StateMonitor
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run is: ``approaching`` or ``moving`` or ``stopping``, the fraction of that stage, tracking error (n,)."""
+    """Where a run is: approaching, moving or stopping, the fraction of that stage, tracking error ``(n,)``."""
 
     stage: str
     fraction: float
@@ -36,14 +36,16 @@ class Supervisor:
         self._approach = approach_s
         self._grid = table.options.grid_s
         self._sent = -np.inf
+        self._offset = float("nan")
         self._error = np.zeros(len(table.plan.joint_names))
 
     @property
     def moving(self) -> bool:
         return self.execution.state is MotionState.MOVING
 
-    def start(self, now: float) -> Horizon:
-        """The first horizon."""
+    def start(self, now: float, clock_offset: float = float("nan")) -> Horizon:
+        """The first horizon; ``clock_offset`` is the robot's clock minus the steady clock [s], where it is known."""
+        self.execution.clock_offset = self._offset = clock_offset
         self._sent = now
         return self.execution.start(now)
 
@@ -55,6 +57,8 @@ class Supervisor:
         """Take a joint state; see :meth:`StateMonitor.update`."""
         commanded = self.commanded(now)
         if not self.monitor.update(stamp, clock, now, position, effort, commanded):
+            if np.isfinite(self._offset):
+                self.execution.clock_offset = self.monitor.clock.offset
             self._error = commanded - position
             self.max_tracking_error = max(self.max_tracking_error, float(np.abs(self._error).max()))
 

@@ -12,7 +12,7 @@ from trajectory_msgs.msg import JointTrajectory
 from ..errors import ExcitationError
 from ..excitation.execution import Horizon
 from ..robot.parameters import Array
-from .conversions import TrajectoryArrays, to_joint_trajectory
+from .conversions import TrajectoryArrays, to_joint_trajectory, to_time
 from .qos import COMMAND
 
 
@@ -51,7 +51,7 @@ def make_commander(node: Node, interface: str, joint_names: Sequence[str]) -> Co
 
 
 class TrajectoryCommander:
-    """``trajectory_msgs/JointTrajectory`` on ``joint_trajectory``; the controller starts each on receipt."""
+    """``trajectory_msgs/JointTrajectory`` on ``joint_trajectory``."""
 
     def __init__(self, node: Node, _joint_names: tuple[str, ...]) -> None:
         self._node = node
@@ -61,7 +61,7 @@ class TrajectoryCommander:
         return _publisher_problem(self._node, self._publisher)
 
     def send(self, horizon: Horizon) -> None:
-        self._publisher.publish(to_joint_trajectory(_arrays(horizon)))
+        self._publisher.publish(_message(horizon))
 
     def stream(self, position: Array) -> None:
         """Nothing: the controller interpolates."""
@@ -109,7 +109,7 @@ class ActionCommander:
         return self._refused
 
     def send(self, horizon: Horizon) -> None:
-        goal = self._action.Goal(trajectory=to_joint_trajectory(_arrays(horizon)))
+        goal = self._action.Goal(trajectory=_message(horizon))
         self._client.send_goal_async(goal).add_done_callback(self._answered)
 
     def stream(self, position: Array) -> None:
@@ -131,7 +131,9 @@ def _publisher_problem(node: Node, publisher: Any) -> str:
     return ""
 
 
-def _arrays(horizon: Horizon) -> TrajectoryArrays:
-    return TrajectoryArrays(
+def _message(horizon: Horizon) -> JointTrajectory:
+    """With the horizon's stamp, so that latency does not move the points; without one the controller starts it now."""
+    arrays = TrajectoryArrays(
         horizon.joint_names, horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration
     )
+    return to_joint_trajectory(arrays, None if np.isnan(horizon.stamp) else to_time(round(horizon.stamp * 1e9)))

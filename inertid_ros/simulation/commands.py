@@ -50,8 +50,9 @@ def in_order(wanted: Sequence[str], given: Sequence[str]) -> list[int]:
 class Follower:
     """Desired position, velocity and acceleration over time, with the semantics of a JointTrajectoryController.
 
-    A new trajectory replaces the old one; the robot goes from its present desired state to the first point that lies
-    in the future and holds the last one. Segments are quintic, cubic or linear, by what the points carry.
+    A new trajectory replaces the old one. Where it has a point at or before the present, the robot is at once on the
+    segment that holds the present; otherwise it goes from its present desired state to the first point. It holds the
+    last one. Segments are quintic, cubic or linear, by what the points carry.
     """
 
     def __init__(self, position: Array) -> None:
@@ -75,27 +76,30 @@ class Follower:
 
         Raises
         ------
-        ExcitationError: not finite, time not increasing, wrong width, or the last point is not at rest.
+        ExcitationError: not finite, time not increasing, wrong width, the last point is not at rest, or all lie in
+            the past.
         """
         points = _checked(trajectory, len(self._hold))
         times = points.time_from_start + start
-        future = times > now
-        if not future.any():
-            if len(times):
-                self.hold(points.position[-1])
-            else:
-                self.hold(self.desired(now)[0])
+        if not len(times):
+            self.hold(self.desired(now)[0])
             return
-        q, v, a = (np.array([x]) for x in self.desired(now))
-        times = np.concatenate([[now], times[future]])
-        q = np.concatenate([q, points.position[future]])
-        if points.velocity is None:
+        if times[-1] < now:
+            raise ExcitationError(f"command: the trajectory ended {now - times[-1]:.3f} s ago; check the clocks")
+        q, v, a = points.position, points.velocity, points.acceleration
+        if times[0] > now:
+            here = self.desired(now)
+            times, q = np.append(now, times), np.vstack([here[0], q])
+            v = None if v is None else np.vstack([here[1], v])
+            a = None if a is None else np.vstack([here[2], a])
+        if len(times) == 1:
+            self.hold(q[0])
+            return
+        if v is None:
             coefficients = _linear(times, q)
-        elif points.acceleration is None:
-            coefficients = _cubic(times, q, np.concatenate([v, points.velocity[future]]))
+        elif a is None:
+            coefficients = _cubic(times, q, v)
         else:
-            v = np.concatenate([v, points.velocity[future]])
-            a = np.concatenate([a, points.acceleration[future]])
             coefficients = PiecewiseQuintic(times, q, v, a).coefficients
         self._hold, self._times, self._coefficients, self._segment = q[-1], times, coefficients, 0
 

@@ -37,6 +37,7 @@ def simulate(
     # The measured pose holds noise; where it is commanded to be is what the first horizon continues from.
     whole, approach_time = with_approach(plan, robot.robot, robot.desired()[0], options)
     run = MotionExecution(HorizonTable(whole, whole.limits, options))
+    run.clock_offset = 0.0
     timestep = robot.options.timestep_s
     per_tick = max(int(round(options.grid_s / timestep)), 1)
     per_state = max(int(round(1.0 / (state_hz * timestep))), 1)
@@ -65,4 +66,5 @@ def follow(robot: SimulatedRobot, horizon: Horizon) -> None:
     """Hand a horizon to the simulated robot; an empty one changes nothing."""
     if len(horizon):
         points = (horizon.position, horizon.velocity, horizon.acceleration)
-        robot.follow(CommandedTrajectory(horizon.time_from_start, *points))
+        start = None if np.isnan(horizon.stamp) else horizon.stamp
+        robot.follow(CommandedTrajectory(horizon.time_from_start, *points), start)
