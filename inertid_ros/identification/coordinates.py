@@ -9,7 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..robot.layout import ParameterLayout
+from ..robot.model import RobotModel
 from ..robot.parameters import PSEUDO_INERTIA_BASIS, Array, from_pseudo_inertia, pseudo_inertia
+from .information import Information
+
+ENERGY_SHARE = 0.05  # scale of a drive parameter: its torque is this share of the joint's
 
 
 @dataclass(frozen=True)
@@ -56,3 +60,20 @@ def normalised_coordinates(
     matrix[tail, tail] = drive_scale
     identity = np.tile(from_pseudo_inertia(np.eye(4)), len(bodies))
     return Coordinates(layout, matrix, offset, np.concatenate([identity, drives / drive_scale]))
+
+
+def prior_coordinates(model: RobotModel, information: Information) -> Coordinates:
+    """Normalised coordinates; a drive parameter of one makes a small share of its joint's torque."""
+    layout = model.layout
+    torque = np.maximum(information.rms_measured, 1e-3 * information.rms_measured.max())
+    scale = np.full(layout.size, np.inf)
+    for channel, level in zip(information.channels, torque, strict=True):
+        effect = np.linalg.norm(channel.triangle[:, :-1], axis=0) / np.sqrt(max(channel.count, 1))
+        scale[channel.columns] = np.minimum(scale[channel.columns], ENERGY_SHARE * level / np.maximum(effect, 1e-9))
+    given = model.prior.copy()
+    known = np.zeros(layout.size, dtype=bool)
+    known[layout.non_negative] = given[layout.non_negative] > 0
+    tail = slice(layout.body_size, None)
+    return normalised_coordinates(
+        layout, model.body_belief, model.body_locked, given[tail], np.where(known, given, scale)[tail]
+    )

@@ -13,22 +13,21 @@ from ..robot.layout import ParameterLayout
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .base_parameters import base_parameters
+from .checks import check_usable
 from .constraints import Constraints, constrained
 from .convex import solve_with_clarabel
-from .coordinates import Coordinates, normalised_coordinates
+from .coordinates import ENERGY_SHARE, Coordinates, prior_coordinates
 from .estimate import Estimate
 from .information import Information, compress
 from .interior_point import solve
 from .noise import effective_fraction
 from .program import Solution
-from .regularizers import REGULARIZERS, Belief, divergence, regularized
+from .regularizers import REGULARIZERS, TYPICAL_SPREAD, Belief, divergence, regularized
 from .triangular import marginal
 
 SOLVERS = ("interior_point", "clarabel")
-_ENERGY_SHARE = 0.05  # scale of a drive parameter: its torque is this share of the joint's
 _OUTER_ITERATIONS = 30
 _OUTER_TOLERANCE = 3e-3
-TYPICAL_SPREAD = 0.3  # geodesic distance of CAD links to real ones: some tens of per cent in mass and size
 _SPREAD_BELIEF = 30.0  # directions' worth of belief in it; what no model explains must not pass for wild bodies
 
 Progress = Callable[[str, float], None]
@@ -87,10 +86,10 @@ def identify(
         raise IdentificationError("identify: no recordings given; give at least one")
     progress("compressing", 0.0)
     information = compress(model, recordings)
-    _check(information, recordings)
-    coordinates = _coordinates(model, information)
+    check_usable(information, [samples.name for samples in recordings])
+    coordinates = prior_coordinates(model, information)
     belief = Belief(
-        options.regularizer, options.prior_spread or TYPICAL_SPREAD, options.drive_weight, 1 / _ENERGY_SHARE
+        options.regularizer, options.prior_spread or TYPICAL_SPREAD, options.drive_weight, 1 / ENERGY_SHARE
     )
     doubt = np.maximum(information.rms_error(model.prior), 0.01 * information.rms_measured)
     weighting = _Weighting(np.maximum(doubt, 1e-9 * doubt.max()), np.ones(model.joints), belief)
@@ -181,32 +180,6 @@ def _evidence_spread(R: Array, solution: Solution, layout: ParameterLayout, beli
     distance = divergence(solution.x, len(layout.links), belief.regularizer)
     variance = (distance + _SPREAD_BELIEF * TYPICAL_SPREAD**2) / (determined + _SPREAD_BELIEF)
     return float(np.clip(np.sqrt(variance), 0.05, 5.0))
-
-
-def _coordinates(model: RobotModel, information: Information) -> Coordinates:
-    """Normalised coordinates; a drive parameter of one makes a small share of its joint's torque."""
-    layout = model.layout
-    torque = np.maximum(information.rms_measured, 1e-3 * information.rms_measured.max())
-    scale = np.full(layout.size, np.inf)
-    for channel, level in zip(information.channels, torque, strict=True):
-        effect = np.linalg.norm(channel.triangle[:, :-1], axis=0) / np.sqrt(max(channel.count, 1))
-        scale[channel.columns] = np.minimum(scale[channel.columns], _ENERGY_SHARE * level / np.maximum(effect, 1e-9))
-    given = model.prior.copy()
-    known = np.zeros(layout.size, dtype=bool)
-    known[layout.non_negative] = given[layout.non_negative] > 0
-    tail = slice(layout.body_size, None)
-    return normalised_coordinates(
-        layout, model.body_belief, model.body_locked, given[tail], np.where(known, given, scale)[tail]
-    )
-
-
-def _check(information: Information, recordings: Sequence[Samples]) -> None:
-    names = ", ".join(samples.name for samples in recordings)
-    empty = [joint for joint, count in zip(information.layout.joints, information.counts, strict=True) if count == 0]
-    if empty:
-        raise IdentificationError(f"{names}: no usable sample of joint '{empty[0]}'; did it move? record more motion")
-    if not information.rms_measured.any():
-        raise IdentificationError(f"{names}: effort is zero throughout; the robot does not report torque")
 
 
 def _deviation(information: Information, parameters: Array) -> Array:

@@ -12,6 +12,7 @@ from ..robot.parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS, Array, fro
 from .program import Program
 
 REGULARIZERS = ("entropic", "pullback")
+TYPICAL_SPREAD = 0.3  # geodesic distance of CAD links to real ones: some tens of per cent in mass and size
 _BARRIER = 0.05
 _IDENTITY = from_pseudo_inertia(np.eye(4))
 _TRACE = np.trace(PSEUDO_INERTIA_BASIS, axis1=1, axis2=2)
