@@ -7,10 +7,13 @@ import numpy as np
 
 from ...robot.layout import ParameterLayout
 from ...robot.parameters import BODY_PARAMETERS, Array
+from ..triangular import triangle
 from .result import VISIBLE_GAP
 
 DROPPABLE = 3e-5  # a direction stronger than this share of the strongest is always kept
 _ROUNDING = 1e-13  # singular values below this share of the largest are rounding errors
+SPAN_TOLERANCE = 1e-7  # part of a unit vector outside of a span below which it belongs to the span
+NEGLIGIBLE = 1e-10  # coefficient of columns of the order of one that is rounding
 _CLEAR = 0.05  # part of a null direction that must be a column's own for it to be regrouped willingly
 
 # Regrouped first to regrouped last: what the rules for a revolute joint about z move into the parent comes first.
@@ -62,13 +65,57 @@ def choose_dependent(null_space: Array, order: Sequence[int]) -> np.ndarray:
     return np.sort(np.array(chosen, dtype=int))
 
 
+class Span(NamedTuple):
+    """Orthonormal rows ``(k, n)`` of a span, those ``(n - k, n)`` of the rest, and how clearly they part."""
+
+    rows: Array
+    rest: Array
+    gap: float
+
+
+def span(rows: Array) -> Span:
+    """Span of rows of the order of one, with what is below :data:`SPAN_TOLERANCE` taken for zero."""
+    if rows.size == 0:
+        return Span(rows[:0], np.eye(rows.shape[1]), float("inf"))
+    _, singular, directions = np.linalg.svd(triangle(rows))
+    kept = int(np.sum(singular > SPAN_TOLERANCE * max(1.0, singular[0])))
+    above = singular[kept - 1] if kept else 1.0
+    below = singular[kept] if kept < len(singular) else 0.0
+    return Span(directions[:kept], directions[kept:], float(above / max(below, np.finfo(float).eps)))
+
+
+class Choice(NamedTuple):
+    """Positions kept and regrouped, and ``mixing`` ``(kept, regrouped)``: a column regrouped is kept @ mixing."""
+
+    independent: np.ndarray
+    dependent: np.ndarray
+    mixing: Array
+    gap: float
+
+
+def regroup(rows: Array, order: Sequence[int]) -> Choice:
+    """Choice of columns of equations ``(k, n)`` whose entries are of the order of one."""
+    known = span(rows)
+    dependent = choose_dependent(known.rest.T, order)
+    independent = np.setdiff1d(np.arange(rows.shape[1]), dependent)
+    mixing: Array = -np.linalg.solve(known.rest[:, dependent], known.rest[:, independent]).T.astype(float)
+    mixing[np.abs(mixing) < NEGLIGIBLE] = 0.0
+    return Choice(independent, dependent, mixing, known.gap)
+
+
 def dependence_order(layout: ParameterLayout) -> np.ndarray:
-    """``(p,)`` columns, regrouped first to regrouped last: tips before the base, masses before rotors and moments."""
+    """``(p,)`` columns, regrouped first to regrouped last.
+
+    Drives that turn with several joints come first, then bodies from the tips to the base, of each the mass before
+    its rotor and its moments; friction and offset come last.
+    """
     bases = len(layout.links) - len(layout.joints)  # a base that moves freely has no joint
-    order: list[int] = []
+    order = list(reversed(range(layout.coupling_start, layout.size)))
     for body in reversed(range(len(layout.links))):
         columns = [BODY_PARAMETERS * body + k for k in BODY_ORDER]
         rotor = layout.drive("rotor_inertia").start + body - bases
-        order += columns[:1] + ([rotor] if body >= bases and rotor < layout.size else []) + columns[1:]
+        order += (
+            columns[:1] + ([rotor] if body >= bases and "rotor_inertia" in layout.drive_terms else []) + columns[1:]
+        )
     rest = np.setdiff1d(np.arange(layout.size), order)
     return np.concatenate([np.array(order, dtype=int), rest])
