@@ -1,18 +1,14 @@
-"""The configuration: one tree of options, read from YAML, the same for command line and nodes."""
+"""The configuration: trees of options, the same for command line and nodes."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
-
-import yaml
 
 from . import entries
 from .data.bags import BagTopics
 from .data.prepare import PrepareOptions
+from .excitation.options import ExcitationOptions, LimitOptions
 from .identification.constraints import Constraints
 from .identification.identify import IdentifyOptions
-from .options import ConfigurationError, build, option
+from .options import ConfigurationError, option
 from .robot.collision import collision_ellipsoids
 from .robot.layout import DRIVE_TERMS
 from .robot.model import ModelOptions, RobotModel
@@ -86,7 +82,7 @@ class ConstraintOptions:
 
 @dataclass(frozen=True)
 class Configuration:
-    """Everything that can be set, by topic."""
+    """Everything that can be set of reading, preparing and identifying, by topic."""
 
     robot: RobotOptions = field(default_factory=RobotOptions)
     topics: BagTopics = field(default_factory=BagTopics)
@@ -95,65 +91,10 @@ class Configuration:
     constraints: ConstraintOptions = field(default_factory=ConstraintOptions)
 
 
-def load_configuration(path: str | Path) -> Configuration:
-    """Configuration of a YAML file: plain, or a ROS parameter file (``/**: ros__parameters: ...``).
+@dataclass(frozen=True)
+class ExcitationConfiguration:
+    """Everything that can be set of planning a motion, by topic."""
 
-    Of a parameter file only the sections of this tree count, as its other keys belong to the nodes.
-
-    Raises
-    ------
-    ConfigurationError: no such file, not YAML, an unknown key, or a value that does not fit.
-    """
-    path = Path(path)
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigurationError(f"{path}: no such configuration file; check the path") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: cannot be read ({error.__class__.__name__}); give a YAML file") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" in line {mark.line + 1}" if mark else ""
-        raise ConfigurationError(f"{path}: is not YAML{line}; correct it") from None
-    return configuration_from(content, str(path))
-
-
-def configuration_from(content: object, where: str) -> Configuration:
-    """Configuration of parsed YAML; ``where`` is named in errors.
-
-    Raises
-    ------
-    ConfigurationError: see :func:`load_configuration`.
-    """
-    if content is None:
-        return Configuration()
-    if not isinstance(content, Mapping):
-        raise ConfigurationError(f"{where}: holds no keys; see 'inertid identify --help' for an example")
-    if any(isinstance(block, Mapping) and "ros__parameters" in block for block in content.values()):
-        content = _ros_parameters(content, where)
-    return build(Configuration, flatten(content), where)
-
-
-def flatten(tree: Mapping[Any, Any], prefix: str = "") -> dict[str, object]:
-    """Nested mappings to dotted keys."""
-    flat: dict[str, object] = {}
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            flat |= flatten(value, f"{prefix}{key}.")
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat
-
-
-def _ros_parameters(content: Mapping[Any, Any], where: str) -> dict[str, object]:
-    """Our sections of all blocks, the general ones (with wildcards) first."""
-    sections = set(Configuration.__dataclass_fields__)
-    merged: dict[str, object] = {}
-    for node in sorted(content, key=lambda name: "*" not in str(name)):
-        block = content[node]
-        parameters = block.get("ros__parameters") if isinstance(block, Mapping) else None
-        if not isinstance(parameters, Mapping):
-            raise ConfigurationError(f"{where}: {node} has no ros__parameters; nest its keys below ros__parameters")
-        flat = flatten(parameters)
-        merged |= {key: value for key, value in flat.items() if key.partition(".")[0] in sections}
-    return merged
+    robot: RobotOptions = field(default_factory=RobotOptions)
+    limits: LimitOptions = field(default_factory=LimitOptions)
+    excitation: ExcitationOptions = field(default_factory=ExcitationOptions)

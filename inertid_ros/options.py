@@ -60,7 +60,8 @@ class Option:
             return self._element(value, where)
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise ConfigurationError(f"{where}: {self.key} is {value!r}, expected a list of {_NAMES[self.kind]}")
-        return tuple(self._element(element, where) for element in value)
+        # '' in a list of text is how a ROS parameter file writes that there is nothing in it.
+        return tuple(self._element(element, where) for element in value if element != "")
 
     def _element(self, value: object, where: str) -> Any:
         accepted = isinstance(value, self.kind) and (self.kind is bool or not isinstance(value, bool))
@@ -117,6 +118,17 @@ def build(tree: type[T], values: Mapping[str, object], where: str = "options", p
         return _construct(tree, converted, prefix)
     except InertidError as error:  # values that do not fit together
         raise ConfigurationError(f"{where}: {error}") from None
+
+
+def flatten(tree: Mapping[Any, Any], prefix: str = "") -> dict[str, object]:
+    """Nested mappings to dotted keys."""
+    flat: dict[str, object] = {}
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
 
 
 def _construct(tree: type[T], values: Mapping[str, object], prefix: str) -> T:

@@ -1,12 +1,14 @@
 """Options as data, and the configuration tree made of them."""
 
 from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
 from typing import get_type_hints
 
 import pytest
 import yaml
 
-from inertid_ros.configuration import Configuration, configuration_from, load_configuration
+from inertid_ros.configuration import Configuration, ExcitationConfiguration
+from inertid_ros.configuration_file import load_configuration
 from inertid_ros.errors import InertidError
 from inertid_ros.options import ConfigurationError, build, option, options
 from inertid_ros.robot.layout import Coupling
@@ -72,7 +74,7 @@ def test_an_option_without_description_is_a_mistake_of_the_programmer():
 
 
 def test_every_option_of_the_configuration_has_a_default_that_it_allows():
-    for entry in options(Configuration):
+    for entry in (*options(Configuration), *options(ExcitationConfiguration)):
         assert entry.description and not entry.description.endswith(".")
         default = list(entry.default) if entry.is_list else entry.default
         assert entry.convert(default, "default") == entry.default
@@ -80,8 +82,9 @@ def test_every_option_of_the_configuration_has_a_default_that_it_allows():
 
 
 def test_every_section_is_a_dataclass_of_options():
-    hints = get_type_hints(Configuration)
-    assert all(is_dataclass(hints[entry.name]) for entry in fields(Configuration))
+    for tree in (Configuration, ExcitationConfiguration):
+        hints = get_type_hints(tree)
+        assert all(is_dataclass(hints[entry.name]) for entry in fields(tree))
 
 
 PLAIN = """
@@ -110,14 +113,37 @@ def test_a_plain_file_and_a_ros_parameter_file_mean_the_same(tmp_path):
     _check_example(load_configuration(tmp_path / "ros.yaml"))
 
 
-def test_dotted_keys_and_node_sections_of_a_parameter_file():
+def test_in_a_parameter_file_the_node_that_does_the_work_has_the_last_word(tmp_path):
     content = {
-        "identifier": {"ros__parameters": {"prepare.cutoff_hz": 7.0}},
-        "/**": {"ros__parameters": {"prepare": {"cutoff_hz": 3.0, "filter_order": 2}}},
-        "excitation": {"ros__parameters": {"limits": {"speed": 0.5}}},
+        "/**/simulator": {"ros__parameters": {"robot": {"gravity": [0.0, 0.0, -1.0]}}},
+        "/**/identifier": {"ros__parameters": {"prepare.cutoff_hz": 7.0, "robot.gravity": [0.0, 0.0, -2.0]}},
+        "/**": {"ros__parameters": {"prepare": {"cutoff_hz": 3.0, "filter_order": 2}, "topics": {"joints": [""]}}},
+        "/**/excitation": {
+            "ros__parameters": {"limits": {"velocity_fraction": 0.5}, "robot": {"gravity": [0.0, 0.0, -3.0]}}
+        },
     }
-    config = configuration_from(content, "ros.yaml")
+    (tmp_path / "ros.yaml").write_text(yaml.dump(content))
+    config = load_configuration(tmp_path / "ros.yaml")
     assert (config.prepare.cutoff_hz, config.prepare.filter_order) == (7.0, 2)
+    assert config.robot.gravity == (0.0, 0.0, -2.0) and config.topics.joints == ()
+    assert load_configuration(tmp_path / "ros.yaml", ExcitationConfiguration).limits.velocity_fraction == 0.5
+
+
+def test_one_plain_file_serves_identification_and_excitation(tmp_path):
+    text = "prepare: {cutoff_hz: 5}\nexcitation: {seed: 7}\nrobot: {gravity: [0, 0, -9]}\n"
+    (tmp_path / "both.yaml").write_text(text)
+    assert load_configuration(tmp_path / "both.yaml").prepare.cutoff_hz == 5.0
+    planned = load_configuration(tmp_path / "both.yaml", ExcitationConfiguration)
+    assert planned.excitation.seed == 7 and planned.robot.gravity == (0.0, 0.0, -9.0)
+
+
+def test_the_files_that_ship_serve_the_command_line_too():
+    folder = Path(__file__).resolve().parent.parent / "config"
+    files = sorted(folder.glob("*.yaml"))
+    assert files
+    for path in files:
+        assert load_configuration(path).prepare.cutoff_hz >= 0
+        load_configuration(path, ExcitationConfiguration)
 
 
 def test_an_empty_file_is_the_default(tmp_path):

@@ -6,8 +6,8 @@ import pytest
 import yaml
 from package_parameters import declared_options, node_names
 
-from inertid_ros.configuration import flatten
 from inertid_ros.nodes.parameter_files import FILES, NODES, declared, render
+from inertid_ros.options import flatten
 
 FOLDER = Path(__file__).resolve().parent.parent / "config"
 CONTENT = {file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in sorted(FOLDER.glob("*.yaml"))}

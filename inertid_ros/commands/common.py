@@ -8,18 +8,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
-from ..configuration import Configuration, flatten, load_configuration
+from ..configuration import Configuration, ExcitationConfiguration
+from ..configuration_file import load_configuration
 from ..data.load import load_recording
 from ..data.recording import Recording
 from ..errors import InertidError
 from ..files import write_file
-from ..options import ConfigurationError, build
+from ..options import ConfigurationError, build, flatten
 from ..report.outcome import plain
 
+T = TypeVar("T", Configuration, ExcitationConfiguration)
 Progress = Callable[[str, float], None]
 
 
@@ -33,9 +35,9 @@ def set_up_logging(options: argparse.Namespace) -> None:
     logger.setLevel(logging.ERROR if options.quiet else logging.INFO)
 
 
-def configuration(options: argparse.Namespace) -> Configuration:
+def configuration(options: argparse.Namespace, tree: type[T]) -> T:
     """Of ``--config``, then ``--set``, then ``--lock``."""
-    config = load_configuration(options.config) if options.config else Configuration()
+    config = load_configuration(options.config, tree) if options.config else tree()
     values = flatten(asdict(config))
     for entry in options.set:
         key, _, text = entry.partition("=")
@@ -45,9 +47,9 @@ def configuration(options: argparse.Namespace) -> Configuration:
             raise ConfigurationError(f"--set {entry}: value is not YAML; write KEY=VALUE") from None
     if options.lock:
         joints = {entry.partition("=")[0] for entry in options.lock}
-        kept = [entry for entry in config.robot.locked_joints if entry.partition("=")[0] not in joints]
+        kept: list[str] = [entry for entry in config.robot.locked_joints if entry.partition("=")[0] not in joints]
         values["robot.locked_joints"] = [*kept, *options.lock]
-    return build(Configuration, values, options.config or "command line")
+    return build(tree, values, options.config or "command line")
 
 
 def recordings_from(paths: Sequence[str], config: Configuration) -> list[Recording]:

@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from ..configuration import Configuration
 from ..data.bags import SUFFIXES, write_bag
 from ..data.load import load_recording
 from ..data.npz import write_npz
@@ -16,7 +17,7 @@ from .common import configuration, print_json, set_up_logging
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     set_up_logging(options)
-    config = configuration(options)
+    config = configuration(options, Configuration)
     target = Path(options.output)
     if target.exists() and not options.force:
         raise RecordingError(f"{target}: exists already; choose another path, or replace it with --force")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..calibration import calibrate
+from ..configuration import Configuration
 from ..errors import RecordingError
 from ..report.results import check_target, write_result
 from ..robot.model import load_model
@@ -21,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
     start = time.perf_counter()
     check_target(options.output, options.force)
     _check_held_out(options.recordings, options.validate)
-    config = configuration(options)
+    config = configuration(options, Configuration)
     model = load_model(Path(options.urdf), config.robot.model_options())
     with progress_bar(options) as progress:
         progress("reading", 0.0)

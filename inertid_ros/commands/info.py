@@ -23,7 +23,7 @@ _GAP = 4.0  # periods
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     set_up_logging(options)
-    config = configuration(options)
+    config = configuration(options, Configuration)
     path = Path(options.subject)
     if path.is_dir() and (path / REPORT).exists():
         report = read_result(path).report

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..configuration import Configuration
 from ..options import build
 from ..robot.model import load_model
 from ..robot.parameters import geodesic_distance
@@ -17,7 +18,7 @@ from .common import configuration, number, print_json, print_table, set_up_loggi
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     set_up_logging(options)
-    config = configuration(options)
+    config = configuration(options, Configuration)
     model = load_model(Path(options.urdf), config.robot.model_options())
     values = asdict(PerturbationOptions())
     if options.mass_uncertainty is not None:

@@ -29,7 +29,7 @@ _REJECTED = 3
 def run(options: argparse.Namespace) -> int:
     """Run the command; 3 where the subject is no better than what it is compared with."""
     set_up_logging(options)
-    config = configuration(options)
+    config = configuration(options, Configuration)
     model, parameters, baseline = _subject(options, config)
     with progress_bar(options) as progress:
         recordings = recordings_from(options.recordings, config)

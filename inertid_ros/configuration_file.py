@@ -1,0 +1,78 @@
+"""Configuration from YAML: a plain file, or a ROS parameter file."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+import yaml
+
+from .configuration import Configuration, ExcitationConfiguration
+from .options import ConfigurationError, build, flatten
+
+T = TypeVar("T", Configuration, ExcitationConfiguration)
+_SECTIONS = {section.name for tree in (Configuration, ExcitationConfiguration) for section in fields(tree)}
+# A parameter file may set the same key for several nodes; the node that does this work has the last word.
+_PRECEDENCE = ("excitation", "identifier")
+
+
+@overload
+def load_configuration(path: str | Path) -> Configuration: ...
+@overload
+def load_configuration(path: str | Path, tree: type[T]) -> T: ...
+def load_configuration(path: str | Path, tree: type = Configuration) -> Any:
+    """Configuration of a YAML file: plain, or a ROS parameter file (``/**: ros__parameters: ...``).
+
+    Sections that belong to the other tree are left alone, so that one file serves both. Of a parameter file only
+    these sections count, as its other keys belong to the nodes.
+
+    Raises
+    ------
+    ConfigurationError: no such file, not YAML, an unknown key, or a value that does not fit.
+    """
+    path = Path(path)
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigurationError(f"{path}: no such configuration file; check the path") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: cannot be read ({error.__class__.__name__}); give a YAML file") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" in line {mark.line + 1}" if mark else ""
+        raise ConfigurationError(f"{path}: is not YAML{line}; correct it") from None
+    return build(tree, _of_tree(_values(content, str(path)), tree), str(path))
+
+
+def _values(content: object, where: str) -> dict[str, object]:
+    """Dotted keys to values of parsed YAML."""
+    if content is None:
+        return {}
+    if not isinstance(content, Mapping):
+        raise ConfigurationError(f"{where}: holds no keys; write for example 'prepare: {{cutoff_hz: 5.0}}'")
+    if any(isinstance(block, Mapping) and "ros__parameters" in block for block in content.values()):
+        return _ros_parameters(content, where)
+    return flatten(content)
+
+
+def _of_tree(values: Mapping[str, object], tree: type) -> dict[str, object]:
+    others = _SECTIONS - {section.name for section in fields(tree)}
+    return {key: value for key, value in values.items() if key.partition(".")[0] not in others}
+
+
+def _ros_parameters(content: Mapping[Any, Any], where: str) -> dict[str, object]:
+    """Our sections of all nodes' blocks."""
+
+    def order(name: str) -> tuple[int, bool]:
+        last = name.rpartition("/")[2]
+        return (_PRECEDENCE.index(last) if last in _PRECEDENCE else -1, "*" not in name)
+
+    merged: dict[str, object] = {}
+    for node in sorted(map(str, content), key=order):
+        block = content[node]
+        parameters = block.get("ros__parameters") if isinstance(block, Mapping) else None
+        if not isinstance(parameters, Mapping):
+            raise ConfigurationError(f"{where}: {node} has no ros__parameters; nest its keys below ros__parameters")
+        flat = flatten(parameters)
+        merged |= {key: value for key, value in flat.items() if "." in key and key.partition(".")[0] in _SECTIONS}
+    return merged
