@@ -3,10 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from .configuration import RobotOptions
 from .excitation.check import check_plan, with_approach
 from .excitation.execution import HorizonTable
 from .excitation.limits import motion_limits
+from .excitation.optimize import PlanningProgress, plan_excitation
 from .excitation.options import ExcitationOptions, ExecutionOptions, LimitOptions
 from .excitation.plan import Plan, slower
 from .excitation.plan_file import load_plan
@@ -24,12 +27,14 @@ class ExcitationJob:
     ----------
     urdf: text.
     measured_position: ``(n,)`` where the robot stands.
+    start: ``(n,)`` where a planned motion begins and ends; where the robot stands if None.
     plan_file: a plan to replay; empty plans one.
     speed_scale: above 0, at most 1.
     """
 
     urdf: str
     measured_position: Array
+    start: Array | None = None
     plan_file: str = ""
     speed_scale: float = 1.0
     robot: RobotOptions = field(default_factory=RobotOptions)
@@ -66,11 +71,14 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[str, float], None]) -
     if job.plan_file:
         plan = load_plan(job.plan_file)
     else:
-        from .excitation.planner import plan_motion
+        start = job.measured_position if job.start is None else job.start
+        # A robot at rest just outside the margin of its limits begins at the margin.
+        start = np.clip(start, limits.lower, limits.upper) if job.start is None else start
 
-        plan = plan_motion(
-            model, limits, job.excitation, progress=lambda fraction, value: progress(f"planning {value:.4g}", _PLANNED * fraction)
-        )
+        def report(now: PlanningProgress) -> None:
+            progress(f"planning {now.condition_number:.4g}", _PLANNED * now.fraction)
+
+        plan = plan_excitation(model, limits, start, job.excitation, report)
     plan = slower(plan, job.speed_scale)
     check_plan(plan, model, limits, floor=job.excitation.floor_m)
     progress("checking", _PLANNED)

@@ -152,6 +152,7 @@ def _serve(descriptor: int, memory_mb: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (memory_mb * 2**20, memory_mb * 2**20))
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
+    os.nice(10)  # whoever watches a robot goes first
     stream = sys.stdin.buffer
     (length,) = _LENGTH.unpack(stream.read(_LENGTH.size))
     module, name, arguments = pickle.loads(stream.read(length))

@@ -30,6 +30,7 @@ from .options import ExcitationNodeOptions, MotionOptions
 
 _START_TOLERANCE = 0.01  # rad or m; the robot must not have moved while the motion was planned
 _REST_S = 0.3  # after the last command; the controller's own lag
+_LISTEN_S = 0.6
 _NAN = float("nan")
 
 
@@ -57,6 +58,7 @@ class ExciteGoals:
         self._handle: ServerGoalHandle | None = None
         self._rested_at = self.ended_at = -np.inf
         self._interrupted = ""
+        self._listening_until = 0.0  # a goal that comes with the first joint states waits for a few more
         self.run: Supervisor | None = None
         self.robot = RobotSide(node, fixed, self._take_state, lambda: self.stop("the robot description changed"))
         self._plan_publisher = node.create_publisher(JointTrajectory, "~/plan", LATCHED)
@@ -85,6 +87,11 @@ class ExciteGoals:
         """Watch and send; to be called every ``tick_s`` on the steady clock."""
         now, run, step = time.monotonic(), self.run, self._step
         if step is None or step.done():
+            return
+        if self._listening_until:
+            if self.robot.heard or now > self._listening_until:
+                self._listening_until = 0.0
+                step.set_result(None)
             return
         asked = self._handle is not None and self._handle.is_cancel_requested
         if self._worker is not None:
@@ -163,6 +170,9 @@ class ExciteGoals:
         return result
 
     async def _serve(self, goal: Excite.Goal, result: Excite.Result) -> None:
+        self._listening_until = time.monotonic() + _LISTEN_S
+        await self._step
+        self._step = Future()
         self._check(goal)
         self._say(ExcitationStatus.PLANNING, "planning")
         self._worker = Worker(
@@ -211,6 +221,7 @@ class ExciteGoals:
         return ExcitationJob(
             urdf=self.robot.model.urdf,
             measured_position=self.robot.position(),
+            start=np.array(self._options.start) if self._options.start else None,
             plan_file=goal.plan_file,
             speed_scale=goal.speed_scale or 1.0,
             robot=self._fixed.robot,
@@ -236,7 +247,7 @@ class ExciteGoals:
             now,
             Future(),
         )
-        self._send(self.run.start(now))
+        self._send(self.run.start(now, self.robot.clock() - now))
 
     def _conclude(self, result: Excite.Result) -> None:
         run = self.run

@@ -98,6 +98,8 @@ class Identifier(Node):
                 self.get_logger().error(str(error))
         if message.last:
             self._publish_status()
+            if self.options.automatic and message.recording in self.recordings.complete:
+                self.executor.create_task(self._identify_by_itself, message.recording)
 
     # Action
 
@@ -111,26 +113,32 @@ class Identifier(Node):
         return GoalResponse.ACCEPT
 
     async def _execute(self, goal: ServerGoalHandle) -> Identify.Result:
+        self.goal = goal
+        answer = await self._identify(goal.request)
+        if answer.success:
+            goal.succeed()
+        elif goal.is_cancel_requested:
+            goal.canceled()
+        else:
+            goal.abort()
+        return answer
+
+    async def _identify_by_itself(self, name: str) -> None:
+        if self.outcome is None and self.model is not None:
+            self.outcome = Future()
+            await self._identify(Identify.Goal(train=[name]))
+
+    async def _identify(self, request: Identify.Goal) -> Identify.Result:
         self._say(IdentifierStatus.SOLVING, "identifying")
         nan = float("nan")
-        answer = Identify.Result(
-            train_relative_error=nan, validation_relative_error=nan, prior_relative_error=nan
-        )
+        answer = Identify.Result(train_relative_error=nan, validation_relative_error=nan, prior_relative_error=nan)
         try:
-            self.goal = goal
-            self.worker = Worker("identification", identify_job, (self._job(goal.request),), *self._bounds())
-            result = await self.outcome
-            self._publish_result(result, answer)
-            goal.succeed()
+            self.worker = Worker("identification", identify_job, (self._job(request),), *self._bounds())
+            self._publish_result(await self.outcome, answer)
         except InertidError as error:
             answer.message = str(error)
-            if goal.is_cancel_requested:
-                goal.canceled()
-                self._say(IdentifierStatus.READY, answer.message)
-            else:
-                goal.abort()
-                self._say(IdentifierStatus.FAILED, answer.message)
-                self.get_logger().error(answer.message)
+            self._say(IdentifierStatus.FAILED, answer.message)
+            self.get_logger().error(answer.message)
         finally:
             self.worker = self.outcome = self.goal = None
         return answer

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from ..configuration import RobotOptions
-from ..excitation.options import ExcitationOptions, ExecutionOptions, LimitOptions, MonitorOptions
+from ..excitation.options import KINDS, ExcitationOptions, ExecutionOptions, LimitOptions, MonitorOptions
 from ..options import option
 from ..robot.perturbation import PerturbationOptions
 from ..simulation.options import SimulationOptions
@@ -39,6 +39,7 @@ class IdentifierOptions:
 
     urdf: str = option("", "URDF file; empty takes the topic robot_description")
     output_directory: str = option("results", "where result directories are written; empty writes none")
+    automatic: bool = option(False, "identify every recording from the recorder as soon as it is complete")
     keep_recordings: int = option(20, "recordings kept in memory, the oldest go first", minimum=1, maximum=1000)
     timeout_s: float = option(600.0, "longest time for one identification [s]", minimum=1.0, maximum=1e5)
     memory_mb: int = option(0, "address space of the solving process [MiB]; 0 sets no limit", minimum=0, maximum=10**7)
@@ -91,7 +92,7 @@ class ExcitationNodeOptions:
     command_interface: str = option(
         "joint_trajectory", "how the robot is commanded", choices=COMMAND_INTERFACES
     )
-    tick_s: float = option(0.005, "period of watchdog and sender [s]", minimum=0.001, maximum=0.02)
+    tick_s: float = option(0.008, "period of watchdog and sender [s]", minimum=0.001, maximum=0.02)
     robot: RobotOptions = field(default_factory=RobotOptions)
 
 
@@ -100,7 +101,27 @@ class MotionOptions:
     """Parameters of the excitation node that may be changed between motions."""
 
     require_recorder: bool = option(True, "refuse to move unless recorder/status says that samples are being written")
+    start: tuple[float, ...] = option(
+        (), "pose where planned motions begin and end [rad or m]; empty is where the robot stands"
+    )
     limits: LimitOptions = field(default_factory=LimitOptions)
     excitation: ExcitationOptions = field(default_factory=ExcitationOptions)
     execution: ExecutionOptions = field(default_factory=ExecutionOptions)
     monitor: MonitorOptions = field(default_factory=MonitorOptions)
+
+
+@dataclass(frozen=True)
+class CalibrateOptions:
+    """Parameters of the calibration flow."""
+
+    motion: str = option("fourier", "kind of the motion that is fitted", choices=KINDS)
+    duration_s: float = option(0.0, "of that motion [s]; 0 takes the excitation node's", minimum=0.0, maximum=600.0)
+    seed: int = option(1, "of that motion", minimum=0)
+    validation_motion: str = option("cycloidal", "kind of the held-out motion", choices=KINDS)
+    validation_duration_s: float = option(
+        0.0, "of the held-out motion [s]; 0 takes the excitation node's", minimum=0.0, maximum=600.0
+    )
+    validation_seed: int = option(2, "of the held-out motion", minimum=0)
+    speed_scale: float = option(1.0, "plays both motions slower", minimum=0.01, maximum=1.0)
+    output_directory: str = option("", "result directory to write; empty leaves it to the identifier")
+    wait_s: float = option(20.0, "longest wait for the other nodes [s]", minimum=1.0, maximum=3600.0)

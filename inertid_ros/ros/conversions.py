@@ -13,13 +13,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from inertid_ros.msg import IdentificationReport, InertialParameters, JointDynamics, LinkInertia, SampleBatch
+from inertid_ros.msg import CoupledDrive, IdentificationReport, InertialParameters, JointDynamics, LinkInertia, SampleBatch
 
 from ..data.assemble import Block
 from ..errors import InertidError, RecordingError
 from ..identification.estimate import Estimate
 from ..identification.validation import Validation
-from ..robot.layout import DRIVE_TERMS
+from ..robot.layout import COUPLING_TERMS, DRIVE_TERMS
 from ..robot.model import RobotModel
 from ..robot.parameters import Array, from_mass_com_inertia, mass_com_inertia
 
@@ -242,6 +242,7 @@ def to_inertial_parameters(
         validation_relative_error=float("nan") if validation is None else validation.calibrated.relative_error,
         links=_links(model.link_names, estimate.bodies, layout.bodies(estimate.standard_deviation)),
         joints=_joints(estimate),
+        couplings=_couplings(estimate),
         parameter_names=list(layout.names),
         covariance=estimate.covariance.ravel().tolist(),
     )
@@ -306,6 +307,18 @@ def _joints(estimate: Estimate) -> list[JointDynamics]:
     ]
 
 
+def _couplings(estimate: Estimate) -> list[CoupledDrive]:
+    layout, messages = estimate.layout, []
+    for index, coupling in enumerate(layout.couplings):
+        start = layout.coupling_start + index * len(COUPLING_TERMS)
+        columns = slice(start, start + len(COUPLING_TERMS))
+        values = dict(zip(COUPLING_TERMS, estimate.parameters[columns].tolist(), strict=True))
+        message = CoupledDrive(name=coupling.name, joints=list(coupling.joints), ratios=list(coupling.ratios), **values)
+        message.standard_deviation = estimate.standard_deviation[columns]
+        messages.append(message)
+    return messages
+
+
 @dataclass(frozen=True)
 class ReceivedParameters:
     """Content of an InertialParameters message.
@@ -314,6 +327,7 @@ class ReceivedParameters:
     ----------
     link_names: moving bodies, with ``bodies`` (nb, 10).
     joint_names: joints, with ``drives``: each drive term to ``(n,)``.
+    couplings: for each coupled drive the ratio of every joint ``(n,)`` and its terms.
     """
 
     sequence: int
@@ -323,6 +337,7 @@ class ReceivedParameters:
     bodies: Array
     joint_names: tuple[str, ...]
     drives: Mapping[str, Array]
+    couplings: tuple[tuple[Array, Mapping[str, float]], ...]
 
 
 def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
@@ -341,7 +356,14 @@ def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
         bodies=from_mass_com_inertia(mass, com, inertia),
         joint_names=tuple(joint.name for joint in message.joints),
         drives={term: np.array([getattr(joint, term) for joint in message.joints]) for term in DRIVE_TERMS},
+        couplings=tuple(_coupling(drive, [joint.name for joint in message.joints]) for drive in message.couplings),
     )
+
+
+def _coupling(drive: CoupledDrive, joint_names: Sequence[str]) -> tuple[Array, Mapping[str, float]]:
+    ratios = dict(zip(drive.joints, drive.ratios, strict=False))
+    row = np.array([float(ratios.get(name, 0.0)) for name in joint_names])
+    return row, {term: float(getattr(drive, term)) for term in COUPLING_TERMS}
 
 
 def to_report(report: Mapping[str, Any], parameters: InertialParameters, directory: str) -> IdentificationReport:

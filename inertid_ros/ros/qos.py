@@ -22,11 +22,11 @@ COMMAND = QoSProfile(
 
 STATE = QoSProfile(
     history=HistoryPolicy.KEEP_LAST,
-    depth=1,
+    depth=20,
     reliability=ReliabilityPolicy.BEST_EFFORT,
     durability=DurabilityPolicy.VOLATILE,
 )
-"""Newest sensor value; matches reliable and best-effort publishers alike."""
+"""Sensor values; matches reliable and best-effort publishers alike. A short delay here loses none."""
 
 BATCH = QoSProfile(
     history=HistoryPolicy.KEEP_LAST,

@@ -76,6 +76,11 @@ class RobotSide:
             raise ExcitationError("no command interface; configure the excitation node first")
         return self._commander
 
+    @property
+    def heard(self) -> bool:
+        """Whether joint states have come for long enough to judge them."""
+        return self._watch is not None and self._watch.filled
+
     def position(self) -> np.ndarray:
         """``(n,)`` where the robot stands."""
         return self._states().position()

@@ -39,6 +39,11 @@ class StateWatch:
                 self._recent.popleft()
         return sample
 
+    @property
+    def filled(self) -> bool:
+        """Whether enough has been seen to tell a robot at rest."""
+        return bool(self._recent) and self._recent[-1][0] - self._recent[0][0] > 0.6 * _WINDOW_S
+
     def position(self) -> Array:
         """``(n,)`` mean of the recent positions: where a robot at rest stands, with less noise."""
         return np.mean([sample.position for _, sample in self._recent], axis=0)

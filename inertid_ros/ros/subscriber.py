@@ -1,6 +1,7 @@
 """ParameterSubscriber: how a controller takes identified parameters, safely and between its own control steps."""
 
 import threading
+from collections.abc import Mapping
 
 import numpy as np
 import pinocchio as pin
@@ -8,7 +9,7 @@ from rclpy.node import Node
 
 from inertid_ros.msg import InertialParameters
 
-from ..robot.layout import DRIVE_TERMS
+from ..robot.layout import DRIVE_TERMS, STRIBECK_SPEED
 from ..robot.model import RobotModel
 from ..robot.parameters import Array, is_consistent
 from .conversions import ReceivedParameters, from_inertial_parameters
@@ -45,6 +46,7 @@ class ParameterSubscriber:
         self._lock = threading.Lock()
         self._waiting: ReceivedParameters | None = None
         self._sequence = 0
+        self._couplings: tuple[tuple[Array, Mapping[str, float]], ...] = ()
         self._drives = {term: np.array(robot.drive_prior[term]) for term in DRIVE_TERMS}
         self.refused = 0
         self._subscription = node.create_subscription(InertialParameters, topic, self._receive, LATCHED)
@@ -68,7 +70,7 @@ class ParameterSubscriber:
             return False
         for index, pi in enumerate(received.bodies):
             self.model.inertias[index + 1] = pin.Inertia.FromDynamicParameters(pi)
-        self._drives = dict(received.drives)
+        self._drives, self._couplings = dict(received.drives), received.couplings
         self._sequence = received.sequence
         return True
 
@@ -77,8 +79,13 @@ class ParameterSubscriber:
         return self._drives[term]
 
     def friction(self, velocity: Array) -> Array:
-        """Friction torque ``(n,)`` at a joint velocity: viscous and Coulomb, without the sensor's offset."""
-        return self._drives["viscous"] * velocity + self._drives["coulomb"] * np.sign(velocity)
+        """Friction torque ``(n,)`` at a joint velocity ``(n,)``, without the sensor's offset; see JointDynamics."""
+        fading = self._drives["stribeck"] * np.exp(-np.abs(velocity) / STRIBECK_SPEED)
+        torque: Array = self._drives["viscous"] * velocity + (self._drives["coulomb"] + fading) * np.sign(velocity)
+        for ratios, terms in self._couplings:
+            speed = float(ratios @ velocity)
+            torque = torque + ratios * (terms["viscous"] * speed + terms["coulomb"] * np.sign(speed))
+        return torque
 
     def _receive(self, message: InertialParameters) -> None:
         received = from_inertial_parameters(message)
@@ -103,6 +110,7 @@ class ParameterSubscriber:
         if not consistent.all():
             return f"link '{received.link_names[int(np.argmin(consistent))]}' is not physically consistent"
         values = np.array([received.drives[term] for term in DRIVE_TERMS])
-        if not np.isfinite(values).all():
+        coupled = [number for ratios, terms in received.couplings for number in (*ratios, *terms.values())]
+        if not (np.isfinite(values).all() and np.isfinite(coupled).all()):
             return "a drive parameter is not finite"
         return ""

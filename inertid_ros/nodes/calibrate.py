@@ -1,0 +1,159 @@
+"""The calibration flow: excite, record, once more for held-out data, identify, validate, publish.
+
+A client of the other nodes. It keeps the lease of the motion: when this process ends, the robot stops. Ctrl-C cancels
+and leaves the robot at rest. Exit status 0 done, 2 something is missing or failed, 3 the result did not pass its
+validation, 130 interrupted.
+"""
+
+import json
+import sys
+
+from action_msgs.msg import GoalStatus
+from lifecycle_msgs.msg import State, Transition
+
+from inertid_ros.action import Excite, Identify
+from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters
+
+from ..commands.tables import print_report
+from ..errors import InertidError
+from ..ros.client import FlowClient, FlowError, Interrupted
+from ..ros.parameters import declare
+from ..ros.qos import LATCHED
+from .options import CalibrateOptions
+
+_DONE, _FAILED, _REJECTED, _INTERRUPTED = 0, 2, 3, 130
+_MOTION_S = 1800.0  # longest time for planning and one motion
+_IDENTIFY_S = 1800.0
+
+
+class Flow:
+    """The steps, in order. Every step raises FlowError with one line that says what to do."""
+
+    def __init__(self, client: FlowClient, options: CalibrateOptions) -> None:
+        self.client, self.options = client, options
+        self.identifier = client.latest(IdentifierStatus, "identifier/status", LATCHED)
+        self.report = client.latest(IdentificationReport, "identifier/report", LATCHED)
+        self.armed = self.recording = False
+
+    def run(self) -> int:
+        """All of it; the exit status."""
+        try:
+            self._wait_for_nodes()
+            self._arm()
+            options = self.options
+            train = self._record("training", options.motion, options.duration_s, options.seed)
+            held_out = self._record(
+                "held-out", options.validation_motion, options.validation_duration_s, options.validation_seed
+            )
+            self._disarm()
+            return self._identify(train, held_out)
+        finally:
+            self._leave()
+
+    def _wait_for_nodes(self) -> None:
+        client, wait = self.client, self.options.wait_s
+        client.say("waiting for excitation, recorder and identifier")
+        for service in ("excitation/get_state", "recorder/start", "recorder/stop"):
+            client.wait_for_service(service, wait)
+        for kind, action in ((Excite, "excitation/excite"), (Identify, "identifier/identify")):
+            client.wait_for_action(kind, action, wait)
+
+        def ready() -> bool:
+            return bool(self.identifier) and self.identifier[-1].state != IdentifierStatus.WAITING
+
+        client.until(ready, "the identifier has no robot description; publish robot_description or set its urdf", wait)
+
+    def _arm(self) -> None:
+        """Active and not latched, whatever it was before."""
+        client = self.client
+        state = client.lifecycle_state("excitation")
+        if state == State.PRIMARY_STATE_ACTIVE:
+            client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
+            state = State.PRIMARY_STATE_INACTIVE
+        if state == State.PRIMARY_STATE_UNCONFIGURED:
+            client.configure("excitation", self.options.wait_s)
+        client.change_state("excitation", Transition.TRANSITION_ACTIVATE)
+        self.armed = True
+        client.say("excitation is armed")
+
+    def _record(self, purpose: str, motion: str, duration: float, seed: int) -> str:
+        """Move along one motion with the recorder running; the recording's name."""
+        client = self.client
+        answer = client.trigger("recorder/start")
+        if not answer.success:
+            raise FlowError(answer.message)
+        self.recording, name = True, answer.message
+        goal = Excite.Goal(
+            motion=motion, duration=duration, seed=seed, speed_scale=self.options.speed_scale, lease=True
+        )
+        client.say(f"{purpose} motion ({motion}): recording as {name}")
+        status, result = client.run_action(
+            Excite, "excitation/excite", goal, lambda f: (f"{purpose}: {f.stage}", f.fraction), _MOTION_S, lease=True
+        )
+        if status != GoalStatus.STATUS_SUCCEEDED:
+            raise FlowError(f"{purpose} motion: {result.message}")
+        client.say(f"{purpose} motion: {result.message}, condition number {result.condition_number:.1f}")
+        answer = client.trigger("recorder/stop")
+        self.recording = False
+        if not answer.success:
+            raise FlowError(answer.message)
+
+        def arrived() -> bool:
+            return bool(self.identifier) and name in self.identifier[-1].recordings
+
+        client.until(arrived, f"{name} did not reach the identifier; check that it runs in the same namespace", 20.0)
+        return name
+
+    def _identify(self, train: str, held_out: str) -> int:
+        client = self.client
+        goal = Identify.Goal(train=[train], validation=[held_out], output_directory=self.options.output_directory)
+        status, result = client.run_action(
+            Identify, "identifier/identify", goal, lambda f: (f"identifying: {f.stage}", f.fraction), _IDENTIFY_S
+        )
+        if status != GoalStatus.STATUS_SUCCEEDED:
+            raise FlowError(f"identification: {result.message}")
+        client.until(
+            lambda: self.report and self.report[-1].message == result.message, "no identifier/report arrived", 10.0
+        )
+        print_report(json.loads(self.report[-1].report_json))
+        if result.result_directory:
+            client.say(f"result: {result.result_directory}")
+        client.say(result.message)
+        return _DONE if result.validation_status == InertialParameters.PASSED else _REJECTED
+
+    def _disarm(self) -> None:
+        self.armed = False
+        self.client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
+
+    def _leave(self) -> None:
+        """Nothing stays armed or recording, whatever happened; a node that is gone is no reason to fail here."""
+        for step, needed in (
+            (self._disarm, self.armed),
+            (lambda: self.client.trigger("recorder/stop"), self.recording),
+        ):
+            try:
+                if needed:
+                    step()
+            except (InertidError, Interrupted) as error:
+                self.client.complain(str(error))
+
+
+def main() -> int:
+    """Entry point of the executable."""
+    try:
+        with FlowClient("calibrate", lease_topic="excitation/lease") as client:
+            try:
+                return Flow(client, declare(client.node, CalibrateOptions)).run()
+            except Interrupted:
+                client.complain("interrupted; the robot is at rest")
+                return _INTERRUPTED
+            except InertidError as error:
+                client.complain(str(error))
+                return _FAILED
+    except InertidError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return _FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

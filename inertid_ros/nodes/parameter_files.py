@@ -1,0 +1,118 @@
+"""The parameter files in ``config/``, made from the declarations: ``python -m inertid_ros.nodes.parameter_files config``.
+
+Every parameter of every node stands in them with its description, range and choices, so that they are the reference.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..configuration import Configuration
+from ..options import Option, options
+from .options import (
+    CalibrateOptions,
+    ExcitationNodeOptions,
+    FaultOptions,
+    IdentifierOptions,
+    MotionOptions,
+    RecorderOptions,
+    ReplayOptions,
+    SimulatorOptions,
+)
+
+NODES: Mapping[str, tuple[tuple[type, str], ...]] = {
+    "excitation": ((ExcitationNodeOptions, ""), (MotionOptions, "")),
+    "recorder": ((RecorderOptions, ""),),
+    "identifier": ((IdentifierOptions, ""), (Configuration, "")),
+    "calibrate": ((CalibrateOptions, ""),),
+    "replay": ((ReplayOptions, ""),),
+    "simulator": ((SimulatorOptions, ""), (FaultOptions, "fault.")),
+}
+"""Node to the trees of its parameters and their prefixes."""
+
+_PANDA = {"robot.locked_joints": ("panda_finger_joint1=0.0",)}
+_MOTION = {"excitation.duration_s": 20.0}
+
+FILES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "calibrate": {"excitation": {}, "recorder": {}, "identifier": {}, "calibrate": {}},
+    "simulate": {
+        "simulator": {**_PANDA, "perturb": True},
+        "excitation": {**_PANDA, **_MOTION},
+        "recorder": {},
+        "identifier": _PANDA,
+        "calibrate": {},
+    },
+    "replay": {"recorder": {}, "identifier": {"automatic": True}, "replay": {}},
+}
+"""File to its nodes and the values that differ from the defaults."""
+
+_HEADS = {
+    "calibrate": "Calibrate a robot (calibrate.launch.py). Every value is the default.",
+    "simulate": "Calibrate a simulated Panda (simulate.launch.py).",
+    "replay": "Identify from a bag that is played (replay.launch.py).",
+}
+_KINDS = {bool: "bool", int: "int", float: "double", str: "string"}
+
+
+def declared(node: str) -> Iterator[Option]:
+    """Every parameter of a node."""
+    for tree, prefix in NODES[node]:
+        yield from options(tree, prefix)
+
+
+def render(file: str) -> str:
+    """Text of one of :data:`FILES`."""
+    lines = [f"# {_HEADS[file]}", "# Each parameter: description, type, range. 'ros2 param describe' tells the same."]
+    for node, values in FILES[file].items():
+        lines += ["", f"/**/{node}:", "  ros__parameters:"]
+        lines += _section(list(declared(node)), values)
+    return "\n".join(lines) + "\n"
+
+
+def _section(entries: list[Option], values: Mapping[str, Any]) -> list[str]:
+    lines, open_path = [], []
+    # Plain parameters first; YAML cannot reopen a section once another has begun.
+    for entry in sorted(entries, key=lambda option: option.key.split(".")[:-1]):
+        *path, name = entry.key.split(".")
+        common = 0
+        while common < min(len(path), len(open_path)) and path[common] == open_path[common]:
+            common += 1
+        for depth in range(common, len(path)):
+            lines.append(f"{'  ' * (depth + 2)}{path[depth]}:")
+        open_path = path
+        indent = "  " * (len(path) + 2)
+        lines += [f"{indent}# {entry.description} ({_kind(entry)})"]
+        lines += [f"{indent}{name}: {_value(values.get(entry.key, entry.default))}"]
+    return lines
+
+
+def _kind(entry: Option) -> str:
+    kind = _KINDS[entry.kind] + ("[]" if entry.is_list else "")
+    if entry.choices:
+        return f"{kind}: {', '.join(entry.choices)}"
+    if entry.minimum is None and entry.maximum is None:
+        return kind
+    low = "" if entry.minimum is None else f"{entry.minimum:g} "
+    high = "" if entry.maximum is None else f" {entry.maximum:g}"
+    return f"{kind}, {low}to{high}" if low and high else f"{kind}, {'from ' + low if low else 'up to' + high}".rstrip()
+
+
+def _value(value: Any) -> str:
+    plain = list(value) if isinstance(value, tuple) else value
+    text: str = yaml.safe_dump(plain, default_flow_style=True, width=10_000)
+    return text.replace("\n...", "").strip()
+
+
+def main() -> int:
+    """Write all files into the folder given."""
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "config")
+    for name in FILES:
+        (folder / f"{name}.yaml").write_text(render(name), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""Progress of long steps for a person: one line that changes on a terminal, a few lines in a log."""
+
+import sys
+from typing import TextIO
+
+_WIDTH = 30
+_LOG_STEP = 0.25
+
+
+class ProgressLine:
+    """Writes to ``stream``; on a terminal the last line is rewritten as the fraction grows."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stdout
+        self._terminal = self._stream.isatty()
+        self._open = False
+        self._label, self._shown = "", -1.0
+
+    def show(self, label: str, fraction: float) -> None:
+        """A step and the fraction of it that is done, 0 to 1."""
+        fraction = min(max(fraction, 0.0), 1.0)
+        if self._terminal:
+            bar = "#" * round(_WIDTH * fraction)
+            self._stream.write(f"\r{label:<28.28s} [{bar:<{_WIDTH}}] {100 * fraction:3.0f} %")
+            self._stream.flush()
+            self._open = True
+        elif label != self._label or fraction >= self._shown + _LOG_STEP:
+            print(f"{label}: {100 * fraction:.0f} %", file=self._stream, flush=True)
+            self._shown = fraction
+        self._label = label
+
+    def say(self, message: str) -> None:
+        """A line that stays."""
+        self.end()
+        print(message, file=self._stream, flush=True)
+
+    def end(self) -> None:
+        """Leave the changing line."""
+        if self._open:
+            self._stream.write("\n")
+            self._stream.flush()
+        self._open, self._label, self._shown = False, "", -1.0
