@@ -36,7 +36,7 @@ def node(executable: str, parameters: dict, **keywords) -> Node:
         namespace=LaunchConfiguration("namespace"),
         parameters=[DEFAULTS, LaunchConfiguration("config"), {**common, **parameters}],
         output="screen",
-        emulate_tty=True,
+        additional_env={"PYTHONUNBUFFERED": "1"},
         **keywords,
     )
 

@@ -32,7 +32,7 @@ def node(executable: str, parameters: dict, **keywords) -> Node:
         namespace=LaunchConfiguration("namespace"),
         parameters=[DEFAULTS, LaunchConfiguration("config"), parameters],
         output="screen",
-        emulate_tty=True,
+        additional_env={"PYTHONUNBUFFERED": "1"},
         **keywords,
     )
 

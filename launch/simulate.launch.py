@@ -40,7 +40,7 @@ def generate_launch_description() -> LaunchDescription:
             },
         ],
         output="screen",
-        emulate_tty=True,
+        additional_env={"PYTHONUNBUFFERED": "1"},
     )
     calibrate = IncludeLaunchDescription(
         PathJoinSubstitution([SHARE, "launch", "calibrate.launch.py"]),
