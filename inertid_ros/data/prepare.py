@@ -14,6 +14,7 @@ from .filters import Spectrum, automatic_cutoff, derivatives, low_pass, spectrum
 from .recording import Recording
 from .resample import Segment, resample
 from .samples import Samples
+from .saturation import near, saturated
 from .sliding import Sliding
 from .transients import settled
 
@@ -109,6 +110,7 @@ def prepare(recording: Recording, model: RobotModel, options: PrepareOptions | N
     noise = np.sqrt(found.noise_density * (2 * np.pi) ** 2 * cutoff**3 / 3)  # of the velocity below the cutoff
     sliding = Sliding.of([m.v for m in motions], noise, options.low_speed_fraction, model.layout)
     mask &= sliding.sure(joined["v"])
+    mask &= ~_clipped(recording, columns, joined["time"], 1 / cutoff)
     slides = [low_pass(sliding.direction(m.v), period, cutoff, options.filter_order) for m in motions]
     direction = np.concatenate([piece[::stride] for piece in slides])
     _notice_unused(recording, model, mask)
@@ -121,6 +123,20 @@ def _trim(name: str, time: Array, acceleration: Array) -> NDArray[np.bool_]:
         kept = time[usable] - time[0]
         _log.warning("%s: start-up or stop left out, used from %.2f s to %.2f s", name, kept[0], kept[-1])
     return usable
+
+
+def _clipped(recording: Recording, columns: list[int], instants: Array, reach: float) -> NDArray[np.bool_]:
+    """Where the filter mixes saturated effort into a sample."""
+    flags = saturated(recording.effort[:, columns])
+    for joint, column in enumerate(columns):
+        if flags[:, joint].any():
+            _log.warning(
+                "%s: effort of %s sticks to its limit in %d samples, which are left out",
+                recording.name,
+                recording.joint_names[column],
+                flags[:, joint].sum(),
+            )
+    return near(flags, recording.time, instants, reach)
 
 
 def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
