@@ -41,7 +41,7 @@ class RobotOptions:
     def model_options(self) -> ModelOptions:
         """The same, for :func:`~inertid_ros.robot.model.load_model`."""
         x, y, z = self.gravity
-        locked, couplings = entries.locked_joints(self.locked_joints), entries.couplings(self.couplings)
+        locked, couplings = entries.positions(self.locked_joints), entries.couplings(self.couplings)
         return ModelOptions(locked, self.drive_terms, (x, y, z), couplings)
 
 

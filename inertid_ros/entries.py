@@ -12,7 +12,7 @@ from .robot.layout import Coupling
 T = TypeVar("T")
 
 
-def locked_joints(entries: Sequence[str], key: str = "robot.locked_joints") -> dict[str, float]:
+def positions(entries: Sequence[str], key: str = "robot.locked_joints") -> dict[str, float]:
     """``JOINT=POSITION`` [rad or m] each."""
     return dict(_parse(entries, key, "JOINT=POSITION", "finger_joint1=0.02", _name_and_number))
 

@@ -10,7 +10,7 @@ from inertid_ros import cli
 from inertid_ros.data.bags import write_bag
 from inertid_ros.data.npz import read_npz, write_npz
 
-COMMANDS = ("identify", "validate", "convert", "info", "report", "perturb")
+COMMANDS = ("identify", "excite", "validate", "convert", "info", "report", "perturb")
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +185,7 @@ def test_a_urdf_without_inertia_names_the_link(folder, refused):
         (("--validate", "absent"), "absent: no such file; give"),
         (("--output", "good.npz"), "good.npz: is a file; choose a directory"),
         (("--output", "good_bag"), "good_bag: exists and is not empty"),
-        (("--output", "good_bag", "--force"), "good_bag: is not a result directory and is not replaced"),
+        (("--output", "good_bag", "--force"), "good_bag: has no parameters.yaml and report.json, so it"),
         (("--output", "good.npz/out"), "good.npz/out: cannot be written (good.npz is no directory"),
         (("--frobnicate",), "unrecognized arguments: --frobnicate; see inertid"),
     ],

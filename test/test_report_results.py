@@ -171,7 +171,7 @@ def test_an_existing_result_is_kept_unless_told_otherwise(outcome, directory, tm
 def test_what_is_no_result_is_never_replaced(outcome, tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.txt").write_text("years of work")
-    with pytest.raises(ResultError, match="is not a result directory and is not replaced"):
+    with pytest.raises(ResultError, match="has no parameters.yaml and report.json, so it is not replaced"):
         write_result(outcome, tmp_path / "home", overwrite=True)
     (tmp_path / "file").write_text("x")
     with pytest.raises(ResultError, match="file: is a file"):

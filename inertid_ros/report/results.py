@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -47,8 +47,14 @@ class StoredResult:
     report: Mapping[str, Any]
 
 
-def check_target(directory: str | Path, overwrite: bool = False) -> None:
+def check_target(
+    directory: str | Path, overwrite: bool = False, marks: Sequence[str] = (PARAMETERS, REPORT)
+) -> None:
     """Say before any long work whether a result may be written to ``directory``.
+
+    Parameters
+    ----------
+    marks: only a directory that holds these files is overwritten.
 
     Raises
     ------
@@ -69,8 +75,9 @@ def check_target(directory: str | Path, overwrite: bool = False) -> None:
         return
     if not overwrite:
         raise ResultError(f"{target}: exists and is not empty; choose another directory, or replace it with --force")
-    if not {PARAMETERS, REPORT} <= content:
-        raise ResultError(f"{target}: is not a result directory and is not replaced; choose another directory")
+    if not set(marks) <= content:
+        missing = " and ".join(sorted(set(marks) - content))
+        raise ResultError(f"{target}: has no {missing}, so it is not replaced; choose another directory")
 
 
 def write_result(outcome: Outcome, directory: str | Path, overwrite: bool = False) -> Path:

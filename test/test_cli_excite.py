@@ -1,0 +1,103 @@
+"""Planning a motion from the command line."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from made_up_calibration import made_up_case
+
+from inertid_ros import cli
+from inertid_ros.data.npz import write_npz
+from inertid_ros.excitation.plan_file import load_plan
+from inertid_ros.robot.model import load_model
+
+QUICK = ("--set", "excitation.starts=4", "--set", "excitation.improved=0", "--set", "excitation.duration_s=10")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "robot.urdf").write_text(made_up_case(7, recordings=0).given.urdf)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _excite(capsys, *more, output="out"):
+    capsys.readouterr()
+    status = cli.main(["excite", "--urdf", "robot.urdf", "--output", output, *QUICK, *more])
+    return status, *capsys.readouterr()
+
+
+def test_a_plan_within_the_limits_is_written(folder, capsys):
+    status, out, _ = _excite(capsys, "--json")
+    summary, plan, model = json.loads(out), load_plan("out/plan.yaml"), load_model(folder / "robot.urdf")
+    assert status == 0 and sorted(os.listdir("out")) == ["excitation.json", "plan.yaml"]
+    assert sorted(os.listdir()) == ["out", "robot.urdf"]
+    assert plan.joint_names == model.joint_names and plan.model_hash == model.hash
+    assert plan.duration == pytest.approx(10.0) and np.isfinite(summary["condition_number"])
+    assert (np.abs(plan.velocity) <= model.limits.velocity).all()
+    for joint in summary["joints"]:
+        assert max(joint["range_used"], joint["velocity_used"], joint["acceleration_used"]) <= 1 + 1e-9
+    assert summary["plan_file"] == "out/plan.yaml"
+    assert not plan.velocity[0].any() and not plan.velocity[-1].any()
+
+
+def test_the_same_seed_gives_the_same_plan(folder, capsys):
+    for output, seed in (("a", 3), ("b", 3), ("c", 4)):
+        assert _excite(capsys, "--set", f"excitation.seed={seed}", output=output)[0] == 0
+    a, b, c = (load_plan(f"{name}/plan.yaml").position for name in "abc")
+    assert np.array_equal(a, b) and not np.array_equal(a, c)
+
+
+def test_start_and_kind_are_chosen(folder, capsys):
+    assert _excite(capsys, "--start", "joint1=0.5", "--set", "excitation.kind=cycloidal")[0] == 0
+    plan = load_plan("out/plan.yaml")
+    assert plan.kind == "cycloidal"
+    assert plan.position[0] == pytest.approx([0, 0.5, 0]) and plan.position[-1] == pytest.approx([0, 0.5, 0])
+
+
+def test_a_parameter_file_of_the_nodes_is_understood(folder, capsys):
+    text = "/**/excitation: {ros__parameters: {excitation: {harmonics: 3, seed: 9}, tick_s: 1}}"
+    (folder / "node.yaml").write_text(text)
+    status, out, _ = _excite(capsys, "--config", "node.yaml", "--json")
+    options = json.loads(out)["configuration"]["excitation"]
+    assert status == 0 and (options["harmonics"], options["seed"], options["starts"]) == (3, 9, 4)
+
+
+def test_a_result_is_the_prior_of_the_next_plan(folder, capsys):
+    case = made_up_case(7, recordings=1, duration=8.0)
+    write_npz(case.recordings[0], folder / "a.npz")
+    assert cli.main(["identify", "a.npz", "--urdf", "robot.urdf", "--output", "result", "--quiet"]) == 0
+    assert _excite(capsys, "--prior", "result")[0] == 0
+    (folder / "robot.urdf").write_text(made_up_case(8, recordings=0).given.urdf)
+    status, _, err = _excite(capsys, "--prior", "result", output="other")
+    assert status == 2 and "result: is of another robot" in err
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        (("--start", "ghost=1"), "--start ghost=1: the robot has no such joint; it has joint0, joint1, joint2"),
+        (("--start", "joint0"), "--start: 'joint0' is not JOINT=POSITION"),
+        (("--start", "joint0=9"), "joint 'joint0': the start pose 9 is outside its range"),
+        (("--set", "excitation.kind=circle"), "command line: excitation.kind is 'circle'; choose from fourier"),
+        (("--set", "limits.acceleration=[joint0=-1]"), "joint 'joint0': acceleration limit is -1"),
+        (("--set", "prepare.cutoff_hz=3"), "command line: prepare.cutoff_hz is not an option"),
+        (("--prior", "absent"), "absent: no such result directory"),
+        (("--output", "robot.urdf"), "robot.urdf: is a file"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(more, message, folder, capsys):
+    status, out, err = _excite(capsys, *more)
+    assert status == 2 and out == "" and os.listdir() == ["robot.urdf"]
+    assert err.splitlines()[-1].startswith(f"inertid: error: {message}")
+
+
+def test_only_a_plan_is_replaced(folder, capsys):
+    assert _excite(capsys)[0] == 0
+    assert _excite(capsys)[0] == 2
+    assert _excite(capsys, "--force")[0] == 0
+    (folder / "photos").mkdir()
+    (folder / "photos" / "cat.jpg").write_text("x")
+    status, _, err = _excite(capsys, "--force", output="photos")
+    assert status == 2 and "photos: has no excitation.json and plan.yaml, so it is not replaced" in err
