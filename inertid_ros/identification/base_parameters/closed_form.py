@@ -13,7 +13,7 @@ import numpy as np
 from ...robot.layout import ParameterLayout
 from ...robot.model import RobotModel
 from ...robot.parameters import BODY_PARAMETERS, Array
-from .couplings import coupling_columns, regroup_friction, regroup_rotors
+from .couplings import CoupledRotors, coupling_columns, regroup_friction, regroup_rotors
 from .geometry import KinematicTree, kinematic_tree, tidy
 from .motion import joint_motion
 from .reach import OFFSET, ROTOR, reach_of_bodies
@@ -61,28 +61,19 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
     rotors = regroup_rotors(equations, choices)
 
     projection = np.eye(layout.size)
-    regrouped = [place.columns[choice.dependent] for place, choice in zip(places, choices, strict=True)]
-    contribution = _regroup_bodies(projection, tree.parents, places, choices, motion.parameters_at_zero)
+    carry = _Carry(tree.parents, places, choices, motion.parameters_at_zero)
+    contributions = carry.fill_bodies(projection)
     columns = coupling_columns(layout, "rotor_inertia")
-    lost = columns[rotors.choice.dependent]
-    projection[:, lost] = 0.0
-    projection[np.ix_(columns[rotors.choice.independent], lost)] = rotors.choice.mixing
-    for body, (place, choice, mixing) in enumerate(zip(places, choices, rotors.mixing, strict=True)):
-        moved = np.zeros((len(place.local), len(lost)))
-        moved[choice.independent] = -mixing
-        projection[place.columns[choice.independent][:, None], lost] += mixing
-        if tree.parents[body] >= 0:
-            at_parent = motion.parameters_at_zero[body] @ moved[:BODY_PARAMETERS]
-            projection[:, lost] += contribution[tree.parents[body]] @ at_parent
-    units = scale.units(layout)
+    carry.fill_coupled(projection, contributions, columns, rotors)
     projection[np.abs(projection) < NEGLIGIBLE] = 0.0
-    regrouped += [lost, regroup_friction(layout, projection)]
-    projection *= units[:, None] / units
+    regrouped = [place.columns[choice.dependent] for place, choice in zip(places, choices, strict=True)]
+    regrouped += [columns[rotors.choice.dependent], regroup_friction(layout, projection)]
     dependent = np.sort(np.concatenate(regrouped))
     independent = np.setdiff1d(np.arange(layout.size), dependent)
-    regrouping = projection[np.ix_(independent, dependent)]
-    gap = max(1.0, min([gap, rotors.choice.gap, *(choice.gap for choice in choices)]))
-    return BaseParameters(layout, independent, dependent, regrouping, float("nan"), gap)
+    units = scale.units(layout)
+    regrouping = (projection * units[:, None] / units)[np.ix_(independent, dependent)]
+    gap = min([gap, rotors.choice.gap, *(choice.gap for choice in choices)])
+    return BaseParameters(layout, independent, dependent, regrouping, float("nan"), max(gap, 1.0))
 
 
 @dataclass(frozen=True)
@@ -145,25 +136,45 @@ class _Scale:
         return units
 
 
-def _regroup_bodies(
-    projection: Array, parents: tuple[int, ...], places: list[_Place], choices: list[Choice], at_zero: Array
-) -> list[Array]:
-    """Fill the columns of bodies and their drives by following what each body leaves to its parent.
+@dataclass(frozen=True)
+class _Carry:
+    """Carries what each body does not keep to its parent, and on to the base."""
 
-    Returns
-    -------
-    ``(p, 10)`` of each body: what its parameters contribute to those kept, with all that is regrouped into them.
-    """
-    contribution: list[Array] = []
-    for body, (place, choice, parent) in enumerate(zip(places, choices, parents, strict=True)):
-        local = np.zeros((len(projection), len(place.local)))
-        local[place.columns[choice.independent], choice.independent] = 1.0
-        local[np.ix_(place.columns[choice.independent], choice.dependent)] = choice.mixing
-        if parent >= 0:
-            left = np.zeros((len(place.local), len(choice.dependent)))
-            left[choice.dependent, np.arange(len(choice.dependent))] = 1.0
-            left[choice.independent] = -choice.mixing
-            local[:, choice.dependent] += contribution[parent] @ at_zero[body] @ left[:BODY_PARAMETERS]
-        projection[:, place.columns] = local
-        contribution.append(local[:, :BODY_PARAMETERS])
-    return contribution
+    parents: tuple[int, ...]
+    places: list[_Place]
+    choices: list[Choice]
+    at_zero: Array
+
+    def fill_bodies(self, projection: Array) -> list[Array]:
+        """Fill the columns of bodies and their drives in ``projection`` ``(p, p)``.
+
+        Returns
+        -------
+        ``(p, 10)`` of each body: how its parameters, and what is regrouped into them, add to those kept.
+        """
+        contributions: list[Array] = []
+        for body, (place, choice, parent) in enumerate(zip(self.places, self.choices, self.parents, strict=True)):
+            local = np.zeros((len(projection), len(place.local)))
+            local[place.columns[choice.independent], choice.independent] = 1.0
+            local[np.ix_(place.columns[choice.independent], choice.dependent)] = choice.mixing
+            if parent >= 0:
+                left = choice.null_space[:BODY_PARAMETERS]
+                local[:, choice.dependent] += contributions[parent] @ self.at_zero[body] @ left
+            projection[:, place.columns] = local
+            contributions.append(local[:, :BODY_PARAMETERS])
+        return contributions
+
+    def fill_coupled(
+        self, projection: Array, contributions: list[Array], columns: np.ndarray, rotors: CoupledRotors
+    ) -> None:
+        """Fill the columns of coupled rotors, which regroup among each other and into every body they act on."""
+        lost = columns[rotors.choice.dependent]
+        projection[:, lost] = 0.0
+        projection[np.ix_(columns[rotors.choice.independent], lost)] = rotors.choice.mixing
+        bodies = zip(self.places, self.choices, self.parents, rotors.mixing, strict=True)
+        for body, (place, choice, parent, mixing) in enumerate(bodies):
+            projection[place.columns[choice.independent][:, None], lost] += mixing
+            if parent >= 0:
+                left = np.zeros((len(place.local), len(lost)))
+                left[choice.independent] = -mixing
+                projection[:, lost] += contributions[parent] @ self.at_zero[body] @ left[:BODY_PARAMETERS]

@@ -46,10 +46,7 @@ def regroup_rotors(equations: Sequence[Equations], choices: Sequence[Choice]) ->
         wanted[:, choice.independent], wanted[:, choice.dependent] = np.eye(rank), choice.mixing
         shares.append((wanted @ right[:rank].T / singular[:rank]) @ left[:, :rank].T @ whole[:, columns:])
     choice = regroup(np.vstack(alone), list(reversed(range(drives))))
-    free = np.zeros((drives, len(choice.dependent)))
-    free[choice.dependent, np.arange(len(choice.dependent))] = 1.0
-    free[choice.independent] = -choice.mixing
-    return CoupledRotors(choice, tuple(share @ free for share in shares))
+    return CoupledRotors(choice, tuple(share @ choice.null_space for share in shares))
 
 
 def regroup_friction(layout: ParameterLayout, projection: Array) -> np.ndarray:

@@ -92,6 +92,14 @@ class Choice(NamedTuple):
     mixing: Array
     gap: float
 
+    @property
+    def null_space(self) -> Array:
+        """``(n, regrouped)``: one of each column regrouped, with what it takes of those kept for nothing to show."""
+        matrix = np.zeros((len(self.independent) + len(self.dependent), len(self.dependent)))
+        matrix[self.dependent, np.arange(len(self.dependent))] = 1.0
+        matrix[self.independent] = -self.mixing
+        return matrix
+
 
 def regroup(rows: Array, order: Sequence[int]) -> Choice:
     """Choice of columns of equations ``(k, n)`` whose entries are of the order of one."""
