@@ -23,24 +23,31 @@ def effective_fraction(residuals: Sequence[Array], masks: Sequence[NDArray[np.bo
     residuals: ``(N, n)`` per recording, evenly sampled.
     masks: ``(N, n)`` bool; a masked residual counts as zero.
     """
-    longest = max(len(residual) for residual in residuals)
-    joints = residuals[0].shape[1]
-    covariance, pairs = np.zeros((longest, joints)), np.zeros((longest, joints))
-    for residual, mask in zip(residuals, masks, strict=True):
-        covariance[: len(mask)] += _correlate(np.where(mask, residual, 0.0))
-        pairs[: len(mask)] += _correlate(mask.astype(float))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        correlation = np.where(pairs > 0.5, covariance / pairs, 0.0)
-        correlation = np.where(correlation[0] > 0, correlation / correlation[0], 0.0)
-    time = 2 * np.cumsum(correlation, axis=0) - 1
-    lags = np.arange(longest)[:, None]
-    beyond = lags >= _WINDOW * np.maximum(time, 1.0)
-    cut = np.where(beyond.any(axis=0), beyond.argmax(axis=0), longest - 1)
-    return 1 / np.maximum(time[cut, np.arange(joints)], 1.0)
+    # Joint by joint: the transforms of all at once would take more memory than the rest of an identification.
+    joints = range(residuals[0].shape[1])
+    pairs = list(zip(residuals, masks, strict=True))
+    return np.array([_fraction([(residual[:, j], mask[:, j]) for residual, mask in pairs]) for j in joints])
+
+
+def _fraction(channels: Sequence[tuple[Array, NDArray[np.bool_]]]) -> float:
+    """The fraction of one joint from its residual and mask ``(N,)`` per recording."""
+    longest = max(len(residual) for residual, _ in channels)
+    covariance, pairs = np.zeros(longest), np.zeros(longest)
+    for residual, mask in channels:
+        count = len(mask)
+        covariance[:count] += _correlate(np.where(mask, residual, 0.0))
+        pairs[:count] += np.arange(count, 0, -1) if mask.all() else _correlate(mask.astype(float))
+    correlation = np.divide(covariance, pairs, out=np.zeros(longest), where=pairs > 0.5)
+    if correlation[0] <= 0:
+        return 1.0
+    time = 2 * np.cumsum(correlation / correlation[0]) - 1
+    beyond = np.arange(longest) >= _WINDOW * np.maximum(time, 1.0)
+    cut = int(beyond.argmax()) if beyond.any() else longest - 1
+    return 1 / max(float(time[cut]), 1.0)
 
 
 def _correlate(signal: Array) -> Array:
-    """Sums of lagged products per column, ``(N, n)``, by FFT."""
+    """Sums of lagged products, ``(N,)``, by FFT."""
     size = fft.next_fast_len(2 * len(signal), real=True)
-    spectrum = fft.rfft(signal, size, axis=0)
-    return fft.irfft(np.abs(spectrum) ** 2, size, axis=0)[: len(signal)]
+    spectrum = fft.rfft(signal, size)
+    return fft.irfft(np.abs(spectrum) ** 2, size)[: len(signal)]
