@@ -88,7 +88,7 @@ class Flow:
         )
         client.say(f"{purpose} motion ({motion}): recording as {name}")
         status, result = client.run_action(
-            Excite, "excitation/excite", goal, lambda f: (f"{purpose}: {f.stage}", f.fraction), _MOTION_S, lease=True
+            Excite, "excitation/excite", goal, lambda f: (f"{purpose}: {f.stage or 'checking'}", f.fraction), _MOTION_S, lease=True
         )
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"{purpose} motion: {result.message}")
@@ -108,7 +108,7 @@ class Flow:
         client = self.client
         goal = Identify.Goal(train=[train], validation=[held_out], output_directory=self.options.output_directory)
         status, result = client.run_action(
-            Identify, "identifier/identify", goal, lambda f: (f"identifying: {f.stage}", f.fraction), _IDENTIFY_S
+            Identify, "identifier/identify", goal, lambda f: (f"identifying: {f.stage or 'starting'}", f.fraction), _IDENTIFY_S
         )
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"identification: {result.message}")

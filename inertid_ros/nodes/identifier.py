@@ -18,7 +18,7 @@ from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialPara
 from ..configuration import Configuration
 from ..data.received import ReceivedRecordings
 from ..data.recording import Recording
-from ..errors import InertidError, RecordingError
+from ..errors import InertidError, ModelError, RecordingError
 from ..identification_job import IdentificationJob, IdentificationResult, identify_job
 from ..report.results import check_target
 from ..robot.description import read_description
@@ -104,10 +104,8 @@ class Identifier(Node):
     # Action
 
     def _accept(self, _goal: Identify.Goal) -> GoalResponse:
-        reason = "another identification is running" if self.outcome is not None else ""
-        reason = reason or ("no robot description has been received" if self.model is None else "")
-        if reason:
-            self.get_logger().error(f"identification refused: {reason}")
+        if self.outcome is not None:
+            self.get_logger().error("goal refused: another identification is running")
             return GoalResponse.REJECT
         self.outcome = Future()
         return GoalResponse.ACCEPT
@@ -158,6 +156,8 @@ class Identifier(Node):
             self.goal.publish_feedback(Identify.Feedback(stage=stage, fraction=float(fraction)))
 
     def _job(self, goal: Identify.Goal) -> IdentificationJob:
+        if self.model is None:
+            raise ModelError("no robot description has been received; publish robot_description or set urdf")
         train = tuple(goal.train) or self.recordings.complete
         if not train:
             raise RecordingError("identify: nothing was recorded yet; record a motion or name a bag")

@@ -36,7 +36,7 @@ class ParameterSubscriber:
     """
 
     def __init__(
-        self, node: Node, robot: RobotModel, topic: str = "parameters", model: pin.Model | None = None
+        self, node: Node, robot: RobotModel, topic: str = "identifier/parameters", model: pin.Model | None = None
     ) -> None:
         if model is not None and tuple(model.names)[1:] != robot.joint_names:
             raise ValueError(f"model has joints {list(model.names)[1:]}, the robot {list(robot.joint_names)}")
