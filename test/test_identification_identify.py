@@ -131,3 +131,27 @@ def test_real_arm(datasets, train, held_out, limit):
     assert validation.calibrated.relative_error <= limit
     assert validation.passed
     assert estimate.consistent
+
+
+def test_gross_outliers_are_left_out_and_counted():
+    model, train, held_out, truth = _experiment(11, joints=3, count=1000)
+    clean = identify(model, [train])
+    knocked = train.tau.copy()
+    knocked[::200, 1] += 50 * np.abs(knocked[:, 1]).max()
+    robust = identify(model, [replace(train, tau=knocked)])
+    assert clean.outliers.sum() == 0
+    assert robust.outliers.tolist() == [0, 5, 0]
+    fragile = identify(model, [replace(train, tau=knocked)], IdentifyOptions(outlier_threshold=0.0))
+    expected = predict_torque(model, truth, held_out)
+
+    def error(estimate):
+        return np.linalg.norm(estimate.torque(held_out) - expected)
+
+    assert error(robust) < 2 * error(clean) < 0.2 * error(fragile)
+
+
+def test_frequent_misfit_is_not_an_outlier():
+    model, train, _, _ = _experiment(12, joints=3, count=1000)
+    rough = train.tau.copy()
+    rough[::20, 2] += 20 * np.abs(rough[:, 2]).max()
+    assert identify(model, [replace(train, tau=rough)]).outliers.tolist() == [0, 0, 0]

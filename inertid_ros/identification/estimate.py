@@ -30,6 +30,7 @@ class Estimate:
     prior_spread: standard deviation of the geodesic distance to the prior that was given or learnt.
     solution: what the solver states.
     recordings: names of the recordings fitted.
+    outliers: ``(n,)`` samples per joint that were left out as gross outliers; ``None`` where none were sought.
     """
 
     model: RobotModel
@@ -42,6 +43,7 @@ class Estimate:
     prior_spread: float
     solution: Solution
     recordings: tuple[str, ...]
+    outliers: np.ndarray | None = None
 
     @property
     def layout(self) -> ParameterLayout:

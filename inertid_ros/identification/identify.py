@@ -21,6 +21,7 @@ from .estimate import Estimate
 from .information import Information, compress
 from .interior_point import solve
 from .noise import effective_fraction
+from .outliers import without_outliers
 from .program import Solution
 from .regularizers import REGULARIZERS, TYPICAL_SPREAD, Belief, divergence, regularized
 from .triangular import marginal
@@ -49,6 +50,12 @@ class IdentifyOptions:
     )
     drive_weight: float = option(
         1.0, "weight of the belief that friction, rotor inertia and stiffness are small", minimum=1e-6, maximum=1e3
+    )
+    outlier_threshold: float = option(
+        12.0,
+        "samples that miss the fit by more robust standard deviations than this are left out and counted; 0 keeps all",
+        minimum=0.0,
+        maximum=1e6,
     )
 
     def __post_init__(self) -> None:
@@ -98,7 +105,11 @@ def identify(
     progress("solving", 0.5)
     parameters = coordinates.physical(solution.x)
     residuals = [samples.tau - predict_torque(model, parameters, samples) for samples in recordings]
-    fraction = effective_fraction(residuals, [samples.mask for samples in recordings])
+    kept, outliers = without_outliers(recordings, residuals, options.outlier_threshold)
+    if outliers.any():
+        information = compress(model, kept)
+        fit = replace(fit, information=information)
+    fraction = effective_fraction(residuals, [samples.mask for samples in kept])
     weighting, solution = fit.reweighted(replace(weighting, fraction=fraction))
     progress("confidence", 0.9)
     parameters = coordinates.physical(solution.x)
@@ -115,6 +126,7 @@ def identify(
         prior_spread=weighting.belief.spread,
         solution=solution,
         recordings=tuple(samples.name for samples in recordings),
+        outliers=outliers,
     )
 
 

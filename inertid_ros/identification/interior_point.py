@@ -200,7 +200,7 @@ class _Newton:
         for jitter in (0.0, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10):
             if jitter:
                 scaled[np.diag_indices_from(scaled)] += jitter
-            self.factor, failed = lapack.dpotrf(scaled.T, lower=1, clean=0)  # symmetric; the transpose is what LAPACK reads
+            self.factor, failed = lapack.dpotrf(scaled.T, lower=1, clean=0)  # transposed: the order LAPACK reads
             if not failed:
                 break
         else:
