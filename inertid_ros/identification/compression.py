@@ -7,6 +7,7 @@ from ..data.samples import Samples
 from ..regressors.drive import Motion, channel_drive, channel_drive_columns
 from ..regressors.joint_torque import BATCH, TorqueRegressor, carried_bodies
 from ..regressors.regrouping import regroup
+from ..regressors.rotors import RotorRegressor, channel_rotor_columns
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
 
@@ -29,12 +30,16 @@ class Compressor:
         layout, grouping = model.layout, regroup(model.tree)
         self._layout = layout
         self._regressor = TorqueRegressor(model, grouping.columns)
+        self._rotors = RotorRegressor(model) if layout.rotors else None
         self.counts = np.zeros(model.joints, dtype=int)
         self._channels = []
         self._expansions = []
+        self._rotor_columns = []
         for joint, bodies in enumerate(carried_bodies(model)):
             first, last = self._regressor.columns[bodies[0]].start, self._regressor.columns[bodies[-1]].stop
-            drives = len(channel_drive_columns(layout, joint))
+            felt = channel_rotor_columns(model, joint)
+            self._rotor_columns.append(felt - layout.body_size)
+            drives = len(felt) + len(channel_drive_columns(layout, joint))
             self._channels.append(slice(first, last + drives + 1))
             columns = np.concatenate([np.arange(layout.size)[layout.body(body)] for body in bodies])
             self._expansions.append(block_diag(grouping.matrix[first:last, columns], np.eye(drives + 1)))
@@ -56,10 +61,15 @@ class Compressor:
         self._work[..., self._top + count :] = 0.0
         q, v, a = (np.ascontiguousarray(channel.T) for channel in (motion.q, motion.v, motion.a))
         self._regressor.write(q, v, a, new)
+        rotors = self._rotors.of(q, v, a) if self._rotors else None
         for joint, channel in enumerate(self._channels):
             drives = channel_drive(self._layout, joint, motion)
             end = channel.stop - 1
-            new[joint, end - drives.shape[1] : end] = drives.T
+            first_drive = end - drives.shape[1]
+            new[joint, first_drive:end] = drives.T
+            if rotors is not None:
+                felt = self._rotor_columns[joint]
+                new[joint, first_drive - len(felt) : first_drive] = rotors[joint, felt]
             new[joint, end] = samples.tau[rows, joint]
             if not mask[:, joint].all():
                 new[joint, channel, ~mask[:, joint]] = 0.0

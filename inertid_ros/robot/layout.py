@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from .parameters import BODY_PARAMETERS, NAMES, Array
+from .rotors import Rotor
 
 DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness", "stribeck")
 COUPLING_TERMS = ("rotor_inertia", "viscous", "coulomb")
@@ -33,7 +34,7 @@ class Coupling:
 
 @dataclass(frozen=True)
 class ParameterLayout:
-    """Order of the parameter vector: ten of every body, then each drive term of every joint, then couplings.
+    """Order of the parameter vector: ten of every link, ten of every rotor, each drive term of every joint, couplings.
 
     ``tau = Y_bodies pi + rotor_inertia a + viscous v + (coulomb + stribeck exp(-|v| / v_s)) sign(v) + offset
     + stiffness q`` with ``v_s`` = :data:`STRIBECK_SPEED` (C 3.2.13; E 24).
@@ -44,12 +45,14 @@ class ParameterLayout:
     joints: names of the joints, in Pinocchio's velocity order.
     drive_terms: subset of :data:`DRIVE_TERMS` that is identified, in that order.
     couplings: drives that turn with several joints, three terms each (:data:`COUPLING_TERMS`).
+    rotors: motors that are bodies of their own.
     """
 
     links: tuple[str, ...]
     joints: tuple[str, ...]
     drive_terms: tuple[str, ...] = DRIVE_TERMS
     couplings: tuple[Coupling, ...] = ()
+    rotors: tuple[Rotor, ...] = ()
 
     def __post_init__(self) -> None:
         unknown = [term for term in self.drive_terms if term not in DRIVE_TERMS]
@@ -58,7 +61,18 @@ class ParameterLayout:
 
     @property
     def body_size(self) -> int:
+        """Columns of the links."""
         return BODY_PARAMETERS * len(self.links)
+
+    @property
+    def inertial_size(self) -> int:
+        """Columns of links and rotors; drives start here."""
+        return self.body_size + BODY_PARAMETERS * len(self.rotors)
+
+    @property
+    def body_names(self) -> tuple[str, ...]:
+        """Links, then rotors: all that has inertial parameters."""
+        return self.links + tuple(rotor.name for rotor in self.rotors)
 
     @property
     def size(self) -> int:
@@ -67,27 +81,35 @@ class ParameterLayout:
     @property
     def coupling_start(self) -> int:
         """First column of the couplings; drives end here."""
-        return self.body_size + len(self.drive_terms) * len(self.joints)
+        return self.inertial_size + len(self.drive_terms) * len(self.joints)
 
     def body(self, index: int) -> slice:
-        """Columns of one body."""
+        """Columns of one link or, beyond them, rotor."""
         return slice(BODY_PARAMETERS * index, BODY_PARAMETERS * (index + 1))
 
     def drive(self, term: str) -> slice:
         """Columns of one drive term, one per joint; empty where the term is not identified."""
         if term not in self.drive_terms:
             return slice(self.coupling_start, self.coupling_start)
-        start = self.body_size + self.drive_terms.index(term) * len(self.joints)
+        start = self.inertial_size + self.drive_terms.index(term) * len(self.joints)
         return slice(start, start + len(self.joints))
 
     def bodies(self, parameters: Array) -> Array:
-        """``(nb, 10)`` view of the inertial part of a parameter vector."""
+        """``(nb, 10)`` view of the links' part of a parameter vector."""
         return parameters[: self.body_size].reshape(len(self.links), BODY_PARAMETERS)
+
+    def rotor_bodies(self, parameters: Array) -> Array:
+        """``(r, 10)`` view of the rotors' part of a parameter vector."""
+        return parameters[self.body_size : self.inertial_size].reshape(len(self.rotors), BODY_PARAMETERS)
+
+    def all_bodies(self, parameters: Array) -> Array:
+        """``(nb + r, 10)`` view of links and rotors."""
+        return parameters[: self.inertial_size].reshape(-1, BODY_PARAMETERS)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """A name per column, such as ``panda_link3.Ixx`` or ``panda_joint2.viscous``."""
-        bodies = [f"{link}.{name}" for link in self.links for name in NAMES]
+        bodies = [f"{body}.{name}" for body in self.body_names for name in NAMES]
         drives = [f"{joint}.{term}" for term in self.drive_terms for joint in self.joints]
         couplings = [f"{coupling.name}.{term}" for coupling in self.couplings for term in COUPLING_TERMS]
         return tuple(bodies + drives + couplings)
@@ -100,7 +122,7 @@ class ParameterLayout:
 
     def drives(self, parameters: Array) -> Array:
         """``(terms, n)`` view of the drive part of a parameter vector."""
-        return parameters[self.body_size : self.coupling_start].reshape(len(self.drive_terms), len(self.joints))
+        return parameters[self.inertial_size : self.coupling_start].reshape(len(self.drive_terms), len(self.joints))
 
     @cached_property
     def coupling_ratios(self) -> Array:
@@ -109,3 +131,11 @@ class ParameterLayout:
         for row, coupling in enumerate(self.couplings):
             ratios[row, [self.joints.index(joint) for joint in coupling.joints]] = coupling.ratios
         return ratios
+
+    @cached_property
+    def gearing(self) -> Array:
+        """``(n + r, n)``: the joints' motion to that of joints and rotors."""
+        gearing = np.vstack([np.eye(len(self.joints)), np.zeros((len(self.rotors), len(self.joints)))])
+        for row, rotor in enumerate(self.rotors, start=len(self.joints)):
+            gearing[row, self.joints.index(rotor.joint)] = rotor.ratio
+        return gearing

@@ -14,7 +14,8 @@ from lxml import etree
 from ..errors import ModelError
 from . import description
 from .layout import DRIVE_TERMS, Coupling, ParameterLayout
-from .parameters import Array, is_consistent, nearest_consistent
+from .parameters import BODY_PARAMETERS, Array, is_consistent, nearest_consistent
+from .rotors import Rotor, with_rotors
 from .tree import TreeJoint, tree_joints
 
 _log = logging.getLogger(__name__)
@@ -32,12 +33,14 @@ class ModelOptions:
     drive_terms: the drive terms to identify per joint, see :class:`ParameterLayout`.
     gravity: (3,) m/s^2 in the frame of the root link.
     couplings: drives that turn with several joints.
+    rotors: motors that are bodies of their own.
     """
 
     locked_joints: Mapping[str, float] = field(default_factory=dict)
     drive_terms: tuple[str, ...] = DRIVE_TERMS
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     couplings: tuple[Coupling, ...] = ()
+    rotors: tuple[Rotor, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,21 @@ class RobotModel:
         return self.body_locked + nearest_consistent(self.body_prior - self.body_locked)
 
     @property
+    def rotor_prior(self) -> Array:
+        """``(r, 10)`` parameters of the rotors as given."""
+        return np.array([rotor.parameters for rotor in self.layout.rotors]).reshape(-1, BODY_PARAMETERS)
+
+    @cached_property
+    def inertial_belief(self) -> Array:
+        """``(nb + r, 10)`` prior of identification, of links and rotors."""
+        return np.vstack([self.body_belief, nearest_consistent(self.rotor_prior)])
+
+    @cached_property
+    def inertial_locked(self) -> Array:
+        """``(nb + r, 10)`` the certain part of it."""
+        return np.vstack([self.body_locked, np.zeros_like(self.rotor_prior)])
+
+    @property
     def joint_names(self) -> tuple[str, ...]:
         """Movable joints in the order of q, v, a and tau everywhere."""
         return self.layout.joints
@@ -101,7 +119,7 @@ class RobotModel:
         """Parameter vector ``(p,)`` of the URDF as given."""
         drives = [self.drive_prior[term] for term in self.layout.drive_terms]
         couplings = np.zeros(self.layout.size - self.layout.coupling_start)
-        return np.concatenate([self.body_prior.ravel(), *drives, couplings])
+        return np.concatenate([self.body_prior.ravel(), self.rotor_prior.ravel(), *drives, couplings])
 
     @cached_property
     def hash(self) -> str:
@@ -128,6 +146,12 @@ class RobotModel:
     def tree(self) -> tuple[TreeJoint, ...]:
         """The joints as batched recursions want them."""
         return tree_joints(self.pinocchio, self.axes)
+
+    @cached_property
+    def rotor_tree(self) -> tuple[TreeJoint, ...]:
+        """The same with every rotor as a further body behind a joint of its own."""
+        axes = [np.concatenate([np.zeros(3), rotor.unit_axis]) for rotor in self.layout.rotors]
+        return tree_joints(with_rotors(self.pinocchio, self.layout.rotors), np.vstack([self.axes, *axes]))
 
     def with_bodies(self, bodies: Array) -> pin.Model:
         """Copy of the Pinocchio model with other inertial parameters, ``(nb, 10)``."""
@@ -174,11 +198,14 @@ def _from_text(text: str, options: ModelOptions) -> RobotModel:
     own = np.array([full.inertias[i].toDynamicParameters() for i in full_ids])
     body_locked = np.where(np.abs(prior - own) > 1e-12 * np.abs(prior).max(), prior - own, 0.0)
     _check_inertia(links, prior)
+    _check_rotors(model, links, options.rotors)
     return RobotModel(
         name=root.get("name") or "robot",
         urdf=text,
         pinocchio=model,
-        layout=ParameterLayout(links, joints, tuple(options.drive_terms), _couplings(joints, options.couplings)),
+        layout=ParameterLayout(
+            links, joints, tuple(options.drive_terms), _couplings(joints, options.couplings), tuple(options.rotors)
+        ),
         body_prior=prior,
         body_locked=body_locked,
         drive_prior=_drive_prior(root, joints),
@@ -298,6 +325,22 @@ def _couplings(joints: tuple[str, ...], wanted: tuple[Coupling, ...]) -> tuple[C
             if joint not in joints:
                 raise ModelError(f"coupling '{coupling.name}': joint '{joint}' does not exist; the robot has {joints}")
     return tuple(wanted)
+
+
+def _check_rotors(model: pin.Model, links: tuple[str, ...], rotors: tuple[Rotor, ...]) -> None:
+    names = [rotor.name for rotor in rotors]
+    taken = [name for name in names if names.count(name) > 1 or name in links or model.existJointName(name)]
+    if taken:
+        raise ModelError(f"rotor '{taken[0]}': another rotor, link or joint has this name; choose another")
+    with_rotors(model, rotors)
+    bad = [rotor.name for rotor in rotors if not is_consistent(rotor.parameters)]
+    if bad:
+        _log.warning(
+            "rotor '%s': inertia is not physically consistent (no mass distribution has it)%s;"
+            " identification starts from the nearest that is",
+            bad[0],
+            _and_others(bad),
+        )
 
 
 def _drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Array]:

@@ -1,0 +1,101 @@
+"""Rotors as rigid bodies of their own: motors whose mass and spin a joint's reflected inertia cannot describe."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from ..errors import ModelError
+from .parameters import Array, from_mass_com_inertia
+
+_URDF_ORDER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+
+
+@dataclass(frozen=True)
+class Rotor:
+    """A body that turns with a joint by a gear ratio, in bearings on some link (E VI).
+
+    Its parameters are about the origin of its own frame, which turns with it; at a joint position of zero that frame
+    is placed on the link by ``xyz`` and ``rpy``. The URDF's inertia of the link must not contain it.
+
+    Attributes
+    ----------
+    name: of the body, unlike that of any link.
+    joint: movable joint that it turns with.
+    link: link of the URDF that carries it, also one that does not move.
+    ratio: turns of the rotor per turn of the joint (per metre of a prismatic one), with sign [1 or rad/m].
+    xyz, rpy: its frame in that of the link [m], [rad].
+    axis: of its bearings, in its frame.
+    mass, com, inertia: prior; kg, m in its frame, and kg m^2 about the centre of mass (xx, xy, xz, yy, yz, zz).
+    """
+
+    name: str
+    joint: str
+    link: str
+    ratio: float
+    mass: float
+    inertia: tuple[float, ...]
+    com: tuple[float, ...] = (0.0, 0.0, 0.0)
+    xyz: tuple[float, ...] = (0.0, 0.0, 0.0)
+    rpy: tuple[float, ...] = (0.0, 0.0, 0.0)
+    axis: tuple[float, ...] = (0.0, 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        for name, length in (("inertia", 6), ("com", 3), ("xyz", 3), ("rpy", 3), ("axis", 3)):
+            if len(getattr(self, name)) != length:
+                raise ModelError(f"rotor '{self.name}': {name} has {len(getattr(self, name))} numbers; give {length}")
+        numbers = (self.ratio, self.mass, *self.inertia, *self.com, *self.xyz, *self.rpy, *self.axis)
+        if not np.isfinite(numbers).all():
+            raise ModelError(f"rotor '{self.name}': holds a number that is not finite; correct it")
+        if self.ratio == 0 or not self.mass > 0 or not any(self.axis):
+            raise ModelError(f"rotor '{self.name}': ratio, mass or axis is zero or below; correct it")
+
+    @classmethod
+    def cylinder(
+        cls, name: str, joint: str, link: str, ratio: float, mass: float, size: tuple[float, float], **placed: object
+    ) -> "Rotor":
+        """A homogeneous cylinder of a radius and a length [m] along its axis."""
+        radius, length = size
+        axis = np.array(placed.get("axis", (0.0, 0.0, 1.0)), dtype=float)
+        along = np.outer(axis, axis) / max(float(axis @ axis), 1e-300)
+        inertia = mass * (0.5 * radius**2 * along + (radius**2 / 4 + length**2 / 12) * (np.eye(3) - along))
+        return cls(name, joint, link, ratio, mass, tuple(inertia[k] for k in _URDF_ORDER), **placed)  # type: ignore[arg-type]
+
+    @property
+    def parameters(self) -> Array:
+        """``(10,)`` prior about the origin of its frame."""
+        xx, xy, xz, yy, yz, zz = self.inertia
+        return from_mass_com_inertia(self.mass, self.com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+    @property
+    def unit_axis(self) -> Array:
+        """``(3,)``."""
+        return np.array(self.axis, dtype=float) / np.linalg.norm(self.axis)
+
+
+def with_rotors(kinematics: pin.Model, rotors: Sequence[Rotor]) -> pin.Model:
+    """Copy of a model with every rotor as a body behind a revolute joint of its own, after the other joints.
+
+    Raises
+    ------
+    ModelError: a rotor's joint or link does not exist.
+    """
+    extended = pin.Model(kinematics)
+    for rotor in rotors:
+        if not kinematics.existJointName(rotor.joint):
+            names = ", ".join(list(kinematics.names)[1:])
+            raise ModelError(
+                f"rotor '{rotor.name}': joint '{rotor.joint}' does not exist or is locked; movable: {names}"
+            )
+        if not kinematics.existFrame(rotor.link, pin.FrameType.BODY):
+            raise ModelError(
+                f"rotor '{rotor.name}': the URDF has no link '{rotor.link}'; name the link that carries it"
+            )
+        frame = kinematics.frames[kinematics.getFrameId(rotor.link, pin.FrameType.BODY)]
+        placement = frame.placement * pin.SE3(pin.rpy.rpyToMatrix(*rotor.rpy), np.array(rotor.xyz, dtype=float))
+        joint = extended.addJoint(
+            frame.parentJoint, pin.JointModelRevoluteUnaligned(*rotor.unit_axis), placement, rotor.name
+        )
+        extended.appendBodyToJoint(joint, pin.Inertia.FromDynamicParameters(rotor.parameters), pin.SE3.Identity())
+    return extended
