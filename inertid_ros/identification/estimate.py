@@ -31,6 +31,7 @@ class Estimate:
     solution: what the solver states.
     recordings: names of the recordings fitted.
     outliers: ``(n,)`` samples per joint that were left out as gross outliers; ``None`` where none were sought.
+    delay: s by which the effort was late and has been shifted back.
     """
 
     model: RobotModel
@@ -44,6 +45,7 @@ class Estimate:
     solution: Solution
     recordings: tuple[str, ...]
     outliers: np.ndarray | None = None
+    delay: float = 0.0
 
     @property
     def layout(self) -> ParameterLayout:

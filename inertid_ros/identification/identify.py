@@ -17,6 +17,7 @@ from .checks import check_usable
 from .constraints import Constraints, constrained
 from .convex import solve_with_clarabel
 from .coordinates import ENERGY_SHARE, Coordinates, prior_coordinates
+from .delay import estimate_delay, undelayed
 from .estimate import Estimate
 from .information import Information, compress
 from .interior_point import solve
@@ -57,6 +58,9 @@ class IdentifyOptions:
         minimum=0.0,
         maximum=1e6,
     )
+    remove_delay: bool = option(
+        False, "estimate by how much effort is reported later than motion, and shift it back; needs a rich motion"
+    )
 
     def __post_init__(self) -> None:
         for name, allowed in (("regularizer", REGULARIZERS), ("solver", SOLVERS)):
@@ -94,6 +98,10 @@ def identify(
     progress("compressing", 0.0)
     information = compress(model, recordings)
     check_usable(information, [samples.name for samples in recordings])
+    delay = estimate_delay(model, recordings).seconds if options.remove_delay else 0.0
+    if delay:
+        recordings = [undelayed(samples, delay) for samples in recordings]
+        information = compress(model, recordings)
     coordinates = prior_coordinates(model, information)
     belief = Belief(
         options.regularizer, options.prior_spread or TYPICAL_SPREAD, options.drive_weight, 1 / ENERGY_SHARE
@@ -127,6 +135,7 @@ def identify(
         solution=solution,
         recordings=tuple(samples.name for samples in recordings),
         outliers=outliers,
+        delay=delay,
     )
 
 
