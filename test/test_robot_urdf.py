@@ -120,7 +120,7 @@ TEXT = """<?xml version='1.0'?>
         <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/>
       </inertial><visual><!-- é --><geometry><sphere radius="1"/></geometry></visual>
   </link>
-  <link name="frame"></link>
+  <link name="frame"><collision><geometry><box size="1 1 1"/></geometry></collision></link>
   <link name="dust"><inertial><mass value="0"/>
     <inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link>
   <joint name="j" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>
@@ -136,15 +136,26 @@ TEXT = """<?xml version='1.0'?>
 def test_quirky_text_is_edited_only_where_needed():
     model = load_model(TEXT)
     urdf = _check(model, np.random.default_rng(3), mujoco=False)
-    changed = [line for line in difflib.ndiff(TEXT.splitlines(), urdf.splitlines()) if line[:2] in ("- ", "+ ")]
-    removed = [line[2:].strip() for line in changed if line[0] == "-"]
-    assert removed[0] == '<link name="arm" />'
-    assert all(key in "".join(removed[1:]) for key in ("<inertial>", "rpy=", "</inertial><visual>"))
-    assert len(removed) == 6
-    robot = etree.fromstring(urdf.encode())
-    assert [link.find("inertial") is not None for link in robot.findall("link")] == [True, True, False, False, True]
+    removed = [line[2:].strip() for line in difflib.ndiff(TEXT.splitlines(), urdf.splitlines()) if line[:2] == "- "]
+    assert removed == [
+        '<link name="arm" />',
+        '<origin xyz="0 0 0.1" rpy="0.3 0.2 0.1"/><mass value="1"/>',
+        '<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/>',
+        '<link name="frame"><collision><geometry><box size="1 1 1"/></geometry></collision></link>',
+    ]
     arm = urdf[urdf.index('<link name="arm">') : urdf.index('<link name="hand">')]
     assert arm.splitlines()[1] == "    <inertial>" and arm.splitlines()[-2] == "  </link>"
+
+
+def test_no_mass_is_made_up_from_shapes():
+    mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed: pip install mujoco")
+    model = load_model(TEXT)
+    bodies = _other_bodies(model, np.random.default_rng(5))
+    simulated = mujoco.MjModel.from_xml_string(write_urdf(model, bodies))
+    assert simulated.body("arm").mass == pytest.approx(bodies[0, 0], rel=1e-12)
+    robot = etree.fromstring(write_urdf(model, bodies).encode())
+    masses = {link.get("name"): float(link.find("inertial/mass").get("value")) for link in robot.findall("link")}
+    assert masses == {"base": 7, "arm": pytest.approx(bodies[0, 0]), "hand": 0, "frame": 0, "dust": 0}
 
 
 def test_numbers_read_back_exactly():

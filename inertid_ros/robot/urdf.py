@@ -14,9 +14,10 @@ from .parameters import Array, is_consistent, mass_com_inertia
 def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] | None = None) -> str:
     """The given URDF with other inertial parameters; everything else keeps its very text.
 
-    A moving link carries its whole body: links fixed to it lose their ``<inertial>``. Links behind locked joints keep
-    theirs (:attr:`RobotModel.body_locked`), which is taken off the body. The base is left alone. Inertial origins
-    have ``rpy="0 0 0"``, and numbers are written so that they read back exactly.
+    A moving link carries its whole body, and links fixed to it an inertia of zero: not none, as MuJoCo would make one
+    up from their collision shapes. Links behind locked joints keep theirs (:attr:`RobotModel.body_locked`), which is
+    taken off the body. The base is left alone. Inertial origins have ``rpy="0 0 0"``, and numbers are written so that
+    they read back exactly.
 
     Parameters
     ----------
@@ -34,10 +35,9 @@ def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] |
     links = {link.attributes["name"]: link for link in robot.all("link")}
     edits: list[markup.Edit] = []
     for name, pi in zip(model.link_names, own, strict=True):
-        content = _inertial(pi) if pi.any() else None
-        edits += _set_child(text, links[name], "inertial", content)
+        edits += _set_child(text, links[name], "inertial", _inertial(pi))
     for name in _lumped_links(model):
-        edits += _set_child(text, links[name], "inertial", None)
+        edits += _set_child(text, links[name], "inertial", _inertial(np.zeros(10)))
     if friction is not None:
         joints = {joint.attributes["name"]: joint for joint in robot.all("joint")}
         for index, name in enumerate(model.joint_names):
@@ -48,7 +48,7 @@ def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] |
 
 
 def _lumped_links(model: RobotModel) -> list[str]:
-    """Links with mass that fixed joints alone connect to a moving link, whose body includes them."""
+    """Links that fixed joints alone connect to a moving link, whose body includes the inertia they have or seem to."""
     root = description.parse_description(model.urdf)
     fixed: dict[str, list[str]] = {}
     for joint in root.findall("joint"):
@@ -60,11 +60,13 @@ def _lumped_links(model: RobotModel) -> list[str]:
         children = fixed.get(waiting.pop(), [])
         found += children
         waiting += children
-    weighty = {link.get("name") for link in root.findall("link") if _has_inertia(link)}
+    weighty = {link.get("name") for link in root.findall("link") if _seems_weighty(link)}
     return [name for name in found if name in weighty]
 
 
-def _has_inertia(link: etree._Element) -> bool:
+def _seems_weighty(link: etree._Element) -> bool:
+    if link.find("inertial") is None:
+        return link.find("collision") is not None
     values = [float(value) for part in link.iterfind("inertial/*") if part.tag != "origin" for value in part.values()]
     return any(values)
 
@@ -96,11 +98,9 @@ def _inertial(pi: Array) -> list[str]:
     ]
 
 
-def _set_child(text: bytes, parent: markup.Element, tag: str, content: list[str] | None) -> list[markup.Edit]:
-    """Edits that give ``parent`` one child of a tag, or none."""
+def _set_child(text: bytes, parent: markup.Element, tag: str, content: list[str]) -> list[markup.Edit]:
+    """Edits that give ``parent`` one child of a tag."""
     present = parent.all(tag)
-    if content is None:
-        return [markup.remove(text, element) for element in present]
     if present:
         first, *others = present
         lines = f"\n{markup.indentation(text, first.start).decode()}".join(content).encode()
