@@ -7,6 +7,7 @@ MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
 ARGS ?=
+WORKERS ?= 2
 # Sets up what is missing, then enters the environment.
 enter = environment="$$("$(PYTHON)" scripts/bootstrap.py --print-environment)"; source "$$environment"
 
@@ -25,7 +26,8 @@ lint:  ## check style and types
 	@$(enter); ruff check .; mypy
 
 test:  ## check style and types and run all tests; ARGS is given to pytest
-	@$(enter); ruff check .; mypy; pytest $(ARGS)
+	@$(enter); status=0; ruff check . || status=1; mypy || status=1; \
+	pytest -n $(WORKERS) $(ARGS) || status=$$?; exit $$status
 
 bench:  ## run the benchmarks
 	@$(enter); export PYTHONPATH="benchmarks:$$PYTHONPATH"; for file in benchmarks/*.py; do python "$$file" $(ARGS); done

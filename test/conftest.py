@@ -1,6 +1,7 @@
 """What all tests share: a ROS domain of their own, one thread for linear algebra, and the recorded data sets."""
 
 import fcntl
+import importlib.util
 import os
 import sys
 import tempfile
@@ -36,8 +37,20 @@ def claim_ros_domain() -> int:
     raise RuntimeError("101 ROS domains are in use by other test processes: end some of them")
 
 
+def refuse_incomplete_installation() -> None:
+    """Name a source file that the installed package lacks, instead of failing at its import in a hundred tests."""
+    found = importlib.util.find_spec("inertid_ros")
+    if found is None or found.origin is None:
+        raise pytest.UsageError("inertid_ros is not importable: run 'make build' and source .build/jazzy/env.sh")
+    installed, source = Path(found.origin).parent, ROOT / "inertid_ros"
+    for file in sorted(source.rglob("*.py")):
+        if not (installed / file.relative_to(source)).exists():
+            raise pytest.UsageError(f"{installed} lacks {file.relative_to(source)}: run 'make build'")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Keep every test process, and what it starts, to itself: no robot nearby may see these topics."""
+    refuse_incomplete_installation()
     os.environ["ROS_DOMAIN_ID"] = str(claim_ros_domain())
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     for variable in ("ROS_DISCOVERY_SERVER", "ROS_LOCALHOST_ONLY", "ROS_STATIC_PEERS", "ROS_NAMESPACE"):
