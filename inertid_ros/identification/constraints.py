@@ -17,7 +17,7 @@ _MIRRORS = {"x": 0, "y": 1, "z": 2}
 
 @dataclass(frozen=True)
 class Constraints:
-    """Known facts; links and parameters by the names of the layout.
+    """Known facts; links (or rotors) and parameters by the names of the layout.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class _Rows:
                 rows += [(row, 0.0, f"{first} mirror image of {second}")]
         if constraints.total_mass:
             row = np.zeros(self.layout.size)
-            row[: self.layout.body_size : BODY_PARAMETERS] = 1.0
+            row[: self.layout.inertial_size : BODY_PARAMETERS] = 1.0
             rows += [(row, -constraints.total_mass, f"total mass {constraints.total_mass:g} kg")]
         return _stack(rows, self.layout.size)
 
@@ -130,9 +130,9 @@ class _Rows:
 
 
 def _body(layout: ParameterLayout, link: str) -> int:
-    if link not in layout.links:
-        raise IdentificationError(f"constraints: no moving link '{link}'; the robot has {', '.join(layout.links)}")
-    return layout.links.index(link)
+    if link not in layout.body_names:
+        raise IdentificationError(f"constraints: no moving link '{link}'; the robot has {', '.join(layout.body_names)}")
+    return layout.body_names.index(link)
 
 
 def _stack(rows: list[tuple[Array, float, str]], size: int) -> Linear:

@@ -47,7 +47,8 @@ def normalised_coordinates(
 
     Parameters
     ----------
-    bodies, locked: ``(nb, 10)`` prior, and the part of it that is certain; their difference must be consistent.
+    bodies, locked: ``(nb, 10)`` prior of links and rotors, and the part of it that is certain; their difference must
+        be consistent.
     drives, drive_scale: ``(p - 10 nb,)`` prior and scale of the drive parameters.
     """
     matrix, offset = np.zeros((layout.size, layout.size)), np.zeros(layout.size)
@@ -56,7 +57,7 @@ def normalised_coordinates(
         block = layout.body(index)
         matrix[block, block] = from_pseudo_inertia(L @ PSEUDO_INERTIA_BASIS @ L.T).T
         offset[block] = locked[index]
-    tail = np.arange(layout.body_size, layout.size)
+    tail = np.arange(layout.inertial_size, layout.size)
     matrix[tail, tail] = drive_scale
     identity = np.tile(from_pseudo_inertia(np.eye(4)), len(bodies))
     return Coordinates(layout, matrix, offset, np.concatenate([identity, drives / drive_scale]))
@@ -73,7 +74,7 @@ def prior_coordinates(model: RobotModel, information: Information) -> Coordinate
     given = model.prior.copy()
     known = np.zeros(layout.size, dtype=bool)
     known[layout.non_negative] = given[layout.non_negative] > 0
-    tail = slice(layout.body_size, None)
+    tail = slice(layout.inertial_size, None)
     return normalised_coordinates(
-        layout, model.body_belief, model.body_locked, given[tail], np.where(known, given, scale)[tail]
+        layout, model.inertial_belief, model.inertial_locked, given[tail], np.where(known, given, scale)[tail]
     )

@@ -58,8 +58,13 @@ class Estimate:
 
     @property
     def bodies(self) -> Array:
-        """``(nb, 10)`` inertial parameters."""
+        """``(nb, 10)`` inertial parameters of the links."""
         return self.layout.bodies(self.parameters)
+
+    @property
+    def rotors(self) -> Array:
+        """``(r, 10)`` inertial parameters of the rotors."""
+        return self.layout.rotor_bodies(self.parameters)
 
     def drive(self, term: str) -> Array:
         """``(n,)`` values of a drive term; zeros where it was not identified."""
@@ -74,8 +79,8 @@ class Estimate:
 
     @property
     def consistent(self) -> bool:
-        """Whether every body is physically consistent."""
-        return bool(is_consistent(self.bodies).all())
+        """Whether every link and rotor is physically consistent."""
+        return bool(is_consistent(self.layout.all_bodies(self.parameters)).all())
 
     @property
     def min_eigenvalues(self) -> Array:

@@ -194,11 +194,12 @@ def _evidence_spread(R: Array, solution: Solution, layout: ParameterLayout, beli
     The data determines ``nu`` directions of the body parameters; over these the divergence ``D`` from the prior
     has the expectation ``nu * spread^2``. A weak belief in the typical spread decides where the data is silent.
     """
-    bodies = slice(0, layout.body_size)
+    size = layout.inertial_size
+    bodies = slice(0, size)
     curvature = (solution.hessian - R.T @ R)[bodies, bodies]
     covariance = np.linalg.pinv(solution.hessian, hermitian=True)[bodies, bodies]
-    determined = np.clip(layout.body_size - np.sum(covariance * curvature), 0.0, layout.body_size)
-    distance = divergence(solution.x, len(layout.links), belief.regularizer)
+    determined = np.clip(size - np.sum(covariance * curvature), 0.0, size)
+    distance = divergence(solution.x, len(layout.body_names), belief.regularizer)
     variance = (distance + _SPREAD_BELIEF * TYPICAL_SPREAD**2) / (determined + _SPREAD_BELIEF)
     return float(np.clip(np.sqrt(variance), 0.05, 5.0))
 

@@ -47,7 +47,7 @@ class Belief:
 
 def regularized(R: Array, z: Array, layout: ParameterLayout, belief: Belief) -> Program:
     """Program of whitened equations ``R x = z`` in normalised coordinates under a belief."""
-    bodies, size = len(layout.links), layout.size
+    bodies, size, inertial = len(layout.body_names), layout.size, layout.inertial_size
     positive = layout.non_negative
     offsets = np.arange(size)[layout.drive("offset")]
     rows = [R, _unit_rows(offsets, size) / belief.offset_deviation]
@@ -55,14 +55,14 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, belief: Belief) -> 
     slope, constant = np.zeros(size), 0.0
     slope[positive] = belief.drive_weight
     if belief.regularizer == "entropic":
-        slope[: layout.body_size] = belief.weight * np.tile(_TRACE, bodies)
+        slope[:inertial] = belief.weight * np.tile(_TRACE, bodies)
         constant -= 4 * belief.weight * bodies
         body_weights = np.full(bodies, belief.weight)
     else:
-        root = np.zeros((layout.body_size, size))
-        root[:, : layout.body_size] = np.kron(np.eye(bodies), np.linalg.cholesky(2 * belief.weight * PULLBACK).T)
+        root = np.zeros((inertial, size))
+        root[:, :inertial] = np.kron(np.eye(bodies), np.linalg.cholesky(2 * belief.weight * PULLBACK).T)
         rows.append(root)
-        targets.append(root[:, : layout.body_size] @ np.tile(_IDENTITY, bodies))
+        targets.append(root[:, :inertial] @ np.tile(_IDENTITY, bodies))
         body_weights = np.zeros(bodies)
     return Program(
         R=np.vstack(rows),
