@@ -63,8 +63,9 @@ def identify_job(job: IdentificationJob, progress: Callable[[str, float], None])
     """
     model = load_model(job.urdf, job.configuration.robot.model_options())
     progress("reading", 0.0)
+    topics = job.configuration.topics
     train, held_out = (
-        [entry if isinstance(entry, Recording) else load_recording(entry, job.configuration.topics) for entry in entries]
+        [e if isinstance(e, Recording) else load_recording(e, topics, model.joint_names) for e in entries]
         for entries in (job.train, job.held_out)
     )
     outcome = calibrate(

@@ -131,6 +131,25 @@ def test_frames_come_from_the_messages_or_from_the_option(tmp_path):
     assert np.array_equal(recording.wrenches["right_sole"][:, 1], np.arange(20))
 
 
+def test_an_arm_and_its_gripper_may_share_a_topic(tmp_path):
+    with Bag(tmp_path / "bag") as bag:
+        for k in range(20):
+            bag.joint_state(k * 10**7 + 1, ("finger",), [0], [], [])
+            bag.joint_state(k * 10**7 + 2, ("a", "b", "brake"), [k, 0, 0], [], [1, 1, 0])
+    with pytest.raises(RecordingError, match="joint state 1: effort is empty"):
+        load_recording(tmp_path / "bag")
+    chosen = load_recording(tmp_path / "bag", BagTopics(joints=("a", "b")))
+    hinted = load_recording(tmp_path / "bag", joints=("b", "a", "c"))
+    assert chosen.joint_names == ("a", "b") and hinted.joint_names == ("a", "b", "brake")
+    assert np.array_equal(chosen.position, hinted.position[:, :2])
+
+
+def test_a_bag_of_another_robot_still_says_what_joints_it_has(tmp_path):
+    recording = _recording(wrenches=())
+    bag = write_bag(recording, tmp_path / "bag")
+    assert load_recording(bag, joints=("x", "y")).joint_names == recording.joint_names
+
+
 def test_other_topics_are_not_even_read(tmp_path):
     with Bag(tmp_path / "bag") as bag:
         for k in range(10):

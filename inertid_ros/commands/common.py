@@ -52,9 +52,9 @@ def configuration(options: argparse.Namespace, tree: type[T]) -> T:
     return build(tree, values, options.config or "command line")
 
 
-def recordings_from(paths: Sequence[str], config: Configuration) -> list[Recording]:
-    """All recordings, in order."""
-    return [load_recording(path, config.topics) for path in paths]
+def recordings_from(paths: Sequence[str], config: Configuration, joints: Sequence[str]) -> list[Recording]:
+    """All recordings, in order; ``joints`` are those of the robot."""
+    return [load_recording(path, config.topics, joints) for path in paths]
 
 
 def print_json(content: Any) -> None:

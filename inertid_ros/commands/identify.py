@@ -26,7 +26,9 @@ def run(options: argparse.Namespace) -> int:
     model = load_model(Path(options.urdf), config.robot.model_options())
     with progress_bar(options) as progress:
         progress("reading", 0.0)
-        train, held_out = recordings_from(options.recordings, config), recordings_from(options.validate, config)
+        train, held_out = (
+            recordings_from(paths, config, model.joint_names) for paths in (options.recordings, options.validate)
+        )
         read = time.perf_counter() - start
         outcome = calibrate(model, train, held_out, config, lambda stage, share: progress(stage, 0.1 + 0.7 * share))
         timing = {"reading": read, **outcome.timing, "total": time.perf_counter() - start}

@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     config = configuration(options, Configuration)
     model, parameters, baseline = _subject(options, config)
     with progress_bar(options) as progress:
-        recordings = recordings_from(options.recordings, config)
+        recordings = recordings_from(options.recordings, config, model.joint_names)
         samples = []
         for index, recording in enumerate(recordings):
             progress("preparing", index / len(recordings))

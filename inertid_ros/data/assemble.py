@@ -67,6 +67,7 @@ class RecordingAssembler:
         first message.
     wrench_frames: frames that every sample must have a wrench for.
     max_wrench_gap_s: see above.
+    expected: joints of the robot, as a hint: messages with none of them are skipped, others are taken whole.
     """
 
     def __init__(
@@ -75,8 +76,10 @@ class RecordingAssembler:
         joints: Sequence[str] = (),
         wrench_frames: Sequence[str] = (),
         max_wrench_gap_s: float = 0.05,
+        expected: Sequence[str] = (),
     ) -> None:
         self.name = name
+        self._expected = frozenset(expected)
         self.joint_names = tuple(joints)
         self._max_gap_ns = round(max_wrench_gap_s * 1e9)
         self._chosen = bool(joints)
@@ -195,6 +198,9 @@ class RecordingAssembler:
         """Column of each of our joints in a message with ``names``; None where it has none of them."""
         if names in self._orders:
             return self._orders[names]
+        if self._expected and self._expected.isdisjoint(names):
+            self._orders[names] = None
+            return None
         where = f"{self.name}: joint state {self._messages}"
         if len(set(names)) != len(names):
             raise RecordingError(f"{where}: name lists a joint twice ({', '.join(names)}); fix the publisher")

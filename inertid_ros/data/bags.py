@@ -3,7 +3,7 @@
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -48,22 +48,37 @@ class BagTopics:
     )
 
 
-def read_bag(path: str | Path, topics: BagTopics | None = None) -> Recording:
+def read_bag(path: str | Path, topics: BagTopics | None = None, joints: Sequence[str] = ()) -> Recording:
     """Recording of a rosbag2 directory or of a bare ``.mcap`` or ``.db3`` file.
 
     Time is the header stamp relative to the first. A bag that was not closed, or an MCAP file that is cut short, gives
     what can be read of it and says so in :attr:`Recording.notices`.
+
+    Parameters
+    ----------
+    joints: of the robot, as a hint: where several publishers share the topic, messages with none of these joints (a
+        gripper's) are skipped. ``topics.joints`` goes before it.
 
     Raises
     ------
     RecordingError: no bag, unreadable, topic missing or of another type, or messages that make no recording.
     """
     path, topics = Path(path), topics or BagTopics()
-    name = str(path)
     frames = dict(_topic_and_frame(entry) for entry in topics.wrenches)
     bag = _open(path, {topics.joint_states, *frames})
-    _check_topics(name, bag.types, {topics.joint_states: JOINT_STATE, **dict.fromkeys(frames, WRENCH_STAMPED)})
-    assembler = RecordingAssembler(name, topics.joints, tuple(filter(None, frames.values())), topics.max_wrench_gap_s)
+    _check_topics(str(path), bag.types, {topics.joint_states: JOINT_STATE, **dict.fromkeys(frames, WRENCH_STAMPED)})
+    expected = () if topics.joints else tuple(joints)
+    assembler = _assembled(bag, str(path), topics, frames, expected)
+    if expected and not assembler.joint_names:  # another robot's bag; whoever asked says so better
+        assembler = _assembled(bag, str(path), topics, frames, ())
+    return assembler.recording(bag.notices)
+
+
+def _assembled(
+    bag: "_Bag", name: str, topics: BagTopics, frames: dict[str, str], expected: tuple[str, ...]
+) -> RecordingAssembler:
+    known = tuple(filter(None, frames.values()))
+    assembler = RecordingAssembler(name, topics.joints, known, topics.max_wrench_gap_s, expected)
     store = typestore()
     for index, message in enumerate(bag.messages):
         content = _deserialize(store, message, bag.types[message.topic], f"{name}: message {index + 1}")
@@ -74,7 +89,7 @@ def read_bag(path: str | Path, topics: BagTopics | None = None) -> Recording:
             force, torque = content.wrench.force, content.wrench.torque
             frame = frames[message.topic] or content.header.frame_id
             assembler.add_wrench(frame, stamp, (force.x, force.y, force.z), (torque.x, torque.y, torque.z))
-    return assembler.recording(bag.notices)
+    return assembler
 
 
 def bag_topics(path: str | Path) -> dict[str, tuple[str, int]]:

@@ -1,5 +1,6 @@
 """A recording from whatever file it is in, known by its content."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import RecordingError
@@ -12,25 +13,23 @@ ACCEPTED = "an .npz recording, a rosbag2 directory, or a .mcap or .db3 file"
 _NPZ = b"PK\x03\x04"
 
 
-def load_recording(path: str | Path, topics: BagTopics | None = None) -> Recording:
+def load_recording(path: str | Path, topics: BagTopics | None = None, joints: Sequence[str] = ()) -> Recording:
     """Recording of an ``.npz`` file, a bag directory, or a bare ``.mcap`` or ``.db3`` file.
 
     Parameters
     ----------
     path: the content decides what it is, not the name.
     topics: which topics of a bag; ignored for npz.
+    joints: of the robot, as a hint; see :func:`read_bag`.
 
     Raises
     ------
     RecordingError: it is none of these, or cannot be read; see :func:`read_npz` and :func:`read_bag`.
     """
     path = Path(path)
-    if path.is_dir():
-        return read_bag(path, topics)
-    kind = file_kind(path)
-    if kind == "npz":
+    if not path.is_dir() and file_kind(path) == "npz":
         return read_npz(path)
-    return read_bag(path, topics)
+    return read_bag(path, topics, joints)
 
 
 def file_kind(path: Path) -> str:
