@@ -1,0 +1,43 @@
+"""Calibrate a simulated arm without ROS: plan, move, identify, validate. Needs mujoco and example-robot-data.
+
+    python examples/calibrate_offline.py --duration 20
+"""
+
+import argparse
+
+import numpy as np
+
+from inertid_ros.data.prepare import prepare
+from inertid_ros.excitation.limits import motion_limits
+from inertid_ros.excitation.optimize import plan_excitation
+from inertid_ros.excitation.options import ExcitationOptions
+from inertid_ros.identification.identify import identify
+from inertid_ros.identification.validation import Validation, validate
+from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.perturbation import perturb
+from inertid_ros.robot.urdf import write_urdf
+from inertid_ros.simulation.example import example_urdf
+from inertid_ros.simulation.offline import simulate
+from inertid_ros.simulation.robot import SimulatedRobot
+
+
+def calibrate(duration_s: float, iterations: int, seed: int = 0) -> Validation:
+    """Held-out errors of a Panda whose URDF has been made wrong by point masses."""
+    options = ModelOptions(locked_joints={"panda_finger_joint1": 0.0})
+    truth = load_model(example_urdf(), options)
+    given = load_model(write_urdf(truth, perturb(truth, np.random.default_rng(seed))), options)
+    robot, limits = SimulatedRobot(truth), motion_limits(given)
+    recordings = []
+    for motion in (seed, seed + 1):  # one to identify with, one to judge by
+        excitation = ExcitationOptions(duration_s=duration_s, seed=motion, iterations=iterations)
+        plan = plan_excitation(given, limits, robot.desired()[0], excitation)
+        recordings.append(prepare(simulate(robot, plan), given))
+    return validate(identify(given, recordings[:1]), recordings[1:])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--duration", type=float, default=20.0, help="of each motion [s]")
+    parser.add_argument("--iterations", type=int, default=30, help="of each improvement of the motion")
+    arguments = parser.parse_args()
+    print(calibrate(arguments.duration, arguments.iterations).message)
