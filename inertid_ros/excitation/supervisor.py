@@ -38,6 +38,7 @@ class Supervisor:
         self._sent = -np.inf
         self._offset = float("nan")
         self._error = np.zeros(len(table.plan.joint_names))
+        self._commanded: Array | None = None  # at the last accepted state
 
     @property
     def moving(self) -> bool:
@@ -55,17 +56,19 @@ class Supervisor:
 
     def update(self, stamp: float, clock: float, now: float, position: Array, effort: Array) -> None:
         """Take a joint state; see :meth:`StateMonitor.update`."""
-        commanded = self.commanded(now)
+        offset = self.execution.clock_offset
+        # What was commanded when the state was measured: its way here is no tracking error.
+        commanded = self.commanded(stamp - offset if np.isfinite(offset) and np.isfinite(stamp) else now)
         if not self.monitor.update(stamp, clock, now, position, effort, commanded):
             if np.isfinite(self._offset):
                 self.execution.clock_offset = self.monitor.clock.offset
-            self._error = commanded - position
+            self._commanded, self._error = commanded, commanded - position
             self.max_tracking_error = max(self.max_tracking_error, float(np.abs(self._error).max()))
 
     def tick(self, now: float) -> Horizon | None:
         """What to send now; None for nothing."""
         if self.moving:
-            fault = self.monitor.check(now, self.commanded(now)) or self.lease.check(now)
+            fault = self.monitor.check(now, self._commanded) or self.lease.check(now)
             if fault is not None:
                 return self.stop(now, fault.message)
         if now - self._sent < self._grid - 1e-3:

@@ -115,10 +115,12 @@ class Flow:
         client.until(
             lambda: self.report and self.report[-1].message == result.message, "no identifier/report arrived", 10.0
         )
-        print_report(json.loads(self.report[-1].report_json))
+        if self.options.tables:
+            print_report(json.loads(self.report[-1].report_json))
+        else:
+            client.say(result.message)
         if result.result_directory:
             client.say(f"result: {result.result_directory}")
-        client.say(result.message)
         return _DONE if result.validation_status == InertialParameters.PASSED else _REJECTED
 
     def _disarm(self) -> None:

@@ -124,4 +124,5 @@ class CalibrateOptions:
     validation_seed: int = option(2, "of the held-out motion", minimum=0)
     speed_scale: float = option(1.0, "plays both motions slower", minimum=0.01, maximum=1.0)
     output_directory: str = option("", "result directory to write; empty leaves it to the identifier")
+    tables: bool = option(True, "print the report as tables at the end")
     wait_s: float = option(20.0, "longest wait for the other nodes [s]", minimum=1.0, maximum=3600.0)
