@@ -1,6 +1,7 @@
 """Identify from a bag that is played as if the robot were running. Nothing here can move a robot.
 
-The bag's clock is the time of all nodes. To play with `ros2 bag play --clock` instead, set `play:=false`.
+The bag's clock is the time of all nodes. To play with `ros2 bag play --clock` instead, set `play:=false`, and call
+`recorder/start` before it and `recorder/stop` after it.
 """
 
 from launch import LaunchDescription
