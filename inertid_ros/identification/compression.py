@@ -55,11 +55,11 @@ class Compressor:
             self._add(samples, slice(start, min(start + self._batch, len(samples))))
 
     def _add(self, samples: Samples, rows: slice) -> None:
-        motion = Motion.of(self._layout, samples, rows)
+        motion = Motion(*map(np.asfortranarray, Motion.of(self._layout, samples, rows)))
         count, mask = len(motion.q), samples.mask[rows]
         new = self._work[..., self._top : self._top + count]
         self._work[..., self._top + count :] = 0.0
-        q, v, a = (np.ascontiguousarray(channel.T) for channel in (motion.q, motion.v, motion.a))
+        q, v, a = motion.q.T, motion.v.T, motion.a.T
         self._regressor.write(q, v, a, new)
         rotors = self._rotors.of(q, v, a) if self._rotors else None
         for joint, channel in enumerate(self._channels):

@@ -45,10 +45,10 @@ COLUMNS = {
 
 
 def drive_columns(terms: tuple[str, ...], motion: Motion) -> Array:
-    """``(N, len(terms))`` columns of one drive from its motion."""
+    """``(N, len(terms))`` columns of one drive from its motion; in memory the samples of a column are neighbours."""
     if not terms:
         return np.zeros((len(motion.v), 0))
-    return np.stack([COLUMNS[term](motion) for term in terms], axis=-1)
+    return np.stack([COLUMNS[term](motion) for term in terms]).T
 
 
 def channel_drive_columns(layout: ParameterLayout, joint: int) -> np.ndarray:
