@@ -88,7 +88,8 @@ class GravityCompensation(Node):
         self.given, self.given_data = self.robot.pinocchio, self.robot.pinocchio.createData()
         self.parameters = ParameterSubscriber(self, self.robot)
         self.data = self.parameters.model.createData()
-        self.create_subscription(JointState, "joint_states", self.on_state, QoSProfile(depth=1, reliability=STATE.reliability))
+        newest = QoSProfile(depth=1, reliability=STATE.reliability)
+        self.create_subscription(JointState, "joint_states", self.on_state, newest)
 
     def on_state(self, message: JointState) -> None:
         """The newest joint state."""
@@ -130,7 +131,8 @@ class GravityCompensation(Node):
             self.stiffness, self.damping = inertia * omega**2, 1.4 * inertia * omega
             self.phase = Phase("given", now)
         elif now - self.began > self.options.wait_s:
-            missing = "robot_description" if self.robot is None else "joint_states" if self.state is None else "parameters"
+            have = {"robot_description": self.robot, "joint_states": self.state}
+            missing = next((topic for topic, value in have.items() if value is None), "identifier/parameters")
             raise InertidError(f"gravity_compensation: no {missing} received; start what publishes it")
 
     def reference(self, elapsed: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""The excitation node's planning, as a function that a :class:`~inertid_ros.worker.Worker` can run in another process."""
+"""The excitation node's planning, as a function that a :class:`~inertid_ros.worker.Worker` can run elsewhere."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

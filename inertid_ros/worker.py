@@ -58,6 +58,8 @@ class Worker:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=(write,), start_new_session=True)
         finally:
             os.close(write)
+        assert self._process.stdin is not None  # because of stdin=PIPE
+        self._input = self._process.stdin
         # Handing over a large job must not block the caller, who has watchdogs to run.
         threading.Thread(target=self._send, args=(job,), daemon=True).start()
 
@@ -103,10 +105,9 @@ class Worker:
             self._close()
 
     def _send(self, job: bytes) -> None:
-        stream = self._process.stdin
         with contextlib.suppress(OSError):
-            stream.write(_LENGTH.pack(len(job)) + job)
-            stream.flush()  # kept open: its end tells the process that its owner is gone
+            self._input.write(_LENGTH.pack(len(job)) + job)
+            self._input.flush()  # kept open: its end tells the process that its owner is gone
 
     def _receive(self) -> bool:
         """Read messages; True at the end of the stream."""
@@ -134,7 +135,7 @@ class Worker:
     def _close(self) -> None:
         """Let go of the process without waiting for it: the caller has watchdogs to run."""
         with contextlib.suppress(OSError):
-            self._process.stdin.close()
+            self._input.close()
         os.close(self._read)
         threading.Thread(target=self._reap, daemon=True).start()
 
@@ -165,7 +166,7 @@ def _serve(descriptor: int, memory_mb: int) -> None:
             output.write(_LENGTH.pack(len(content)) + content)
 
     try:
-        function = importlib.import_module(module)
+        function: Any = importlib.import_module(module)
         for part in name.split("."):
             function = getattr(function, part)
         value = function(*arguments, progress=lambda stage, fraction: send("progress", (stage, fraction)))

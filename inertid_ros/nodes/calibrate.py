@@ -87,9 +87,11 @@ class Flow:
             motion=motion, duration=duration, seed=seed, speed_scale=self.options.speed_scale, lease=True
         )
         client.say(f"{purpose} motion ({motion}): recording as {name}")
-        status, result = client.run_action(
-            Excite, "excitation/excite", goal, lambda f: (f"{purpose}: {f.stage or 'checking'}", f.fraction), _MOTION_S, lease=True
-        )
+
+        def describe(feedback: Excite.Feedback) -> tuple[str, float]:
+            return f"{purpose}: {feedback.stage or 'checking'}", feedback.fraction
+
+        status, result = client.run_action(Excite, "excitation/excite", goal, describe, _MOTION_S, lease=True)
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"{purpose} motion: {result.message}")
         client.say(f"{purpose} motion: {result.message}, condition number {result.condition_number:.1f}")
@@ -107,9 +109,11 @@ class Flow:
     def _identify(self, train: str, held_out: str) -> int:
         client = self.client
         goal = Identify.Goal(train=[train], validation=[held_out], output_directory=self.options.output_directory)
-        status, result = client.run_action(
-            Identify, "identifier/identify", goal, lambda f: (f"identifying: {f.stage or 'starting'}", f.fraction), _IDENTIFY_S
-        )
+
+        def describe(feedback: Identify.Feedback) -> tuple[str, float]:
+            return f"identifying: {feedback.stage or 'starting'}", feedback.fraction
+
+        status, result = client.run_action(Identify, "identifier/identify", goal, describe, _IDENTIFY_S)
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"identification: {result.message}")
         client.until(

@@ -171,14 +171,13 @@ class ExciteGoals:
 
     async def _serve(self, goal: Excite.Goal, result: Excite.Result) -> None:
         self._listening_until = time.monotonic() + _LISTEN_S
-        await self._step
-        self._step = Future()
+        await self._next_step()
         self._check(goal)
         self._say(ExcitationStatus.PLANNING, "planning")
         self._worker = Worker(
             "planning", prepare_motion, (self._job(goal),), timeout_s=10 * self._options.excitation.time_limit_s
         )
-        prepared: PreparedMotion = await self._step
+        prepared: PreparedMotion = await self._next_step()
         self._publish_plan(prepared)
         result.condition_number = float(prepared.plan.condition_number)
         if goal.plan_only:
@@ -187,9 +186,14 @@ class ExciteGoals:
             return
         began = time.monotonic()
         self._begin(prepared, goal)
-        await self._step
+        await self._next_step()
         result.duration = time.monotonic() - began
         self._conclude(result)
+
+    def _next_step(self) -> Future:
+        """What :meth:`tick` completes when the step is over."""
+        step = self._step = Future()
+        return step
 
     def _check(self, goal: Excite.Goal) -> None:
         """Refuse what must not move, before any planning."""
@@ -242,11 +246,7 @@ class ExciteGoals:
             model.joint_names, limits.lower, limits.upper, limits.velocity, limits.effort, options, now
         )
         lease = Lease(options.lease_timeout_s, now, goal.lease)
-        self.run, self._rested_at, self._step = (
-            Supervisor(prepared.table, monitor, lease, prepared.approach_s),
-            now,
-            Future(),
-        )
+        self.run, self._rested_at = Supervisor(prepared.table, monitor, lease, prepared.approach_s), now
         self._send(self.run.start(now, self.robot.clock() - now))
 
     def _conclude(self, result: Excite.Result) -> None:

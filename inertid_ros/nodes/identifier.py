@@ -130,9 +130,10 @@ class Identifier(Node):
         self._say(IdentifierStatus.SOLVING, "identifying")
         nan = float("nan")
         answer = Identify.Result(train_relative_error=nan, validation_relative_error=nan, prior_relative_error=nan)
+        outcome = self.outcome = self.outcome or Future()
         try:
             self.worker = Worker("identification", identify_job, (self._job(request),), *self._bounds())
-            self._publish_result(await self.outcome, answer)
+            self._publish_result(await outcome, answer)
         except InertidError as error:
             answer.message = str(error)
             self._say(IdentifierStatus.FAILED, answer.message)

@@ -1,6 +1,7 @@
-"""The parameter files in ``config/``, made from the declarations: ``python -m inertid_ros.nodes.parameter_files config``.
+"""The parameter files in ``config/``, made from the declarations.
 
-Every parameter of every node stands in them with its description, range and choices, so that they are the reference.
+``python -m inertid_ros.nodes.parameter_files config`` writes them. Every parameter of every node stands in them with
+its description, range and choices, so that they are the reference.
 """
 
 import sys
@@ -74,7 +75,8 @@ def render(file: str) -> str:
 
 
 def _section(entries: list[Option], values: Mapping[str, Any]) -> list[str]:
-    lines, open_path = [], []
+    lines: list[str] = []
+    open_path: list[str] = []
     # Plain parameters first; YAML cannot reopen a section once another has begun.
     for entry in sorted(entries, key=lambda option: option.key.split(".")[:-1]):
         *path, name = entry.key.split(".")

@@ -130,7 +130,8 @@ class FlowClient:
         """
         client = self.node.create_client(kind, name)
         try:
-            self.until(client.service_is_ready, f"{client.srv_name} is not there; is its node still running?", _ANSWER_S)
+            absent = f"{client.srv_name} is not there; is its node still running?"
+            self.until(client.service_is_ready, absent, _ANSWER_S)
             future = client.call_async(request)
             self.until(future.done, f"{client.srv_name} does not answer; is its node still running?", _ANSWER_S)
             return future.result()

@@ -1,6 +1,6 @@
 """How horizons reach the robot: a trajectory topic, FollowJointTrajectory goals, or a stream of positions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,15 +39,14 @@ def make_commander(node: Node, interface: str, joint_names: Sequence[str]) -> Co
     ------
     ExcitationError: the kind is unknown, or its messages are not installed.
     """
-    kinds = {
+    kinds: dict[str, Callable[[Node, tuple[str, ...]], Commander]] = {
         "joint_trajectory": TrajectoryCommander,
         "follow_joint_trajectory": ActionCommander,
         "position_stream": StreamCommander,
     }
     if interface not in kinds:
         raise ExcitationError(f"command_interface '{interface}' is unknown; use one of {list(kinds)}")
-    commander: Commander = kinds[interface](node, tuple(joint_names))
-    return commander
+    return kinds[interface](node, tuple(joint_names))
 
 
 class TrajectoryCommander:

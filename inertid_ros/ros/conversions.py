@@ -13,7 +13,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from inertid_ros.msg import CoupledDrive, IdentificationReport, InertialParameters, JointDynamics, LinkInertia, SampleBatch
+from inertid_ros.msg import (
+    CoupledDrive,
+    IdentificationReport,
+    InertialParameters,
+    JointDynamics,
+    LinkInertia,
+    SampleBatch,
+)
 
 from ..data.assemble import Block
 from ..errors import InertidError, RecordingError

@@ -73,7 +73,7 @@ class StateWatch:
         span = self._recent[-1][0] - self._recent[0][0]
         if span < 0.5 * _WINDOW_S or len(self._recent) < options.min_rate_hz * span:
             raise ExcitationError(
-                f"joint states came {len(self._recent)} times in {span:.2f} s; at least {options.min_rate_hz:g} Hz needed"
+                f"joint states came {len(self._recent)} times in {span:.2f} s; {options.min_rate_hz:g} Hz are needed"
             )
         half = len(values) // 2
         drift = (values[half:].mean(axis=0) - values[:half].mean(axis=0)) / (0.5 * span)
