@@ -1,10 +1,9 @@
 """What all tests share: a ROS domain of their own, one thread for linear algebra, and the recorded data sets."""
 
-import fcntl
+import contextlib
 import importlib.util
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,27 +13,6 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
 ROOT = Path(__file__).resolve().parent.parent
-_lock = None  # held until the process ends
-
-
-def claim_ros_domain() -> int:
-    """A ROS domain that no other process of this user tests in at the moment.
-
-    1 to 101 is the range that is safe on every system; a lock on a file reserves a number.
-    """
-    global _lock
-    folder = Path(tempfile.gettempdir()) / f"inertid_ros_domains_{os.getuid()}"
-    folder.mkdir(exist_ok=True)
-    for domain in range(1, 102):
-        candidate = open(folder / str(domain), "w")  # noqa: SIM115 - the lock lives as long as the open file
-        try:
-            fcntl.flock(candidate, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            candidate.close()
-            continue
-        _lock = candidate
-        return domain
-    raise RuntimeError("101 ROS domains are in use by other test processes: end some of them")
 
 
 def refuse_incomplete_installation() -> None:
@@ -51,7 +29,11 @@ def refuse_incomplete_installation() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Keep every test process, and what it starts, to itself: no robot nearby may see these topics."""
     refuse_incomplete_installation()
-    os.environ["ROS_DOMAIN_ID"] = str(claim_ros_domain())
+    from inertid_ros.ros_domain import claim_domain
+
+    claim = contextlib.ExitStack()
+    config.add_cleanup(claim.close)
+    os.environ["ROS_DOMAIN_ID"] = str(claim.enter_context(claim_domain()))
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     for variable in ("ROS_DISCOVERY_SERVER", "ROS_LOCALHOST_ONLY", "ROS_STATIC_PEERS", "ROS_NAMESPACE"):
         os.environ.pop(variable, None)
