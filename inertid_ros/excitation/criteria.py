@@ -16,7 +16,7 @@ from ..regressors.chain import Chain, ChainState
 from ..regressors.gradient import MotionGradient, regressor_product_gradient
 from ..regressors.joint_torque import joint_torque_regressor
 from ..robot.model import RobotModel
-from ..robot.parameters import Array
+from ..robot.parameters import BODY_PARAMETERS, Array
 
 Column = Callable[[Array, Array, Array], Array]
 
@@ -86,7 +86,7 @@ class ConditionNumber:
         self.columns = _independent_columns(rows)
         if not len(self.columns):
             raise ExcitationError("excitation: no parameter of this robot can be identified from its torques")
-        bodies = model.layout.body_size
+        bodies = self._bodies
         self._body_columns = self.columns[self.columns < bodies]
         self._drives = [divmod(int(column) - bodies, model.joints) for column in self.columns[self.columns >= bodies]]
 
@@ -96,8 +96,13 @@ class ConditionNumber:
         return len(self.columns)
 
     @property
+    def _bodies(self) -> int:
+        """Columns of the links; rotors that are bodies of their own are left out of the criterion."""
+        return BODY_PARAMETERS * self._model.joints
+
+    @property
     def _width(self) -> int:
-        return self._model.layout.body_size + len(self._terms) * self._model.joints
+        return self._bodies + len(self._terms) * self._model.joints
 
     def evaluate(self, q: Array, v: Array, a: Array) -> Excitation:
         """Excitation of ``(N, n)`` samples."""
@@ -122,7 +127,7 @@ class ConditionNumber:
         inner = slope / np.outer(excitation.norms, excitation.norms)
         np.fill_diagonal(inner, inner.diagonal() - (slope * excitation.gram).sum(axis=1) / excitation.norms**2)
         weights = 2 * (excitation.regressor @ inner) * self._weights[:, None]
-        full = np.zeros((*weights.shape[:2], self._model.layout.body_size))
+        full = np.zeros((*weights.shape[:2], self._bodies))
         bodies = len(self._body_columns)
         full[:, :, self._body_columns] = weights[:, :, :bodies]
         out = regressor_product_gradient(self.chain, state, full + extra)
@@ -136,10 +141,10 @@ class ConditionNumber:
         """``(N, n, 10 nb + terms n)`` with scaled rows."""
         n = self._model.joints
         out = np.zeros((len(q), n, self._width))
-        out[:, :, : self._model.layout.body_size] = joint_torque_regressor(self._model, q, v, a)
+        out[:, :, : self._bodies] = joint_torque_regressor(self._model, q, v, a)[:, :, : self._bodies]
         joints = np.arange(n)
         for index, term in enumerate(self._terms):
-            out[:, joints, self._model.layout.body_size + index * n + joints] = _DRIVES[term][0](q, v, a)
+            out[:, joints, self._bodies + index * n + joints] = _DRIVES[term][0](q, v, a)
         return out * self._weights[:, None]
 
 

@@ -24,11 +24,13 @@ class Floor:
 
     def __init__(self, model: RobotModel, height: float) -> None:
         self._model, self._chain, self.height = model.pinocchio, Chain(model), height
-        frames = [(i, f) for i, f in enumerate(self._model.frames) if f.parentJoint > 0 and f.type == pin.BODY]
-        self.names = tuple(str(frame.name) for _, frame in frames)
-        self._parents = np.array([frame.parentJoint - 1 for _, frame in frames])
-        self._offsets = np.array([frame.placement.translation for _, frame in frames])
-        self._reach = _reaches(self._model, [frame for _, frame in frames])
+        frames = [frame for frame in self._model.frames if frame.parentJoint > 0 and frame.type == pin.BODY]
+        reach = _reaches(self._model, frames)
+        moving = [row for row in range(len(frames)) if reach[row].any()]  # others stay on the axes that turn them
+        self.names = tuple(str(frames[row].name) for row in moving)
+        self._parents = np.array([frames[row].parentJoint - 1 for row in moving], dtype=int)
+        self._offsets = np.array([frames[row].placement.translation for row in moving]).reshape(-1, 3)
+        self._reach = reach[moving]
 
     def heights(self, q: Array) -> Array:
         """``(N, n)`` poses to the ``(N, frames)`` z of the frames [m]."""
@@ -54,10 +56,6 @@ class Floor:
         gradient = np.einsum("nf,nfj,fj->nj", slope, speed, carried)
         return float((depth**2).sum() / len(points)), gradient
 
-    def clearance(self, q: Array) -> float:
-        """Smallest height above the floor over ``(N, n)`` poses [m]; negative below it."""
-        return float(self.heights(q).min() - self.height)
-
     def sag(self, limits: MotionLimits, step: float) -> float:
         """How far [m] a frame can lie below the chord between samples ``step`` [s] apart.
 
@@ -77,6 +75,8 @@ class Floor:
         ------
         ExcitationError: naming the link, the time and the height.
         """
+        if not self.names:
+            return
         time = np.linspace(0.0, trajectory.duration, max(int(np.ceil(trajectory.duration / step)) + 1, 2))
         heights = self.heights(trajectory.sample(time)[0])
         row, frame = np.unravel_index(int(np.argmin(heights)), heights.shape)

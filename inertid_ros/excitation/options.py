@@ -104,8 +104,8 @@ class ExecutionOptions:
     brake: BrakeOptions = field(default_factory=BrakeOptions)
 
     def __post_init__(self) -> None:
-        ratio = self.grid_s / self.step_s
-        if not (self.step_s > 0 and abs(ratio - round(ratio)) < 1e-9):
+        ratio = self.grid_s / self.step_s if self.step_s > 0 else 0.5
+        if ratio < 0.5 or abs(ratio - round(ratio)) > 1e-9:
             raise ExcitationError(
                 f"execution.grid_s {self.grid_s} is not a multiple of execution.step_s {self.step_s}; make it one"
             )

@@ -85,7 +85,11 @@ class Problem:
         weights = push[:, :, None] * self.model.body_prior.ravel()
         state = self.criterion.chain.state(q, v, a)
         along = self.criterion.gradient(excitation, slope, state, weights)
-        parts = (along.position + _FLOOR_PENALTY * sinking, along.velocity, along.acceleration)
+        parts = (
+            along.position + _FLOOR_PENALTY * sinking,
+            along.velocity + push * self.model.drive_prior["viscous"],
+            along.acceleration + push * self.model.drive_prior["rotor_inertia"],
+        )
         by_parameters = sum((rows.T @ part for rows, part in zip(self._rows, parts, strict=True)), np.zeros_like(shape))
         return value, by_parameters * size + (by_parameters * parameters).sum(axis=0) * size_slope
 
@@ -130,7 +134,7 @@ def _check_start(model: RobotModel, limits: MotionLimits, start: Array, floor: F
             f"joint '{limits.joint_names[joint]}': needs {effort[joint]:.4g} N m to stand at the start pose, beyond its"
             f" effort limit {limits.effort[joint]:.4g} N m; start elsewhere or correct the limit"
         )
-    if floor is not None:
+    if floor is not None and floor.names:
         heights = floor.heights(start[None])[0]
         lowest = int(np.argmin(heights))
         if heights[lowest] < floor.height:

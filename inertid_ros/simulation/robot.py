@@ -14,6 +14,8 @@ from .drives import Drives, effort_scale, typical_drives
 from .options import SimulationOptions
 from .sensors import Sensors, StateSample
 
+_FRICTION_IMPEDANCE = 0.99
+
 
 class ControlMode(Enum):
     """What the arm's controller does."""
@@ -57,6 +59,10 @@ class SimulatedRobot:
         model, dof = self._compiled.model, self._compiled.dof
         model.dof_damping[dof], model.dof_frictionloss[dof] = self.drives.viscous, self.drives.coulomb
         model.dof_armature[dof] = self.drives.rotor_inertia
+        # MuJoCo's default friction is so soft that a joint creeps at rad/s below its breakaway torque. This holds it
+        # to a few mrad/s: the stiffest that is stable at the timestep.
+        model.dof_solref[dof] = (2 * self.options.timestep_s, 1.0)
+        model.dof_solimp[dof, :2] = _FRICTION_IMPEDANCE
         self._data = self._mujoco.MjData(model)
         self._believed = (controller_model or robot).pinocchio
         self._believed_data = self._believed.createData()

@@ -1,0 +1,213 @@
+"""Planning: exact gradients, motions that keep their limits, better than chance, the same for the same seed."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from motions import PANDA_START, panda, panda_limits, simple_limits
+from random_robots import random_model
+
+from inertid_ros.errors import ExcitationError
+from inertid_ros.excitation.check import check_plan
+from inertid_ros.excitation.criteria import ConditionNumber, smooth_condition
+from inertid_ros.excitation.limits import MotionLimits
+from inertid_ros.excitation.optimize import finished, motion_condition, plan_excitation, random_shapes
+from inertid_ros.excitation.options import ExcitationOptions
+from inertid_ros.excitation.problem import Problem
+from inertid_ros.regressors.joint_torque import joint_torque_regressor
+from inertid_ros.robot.layout import ParameterLayout
+
+QUICK = ExcitationOptions(duration_s=10.0, starts=12, improved=1, iterations=25, criterion_samples=80)
+CYCLOIDAL = replace(QUICK, kind="cycloidal", intervals=10)
+
+
+@pytest.fixture(scope="module")
+def model(robots):
+    return panda(robots)
+
+
+@pytest.fixture(scope="module")
+def limits(model):
+    return panda_limits(model)
+
+
+def differences(function, at, direction, step):
+    weights = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
+    return sum(weight * function(at + offset * step * direction) for offset, weight in weights) / step
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_condition_number_and_its_gradient(seed):
+    rng = np.random.default_rng(seed)
+    robot = random_model(rng, joints=4)
+    # Coulomb friction is smoothed over a speed that finite steps would not resolve.
+    terms = ("rotor_inertia", "viscous", "offset", "stiffness")
+    robot = replace(robot, layout=ParameterLayout(robot.layout.links, robot.layout.joints, terms))
+    criterion = ConditionNumber(robot, np.full(4, 50.0), -np.ones(4), np.ones(4))
+    motion = list(rng.normal(size=(3, 40, 4)))
+    excitation = criterion.evaluate(*motion)
+    rows = excitation.regressor.reshape(-1, criterion.count)
+    singular = np.linalg.svd(rows / np.linalg.norm(rows, axis=0), compute_uv=False)
+    assert excitation.condition_number == pytest.approx(singular[0] / singular[-1], rel=1e-6)
+    bodies = joint_torque_regressor(robot, *motion)
+    rank = np.linalg.matrix_rank(bodies.reshape(-1, bodies.shape[2]), tol=1e-8 * np.linalg.norm(bodies))
+    assert criterion.count >= rank
+    value, slope = smooth_condition(excitation.gram)
+    gradient = criterion.gradient(excitation, slope, criterion.chain.state(*motion))
+    for part, found in enumerate((gradient.position, gradient.velocity, gradient.acceleration)):
+        direction = rng.normal(size=(40, 4))
+
+        def along(x, part=part):
+            moved = [x if k == part else y for k, y in enumerate(motion)]
+            return smooth_condition(criterion.evaluate(*moved).gram)[0]
+
+        difference = differences(along, motion[part], direction, 1e-4)
+        assert (found * direction).sum() == pytest.approx(difference, rel=1e-6, abs=1e-8)
+
+
+def test_smooth_condition_is_close_and_differentiable_where_eigenvalues_meet():
+    rng = np.random.default_rng(0)
+    for values in ([1.0, 1.0, 1.0, 1.0], [4.0, 4.0, 0.01, 0.01], rng.uniform(0.01, 5, 6)):
+        basis = np.linalg.qr(rng.normal(size=(len(values), len(values))))[0]
+        gram = basis @ np.diag(values) @ basis.T
+        value, slope = smooth_condition(gram)
+        exact = 0.5 * np.log(np.max(values) / np.min(values))
+        assert exact <= value <= exact + np.log(len(values)) / 4 + 1e-12
+        change = rng.normal(size=gram.shape)
+        change += change.T
+        difference = differences(lambda x: smooth_condition(x)[0], gram, change, 1e-5 * np.min(values))
+        assert (slope * change).sum() == pytest.approx(difference, rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("options", [QUICK, CYCLOIDAL], ids=["fourier", "cycloidal"])
+def test_objective_is_differentiated_exactly(model, limits, options):
+    # Weak joints and a high floor, so that both penalties are at work.
+    model = replace(model, layout=ParameterLayout(model.layout.links, model.layout.joints, ("viscous", "offset")))
+    weak = replace(limits, effort=np.array([40.0, 30.0, 25, 25, 5, 5, 5]))
+    problem = Problem(model, weak, PANDA_START, replace(options, floor_m=0.3))
+    shape = random_shapes(problem, replace(options, starts=1))[0]
+    value, gradient = problem.gradient(shape)
+    assert value == pytest.approx(problem.value(shape), rel=1e-12)
+    for seed in range(3):
+        direction = np.random.default_rng(seed).normal(size=shape.shape)
+        difference = differences(problem.value, shape, direction, 1e-5)
+        assert (gradient * direction).sum() == pytest.approx(difference, rel=2e-5, abs=1e-6)
+    # The size of a shape does not matter.
+    assert problem.value(3.7 * shape) == pytest.approx(value, rel=1e-9)
+    assert (gradient * shape).sum() == pytest.approx(0.0, abs=1e-6 * np.abs(gradient).max())
+
+
+@pytest.mark.parametrize("options", [QUICK, CYCLOIDAL], ids=["fourier", "cycloidal"])
+def test_plan_keeps_every_limit_and_beats_chance(model, limits, options):
+    options = replace(options, floor_m=0.1)
+    reports = []
+    plan = plan_excitation(model, limits, PANDA_START, options, reports.append)
+    check_plan(plan, model, limits, measured_position=PANDA_START, max_start_error=1e-9, floor=0.1)
+    q, v, a = plan.sample(np.arange(0, plan.duration, 1e-3))
+    assert (q >= limits.lower).all() and (q <= limits.upper).all()
+    assert (np.abs(v) <= 0.95 * limits.velocity * (1 + 1e-9)).all()
+    assert (np.abs(a) <= 0.95 * limits.acceleration * (1 + 1e-9)).all()
+    assert plan.position[-1] == pytest.approx(PANDA_START, abs=1e-9)
+    assert plan.model_hash == model.hash
+    problem = Problem(model, limits, PANDA_START, options)
+    chance = [
+        finished(problem, shape, options).condition_number for shape in random_shapes(problem, replace(options, starts=8))
+    ]
+    assert plan.condition_number < 0.4 * np.median(chance)
+    assert plan.condition_number == pytest.approx(motion_condition(problem.criterion, plan), rel=1e-3)
+    assert reports[-1].fraction == 1.0
+    assert reports[-1].condition_number == plan.condition_number
+    assert "of its limit" in reports[-1].worst_constraint
+    fractions = [report.fraction for report in reports]
+    assert fractions == sorted(fractions)
+
+
+def test_same_seed_same_motion(model, limits):
+    options = replace(QUICK, starts=4, iterations=5)
+    first, second = (plan_excitation(model, limits, PANDA_START, options) for _ in range(2))
+    assert (first.position == second.position).all()
+    other = plan_excitation(model, limits, PANDA_START, replace(options, seed=1))
+    assert np.abs(first.position - other.position).max() > 0.1
+
+
+def test_time_limit_ends_planning_with_a_good_plan(model, limits):
+    options = replace(QUICK, starts=100_000, iterations=10_000, improved=1000, time_limit_s=0.3)
+    begin = time.monotonic()
+    plan = plan_excitation(model, limits, PANDA_START, options)
+    assert time.monotonic() - begin < 2.0
+    check_plan(plan, model, limits)
+
+
+def test_raising_from_progress_gives_up(model, limits):
+    class GaveUpError(Exception):
+        pass
+
+    def give_up(report):
+        raise GaveUpError
+
+    with pytest.raises(GaveUpError):
+        plan_excitation(model, limits, PANDA_START, QUICK, give_up)
+
+
+def test_effort_limits_make_the_motion_smaller(model, limits):
+    still = np.abs(Problem(model, limits, PANDA_START, QUICK).limits.effort)
+    weak = replace(limits, effort=np.where(np.arange(7) == 1, 24.0, still))
+    plan = plan_excitation(model, weak, PANDA_START, replace(QUICK, improved=0))
+    check_plan(plan, model, weak)
+    full = plan_excitation(model, limits, PANDA_START, replace(QUICK, improved=0))
+    assert np.ptp(plan.position, axis=0).sum() < np.ptp(full.position, axis=0).sum()
+
+
+def test_a_box_restricts_the_motion(model, limits):
+    box = replace(
+        limits, lower=np.maximum(limits.lower, PANDA_START - 0.2), upper=np.minimum(limits.upper, PANDA_START + 0.3)
+    )
+    plan = plan_excitation(model, box, PANDA_START, replace(QUICK, iterations=5))
+    assert (plan.position >= PANDA_START - 0.2 - 1e-9).all()
+    assert (plan.position <= PANDA_START + 0.3 + 1e-9).all()
+
+
+def test_a_start_on_the_limit_is_allowed(model, limits):
+    start = PANDA_START.copy()
+    start[1] = limits.lower[1]
+    plan = plan_excitation(model, limits, start, replace(QUICK, iterations=5, starts=3))
+    check_plan(plan, model, limits, measured_position=start, max_start_error=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "start", "words"),
+    [
+        ({}, {}, {3: 0.5}, "joint 'panda_joint4': the start pose 0.5 is outside its range"),
+        ({}, {}, {0: np.nan}, "is not 7 finite numbers"),
+        ({"effort": 5.0}, {}, {}, "joint 'panda_joint4': needs"),
+        ({}, {"floor_m": 1.0}, {}, "below the floor at 1.000 m"),
+        ({}, {"kind": "spiral"}, {}, "'spiral' is unknown"),
+        ({}, {"harmonics": 1}, {}, "1 harmonics leave nothing"),
+        ({}, {"kind": "cycloidal", "intervals": 1}, {}, "1 intervals cannot move"),
+    ],
+)
+def test_impossible_requests_are_refused_at_once(model, limits, change, options, start, words):
+    pose = PANDA_START.copy()
+    for joint, value in start.items():
+        pose[joint] = value
+    changed = replace(limits, **{name: np.full(7, value) for name, value in change.items()})
+    begin = time.monotonic()
+    with pytest.raises(ExcitationError) as caught:
+        plan_excitation(model, changed, pose, replace(QUICK, **options))
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert time.monotonic() - begin < 2.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_robots_get_feasible_motions(seed):
+    rng = np.random.default_rng(seed)
+    robot = random_model(rng, joints=int(rng.integers(1, 6)))
+    n = robot.joints
+    free = simple_limits(n)
+    limits = MotionLimits(robot.joint_names, free.lower, free.upper, free.velocity, free.acceleration, np.full(n, 1e4))
+    start = rng.uniform(-1, 1, n)
+    options = replace(QUICK, kind=("fourier", "cycloidal")[seed % 2], duration_s=5.0, base_frequency_hz=0.2, starts=4)
+    plan = plan_excitation(robot, limits, start, replace(options, iterations=5))
+    check_plan(plan, robot, limits, measured_position=start, max_start_error=1e-9)
