@@ -14,7 +14,7 @@ import inertid_ros
 
 ROOT = Path(__file__).resolve().parent.parent
 LIBRARY = ROOT / "inertid_ros"
-ROS_LAYERS = {"ros", "nodes"}
+ROS_LAYERS = {"ros", "nodes", "demo.py", "demo_tables.py"}  # the demo starts nodes
 # Names as Python imports them and as package.xml or pyproject.toml lists them, where the two differ.
 ROSDEP_KEYS = {"yaml": "python3-yaml", "tf_transformations": "tf_transformations", "pinocchio": "pinocchio"}
 DISTRIBUTIONS = {"pinocchio": "pin", "yaml": "PyYAML", "jinja2": "Jinja2"}
