@@ -1,10 +1,12 @@
 """Compression of samples into square-root information at the speed of the caches, whatever their number."""
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.linalg import block_diag, lapack
 
 from ..data.samples import Samples
-from ..regressors.drive import Motion, channel_drive, channel_drive_columns
+from ..regressors.drive import Motion, channel_drive_columns, drive_rows
 from ..regressors.joint_torque import BATCH, TorqueRegressor, carried_bodies
 from ..regressors.regrouping import regroup
 from ..regressors.rotors import RotorRegressor, channel_rotor_columns
@@ -62,11 +64,11 @@ class Compressor:
         q, v, a = motion.q.T, motion.v.T, motion.a.T
         self._regressor.write(q, v, a, new)
         rotors = self._rotors.of(q, v, a) if self._rotors else None
-        for joint, channel in enumerate(self._channels):
-            drives = channel_drive(self._layout, joint, motion)
+        for joint, (channel, drives) in enumerate(zip(self._channels, drive_rows(self._layout, motion), strict=True)):
             end = channel.stop - 1
-            first_drive = end - drives.shape[1]
-            new[joint, first_drive:end] = drives.T
+            first_drive = end - len(drives)
+            for column, drive in enumerate(drives, start=first_drive):
+                new[joint, column] = drive
             if rotors is not None:
                 felt = self._rotor_columns[joint]
                 new[joint, first_drive - len(felt) : first_drive] = rotors[joint, felt]
@@ -87,8 +89,13 @@ class Compressor:
 
 
 def reduce_rows(work: Array, top: int) -> None:
-    """QR in place of ``work.T``, ``work (c, top + k)``: the triangle goes to the first c rows; all others below
-    ``top`` are to be overwritten."""
-    factored, _, info = lapack.dgeqrt(min(_PANEL, len(work)), work.T, overwrite_a=1)
-    head = work[:, :top]
-    head[:] = np.tril(factored.T[:, :top])
+    """QR in place of ``work.T``, ``work (c, top + k)``: the triangle goes to the first c rows; the others up to ``top``
+    become zero, and those below are left for new ones."""
+    factored, *_ = lapack.dgeqrt(min(_PANEL, len(work)), work.T, overwrite_a=1)
+    np.multiply(factored.T[:, :top], _lower(len(work), top), out=work[:, :top])
+
+
+@lru_cache(maxsize=256)
+def _lower(rows: int, columns: int) -> Array:
+    """Ones on and below the diagonal."""
+    return np.tri(rows, columns)

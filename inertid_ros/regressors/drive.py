@@ -69,9 +69,21 @@ def channel_drive(layout: ParameterLayout, joint: int, motion: Motion) -> Array:
     return np.hstack(blocks)
 
 
+def drive_rows(layout: ParameterLayout, motion: Motion) -> list[list[Array]]:
+    """The columns of :func:`channel_drive`, ``(N,)`` each, of every joint; what joints share is worked out once."""
+    own = [COLUMNS[term](motion) for term in layout.drive_terms]
+    rows = [[signal[:, joint] for signal in own] for joint in range(len(layout.joints))]
+    for index, ratios in enumerate(layout.coupling_ratios):
+        coupled = drive_columns(COUPLING_TERMS, motion.along(ratios, len(layout.joints) + index)).T
+        for joint in np.flatnonzero(ratios):
+            rows[joint].extend(ratios[joint] * coupled)
+    return rows
+
+
 def drive_torque(layout: ParameterLayout, parameters: Array, motion: Motion) -> Array:
     """``(N, n)`` torque of all drives and couplings."""
     torque = np.zeros_like(motion.v)
-    for joint in range(len(layout.joints)):
-        torque[:, joint] = channel_drive(layout, joint, motion) @ parameters[channel_drive_columns(layout, joint)]
+    for joint, rows in enumerate(drive_rows(layout, motion)):
+        for parameter, row in zip(parameters[channel_drive_columns(layout, joint)], rows, strict=True):
+            torque[:, joint] += parameter * row
     return torque

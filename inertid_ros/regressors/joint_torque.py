@@ -10,7 +10,7 @@ from ..robot.parameters import BODY_PARAMETERS, Array
 from .sweep import PRODUCTS, Sweep
 from .wrench import WRENCH_TABLE
 
-BATCH = 1024  # samples worked out together: the arrays of one body fit the cache, and calls cost little per sample
+BATCH = 2048  # samples worked out together: the arrays of one body fit the cache, and calls cost little per sample
 
 
 def joint_torque_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
