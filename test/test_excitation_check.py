@@ -91,7 +91,8 @@ def test_floor_is_kept_between_samples_too(plan, model, limits):
     # The bound between coarse samples holds for what fine ones find.
     floor, step = Floor(model, 0.0), 0.05
     coarse = floor.heights(plan.sample(np.arange(0, plan.duration + step, step))[0])
-    chord = np.array([np.interp(np.linspace(0, plan.duration, 20_000), np.arange(len(coarse)) * step, c) for c in coarse.T])
+    fine, knots = np.linspace(0, plan.duration, 20_000), np.arange(len(coarse)) * step
+    chord = np.array([np.interp(fine, knots, column) for column in coarse.T])
     assert (chord - floor.sag(limits, step) <= dense.T).all()
 
 

@@ -46,7 +46,7 @@ def test_every_brake_keeps_the_limits_and_stays_on_the_path(table):
         if len(times) == 1:
             continue
         curve = PiecewiseQuintic(times, q, v, a)
-        check_curve(curve, replace(LIMITS, **{n: getattr(LIMITS, n) * (1 + 2e-6) for n in ("velocity", "acceleration")}))
+        check_curve(curve, LIMITS.scaled(1 + 2e-6, 1 + 2e-6))
         for pose in curve.sample(np.linspace(0, times[-1], 7))[0]:
             assert np.abs(dense - pose).max(axis=1).min() < 3e-3
 
@@ -88,7 +88,7 @@ def test_horizon_continues_the_motion_and_ends_at_rest_in_time(table, phase, sta
 def test_horizon_without_stamp_keeps_the_limits_from_where_the_robot_is(table, phase):
     brake = table.brake_index(phase, table.options.horizon_s)
     horizon = table.horizon(phase, brake)
-    here = [x for x in table.commanded(phase, brake)]
+    here = list(table.commanded(phase, brake))
     check_curve(curve_of(horizon, here), replace(LIMITS, acceleration=LIMITS.acceleration * 1.02))
 
 

@@ -125,5 +125,5 @@ def test_positions_beyond_a_limit_between_knots_are_found():
     curve = PiecewiseQuintic(
         np.array([0.0, 1.0]), np.full((2, 1), 2.4), np.array([[1.0], [-1.0]]), np.zeros((2, 1))
     )
-    with pytest.raises(ExcitationError, match=r"joint 'joint0': position 2\.\d+ rad at 0\.500 s is beyond its limit 2.5"):
+    with pytest.raises(ExcitationError, match=r"'joint0': position 2\.\d+ rad at 0\.500 s is beyond its limit 2.5"):
         check_curve(curve, simple_limits(1, 1e3))

@@ -8,6 +8,7 @@ from inertid_ros.excitation.options import MonitorOptions
 from inertid_ros.excitation.stamps import RobotClock
 
 NAMES = ("shoulder", "elbow")
+ELBOW = 0.5 * np.cos(2.0)  # rad, where it is after two seconds
 EPOCH = 1.8e9  # ROS time minus steady time in these tests
 
 
@@ -82,7 +83,7 @@ def test_good_states_never_stop_the_motion():
         (lambda now, s: {**s, "stamp": np.nan}, FaultCode.REJECTED, "stamp is not set", 0.05),
         (lambda now, s: {**s, "stamp": 2.0 + EPOCH - 0.002}, FaultCode.REJECTED, "repeats or goes back", 0.06),
         (with_values(position=motion(2.0)), FaultCode.STUCK, "reports exactly the same position", 0.1),
-        (lambda now, s: {**s, "position": np.array([s["position"][0], 0.5 * np.cos(2)])}, FaultCode.STUCK, "'elbow'", 0.1),
+        (lambda now, s: {**s, "position": np.array([s["position"][0], ELBOW])}, FaultCode.STUCK, "'elbow'", 0.1),
         (with_values(effort=np.array([5.0, -51.0])), FaultCode.EFFORT, "'elbow' needs more than its limit 50", 0.08),
     ],
 )

@@ -111,9 +111,8 @@ def test_plan_keeps_every_limit_and_beats_chance(model, limits, options):
     assert plan.position[-1] == pytest.approx(PANDA_START, abs=1e-9)
     assert plan.model_hash == model.hash
     problem = Problem(model, limits, PANDA_START, options)
-    chance = [
-        finished(problem, shape, options).condition_number for shape in random_shapes(problem, replace(options, starts=8))
-    ]
+    shapes = random_shapes(problem, replace(options, starts=8))
+    chance = [finished(problem, shape, options).condition_number for shape in shapes]
     assert plan.condition_number < 0.4 * np.median(chance)
     assert plan.condition_number == pytest.approx(motion_condition(problem.criterion, plan), rel=1e-3)
     assert reports[-1].fraction == 1.0

@@ -95,7 +95,7 @@ def test_effort_is_what_the_drive_delivers(robots):
     robot = load_with_locks(robots / ROBOTS[0])
     simulated = SimulatedRobot(robot, SimulationOptions(seed=2), start=np.array([0, -0.8, 0, -2.3, 0, 1.6, 0.8]))
     data = robot.pinocchio.createData()
-    errors, before = [], None
+    errors, before, applied = [], None, np.zeros(7)
     for step in range(400):
         simulated.command_effort(np.array([8.0, -25, 3, 22, 1, 2.5, 0.6]) * (1 + 0.3 * np.sin(step / 60)))
         state = simulated.true_state()
