@@ -71,7 +71,8 @@ def channel_drive(layout: ParameterLayout, joint: int, motion: Motion) -> Array:
 
 def drive_rows(layout: ParameterLayout, motion: Motion) -> list[list[Array]]:
     """The columns of :func:`channel_drive`, ``(N,)`` each, of every joint; what joints share is worked out once."""
-    own = [COLUMNS[term](motion) for term in layout.drive_terms]
+    of_joints = motion._replace(direction=motion.direction[:, : len(layout.joints)])
+    own = [COLUMNS[term](of_joints) for term in layout.drive_terms]
     rows = [[signal[:, joint] for signal in own] for joint in range(len(layout.joints))]
     for index, ratios in enumerate(layout.coupling_ratios):
         coupled = drive_columns(COUPLING_TERMS, motion.along(ratios, len(layout.joints) + index)).T
