@@ -6,30 +6,29 @@ root body into nothing. A base that moves freely differs by its start only: it c
 ten parameters are felt (B 18-25).
 """
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from ...robot.layout import ParameterLayout
 from ...robot.model import RobotModel
-from ...robot.parameters import BODY_PARAMETERS, Array
-from .couplings import CoupledRotors, coupling_columns, regroup_friction, regroup_rotors
+from .carry import Carry
+from .friction import coupling_columns, regroup_friction
 from .geometry import KinematicTree, kinematic_tree, tidy
 from .motion import joint_motion
-from .reach import OFFSET, ROTOR, reach_of_bodies
 from .result import BaseParameters
-from .selection import BODY_ORDER, NEGLIGIBLE, Choice, regroup
-
-_LENGTH_POWER = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
-_DRIVES = {ROTOR: "rotor_inertia", OFFSET: "offset"}
-_ORDER = (BODY_ORDER[0], ROTOR, *BODY_ORDER[1:], OFFSET)  # regrouped first to regrouped last
+from .scale import Scale, places_of_links
+from .selection import NEGLIGIBLE, regroup
+from .shared import find_equations, regroup_rotor, regroup_shared
 
 
 def closed_form_base_parameters(model: RobotModel) -> BaseParameters:
     """Base parameters of a fixed-base robot from its kinematics alone.
 
-    Rounded right angles in the URDF are taken as right angles, see :func:`~.geometry.tidy`. Rotor inertia, offset and
-    coupled drives are regrouped where bodies or other drives make the same torque.
+    Rounded right angles in the URDF are taken as right angles, see :func:`~.geometry.tidy`. Reflected inertia, offset,
+    coupled drives and rotors are regrouped where links or other drives make the same torque.
+
+    Raises
+    ------
+    IdentificationError: a rotor is mounted or geared in a way that the closed form does not cover.
     """
     return minimal_parameters(tidy(kinematic_tree(model)), model.layout)
 
@@ -39,142 +38,58 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
 
     Parameters
     ----------
-    layout: one link per body of the tree, in its order, and one joint per body that does not move freely.
+    layout: one link per link of the tree, in its order, one joint per link that does not move freely, and its rotors.
 
     Raises
     ------
-    ValueError: the layout has not one link per body and one joint per joint.
+    ValueError: the layout has other numbers of links, joints or rotors.
+    IdentificationError: a rotor is mounted or geared in a way that the closed form does not cover.
     """
-    joints = int(np.sum(~tree.free))
-    if len(layout.links) != len(tree.parents) or len(layout.joints) != joints:
+    expected = (len(tree.links), int(np.sum(~tree.free[: len(tree.links)])), len(tree.rotors))
+    found = (len(layout.links), len(layout.joints), len(layout.rotors))
+    if found != expected:
         raise ValueError(
-            f"layout of {len(layout.links)} links and {len(layout.joints)} joints does not fit a tree of"
-            f" {len(tree.parents)} bodies and {joints} joints: use the layout of the same robot"
+            f"layout: {found} links, joints and rotors do not fit a tree of {expected}; use that of the same robot"
         )
-    length, gravity = tree.length, float(np.linalg.norm(tree.gravity)) or 1.0
-    normal = replace(tree, translations=tree.translations / length, gravity=tree.gravity / gravity)
-    scale = _Scale(length, gravity, np.where(tree.axes[:, 3:].any(axis=1), length, 1.0), ~tree.free)
-    motion, places = joint_motion(normal), _places(tree, layout)
-    equations, gap = reach_of_bodies(normal, motion, scale.unit_ratios(layout))
-    equations = [e.of(place.local) for e, place in zip(equations, places, strict=True)]
-    choices = [regroup(e.rows, place.order) for e, place in zip(equations, places, strict=True)]
-    rotors = regroup_rotors(equations, choices)
+    scale, places = Scale.of(tree), places_of_links(tree, layout)
+    normal = scale.normal(tree)
+    motion = joint_motion(normal)
+    equations = find_equations(normal, motion, scale.coupling_ratios(layout))
+    links = [own.of(place.local) for own, place in zip(equations.links, places, strict=True)]
+    choices = [regroup(own.rows, place.order) for own, place in zip(links, places, strict=True)]
+    shared = regroup_shared(equations.alone, links, choices)
+    couplings, rotors = len(layout.couplings), []
+    for index, (rows, spin) in enumerate(zip(equations.rotors, equations.spins, strict=True)):
+        rotors.append(regroup_rotor(rows, spin, couplings + index in shared.choice.independent))
 
-    projection = np.eye(layout.size)
-    carry = _Carry(tree.parents, places, choices, motion.parameters_at_zero)
-    contributions = carry.fill_bodies(projection)
-    columns = coupling_columns(layout, "rotor_inertia")
-    carry.fill_coupled(projection, contributions, columns, rotors)
+    carry = Carry(layout.size, tree.parents, motion.parameters_at_zero)
+    for place, choice in zip(places, choices, strict=True):
+        carry.add(place.columns, choice)
+    for body, rotor in zip(tree.rotors, rotors, strict=True):
+        carry.add(np.arange(layout.size)[layout.body(body)], rotor.choice)
+    coupled = coupling_columns(layout, "rotor_inertia")
+    for position, lost in enumerate(shared.choice.dependent):
+        into = shared.choice.mixing[:, position]
+        column = np.zeros(layout.size)
+        for link, mixing in enumerate(shared.mixing):
+            carry.spread(column, link, mixing[:, position])
+        for kept, amount in zip(shared.choice.independent, into, strict=True):
+            if kept < couplings:
+                column[coupled[kept]] += amount
+            else:
+                carry.spread(column, tree.rotors[kept - couplings], amount * rotors[kept - couplings].by_spin)
+        if lost < couplings:
+            carry.regroup(coupled[lost], column)
+        else:
+            carry.add_spin(tree.rotors[lost - couplings], equations.spins[lost - couplings], column)
+    return _result(carry, layout, scale, min([equations.gap, shared.choice.gap, *(choice.gap for choice in choices)]))
+
+
+def _result(carry: Carry, layout: ParameterLayout, scale: Scale, gap: float) -> BaseParameters:
+    projection = carry.projection
     projection[np.abs(projection) < NEGLIGIBLE] = 0.0
-    regrouped = [place.columns[choice.dependent] for place, choice in zip(places, choices, strict=True)]
-    regrouped += [columns[rotors.choice.dependent], regroup_friction(layout, projection)]
-    dependent = np.sort(np.concatenate(regrouped))
+    dependent = np.sort(np.concatenate([carry.regrouped, regroup_friction(layout, projection)]).astype(int))
     independent = np.setdiff1d(np.arange(layout.size), dependent)
     units = scale.units(layout)
     regrouping = (projection * units[:, None] / units)[np.ix_(independent, dependent)]
-    gap = min([gap, rotors.choice.gap, *(choice.gap for choice in choices)])
     return BaseParameters(layout, independent, dependent, regrouping, float("nan"), max(gap, 1.0))
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Which of its ten parameters, rotor inertia and offset a body has in the layout, and at which columns."""
-
-    local: np.ndarray
-    columns: np.ndarray
-
-    @property
-    def order(self) -> list[int]:
-        """Positions in ``local``, regrouped first to regrouped last."""
-        return [int(np.flatnonzero(self.local == k)[0]) for k in _ORDER if k in self.local]
-
-
-def _places(tree: KinematicTree, layout: ParameterLayout) -> list[_Place]:
-    joints = np.cumsum(~tree.free) - 1
-    terms = [k for k, term in _DRIVES.items() if term in layout.drive_terms]
-    places = []
-    for body, (free, joint) in enumerate(zip(tree.free, joints, strict=True)):
-        own = [] if free else terms
-        drives = [layout.drive(_DRIVES[k]).start + joint for k in own]
-        inertial = range(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1))
-        places.append(_Place(np.array([*range(BODY_PARAMETERS), *own]), np.array([*inertial, *drives], dtype=int)))
-    return places
-
-
-@dataclass(frozen=True)
-class _Scale:
-    """What one is in the tree of unit lengths and unit gravity.
-
-    Attributes
-    ----------
-    length, gravity: in m and m/s^2.
-    of_joint: ``(nb,)`` velocity of each joint's body at the typical length per unit of joint velocity.
-    moved: ``(nb,)`` bodies behind a joint.
-    """
-
-    length: float
-    gravity: float
-    of_joint: Array
-    moved: np.ndarray
-
-    def unit_ratios(self, layout: ParameterLayout) -> Array:
-        """``(c, nb)`` ratios of coupled drives, of unit length."""
-        ratios = np.zeros((len(layout.couplings), len(self.moved)))
-        ratios[:, self.moved] = layout.coupling_ratios
-        ratios /= self.of_joint
-        return np.asarray(ratios / np.linalg.norm(ratios, axis=1, keepdims=True))
-
-    def units(self, layout: ParameterLayout) -> Array:
-        """``(p,)`` SI value of a unit of each parameter."""
-        units = np.ones(layout.size)
-        units[: layout.body_size] = np.tile(self.length**_LENGTH_POWER, len(self.moved))
-        of_joint = self.of_joint[self.moved]
-        if "rotor_inertia" in layout.drive_terms:
-            units[layout.drive("rotor_inertia")] = of_joint**2
-        units[layout.drive("offset")] = self.gravity
-        units[coupling_columns(layout, "rotor_inertia")] = 1 / np.sum((layout.coupling_ratios / of_joint) ** 2, axis=1)
-        return units
-
-
-@dataclass(frozen=True)
-class _Carry:
-    """Carries what each body does not keep to its parent, and on to the base."""
-
-    parents: tuple[int, ...]
-    places: list[_Place]
-    choices: list[Choice]
-    at_zero: Array
-
-    def fill_bodies(self, projection: Array) -> list[Array]:
-        """Fill the columns of bodies and their drives in ``projection`` ``(p, p)``.
-
-        Returns
-        -------
-        ``(p, 10)`` of each body: how its parameters, and what is regrouped into them, add to those kept.
-        """
-        contributions: list[Array] = []
-        for body, (place, choice, parent) in enumerate(zip(self.places, self.choices, self.parents, strict=True)):
-            local = np.zeros((len(projection), len(place.local)))
-            local[place.columns[choice.independent], choice.independent] = 1.0
-            local[np.ix_(place.columns[choice.independent], choice.dependent)] = choice.mixing
-            if parent >= 0:
-                left = choice.null_space[:BODY_PARAMETERS]
-                local[:, choice.dependent] += contributions[parent] @ self.at_zero[body] @ left
-            projection[:, place.columns] = local
-            contributions.append(local[:, :BODY_PARAMETERS])
-        return contributions
-
-    def fill_coupled(
-        self, projection: Array, contributions: list[Array], columns: np.ndarray, rotors: CoupledRotors
-    ) -> None:
-        """Fill the columns of coupled rotors, which regroup among each other and into every body they act on."""
-        lost = columns[rotors.choice.dependent]
-        projection[:, lost] = 0.0
-        projection[np.ix_(columns[rotors.choice.independent], lost)] = rotors.choice.mixing
-        bodies = zip(self.places, self.choices, self.parents, rotors.mixing, strict=True)
-        for body, (place, choice, parent, mixing) in enumerate(bodies):
-            projection[place.columns[choice.independent][:, None], lost] += mixing
-            if parent >= 0:
-                left = np.zeros((len(place.local), len(lost)))
-                left[choice.independent] = -mixing
-                projection[:, lost] += contributions[parent] @ self.at_zero[body] @ left[:BODY_PARAMETERS]

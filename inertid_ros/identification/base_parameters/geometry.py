@@ -7,6 +7,7 @@ import pinocchio as pin
 
 from ...robot.model import RobotModel
 from ...robot.parameters import Array
+from ...robot.rotors import with_rotors
 
 ROUNDING_RAD = 2e-5  # right angles written with five digits (1.5708, 3.1416) and their sums
 ROUNDING_LENGTH = 1e-5  # of the robot's typical link length
@@ -14,15 +15,17 @@ ROUNDING_LENGTH = 1e-5  # of the robot's typical link length
 
 @dataclass(frozen=True)
 class KinematicTree:
-    """A tree of bodies, each behind one revolute or prismatic joint; parents come before children.
+    """A tree of links, each behind one revolute or prismatic joint, and of rotors that turn with these joints.
 
     Attributes
     ----------
-    parents: ``(nb,)`` index of the parent body, -1 for the world.
+    parents: ``(nb,)`` index of the parent body, -1 for the world; parents come before children, rotors have none and
+        come last.
     rotations, translations: ``(nb, 3, 3)`` and ``(nb, 3)`` [m]: pose of the joint frame in the parent's frame at q = 0.
     axes: ``(nb, 6)`` motion subspace in the joint frame, linear then angular, one of them a unit vector and the
         other zero. A body whose axis is all zero is a base that moves freely.
-    gravity: ``(3,)`` m/s^2 in the world's frame; zero where there is none, or where it shows nothing.
+    gravity: ``(3,)`` m/s^2 in the world's frame; zero where there is none.
+    rotor_drivers, rotor_ratios: of each rotor, the link whose joint turns it, and turns per turn (or per metre) of it.
     """
 
     parents: tuple[int, ...]
@@ -30,6 +33,8 @@ class KinematicTree:
     translations: Array
     axes: Array
     gravity: Array
+    rotor_drivers: tuple[int, ...] = ()
+    rotor_ratios: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         count = len(self.parents)
@@ -41,9 +46,42 @@ class KinematicTree:
             raise ValueError("parents: every parent must come before its children, -1 is the world")
         if np.any(self.free & (np.array(self.parents) >= 0)):
             raise ValueError("axes: only a body whose parent is the world can move freely; give an axis")
+        if not len(self.rotor_drivers) == len(self.rotor_ratios) <= count or any(
+            self.parents[rotor] not in range(-1, len(self.links)) or not self.axes[rotor, 3:].any()
+            for rotor in self.rotors
+        ):
+            raise ValueError(
+                "rotors: each needs a driver, a ratio, a link (or the world) to carry it and an angular axis"
+            )
         both = self.axes[:, :3].any(axis=1) & self.axes[:, 3:].any(axis=1)
         if np.any(both) or np.any(np.abs(np.linalg.norm(self.axes[~self.free], axis=1) - 1) > 1e-9):
             raise ValueError("axes: linear or angular part must be a unit vector and the other zero")
+
+    @property
+    def links(self) -> range:
+        """Bodies that are no rotors."""
+        return range(len(self.parents) - len(self.rotor_drivers))
+
+    @property
+    def rotors(self) -> range:
+        """Bodies that are rotors."""
+        return range(len(self.links), len(self.parents))
+
+    def driver(self, rotor: int) -> int:
+        """Link whose joint turns a rotor, by the rotor's index among the bodies."""
+        return self.rotor_drivers[rotor - len(self.links)]
+
+    def ratio(self, rotor: int) -> float:
+        """Turns of a rotor per turn (or metre) of its driver's joint, by its index among the bodies."""
+        return self.rotor_ratios[rotor - len(self.links)]
+
+    def path(self, body: int) -> list[int]:
+        """The body and those that carry it, down to the world exclusive."""
+        bodies = []
+        while body >= 0:
+            bodies.append(body)
+            body = self.parents[body]
+        return bodies
 
     @property
     def free(self) -> np.ndarray:
@@ -60,14 +98,18 @@ class KinematicTree:
 
 def kinematic_tree(model: RobotModel) -> KinematicTree:
     """Tree of a fixed-base robot, as its URDF gives it."""
-    kinematics = model.pinocchio
+    layout = model.layout
+    kinematics = with_rotors(model.pinocchio, layout.rotors)
     placements = list(kinematics.jointPlacements)[1:]
+    axes = [np.concatenate([np.zeros(3), rotor.unit_axis]) for rotor in layout.rotors]
     return KinematicTree(
         tuple(parent - 1 for parent in list(kinematics.parents)[1:]),
         np.array([placement.rotation for placement in placements]),
         np.array([placement.translation for placement in placements]),
-        model.axes,
+        np.vstack([model.axes, *axes]),
         np.array(kinematics.gravity.linear),
+        tuple(layout.joints.index(rotor.joint) for rotor in layout.rotors),
+        tuple(rotor.ratio for rotor in layout.rotors),
     )
 
 
@@ -91,15 +133,25 @@ def tidy(tree: KinematicTree, angle: float = ROUNDING_RAD, length: float = ROUND
 
 def tidied(model: RobotModel) -> RobotModel:
     """The robot with the kinematics of :func:`tidy`; its URDF text stays as it is."""
-    tree, old, new = tidy(kinematic_tree(model)), model.pinocchio, pin.Model()
+    tree, old, layout = tidy(kinematic_tree(model)), model.pinocchio, model.layout
+    new = pin.Model()
     new.gravity = old.gravity
-    for body, parent in enumerate(tree.parents):
+    for body in tree.links:
         linear, angular = tree.axes[body, :3], tree.axes[body, 3:]
         joint = pin.JointModelRevoluteUnaligned(angular) if angular.any() else pin.JointModelPrismaticUnaligned(linear)
         placement = pin.SE3(tree.rotations[body], tree.translations[body])
-        new.addJoint(parent + 1, joint, placement, old.names[body + 1])
+        new.addJoint(tree.parents[body] + 1, joint, placement, old.names[body + 1])
         new.inertias[body + 1] = old.inertias[body + 1]
-    return replace(model, pinocchio=new)
+    for frame in list(old.frames)[1:]:
+        if frame.type == pin.FrameType.BODY:
+            new.addFrame(frame)
+    rotors = []
+    for body, rotor in zip(tree.rotors, layout.rotors, strict=True):
+        link = new.frames[new.getFrameId(rotor.link, pin.FrameType.BODY)]
+        placement = link.placement.actInv(pin.SE3(tree.rotations[body], tree.translations[body]))
+        angles, axis = pin.rpy.matrixToRpy(placement.rotation), tree.axes[body, 3:]
+        rotors.append(replace(rotor, xyz=tuple(placement.translation), rpy=tuple(angles), axis=tuple(axis)))
+    return replace(model, pinocchio=new, layout=replace(layout, rotors=tuple(rotors)))
 
 
 def _tidy_rotation(rotation: Array, angle: float) -> Array:

@@ -1,6 +1,6 @@
 """The pass from the base to the tips: what the joints before a body can do to it and feel of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,24 +11,110 @@ from .selection import span
 
 ROTOR, OFFSET = BODY_PARAMETERS, BODY_PARAMETERS + 1  # drive terms that a rigid body can imitate follow its ten
 LOCAL = BODY_PARAMETERS + 2
+GRAVITY = 0  # the first of the labels
+
+
+@dataclass(frozen=True)
+class Accelerations:
+    """The accelerations that a body can have by the joints before it, and gravity as an upward one.
+
+    Most count by their span alone. Some carry a label, because the joint that makes them, or a rotor that it turns, is
+    felt by later joints in other ways as well; of these only what no joint in between changes keeps the label.
+
+    Attributes
+    ----------
+    spread: ``(k, 6)`` orthonormal span of those without a label.
+    labels: ``m`` numbers; steady: ``(m, 6)`` the steady part of each.
+    """
+
+    spread: Array
+    labels: tuple[int, ...]
+    steady: Array
+
+    @property
+    def all(self) -> Array:
+        """``(k + m, 6)``, those without a label first."""
+        return np.vstack([self.spread, self.steady])
+
+
+@dataclass
+class Labels:
+    """All labels given, and what a joint feels of shared inertias where it feels that label.
+
+    Attributes
+    ----------
+    shared: number of inertias that act on several joints: coupled drives, then geared rotors.
+    weights: ``(shared,)`` per label and joint's body.
+    alone: rows ``(shared,)`` of what is felt where no body is.
+    """
+
+    shared: int
+    count: int = 1
+    weights: dict[tuple[int, int], Array] = field(default_factory=dict)
+    alone: list[Array] = field(default_factory=list)
+
+    def new(self, number: int) -> tuple[int, ...]:
+        first, self.count = self.count, self.count + number
+        return tuple(range(first, self.count))
+
+    def add(self, label: int, body: int, weight: Array) -> None:
+        self.weights[label, body] = self.weight(label, body) + weight
+
+    def weight(self, label: int, body: int) -> Array:
+        return self.weights.get((label, body), np.zeros(self.shared))
 
 
 @dataclass(frozen=True)
 class Reach:
-    """What the joints before a body, and its own, can do to it and feel of it.
+    """Accelerations of one body before (``carried``) and after (``own``) its own joint adds to them; gap of spans."""
 
-    Attributes
+    carried: Accelerations
+    own: Accelerations
+    gap: float
+
+
+def world(tree: KinematicTree) -> Reach:
+    """What stands still feels gravity only."""
+    upward = Accelerations(np.zeros((0, 6)), (GRAVITY,), np.append(-tree.gravity, np.zeros(3))[None])
+    return Reach(upward, upward, float("inf"))
+
+
+def reach_of_links(
+    tree: KinematicTree, motion: JointMotion, labelled: set[int], anchors: set[int], labels: Labels
+) -> dict[int, Reach]:
+    """Reach of every link and of the world (-1).
+
+    Parameters
     ----------
-    accelerations: ``(k, 6)`` span of those that it can have, and of gravity as it can see it, except for what follows.
-    steady_gravity: ``(6,)`` the part of gravity, as an upward acceleration, that no joint changes in its frame.
-    steady_coupled: ``(n, 6)`` the part of the acceleration by each coupled joint that no joint between changes.
-    felt: ``(f, 10)`` span of the combinations of its parameters that these joints feel.
+    labelled: bodies whose own joint's acceleration gets a label.
+    anchors: bodies at which everything gets a label.
     """
+    reaches = {-1: world(tree)}
+    for body in tree.links:
+        if tree.free[body]:
+            after = Accelerations(np.eye(6), (GRAVITY,), np.zeros((1, 6)))  # in every direction: gravity adds none
+            carried, gap = after, float("inf")
+        else:
+            carried, gap = _through_joint(reaches[tree.parents[body]].own, motion.velocity[body])
+            axis = tree.axes[body][None]
+            if body in labelled:
+                names, steady = (*carried.labels, *labels.new(1)), np.vstack([carried.steady, axis])
+                after = Accelerations(carried.spread, names, steady)
+            else:
+                known = span(np.vstack([carried.spread, axis]))
+                after, gap = Accelerations(known.rows, carried.labels, carried.steady), min(gap, known.gap)
+        if body in anchors:
+            names = (*after.labels, *labels.new(len(after.spread)))
+            after = Accelerations(np.zeros((0, 6)), names, np.vstack([after.steady, after.spread]))
+        reaches[body] = Reach(carried, after, gap)
+    return reaches
 
-    accelerations: Array
-    steady_gravity: Array
-    steady_coupled: Array
-    felt: Array
+
+def _through_joint(before: Accelerations, velocity: Array) -> tuple[Accelerations, float]:
+    """Accelerations of a parent as its child has them, from the parts ``(3, 6, 6)`` of the transform."""
+    moving = before.steady[before.steady.any(axis=1)]
+    known = span(np.vstack([parts(velocity, before.spread), parts(velocity[1:], moving)]))
+    return Accelerations(known.rows, before.labels, before.steady @ velocity[0].T), known.gap
 
 
 @dataclass(frozen=True)
@@ -38,87 +124,56 @@ class Equations:
     Attributes
     ----------
     rows: ``(k, 12)`` on its ten parameters, rotor inertia and offset.
-    coupled: ``(k, c)`` on the rotor inertia of coupled drives.
+    shared: ``(k, s)`` on the inertias that act on several joints.
     """
 
     rows: Array
-    coupled: Array
+    shared: Array
 
     def of(self, local: np.ndarray) -> "Equations":
         """Equations on some of the twelve."""
-        return Equations(self.rows[:, local], self.coupled)
+        return Equations(self.rows[:, local], self.shared)
 
 
-def reach_of_bodies(tree: KinematicTree, motion: JointMotion, ratios: Array) -> tuple[list[Equations], float]:
-    """Equations of every body of a tree of unit lengths and unit gravity, and the smallest gap of all spans.
+def link_equations(
+    tree: KinematicTree, motion: JointMotion, reaches: dict[int, Reach], shares: Array, labels: Labels
+) -> tuple[list[Equations], dict[int, Array], float]:
+    """Equations of every link, what is felt of it ``(f, 10)``, and the smallest gap of all spans.
 
     Parameters
     ----------
-    ratios: ``(c, nb)`` ratio of each body's joint in each coupled drive.
+    shares: ``(links, 7, s)`` what its joint feels of shared inertias by its own acceleration, and by each component
+        of any other acceleration of the body.
     """
-    count = len(tree.parents)
-    none, upward = np.zeros((0, 6)), np.concatenate([-tree.gravity, np.zeros(3)])
-    world = Reach(none, upward, np.zeros((count, 6)), np.zeros((0, BODY_PARAMETERS)))
-    every = np.eye(BODY_PARAMETERS, LOCAL)
-    anywhere = Reach(np.eye(6), np.zeros(6), np.zeros((count, 6)), np.eye(BODY_PARAMETERS))  # gravity adds nothing
-    reaches: list[Reach] = []
-    equations: list[Equations] = []
-    gap = float("inf")
-    for body, parent in enumerate(tree.parents):
+    felt: dict[int, Array] = {-1: np.zeros((0, BODY_PARAMETERS))}
+    equations, gap = [], min(reach.gap for reach in reaches.values())
+    for body in tree.links:
         if tree.free[body]:
-            reaches.append(anywhere)
-            equations.append(Equations(every, np.zeros((BODY_PARAMETERS, len(ratios)))))
+            felt[body] = np.eye(BODY_PARAMETERS)
+            equations.append(Equations(np.eye(BODY_PARAMETERS, LOCAL), np.zeros((BODY_PARAMETERS, labels.shared))))
             continue
-        before = reaches[parent] if parent >= 0 else world
-        reach, own, clearness = _behind_joint(before, tree.axes[body], motion, ratios, body)
-        reaches.append(reach)
-        equations.append(own)
-        gap = min(gap, clearness)
-    return equations, gap
+        carried, axis = reaches[body].carried, tree.axes[body]
+        causes = np.vstack([carried.all, axis])
+        torque = np.zeros((len(causes), LOCAL))
+        torque[:, :BODY_PARAMETERS] = causes @ (axis @ SPATIAL_INERTIA_BASIS).T
+        torque[-1, ROTOR] = 1.0  # a rotor resists together with the body ...
+        first = len(carried.spread)
+        torque[first : first + len(carried.labels), OFFSET] = np.equal(carried.labels, GRAVITY)  # ... an offset pulls
+        shared = np.zeros((len(causes), labels.shared))
+        if labels.shared:
+            shared[:-1] = carried.all @ shares[body][1:]
+            shared[first:-1] += [labels.weight(label, body) for label in carried.labels]
+            shared[-1] = shares[body][0]
+
+        constant, *changing = felt[tree.parents[body]] @ motion.parameters[body]
+        passed = np.vstack(changing)
+        known = span(np.vstack([torque[:, :BODY_PARAMETERS], passed, constant]))
+        felt[body], gap = known.rows, min(gap, known.gap)
+        rows = np.vstack([torque, np.pad(passed, ((0, 0), (0, LOCAL - BODY_PARAMETERS)))])
+        equations.append(Equations(rows, np.pad(shared, ((0, len(passed)), (0, 0)))))
+    return equations, felt, gap
 
 
-def _behind_joint(
-    before: Reach, axis: Array, motion: JointMotion, ratios: Array, body: int
-) -> tuple[Reach, Equations, float]:
-    velocity, parameters = motion.velocity[body], motion.parameters[body]
-    steady_gravity = velocity[0] @ before.steady_gravity
-    steady_coupled = before.steady_coupled @ velocity[0].T
-    varying = [
-        _parts(velocity, before.accelerations),
-        _parts(velocity[1:], before.steady_gravity[None]),
-        _parts(velocity[1:], before.steady_coupled[before.steady_coupled.any(axis=1)]),
-    ]
-    accelerations = span(np.vstack(varying))
-
-    # The joint's own torque, by cause. A rotor resists together with the body; an offset acts like steady gravity; a
-    # coupled drive makes joints feel each other also where no body does, so that pairs of joints count one by one.
-    earlier = np.flatnonzero(ratios.any(axis=0))
-    earlier = earlier[earlier < body]
-    causes = np.vstack([accelerations.rows, steady_coupled[earlier], steady_gravity, axis])
-    torque = np.zeros((len(causes), LOCAL))
-    torque[:, :BODY_PARAMETERS] = causes @ (axis @ SPATIAL_INERTIA_BASIS).T
-    torque[-2, OFFSET] = torque[-1, ROTOR] = 1.0
-    coupled = np.zeros((len(causes), len(ratios)))
-    first = len(accelerations.rows)
-    coupled[first : first + len(earlier)] = (ratios[:, earlier] * ratios[:, [body]]).T
-    coupled[-1] = ratios[:, body] ** 2
-
-    constant, *changing = before.felt @ parameters
-    passed = np.vstack(changing)
-    felt = span(np.vstack([torque[:, :BODY_PARAMETERS], passed, constant]))
-    rows = np.vstack([torque, np.pad(passed, ((0, 0), (0, LOCAL - BODY_PARAMETERS)))])
-    equations = Equations(rows, np.pad(coupled, ((0, len(passed)), (0, 0))))
-
-    known = accelerations
-    if ratios[:, body].any():
-        steady_coupled = steady_coupled.copy()
-        steady_coupled[body] = axis
-    else:
-        known = span(np.vstack([accelerations.rows, axis]))
-    reach = Reach(known.rows, steady_gravity, steady_coupled, felt.rows)
-    return reach, equations, min(accelerations.gap, felt.gap, known.gap)
-
-
-def _parts(velocity: Array, vectors: Array) -> Array:
+def parts(velocity: Array, vectors: Array) -> Array:
     """Every part ``(k, 6, 6)`` of a transform applied to every vector ``(m, 6)``: ``(k m, 6)``."""
     return np.asarray((vectors @ np.swapaxes(velocity, 1, 2)).reshape(-1, 6))

@@ -93,6 +93,13 @@ class Choice(NamedTuple):
     gap: float
 
     @property
+    def kept_and_regrouped(self) -> Array:
+        """``(kept, n)``: what is kept, of all columns."""
+        matrix = np.zeros((len(self.independent), len(self.independent) + len(self.dependent)))
+        matrix[:, self.independent], matrix[:, self.dependent] = np.eye(len(self.independent)), self.mixing
+        return matrix
+
+    @property
     def null_space(self) -> Array:
         """``(n, regrouped)``: one of each column regrouped, with what it takes of those kept for nothing to show."""
         matrix = np.zeros((len(self.independent) + len(self.dependent), len(self.dependent)))
@@ -114,16 +121,15 @@ def regroup(rows: Array, order: Sequence[int]) -> Choice:
 def dependence_order(layout: ParameterLayout) -> np.ndarray:
     """``(p,)`` columns, regrouped first to regrouped last.
 
-    Drives that turn with several joints come first, then bodies from the tips to the base, of each the mass before
-    its rotor and its moments; friction and offset come last.
+    Drives that turn with several joints come first, then rotors, then links from the tips to the base, of each the
+    mass before its reflected inertia and its moments; friction and offset come last.
     """
-    bases = len(layout.links) - len(layout.joints)  # a base that moves freely has no joint
     order = list(reversed(range(layout.coupling_start, layout.size)))
-    for body in reversed(range(len(layout.links))):
+    bases = len(layout.links) - len(layout.joints)  # a base that moves freely has no joint
+    for body in reversed(range(layout.inertial_size // BODY_PARAMETERS)):
         columns = [BODY_PARAMETERS * body + k for k in BODY_ORDER]
-        rotor = layout.drive("rotor_inertia").start + body - bases
-        order += (
-            columns[:1] + ([rotor] if body >= bases and "rotor_inertia" in layout.drive_terms else []) + columns[1:]
-        )
+        joint = body - bases
+        has_rotor = 0 <= joint < len(layout.joints) and "rotor_inertia" in layout.drive_terms
+        order += columns[:1] + ([layout.drive("rotor_inertia").start + joint] if has_rotor else []) + columns[1:]
     rest = np.setdiff1d(np.arange(layout.size), order)
     return np.concatenate([np.array(order, dtype=int), rest])

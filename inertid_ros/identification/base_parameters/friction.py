@@ -1,52 +1,16 @@
-"""Drives that turn with several joints: where bodies or other drives make the same torque."""
-
-from collections.abc import Sequence
-from typing import NamedTuple
+"""Friction of drives that turn with several joints: where it repeats that of other drives."""
 
 import numpy as np
 
 from ...robot.layout import COUPLING_TERMS, ParameterLayout
 from ...robot.parameters import Array
-from ..triangular import triangle
-from .reach import Equations
-from .selection import Choice, regroup
+from .selection import regroup
 
 
 def coupling_columns(layout: ParameterLayout, term: str) -> np.ndarray:
     """``(c,)`` columns of one term of the couplings."""
     first = layout.coupling_start + COUPLING_TERMS.index(term)
     return first + len(COUPLING_TERMS) * np.arange(len(layout.couplings))
-
-
-class CoupledRotors(NamedTuple):
-    """How rotor inertias of coupled drives regroup: among each other, and ``(kept, regrouped)`` into every body."""
-
-    choice: Choice
-    mixing: tuple[Array, ...]
-
-
-def regroup_rotors(equations: Sequence[Equations], choices: Sequence[Choice]) -> CoupledRotors:
-    """Rotor inertias of coupled drives that joints feel as they feel the bodies behind them.
-
-    What the equations say of these rotors alone, after elimination of the bodies, decides which are kept.
-
-    Parameters
-    ----------
-    equations: of every body, on its columns of the layout; choices: of columns of each.
-    """
-    drives = equations[0].coupled.shape[1]
-    alone, shares = [np.zeros((0, drives))], []
-    for own, choice in zip(equations, choices, strict=True):
-        whole = triangle(np.hstack([own.rows, own.coupled]))
-        columns = own.rows.shape[1]
-        left, singular, right = np.linalg.svd(whole[:, :columns])
-        rank = len(choice.independent)
-        alone.append(left[:, rank:].T @ whole[:, columns:])
-        wanted = np.zeros((rank, columns))
-        wanted[:, choice.independent], wanted[:, choice.dependent] = np.eye(rank), choice.mixing
-        shares.append((wanted @ right[:rank].T / singular[:rank]) @ left[:, :rank].T @ whole[:, columns:])
-    choice = regroup(np.vstack(alone), list(reversed(range(drives))))
-    return CoupledRotors(choice, tuple(share @ choice.null_space for share in shares))
 
 
 def regroup_friction(layout: ParameterLayout, projection: Array) -> np.ndarray:
