@@ -4,6 +4,7 @@ Each measured channel (a joint's torque) is compressed by QR on its own, so that
 again without a second pass. Information adds: chunks, recordings and machines merge exactly.
 """
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -47,13 +48,21 @@ class Channel:
 
 @dataclass(frozen=True)
 class Information:
-    """Compressed equations of all channels of one layout; ``+`` merges."""
+    """Compressed equations of all channels of one robot; ``+`` merges.
+
+    Attributes
+    ----------
+    layout: of the parameter vector.
+    channels: one per joint.
+    robot: fingerprint of all that the equations depend on beside the layout, see :func:`fingerprint`.
+    """
 
     layout: ParameterLayout
     channels: tuple[Channel, ...]
+    robot: str
 
     def __add__(self, other: "Information") -> "Information":
-        if other.layout != self.layout:
+        if (other.layout, other.robot) != (self.layout, self.robot):
             raise IdentificationError("information of different robots or drive terms cannot be merged; use one model")
         pairs = zip(self.channels, other.channels, strict=True)
         return Information(
@@ -61,6 +70,7 @@ class Information:
             tuple(
                 Channel(a.columns, triangle(np.vstack([a.triangle, b.triangle])), a.count + b.count) for a, b in pairs
             ),
+            self.robot,
         )
 
     @property
@@ -100,10 +110,18 @@ class Information:
         return whole[:size, :size], whole[:size, size]
 
 
+def fingerprint(model: RobotModel) -> str:
+    """SHA-256 of kinematics, gravity and rotors' placements: equations of robots that differ must not be merged."""
+    numbers = [np.array(model.options.gravity, dtype=float)]
+    for rotor in model.rotor_tree[model.joints :]:
+        numbers += [rotor.placement_rotation.ravel(), rotor.placement_translation, rotor.rotation.ravel()]
+    rounded = np.round(np.concatenate(numbers) + 0.0, 9).astype("<f8")
+    return hashlib.sha256(model.hash.encode() + rounded.tobytes()).hexdigest()
+
+
 def empty_information(model: RobotModel) -> Information:
     """Information of no data."""
-    columns = channel_columns(model)
-    return Information(model.layout, tuple(Channel(c, np.zeros((len(c) + 1, len(c) + 1)), 0) for c in columns))
+    return compress(model, ())
 
 
 def compress(model: RobotModel, recordings: Iterable[Samples]) -> Information:
@@ -114,5 +132,6 @@ def compress(model: RobotModel, recordings: Iterable[Samples]) -> Information:
     compressor = Compressor(model)
     for samples in recordings:
         compressor.add(samples)
-    channels = zip(channel_columns(model), compressor.triangles(), compressor.counts, strict=True)
-    return Information(model.layout, tuple(Channel(columns, triangle(R), int(count)) for columns, R, count in channels))
+    parts = zip(channel_columns(model), compressor.triangles(), compressor.counts, strict=True)
+    channels = tuple(Channel(columns, triangle(R), int(count)) for columns, R, count in parts)
+    return Information(model.layout, channels, fingerprint(model))
