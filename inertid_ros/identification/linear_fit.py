@@ -1,0 +1,147 @@
+"""Linear least squares of full rank: the weights of the joints at their fixed point, and what they rest on."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..errors import IdentificationError
+from ..robot.model import RobotModel
+from ..robot.parameters import Array
+from .base_parameters import BaseParameters, base_parameters
+from .coordinates import Coordinates, prior_coordinates
+from .information import Information
+from .least_squares_options import LeastSquaresOptions
+from .regularizers import TYPICAL_SPREAD
+from .scaling import prior_root, scaling_matrix
+from .spectrum import Spectrum, spectrum
+
+_ITERATIONS, _TOLERANCE = 200, 1e-7
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """Fit of full rank. Noise is the residual's: where weights are too, every weighted equation has variance one.
+
+    Attributes
+    ----------
+    information: what was fitted.
+    weights: ``(n,)`` factor on every joint's equations.
+    deviation: ``(n,)`` standard deviation of the residual per joint [N m or N].
+    fraction: ``(n,)`` independent share of the samples per joint.
+    scale: ``(n,)`` of a robust loss per joint [N m or N]; infinite for squares.
+    clipped: ``(n,)`` share of equations whose residual the loss clipped.
+    gap: bound of objective minus optimum.
+    """
+
+    information: Information
+    weights: Array
+    deviation: Array
+    fraction: Array
+    spectrum: Spectrum
+    scale: Array
+    clipped: Array
+    iterations: int = 1
+    gap: float = 0.0
+
+    @property
+    def parameters(self) -> Array:
+        return self.spectrum.solution(self.spectrum.count)
+
+    @property
+    def noise(self) -> Array:
+        """``(n,)`` variance of an independent weighted equation per joint."""
+        return self.weights**2 * self.deviation**2 / self.fraction
+
+    @property
+    def variances(self) -> Array:
+        """``(r,)`` variance along every direction, ascending; where joints are not weighted their noise is pooled
+        (C 4.5.53; D 33-34)."""
+        pooled = float(np.average(self.noise, weights=self.information.counts))
+        return np.asarray(pooled / self.spectrum.strengths**2)
+
+
+@dataclass(frozen=True)
+class LinearProblem:
+    """What stays the same while weights, pseudo-values and ranks change.
+
+    Attributes
+    ----------
+    base: base parameters of the motion; the only decision on what it shows at all.
+    scaling: ``(p, p)`` see :func:`~.scaling.scaling_matrix`.
+    """
+
+    model: RobotModel
+    options: LeastSquaresOptions
+    coordinates: Coordinates
+    base: BaseParameters
+    scaling: Array
+
+    @classmethod
+    def of(cls, model: RobotModel, information: Information, options: LeastSquaresOptions) -> "LinearProblem":
+        coordinates = prior_coordinates(model, information)
+        level = information.rms_measured
+        R, _ = information.whitened(1 / np.maximum(level, 1e-3 * level.max()))
+        base = base_parameters(model.layout, R)
+        return cls(model, options, coordinates, base, scaling_matrix(options.scaling, coordinates))
+
+    @cached_property
+    def prior(self) -> Array:
+        """``(p,)`` of the URDF, repaired where no real body could have it."""
+        return self.coordinates.physical(self.coordinates.prior)
+
+    @property
+    def centre(self) -> Array:
+        """``(p,)`` where the solution stays in directions that are not fitted."""
+        return self.prior if self.options.null_space == "prior" else np.zeros(self.model.layout.size)
+
+    def spectrum(self, information: Information, weights: Array) -> Spectrum:
+        return spectrum(*information.whitened(weights), self.base, self.scaling, self.centre)
+
+    def fit(self, information: Information, weights: Array, fraction: Array) -> LinearFit:
+        """Fit with given weights."""
+        parts = self.spectrum(information, weights)
+        deviation = self.deviation(information, weights, parts, parts.count)
+        none = np.zeros(self.model.joints)
+        return LinearFit(information, weights, deviation, fraction, parts, none + np.inf, none)
+
+    def weighted(self, information: Information, fraction: Array, start: Array | None = None) -> LinearFit:
+        """Fit with the weights that the options want, at their fixed point (D 29-32)."""
+        weights = np.ones(self.model.joints) if start is None else start
+        for iteration in range(1, _ITERATIONS + 1):
+            fit = self.fit(information, weights, fraction)
+            wanted = np.sqrt(fraction) / fit.deviation
+            if self.options.weighting == "none" or np.max(np.abs(wanted / weights - 1)) <= _TOLERANCE:
+                return replace(fit, iterations=iteration)
+            weights = wanted
+        raise IdentificationError("least squares: weights do not settle; record more motion or use weighting none")
+
+    def deviation(self, information: Information, weights: Array, parts: Spectrum, rank: int) -> Array:
+        """``(n,)`` residual deviation per joint, with the degrees of freedom that its fit took off (D 30)."""
+        roots, parameters = parts.roots(rank), parts.solution(rank)
+        least = 1e-12 * information.rms_measured.max()  # a perfect fit must not divide by nothing
+        deviation = []
+        for name, channel, weight in zip(self.model.joint_names, information.channels, weights, strict=True):
+            taken = weight**2 * float(np.sum((channel.triangle[:, :-1] @ roots[channel.columns]) ** 2))
+            freedom = channel.count - taken
+            if freedom < 1e-6 * channel.count:
+                raise IdentificationError(
+                    f"least squares: joint '{name}' has {channel.count} samples and as many parameters to fit;"
+                    " record more motion"
+                )
+            deviation.append(np.sqrt(channel.squared_error(parameters) / freedom))
+        return np.maximum(deviation, least)
+
+    def covariance(self, fit: LinearFit, rank: int) -> Array:
+        """``(p, p)`` mean squared error of a rank: what noise does to what is fitted, whatever the weights, and what
+        doubt in the prior does to the rest."""
+        roots = fit.spectrum.roots(rank)
+        seen, noise = np.zeros_like(roots.T), np.zeros((rank, rank))
+        for channel, weight, level in zip(fit.information.channels, fit.weights, fit.noise, strict=True):
+            equations = weight * channel.triangle[:, :-1]
+            local = equations @ roots[channel.columns]
+            seen[:, channel.columns] += local.T @ equations
+            noise += level * local.T @ local
+        doubt = np.column_stack([prior_root(self.coordinates, TYPICAL_SPREAD), self.prior - self.centre])
+        doubt -= roots @ (seen @ doubt)
+        return np.asarray(roots @ noise @ roots.T + doubt @ doubt.T)
