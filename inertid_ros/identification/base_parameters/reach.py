@@ -154,23 +154,22 @@ def link_equations(
             continue
         carried, axis = reaches[body].carried, tree.axes[body]
         causes = np.vstack([carried.all, axis])
-        torque = np.zeros((len(causes), LOCAL))
-        torque[:, :BODY_PARAMETERS] = causes @ (axis @ SPATIAL_INERTIA_BASIS).T
-        torque[-1, ROTOR] = 1.0  # a rotor resists together with the body ...
-        first = len(carried.spread)
-        torque[first : first + len(carried.labels), OFFSET] = np.equal(carried.labels, GRAVITY)  # ... an offset pulls
-        shared = np.zeros((len(causes), labels.shared))
-        if labels.shared:
-            shared[:-1] = carried.all @ shares[body][1:]
-            shared[first:-1] += [labels.weight(label, body) for label in carried.labels]
-            shared[-1] = shares[body][0]
-
         constant, *changing = felt[tree.parents[body]] @ motion.parameters[body]
         passed = np.vstack(changing)
-        known = span(np.vstack([torque[:, :BODY_PARAMETERS], passed, constant]))
+        first, count = len(carried.spread), len(causes)
+        rows = np.zeros((count + len(passed), LOCAL))
+        shared = np.zeros((len(rows), labels.shared))
+        rows[:count, :BODY_PARAMETERS] = causes @ (axis @ SPATIAL_INERTIA_BASIS).T
+        rows[count:, :BODY_PARAMETERS] = passed
+        rows[count - 1, ROTOR] = 1.0  # a rotor resists together with the body ...
+        rows[first : count - 1, OFFSET] = np.equal(carried.labels, GRAVITY)  # ... and an offset pulls like gravity
+        if labels.shared:
+            shared[: count - 1] = carried.all @ shares[body][1:]
+            shared[first : count - 1] += [labels.weight(label, body) for label in carried.labels]
+            shared[count - 1] = shares[body][0]
+        known = span(np.vstack([rows[:, :BODY_PARAMETERS], constant]))
         felt[body], gap = known.rows, min(gap, known.gap)
-        rows = np.vstack([torque, np.pad(passed, ((0, 0), (0, LOCAL - BODY_PARAMETERS)))])
-        equations.append(Equations(rows, np.pad(shared, ((0, len(passed)), (0, 0)))))
+        equations.append(Equations(rows, shared))
     return equations, felt, gap
 
 

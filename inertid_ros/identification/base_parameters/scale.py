@@ -66,25 +66,28 @@ class Scale:
 
 @dataclass(frozen=True)
 class Place:
-    """Which of the ten parameters, reflected inertia and offset a link has in the layout, and at which columns."""
+    """Which of the ten parameters, reflected inertia and offset a link has in the layout, and at which columns.
+
+    ``order`` are positions in ``local``, regrouped first to regrouped last.
+    """
 
     local: np.ndarray
     columns: np.ndarray
-
-    @property
-    def order(self) -> list[int]:
-        """Positions in ``local``, regrouped first to regrouped last."""
-        return [int(np.flatnonzero(self.local == k)[0]) for k in _ORDER if k in self.local]
+    order: tuple[int, ...]
 
 
 def places_of_links(tree: KinematicTree, layout: ParameterLayout) -> list[Place]:
     """Where the parameters of each link and of its joint's drive are."""
     terms = [k for k, term in _DRIVES.items() if term in layout.drive_terms]
+    local = [*range(BODY_PARAMETERS), *terms]
+    order = tuple(local.index(k) for k in _ORDER if k in local)
     places, joint = [], 0
-    for link in tree.links:
-        own = [] if tree.free[link] else terms
-        drives = [layout.drive(_DRIVES[k]).start + joint for k in own]
-        joint += not tree.free[link]
+    for link, free in enumerate(tree.free[: len(tree.links)]):
         inertial = range(BODY_PARAMETERS * link, BODY_PARAMETERS * (link + 1))
-        places.append(Place(np.array([*range(BODY_PARAMETERS), *own]), np.array([*inertial, *drives], dtype=int)))
+        if free:
+            places.append(Place(np.arange(BODY_PARAMETERS), np.array(inertial), BODY_ORDER))
+            continue
+        drives = [layout.drive(_DRIVES[k]).start + joint for k in terms]
+        places.append(Place(np.array(local), np.array([*inertial, *drives]), order))
+        joint += 1
     return places

@@ -77,7 +77,7 @@ def span(rows: Array) -> Span:
     """Span of rows of the order of one, with what is below :data:`SPAN_TOLERANCE` taken for zero."""
     if rows.size == 0:
         return Span(rows[:0], np.eye(rows.shape[1]), float("inf"))
-    _, singular, directions = np.linalg.svd(triangle(rows))
+    _, singular, directions = np.linalg.svd(triangle(rows) if len(rows) > rows.shape[1] else rows)
     kept = int(np.sum(singular > SPAN_TOLERANCE * max(1.0, singular[0])))
     above = singular[kept - 1] if kept else 1.0
     below = singular[kept] if kept < len(singular) else 0.0
@@ -112,7 +112,9 @@ def regroup(rows: Array, order: Sequence[int]) -> Choice:
     """Choice of columns of equations ``(k, n)`` whose entries are of the order of one."""
     known = span(rows)
     dependent = choose_dependent(known.rest.T, order)
-    independent = np.setdiff1d(np.arange(rows.shape[1]), dependent)
+    kept = np.ones(rows.shape[1], dtype=bool)
+    kept[dependent] = False
+    independent = np.flatnonzero(kept)
     mixing: Array = -np.linalg.solve(known.rest[:, dependent], known.rest[:, independent]).T.astype(float)
     mixing[np.abs(mixing) < NEGLIGIBLE] = 0.0
     return Choice(independent, dependent, mixing, known.gap)

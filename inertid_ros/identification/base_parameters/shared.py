@@ -154,6 +154,9 @@ def regroup_shared(alone: Array, links: Sequence[Equations], choices: Sequence[C
     links: equations of every link, on its columns of the layout; choices: of these columns.
     """
     known, shares = [alone], []
+    if alone.shape[1] == 0:
+        none = np.zeros(0, dtype=int)
+        return SharedChoice(Choice(none, none, np.zeros((0, 0)), float("inf")), ())
     for own, choice in zip(links, choices, strict=True):
         whole = triangle(np.hstack([own.rows, own.shared]))
         columns = own.rows.shape[1]
