@@ -36,7 +36,13 @@ NODES: Mapping[str, tuple[tuple[type, str], ...]] = {
 
 _PANDA = {"robot.locked_joints": ("panda_finger_joint1=0.0",)}
 # The simulated robot shares the machine with everything else, which may hold it up.
-_MOTION = {"excitation.duration_s": 20.0, "monitor.state_timeout_s": 0.1, "monitor.max_age_s": 0.2}
+_MOTION = {
+    "excitation.duration_s": 20.0,
+    "execution.horizon_s": 0.3,
+    "monitor.state_timeout_s": 0.3,
+    "monitor.max_age_s": 0.4,
+    "monitor.min_rate_hz": 20.0,
+}
 
 FILES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "calibrate": {"excitation": {}, "recorder": {}, "identifier": {}, "calibrate": {}},
