@@ -1,0 +1,67 @@
+"""FIGAROH on given samples, in an interpreter that has it: ``theirs.py FOLDER``; the last line printed is JSON.
+
+The shortest way through its public functions: regressor of all samples, problem, effort fit with a pseudo-inertia
+LMI per link (the estimator that its ``select_stage: physical_fit`` selects). Its full workflow adds more to that.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pinocchio as pin
+from figaroh.identification.parameter import add_standard_additional_parameters, get_standard_parameters
+from figaroh.identification.physical_fit import build_problem, solve_direct_effort_fit
+from figaroh.tools.regressor import build_regressor_basic
+from memory import peak_mb, resident_mb
+
+
+def main() -> None:
+    import cvxopt  # noqa: F401 - their default solver, loaded on use: not to be counted as their time
+    import picos  # noqa: F401
+
+    folder, imported = Path(sys.argv[1]), resident_mb()
+    model = pin.buildModelFromUrdf(str(folder / "robot.urdf"))
+    samples = np.load(folder / "samples.npz")
+    q, v, a, tau = (samples[name] for name in ("q", "v", "a", "tau"))
+    joints = list(range(model.nv))
+    zeros = [0.0] * model.nv
+    config = {
+        "has_friction": True,
+        "has_actuator_inertia": True,
+        "has_joint_offset": True,
+        "is_joint_torques": True,
+        "act_idxv": joints,
+        **dict.fromkeys(("fv", "fs", "Ia", "off"), zeros),
+    }
+    prior = {**get_standard_parameters(model, config), **add_standard_additional_parameters(model, config)}
+    # Without its backend layer, which costs it a tenth of its speed.
+    robot = SimpleNamespace(model=model, data=model.createData())
+
+    start = time.perf_counter()
+    regressor = build_regressor_basic(robot, q, v, a, config)
+    built = time.perf_counter()
+    effort = tau.T.ravel()
+    problem = build_problem(regressor, effort, list(prior), list(model.names)[1:], prior=np.array(list(prior.values())))
+    factored = time.perf_counter()
+    record = solve_direct_effort_fit(problem, solver="cvxopt")
+    solved = time.perf_counter()
+
+    residual = (regressor @ record.theta - effort).reshape(tau.shape[1], -1)
+    result = {
+        "seconds": solved - start,
+        "regressor": built - start,
+        "problem": factored - built,
+        "solve": solved - factored,
+        "imported_mb": imported,
+        "peak_mb": peak_mb(),
+        "consistent": bool(record.accepted),
+        "rms_error": list(np.sqrt(np.mean(residual**2, axis=1))),
+        "regressor_sum": float(np.abs(regressor).sum()),
+    }
+    print(json.dumps(result))
+
+
+main()
