@@ -13,7 +13,7 @@ from ..regressors.rotors import RotorRegressor, channel_rotor_columns
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
 
-_WORKSPACE = 2**21  # numbers in the array that holds one batch of all channels, 16 MB, where the robot is not huge
+_WORKSPACE = 2**22  # numbers in the array that holds one batch of all channels, 32 MB, where the robot is not huge
 _LEAST_BATCH = 128
 _PANEL = 8  # columns that LAPACK reduces before it updates the others
 
