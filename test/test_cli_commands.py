@@ -177,6 +177,14 @@ def test_info_knows_recordings_urdfs_and_results(files, result, capsys):
     assert recording["rate_hz"] == pytest.approx(100.0) and recording["gaps"] == 0
 
 
+def test_info_of_a_bag_without_joint_states_names_its_topics(files, tmp_path, capsys):
+    (tmp_path / "c.yaml").write_text("topics: {joint_states: /arm/joint_states}")
+    status, out, _ = _run("info", files / "b_bag", "--config", tmp_path / "c.yaml", "--json", capsys=capsys)
+    content = json.loads(out)
+    assert status == 0 and content["topics"][0]["name"] == "/joint_states"
+    assert "has no topic /arm/joint_states; it has /joint_states" in content["problem"]
+
+
 def test_perturb_writes_a_wrong_urdf_by_seed(files, tmp_path, capsys):
     for name, seed in (("x", 1), ("y", 1), ("z", 2)):
         command = ("perturb", files / "truth.urdf", "--seed", seed, "--output", tmp_path / name, "--json")

@@ -18,8 +18,10 @@ from inertid_ros.errors import InertidError
 from inertid_ros.report import results
 from inertid_ros.report.page import render_page
 from inertid_ros.report.results import ResultError, check_target, read_result, write_result
-from inertid_ros.robot.model import load_model
+from inertid_ros.robot.layout import Coupling
+from inertid_ros.robot.model import ModelOptions, load_model
 from inertid_ros.robot.parameters import is_consistent
+from inertid_ros.robot.rotors import Rotor
 
 FILES = ["calibrated.urdf", "parameters.yaml", "report.html", "report.json"]
 
@@ -158,6 +160,17 @@ def test_locked_joints_and_terms_come_back(case, tmp_path):
     stored = read_result(write_result(calibrate(given, [recording]), tmp_path / "out"))
     assert stored.model.joint_names == ("joint0", "joint1") and stored.model.options == given.options
     assert is_consistent(stored.model.body_prior).all()
+
+
+def test_couplings_and_rotors_come_back(case, tmp_path):
+    wrist = Coupling("wrist", ("joint1", "joint2"), (1.0, -1.0))
+    motor = Rotor.cylinder("motor", "joint0", "base", 50.0, 0.2, (0.02, 0.05))
+    given = load_model(case.given.urdf, ModelOptions(couplings=(wrist,), rotors=(motor,)))
+    outcome = calibrate(given, case.recordings[:1])
+    stored = read_result(write_result(outcome, tmp_path / "out"))
+    assert stored.model.layout == given.layout and np.array_equal(stored.parameters, outcome.estimate.parameters)
+    assert stored.report["couplings"][0]["name"] == "wrist" and stored.report["rotors"][0]["name"] == "motor"
+    assert "wrist" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_an_existing_result_is_kept_unless_told_otherwise(outcome, directory, tmp_path):

@@ -73,8 +73,10 @@ class Outcome:
             "links": links_content(estimate),
             "joints": joints_content(estimate),
             "couplings": couplings_content(estimate),
+            "rotors": rotors_content(estimate),
             "base_parameters": _base_parameters(estimate),
             "solver": _solver(estimate),
+            "effort_delay_s": estimate.delay,
             "timing": dict(self.timing),
             "peak_memory_mb": peak_memory_mb(),
             "provenance": asdict(self.provenance),
@@ -115,6 +117,23 @@ def links_content(estimate: Estimate) -> list[dict[str, Any]]:
     ]
 
 
+def rotors_content(estimate: Estimate) -> list[dict[str, Any]]:
+    """Motors that are bodies of their own; inertia (3x3) about the centre of mass, in the rotor's frame."""
+    mass, com, inertia = mass_com_inertia(estimate.rotors)
+    first = len(estimate.layout.links)
+    return [
+        {
+            "name": rotor.name,
+            "mass": mass[i],
+            "com": com[i],
+            "inertia": inertia[i],
+            "parameters": estimate.rotors[i],
+            "standard_deviation": estimate.standard_deviation[estimate.layout.body(first + i)],
+        }
+        for i, rotor in enumerate(estimate.layout.rotors)
+    ]
+
+
 def joints_content(estimate: Estimate) -> list[dict[str, Any]]:
     """Every joint's drive terms that were identified, with standard deviations."""
     terms = estimate.layout.drive_terms
@@ -126,6 +145,7 @@ def joints_content(estimate: Estimate) -> list[dict[str, Any]]:
             **{term: values[term][i] for term in terms},
             "standard_deviation": {term: deviations[term][i] for term in terms},
             "residual_deviation": estimate.residual_deviation[i],
+            "outliers": None if estimate.outliers is None else estimate.outliers[i],
         }
         for i, name in enumerate(estimate.model.joint_names)
     ]

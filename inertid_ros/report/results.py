@@ -15,6 +15,7 @@ from ..files import write_directory
 from ..robot.layout import Coupling
 from ..robot.model import ModelOptions, RobotModel, load_model
 from ..robot.parameters import Array
+from ..robot.rotors import Rotor
 from ..robot.urdf import write_urdf
 from .outcome import FORMAT, Outcome, plain
 from .page import render_page
@@ -138,7 +139,12 @@ def read_result(directory: str | Path) -> StoredResult:
 def _model_options(robot: Mapping[str, Any]) -> ModelOptions:
     x, y, z = robot["gravity"]
     couplings = tuple(Coupling(c["name"], tuple(c["joints"]), tuple(c["ratios"])) for c in robot["couplings"])
-    return ModelOptions(robot["locked_joints"], tuple(robot["drive_terms"]), (x, y, z), couplings)
+    rotors = tuple(Rotor(**{key: _tuple(value) for key, value in entry.items()}) for entry in robot["rotors"])
+    return ModelOptions(robot["locked_joints"], tuple(robot["drive_terms"]), (x, y, z), couplings, rotors)
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def parameters_content(outcome: Outcome) -> dict[str, Any]:
@@ -154,11 +160,13 @@ def parameters_content(outcome: Outcome) -> dict[str, Any]:
             "drive_terms": list(options.drive_terms),
             "gravity": [float(value) for value in options.gravity],
             "couplings": plain([asdict(coupling) for coupling in options.couplings]),
+            "rotors": plain([asdict(rotor) for rotor in options.rotors]),
         },
         "status": report["status"],
         "message": report["message"],
         "links": [{key: link[key] for key in _LINK_KEYS} for link in report["links"]],
         "joints": report["joints"],
+        "rotors": report["rotors"],
         "parameter_names": list(estimate.layout.names),
         "parameters": [float(value) for value in estimate.parameters],
         "prior": [float(value) for value in estimate.prior],
