@@ -21,6 +21,8 @@ from .delay import estimate_delay, undelayed
 from .estimate import Estimate
 from .information import Information, compress
 from .interior_point import solve
+from .least_squares import LeastSquaresEstimate, least_squares
+from .least_squares_options import ESTIMATORS
 from .noise import effective_fraction
 from .outliers import without_outliers
 from .program import Solution
@@ -39,6 +41,11 @@ Progress = Callable[[str, float], None]
 class IdentifyOptions:
     """How to identify. The defaults are meant to be left alone."""
 
+    estimator: str = option(
+        "consistent",
+        "consistent: bodies that can exist, near the prior; the others are classical least squares, as baselines",
+        choices=("consistent", *ESTIMATORS),
+    )
     regularizer: str = option(
         "entropic", "how distance to the prior is measured: entropic or pullback", choices=REGULARIZERS
     )
@@ -63,7 +70,8 @@ class IdentifyOptions:
     )
 
     def __post_init__(self) -> None:
-        for name, allowed in (("regularizer", REGULARIZERS), ("solver", SOLVERS)):
+        estimators = ("consistent", *ESTIMATORS)
+        for name, allowed in (("estimator", estimators), ("regularizer", REGULARIZERS), ("solver", SOLVERS)):
             if getattr(self, name) not in allowed:
                 raise IdentificationError(f"identify.{name}: '{getattr(self, name)}' is unknown; choose from {allowed}")
         if not (self.prior_spread >= 0 and self.drive_weight > 0):
@@ -80,7 +88,8 @@ def identify(
     """Physically consistent parameters by weighted least squares with a geometric prior (C 3.5.43; E 24-25).
 
     Each joint's equations are weighted by its residual's standard deviation, iterated, and by how many independent
-    samples its correlated residual is worth, so that neither a noisy joint nor a high sampling rate shouts.
+    samples its correlated residual is worth, so that neither a noisy joint nor a high sampling rate shouts. Other
+    estimators than the default are those of :func:`~.least_squares.least_squares`.
 
     Parameters
     ----------
@@ -102,6 +111,9 @@ def identify(
     if delay:
         recordings = [undelayed(samples, delay) for samples in recordings]
         information = compress(model, recordings)
+    if options.estimator != "consistent":
+        progress("solving", 0.5)
+        return replace(_classical(model, recordings, options.estimator, constraints), delay=delay)
     coordinates = prior_coordinates(model, information)
     belief = Belief(
         options.regularizer, options.prior_spread or TYPICAL_SPREAD, options.drive_weight, 1 / ENERGY_SHARE
@@ -137,6 +149,15 @@ def identify(
         outliers=outliers,
         delay=delay,
     )
+
+
+def _classical(
+    model: RobotModel, recordings: Sequence[Samples], estimator: str, constraints: Constraints | None
+) -> LeastSquaresEstimate:
+    """Estimate of a classical method, which keeps no constraints."""
+    if constraints is not None and any(vars(constraints).values()):
+        raise IdentificationError(f"estimator '{estimator}' keeps no constraints; drop them or use consistent")
+    return least_squares(model, recordings, ESTIMATORS[estimator])
 
 
 @dataclass(frozen=True)
