@@ -11,6 +11,7 @@ from ..triangular import triangle
 from .result import VISIBLE_GAP
 
 DROPPABLE = 3e-5  # a direction stronger than this share of the strongest is always kept
+_NEVER_KEPT = 1e-8  # a direction weaker than this share of the strongest is always dropped
 _ROUNDING = 1e-13  # singular values below this share of the largest are rounding errors
 SPAN_TOLERANCE = 1e-7  # part of a unit vector outside of a span below which it belongs to the span
 NEGLIGIBLE = 1e-10  # coefficient of columns of the order of one that is rounding
@@ -37,7 +38,7 @@ def visible_rank(singular: Array) -> Rank:
         return Rank(0, float("inf"))
     relative = np.append(np.maximum(singular / singular[0], _ROUNDING), _ROUNDING)
     ratios = relative[:-1] / relative[1:]
-    candidates = np.flatnonzero((relative[1:] <= DROPPABLE) & (relative[:-1] > _ROUNDING))
+    candidates = np.flatnonzero((relative[1:] <= DROPPABLE) & (relative[:-1] > _NEVER_KEPT))
     visible = candidates[ratios[candidates] >= VISIBLE_GAP]
     last = visible[0] if visible.size else candidates[np.argmax(ratios[candidates])]
     return Rank(int(last) + 1, float(ratios[last]))
