@@ -42,6 +42,7 @@ _MOTION = {
     "monitor.state_timeout_s": 0.3,
     "monitor.max_age_s": 0.4,
     "monitor.min_rate_hz": 20.0,
+    "monitor.tracking_tolerance": 0.3,
 }
 
 FILES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
