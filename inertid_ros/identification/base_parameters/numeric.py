@@ -27,8 +27,9 @@ def base_parameters(layout: ParameterLayout, R: Array, structure: BaseParameters
 
     Parameters
     ----------
-    structure: base parameters of the robot itself. Given these, the result regroups no differently and only drops
-        what the data, on top of the structure, does not show.
+    structure: base parameters of the robot itself, from the closed form. Given these, the result regroups no
+        differently and only drops what the data, on top of the structure, does not show. Without them, a right angle
+        rounded in the URDF can pass for a parameter that barely shows.
     """
     if structure is None:
         return _of_columns(layout, R)
