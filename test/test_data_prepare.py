@@ -199,3 +199,18 @@ def test_real_recordings_prepare_alike_from_stamps_of_any_jitter(datasets):
         assert _relative(samples.v, measured, inside) < 0.03
         assert 1.0 <= samples.cutoff_hz <= 10.0
         assert inside.mean() > 0.8
+
+
+def test_a_long_rest_before_a_gap_does_not_set_the_cutoff(model):
+    rng = np.random.default_rng(12)
+    motion, time = random_motion(rng, 3), np.arange(0, 20, 0.005)
+    recording = record(model, motion, time, 1e-5, rng)
+    rest = np.arange(-60, -1, 0.005)
+    still = np.repeat(recording.position[:1], len(rest), axis=0) + 1e-5 * rng.normal(size=(len(rest), 3))
+    longer = Recording(
+        recording.joint_names,
+        np.concatenate([rest, recording.time]),
+        np.concatenate([still, recording.position]),
+        np.concatenate([np.repeat(recording.effort[:1], len(rest), axis=0), recording.effort]),
+    )
+    assert prepare(longer, model).cutoff_hz == pytest.approx(prepare(recording, model).cutoff_hz, rel=0.05)

@@ -89,7 +89,7 @@ def prepare(recording: Recording, model: RobotModel, options: PrepareOptions | N
     segments = resample(recording.name, recording.time, channels, options.skip_start_s, options.skip_end_s,
                         options.max_gap_periods)
     period = segments[0].period
-    found = spectrum(max(segments, key=len).channels["position"], period)
+    found = spectrum(max(segments, key=_motion).channels["position"], period)
     cutoff = _cutoff(recording, options, found, period)
     shortest = max(_MIN_SAMPLES * period, _MIN_CUTOFF_PERIODS / cutoff)
     long_enough = [segment for segment in segments if len(segment) * period >= shortest]
@@ -115,6 +115,11 @@ def prepare(recording: Recording, model: RobotModel, options: PrepareOptions | N
     direction = np.concatenate([piece[::stride] for piece in slides])
     _notice_unused(recording, model, mask)
     return Samples(**joined, mask=mask, name=recording.name, cutoff_hz=cutoff, direction=direction)
+
+
+def _motion(segment: Segment) -> float:
+    """How much a piece moves: long rests, such as before the start, say nothing of the motion's spectrum."""
+    return float(np.var(segment.channels["position"], axis=0).sum() * len(segment))
 
 
 def _trim(name: str, time: Array, acceleration: Array) -> NDArray[np.bool_]:
