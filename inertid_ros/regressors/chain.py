@@ -50,7 +50,18 @@ class ChainState:
 
 
 class Chain:
-    """Forward kinematics of a robot for ``(N, n)`` samples."""
+    """Forward kinematics of a robot for ``(N, n)`` samples.
+
+    Attributes
+    ----------
+    parents: index of the parent body of each body, -1 for the root.
+    axes: ``(n, 6)`` joint screws in their own frames.
+    ancestry: ``(n, n)``, whether joint r moves body b.
+    pairs: joints and bodies ``(P,)`` of all pairs of which the joint moves the body.
+    own: ``(n,)`` the pair of each joint with its own body.
+    inward: pairs and what they are summed into, (joint, parent of the body), outermost first.
+    selection: ``(n, P)`` sums of pairs by their joint, and by their body where that is not the joint's own.
+    """
 
     def __init__(self, model: RobotModel) -> None:
         kinematics = model.pinocchio
@@ -65,7 +76,19 @@ class Chain:
             while at >= 0:
                 self.ancestry[at, joint] = True
                 at = self.parents[at]
-        # ancestry[r, b]: joint r moves body b.
+        self.pairs = np.nonzero(self.ancestry)
+        index = np.full((n, n), -1)
+        index[self.pairs] = np.arange(len(self.pairs[0]))
+        self.own = index[np.arange(n), np.arange(n)]
+        outermost = sorted(range(len(self.pairs[0])), key=lambda pair: -self.pairs[1][pair])
+        parent_of = [(pair, self.pairs[0][pair], self.parents[self.pairs[1][pair]]) for pair in outermost]
+        self.inward = [(pair, int(index[row, parent])) for pair, row, parent in parent_of if self._carries(row, parent)]
+        each = np.arange(n)[:, None]
+        different = self.pairs[0] != self.pairs[1]
+        self.selection = (1.0 * (self.pairs[0] == each), 1.0 * ((self.pairs[1] == each) & different))
+
+    def _carries(self, joint: int, body: int) -> bool:
+        return body >= 0 and bool(self.ancestry[joint, body])
 
     def placements(self, q: Array) -> Array:
         """``(N, n)`` positions to ``(N, n, 4, 4)`` placements of the moving bodies."""

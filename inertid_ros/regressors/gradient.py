@@ -11,9 +11,10 @@ parameters of the motion.
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..robot.parameters import Array, pseudo_inertia
-from .chain import Chain, ChainState, cross, force_cross, motion_cross
+from ..robot.parameters import Array
+from .chain import Chain, ChainState
 
 
 @dataclass(frozen=True)
@@ -34,57 +35,101 @@ def regressor_product_gradient(chain: Chain, state: ChainState, weights: Array) 
     state: from ``chain.state(q, v, a)``, N samples.
     weights: ``(N, n, 10 nb)``; entries of bodies that a joint does not carry have no effect.
     """
-    samples, n = state.screws.shape[:2]
-    T = state.placements[:, None]
-    inertia = T @ pseudo_inertia(weights.reshape(samples, n, n, 10)) @ np.swapaxes(T, -1, -2)
-    S = state.screws[:, :, None]  # of the row
-    V, A = state.velocity[:, None], state.acceleration[:, None]  # of the body
-    momentum = _apply(inertia, V)
-    pushed = _apply(inertia, np.broadcast_to(S, momentum.shape))
-    force = _apply(inertia, A) + force_cross(V, momentum)
-    # S_r' I and 2 S_r' B of every row and body, as vectors.
-    coriolis = force_cross(V, pushed) - _apply(inertia, motion_cross(V, S)) - force_cross(S, momentum)
-    sums = np.concatenate([pushed, coriolis, force], axis=-1)
-    for body in range(n - 1, -1, -1):
-        if chain.parents[body] >= 0:
-            sums[:, :, chain.parents[body]] += sums[:, :, body]
-    pushed, coriolis, force = sums[..., :6], sums[..., 6:12], sums[..., 12:]
+    # Arrays are (component, pair, sample), a pair being a joint and a body that it carries: the innermost loop runs
+    # over samples, and nothing is computed for pairs that do not touch.
+    rows, bodies = chain.pairs
+    S, V, A = (np.ascontiguousarray(x.transpose(2, 1, 0)) for x in (state.screws, state.velocity, state.acceleration))
+    inertia = _inertia(state.placements, weights, rows, bodies)
+    S_row, V_body = S[:, rows], V[:, bodies]
+    momentum = _apply(inertia, V_body)
+    pushed = _apply(inertia, S_row)
+    force = _apply(inertia, A[:, bodies]) + _force_cross(V_body, momentum)
+    # S_r' I and 2 S_r' B of every pair, as vectors; then summed over everything that the body carries.
+    coriolis = _force_cross(V_body, pushed) - _force_cross(S_row, momentum)
+    coriolis -= _apply(inertia, _motion_cross(V_body, S_row))
+    for pair, parent in chain.inward:
+        for quantity in (pushed, coriolis, force):
+            quantity[:, parent] += quantity[:, pair]
 
-    screws, before = state.screws, _of_parent(chain, state.velocity)
-    lifted = _of_parent(chain, state.acceleration, -chain.gravity)
-    rate = motion_cross(before, screws)
-    second = motion_cross(lifted, screws) + motion_cross(before, rate)
-    # d screw / dt: the part of the body's own velocity along the screw drops out.
-    doubled = 2 * rate
-
-    own = np.arange(n)
-    down = chain.ancestry & ~np.eye(n, dtype=bool)  # row r strictly above joint i: composite at i
-    up = chain.ancestry.T  # joint i at or above row r: composite at r
-    value = float(np.einsum("nrk,nrk->", screws, force[:, own, own]))
+    before, lifted = _of_parents(chain, V, np.zeros(6)), _of_parents(chain, A, -chain.gravity)
+    rate = _motion_cross(before, S)  # of the screws: a body's own velocity along its screw drops out
+    second = _motion_cross(lifted, S) + _motion_cross(before, rate)
+    own = chain.own[bodies]
+    into_rows, into_bodies = chain.selection
     result = []
-    for first, other in ((rate, second), (screws, doubled), (None, screws)):
-        above = np.einsum("nrk,nik->nri", pushed[:, own, own], other)
-        below = np.einsum("nrik,nik->nri", pushed, other)
+    for first, other in ((rate, second), (S, 2 * rate), (None, S)):
+        # What the joint's motion does to the torque of the body's own joint, and the other way round.
+        above, below = _dot(pushed[:, own], other[:, rows]), _dot(pushed, other[:, bodies])
         if first is not None:
-            above += np.einsum("nrk,nik->nri", coriolis[:, own, own], first)
-            below += np.einsum("nrik,nik->nri", coriolis, first)
+            above += _dot(coriolis[:, own], first[:, rows])
+            below += _dot(coriolis, first[:, bodies])
         if first is rate:
-            below += np.einsum("nrk,nrik->nri", screws, force_cross(screws[:, None], force))
-        result.append(np.where(up, above, 0.0).sum(axis=1) + np.where(down, below, 0.0).sum(axis=1))
+            below += _dot(_motion_cross(S_row, S[:, bodies]), force)
+        result.append((into_rows @ above + into_bodies @ below).T)
+    value = float(_dot(S, force[:, chain.own]).sum())
     return MotionGradient(value, *result)
 
 
-def _of_parent(chain: Chain, quantity: Array, root: Array | float = 0.0) -> Array:
-    out = np.empty_like(quantity)
-    for joint, parent in enumerate(chain.parents):
-        out[:, joint] = root if parent < 0 else quantity[:, parent]
+def _inertia(placements: Array, weights: Array, rows: NDArray[np.int_], bodies: NDArray[np.int_]) -> tuple[Array, ...]:
+    """Mass, first moment (3, ...) and second moment (xx, xy, xz, yy, yz, zz) of every pair in the root frame."""
+    samples = len(weights)
+    z = np.ascontiguousarray(weights.reshape(samples, weights.shape[1], -1, 10)[:, rows, bodies].transpose(2, 1, 0))
+    R = np.ascontiguousarray(placements[:, :, :3, :3].transpose(2, 3, 1, 0))[:, :, bodies]
+    x = np.ascontiguousarray(placements[:, :, :3, 3].transpose(2, 1, 0))[:, bodies]
+    half = 0.5 * (z[4] + z[6] + z[9])
+    local = ((half - z[4], -z[5], -z[7]), (-z[5], half - z[6], -z[8]), (-z[7], -z[8], half - z[9]))
+    h = [R[i, 0] * z[1] + R[i, 1] * z[2] + R[i, 2] * z[3] for i in range(3)]
+    turned = [[sum(R[i, k] * local[k][j] for k in range(3)) for j in range(3)] for i in range(3)]
+    first = np.stack([h[i] + z[0] * x[i] for i in range(3)])
+    second = [
+        turned[i][0] * R[j, 0] + turned[i][1] * R[j, 1] + turned[i][2] * R[j, 2] + h[i] * x[j] + x[i] * first[j]
+        for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+    ]
+    return z[0], first, np.stack(second)
+
+
+def _apply(inertia: tuple[Array, ...], M: Array) -> Array:
+    """Spatial inertia times motions ``(6, ...)``: momentum or force, (linear, angular)."""
+    mass, first, (xx, xy, xz, yy, yz, zz) = inertia
+    v, (a, b, c) = M[:3], M[3:]
+    out = np.empty_like(M)
+    out[:3] = mass * v + _cross(M[3:], first)
+    out[3:] = _cross(first, v)
+    out[3] += (yy + zz) * a - xy * b - xz * c
+    out[4] += (xx + zz) * b - xy * a - yz * c
+    out[5] += (xx + yy) * c - xz * a - yz * b
     return out
 
 
-def _apply(inertia: Array, M: Array) -> Array:
-    """Spatial inertia, given as pseudo-inertia ``(..., 4, 4)`` about the root origin, times motions ``(..., 6)``."""
-    sigma, h, m = inertia[..., :3, :3], inertia[..., :3, 3], inertia[..., 3:4, 3]
-    v, w = M[..., :3], M[..., 3:]
-    trace = np.trace(sigma, axis1=-2, axis2=-1)[..., None]
-    angular = trace * w - (sigma @ w[..., None])[..., 0] + cross(h, v)
-    return np.concatenate([m * v + cross(w, h), angular], axis=-1)
+def _cross(a: Array, b: Array) -> Array:
+    out = np.empty_like(b)
+    out[0] = a[1] * b[2] - a[2] * b[1]
+    out[1] = a[2] * b[0] - a[0] * b[2]
+    out[2] = a[0] * b[1] - a[1] * b[0]
+    return out
+
+
+def _motion_cross(V: Array, M: Array) -> Array:
+    out = np.empty_like(M)
+    out[:3] = _cross(V[3:], M[:3]) + _cross(V[:3], M[3:])
+    out[3:] = _cross(V[3:], M[3:])
+    return out
+
+
+def _force_cross(V: Array, F: Array) -> Array:
+    out = np.empty_like(F)
+    out[:3] = _cross(V[3:], F[:3])
+    out[3:] = _cross(V[3:], F[3:]) + _cross(V[:3], F[:3])
+    return out
+
+
+def _dot(a: Array, b: Array) -> Array:
+    return np.asarray(np.einsum("kpn,kpn->pn", a, b), dtype=float)
+
+
+def _of_parents(chain: Chain, quantity: Array, root: Array) -> Array:
+    out = quantity[:, list(chain.parents)]
+    for joint, parent in enumerate(chain.parents):
+        if parent < 0:
+            out[:, joint] = root[:, None]
+    return out
