@@ -2,13 +2,14 @@
 
 from .closed_form import closed_form_base_parameters, minimal_parameters
 from .geometry import KinematicTree, kinematic_tree, tidied
-from .numeric import base_parameters, structural_base_parameters
+from .numeric import base_parameters, base_parameters_of_robot, structural_base_parameters
 from .result import BaseParameters
 
 __all__ = [
     "BaseParameters",
     "KinematicTree",
     "base_parameters",
+    "base_parameters_of_robot",
     "closed_form_base_parameters",
     "kinematic_tree",
     "minimal_parameters",

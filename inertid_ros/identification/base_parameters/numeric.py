@@ -5,11 +5,13 @@ import logging
 import numpy as np
 
 from ...data.samples import Samples
+from ...errors import IdentificationError
 from ...robot.layout import ParameterLayout
 from ...robot.model import RobotModel
 from ...robot.parameters import Array
 from ..information import compress
 from ..triangular import triangle
+from .closed_form import closed_form_base_parameters
 from .geometry import tidied
 from .result import BaseParameters
 from .selection import choose_dependent, dependence_order, visible_rank
@@ -27,9 +29,9 @@ def base_parameters(layout: ParameterLayout, R: Array, structure: BaseParameters
 
     Parameters
     ----------
-    structure: base parameters of the robot itself, from the closed form. Given these, the result regroups no
-        differently and only drops what the data, on top of the structure, does not show. Without them, a right angle
-        rounded in the URDF can pass for a parameter that barely shows.
+    structure: base parameters of the robot itself, see :func:`base_parameters_of_robot`. Given these, the result
+        regroups no differently and only drops what the data, on top of the structure, does not show. Without them, a
+        right angle rounded in the URDF can pass for a parameter that barely shows.
     """
     if structure is None:
         return _of_columns(layout, R)
@@ -62,6 +64,14 @@ def structural_base_parameters(model: RobotModel, states: int = 0, seed: int = 0
     samples = Samples(np.arange(states, dtype=float), q, v, a, np.zeros_like(q), every, every[:, 0], "random states")
     R, _ = compress(tidied(model), [samples]).whitened(np.ones(n))
     return base_parameters(model.layout, R)
+
+
+def base_parameters_of_robot(model: RobotModel) -> BaseParameters:
+    """Base parameters of the robot itself: in closed form, or by numbers where that does not cover a rotor."""
+    try:
+        return closed_form_base_parameters(model)
+    except IdentificationError:
+        return structural_base_parameters(model)
 
 
 def _of_columns(layout: ParameterLayout, R: Array, columns: np.ndarray | None = None) -> BaseParameters:
