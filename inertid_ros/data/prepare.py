@@ -106,13 +106,14 @@ def prepare(recording: Recording, model: RobotModel, options: PrepareOptions | N
     joined = {key: np.concatenate([getattr(m, key)[::stride] for m in motions]) for key in _Motion.__annotations__}
     if options.trim_transients:
         joined["usable"] &= _trim(recording.name, joined["time"], joined["a"])
-    mask = np.repeat(joined["usable"][:, None], model.joints, axis=1)
     noise = np.sqrt(found.noise_density * (2 * np.pi) ** 2 * cutoff**3 / 3)  # of the velocity below the cutoff
     sliding = Sliding.of([m.v for m in motions], noise, options.low_speed_fraction, model.layout)
-    mask &= sliding.sure(joined["v"])
+    slides = sliding.sure(joined["v"])
+    joined["usable"] &= slides.any(axis=1)  # a robot at rest shows stiction, of which no model knows
+    mask = joined["usable"][:, None] & slides
     mask &= ~_clipped(recording, columns, joined["time"], 1 / cutoff)
-    slides = [low_pass(sliding.direction(m.v), period, cutoff, options.filter_order) for m in motions]
-    direction = np.concatenate([piece[::stride] for piece in slides])
+    directions = [low_pass(sliding.direction(m.v), period, cutoff, options.filter_order) for m in motions]
+    direction = np.concatenate([piece[::stride] for piece in directions])
     _notice_unused(recording, model, mask)
     return Samples(**joined, mask=mask, name=recording.name, cutoff_hz=cutoff, direction=direction)
 
