@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 from support import arm
 from support.memory import peak_mb, resident_mb
 
@@ -29,13 +30,14 @@ LONG = 1_000_000
 
 def run_identify(robot: RobotModel, samples: Samples) -> dict:
     """Everything, once: what a user waits for and what it takes in memory."""
-    start = time.perf_counter()
+    start, busy = time.perf_counter(), time.process_time()
     estimate = identify(robot, [samples])
-    seconds = time.perf_counter() - start
+    seconds, cpu = time.perf_counter() - start, time.process_time() - busy
     peak = peak_mb()
     error = predict_torque(robot, estimate.parameters, samples) - samples.tau
     return {
         "seconds": seconds,
+        "cpu": cpu,
         "imported_mb": IMPORTED_MB,
         "peak_mb": peak,
         "consistent": bool(is_consistent(estimate.bodies).all()),
@@ -44,12 +46,13 @@ def run_identify(robot: RobotModel, samples: Samples) -> dict:
 
 
 def run_parts(robot: RobotModel, samples: Samples) -> dict:
-    """Seconds of each step on its own, medians; and the bounds: copying the regressor, calling Pinocchio in a loop."""
+    """Processor seconds of each step on its own, medians, and of what there is to compare with."""
     copying, total = _copy(robot, samples)
     estimate = identify(robot, [samples])
     return {
         "regressor_sum": total,
         "copy": copying,
+        "loop": _median(lambda: _loop(robot, samples)),
         "dense": _median(lambda: _dense(robot, samples)),
         "regressor": _median(lambda: _write(robot, samples)),
         "drives": _median(lambda: [_drives(robot, part) for part in _batches(samples)]),
@@ -61,21 +64,30 @@ def run_parts(robot: RobotModel, samples: Samples) -> dict:
 
 
 def run_stream(robot: RobotModel) -> dict:
-    """A million samples, made in parts: resident memory along the way, and seconds in compression alone."""
+    """A million samples, made in parts: resident memory along the way, and processor time of compression alone."""
     compressor, seconds, resident = Compressor(robot), 0.0, {}
     for index, part in enumerate(arm.parts(robot, LONG), start=1):
-        start = time.perf_counter()
+        start = time.process_time()
         compressor.add(part)
-        seconds += time.perf_counter() - start
+        seconds += time.process_time() - start
         resident[index * arm.PART] = resident_mb()
     return {"resident_mb": resident, "peak_mb": peak_mb(), "imported_mb": IMPORTED_MB, "samples_per_s": LONG / seconds}
 
 
 def _copy(robot: RobotModel, samples: Samples) -> tuple[float, float]:
-    """Seconds to copy the whole regressor into memory that is there, and the sum of its absolute entries."""
+    """Processor seconds to copy the whole regressor into memory that is there, and the sum of its absolute entries."""
     regressor = np.concatenate([part.transpose(1, 2, 0) for part in _dense(robot, samples)], axis=1)
     target = np.zeros_like(regressor)
     return _median(lambda: np.copyto(target, regressor)), float(np.abs(regressor).sum())
+
+
+def _loop(robot: RobotModel, samples: Samples) -> Array:
+    """Bodies only, by Pinocchio, sample by sample."""
+    data, compute = robot.pinocchio.createData(), pin.computeJointTorqueRegressor
+    out = np.empty((len(samples), robot.joints, robot.layout.body_size))
+    for row, (q, v, a) in enumerate(zip(samples.q, samples.v, samples.a, strict=True)):
+        out[row] = compute(robot.pinocchio, data, q, v, a)
+    return out
 
 
 def _dense(robot: RobotModel, samples: Samples) -> tuple[Array, Array]:
@@ -120,9 +132,9 @@ def _batches(samples: Samples) -> Iterator[Samples]:
 def _median(action: Callable[[], object]) -> float:
     seconds = []
     for _ in range(REPEATS):
-        start = time.perf_counter()
+        start = time.process_time()
         action()
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     return statistics.median(seconds)
 
 
