@@ -17,6 +17,7 @@ MAX_LINKS = 1000
 MAX_DEPTH = 200
 _MAX_PATH = 4096
 MOVABLE = ("revolute", "continuous", "prismatic")
+_ROUNDING = 1e-9  # a diagonal of -1e-20 is a zero that a program has computed
 _HINT = "fix the URDF"
 
 
@@ -91,7 +92,7 @@ def _check_links(root: etree._Element) -> None:
         tensor = inertial.find("inertia")
         values = [number(tensor, key, where, "inertia") for key in ("ixx", "iyy", "izz")]
         values += [number(tensor, key, where, "inertia") for key in ("ixy", "ixz", "iyz")]
-        if min(values[:3]) < 0:
+        if min(values[:3]) < -_ROUNDING * max(np.abs(values)):
             raise ModelError(f"{where}: inertia has a negative diagonal ({min(values[:3]):g} kg m^2); {_HINT}")
         origin(inertial, where)
 
