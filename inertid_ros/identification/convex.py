@@ -78,7 +78,7 @@ def solve_with_clarabel(program: Program) -> Solution:
 
 def _squared_residual(program: Program, x: np.ndarray, hessian: np.ndarray) -> float:
     """Squared Newton decrement of a program without hard constraints."""
-    gradient = program.gram @ x - program.linear
+    gradient = program.gradient(x)
     inverses = np.linalg.inv(program.matrices(x))
     pull = program.body_weights[:, None] * np.einsum("kij,bij->bk", PSEUDO_INERTIA_BASIS, inverses)
     gradient[: pull.size] -= pull.ravel()

@@ -14,22 +14,19 @@ from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .base_parameters import base_parameters
 from .checks import check_usable
-from .constraints import Constraints, constrained
-from .convex import solve_with_clarabel
-from .coordinates import ENERGY_SHARE, Coordinates, prior_coordinates
+from .constraints import Constraints
+from .coordinates import ENERGY_SHARE, prior_coordinates
 from .delay import estimate_delay, undelayed
 from .estimate import Estimate
 from .information import Information, compress
-from .interior_point import solve
 from .least_squares import LeastSquaresEstimate, least_squares
 from .least_squares_options import ESTIMATORS
 from .noise import effective_fraction
 from .outliers import without_outliers
+from .problem import SOLVERS, Problem
 from .program import Solution
-from .regularizers import REGULARIZERS, TYPICAL_SPREAD, Belief, divergence, regularized
-from .triangular import marginal
+from .regularizers import REGULARIZERS, TYPICAL_SPREAD, Belief
 
-SOLVERS = ("interior_point", "clarabel")
 _OUTER_ITERATIONS = 30
 _OUTER_TOLERANCE = 3e-3
 _SPREAD_BELIEF = 30.0  # directions' worth of belief in it; what no model explains must not pass for wild bodies
@@ -47,9 +44,16 @@ class IdentifyOptions:
         choices=("consistent", *ESTIMATORS),
     )
     regularizer: str = option(
-        "entropic", "how distance to the prior is measured: entropic or pullback", choices=REGULARIZERS
+        "entropic",
+        "how distance to the prior is measured: entropic, or for comparison pullback, riemannian, euclidean, point_mass"
+        " (with OSQP) or geodesic",
+        choices=REGULARIZERS,
     )
-    solver: str = option("interior_point", "interior_point (built in) or clarabel (through CVXPY)", choices=SOLVERS)
+    solver: str = option(
+        "interior_point",
+        "of convex regularizers: interior_point (built in) or clarabel (through CVXPY)",
+        choices=SOLVERS,
+    )
     prior_spread: float = option(
         0.0,
         "how far a link may be from its prior: standard deviation of its geodesic distance; 0 learns it from the data",
@@ -115,12 +119,12 @@ def identify(
         progress("solving", 0.5)
         return replace(_classical(model, recordings, options.estimator, constraints), delay=delay)
     coordinates = prior_coordinates(model, information)
-    belief = Belief(
-        options.regularizer, options.prior_spread or TYPICAL_SPREAD, options.drive_weight, 1 / ENERGY_SHARE
-    )
+    problem = Problem(coordinates, model.prior, constraints or Constraints(), options.solver)
+    belief = Belief(options.regularizer, options.prior_spread or TYPICAL_SPREAD, options.drive_weight, 1 / ENERGY_SHARE)
+    belief = problem.believing(belief, model.inertial_belief - model.inertial_locked)
     doubt = np.maximum(information.rms_error(model.prior), 0.01 * information.rms_measured)
     weighting = _Weighting(np.maximum(doubt, 1e-9 * doubt.max()), np.ones(model.joints), belief)
-    fit = _Fit(model, information, coordinates, options, constraints or Constraints())
+    fit = _Fit(model, information, problem, options)
     weighting, solution = fit.reweighted(weighting)
     progress("solving", 0.5)
     parameters = coordinates.physical(solution.x)
@@ -175,38 +179,25 @@ class _Fit:
 
     model: RobotModel
     information: Information
-    coordinates: Coordinates
+    problem: Problem
     options: IdentifyOptions
-    constraints: Constraints
 
     def reweighted(self, weighting: _Weighting) -> tuple[_Weighting, Solution]:
         """Iterate weights (residual deviation per joint) and the prior's spread to their fixed point."""
         layout, given = self.model.layout, self.options.prior_spread
+        coordinates = self.problem.coordinates
+        start: Solution | None = None
         for _ in range(_OUTER_ITERATIONS):
             R, z = self.information.whitened(np.sqrt(weighting.fraction) / weighting.deviation)
-            R, z = self.coordinates.normalise(R, z)
-            solution = self._solution(R, z, weighting.belief)
-            deviation = _deviation(self.information, self.coordinates.physical(solution.x))
+            R, z = coordinates.normalise(R, z)
+            start = solution = self.problem.solve(R, z, weighting.belief, start)
+            deviation = _deviation(self.information, coordinates.physical(solution.x))
             spread = given or _evidence_spread(R, solution, layout, weighting.belief)
             change = max(np.max(np.abs(deviation / weighting.deviation - 1)), abs(spread / weighting.belief.spread - 1))
             if change <= _OUTER_TOLERANCE:
                 break
             weighting = _Weighting(deviation, weighting.fraction, replace(weighting.belief, spread=spread))
         return weighting, solution
-
-    def _solution(self, R: Array, z: Array, belief: Belief) -> Solution:
-        layout = self.model.layout
-        program = regularized(R, z, layout, belief)
-        program = constrained(program, self.constraints, self.coordinates, self.model.prior)
-        if self.options.solver == "clarabel":
-            solution = solve_with_clarabel(program)
-        else:
-            start = np.zeros(program.R.shape[1])  # parts of unions begin at nothing
-            start[: layout.size] = self.coordinates.prior
-            start[layout.non_negative] = 1.0
-            solution = solve(program, start)
-        kept = slice(0, layout.size)
-        return replace(solution, x=solution.x[kept], hessian=marginal(solution.hessian, layout.size))
 
 
 def _evidence_spread(R: Array, solution: Solution, layout: ParameterLayout, belief: Belief) -> float:
@@ -220,7 +211,7 @@ def _evidence_spread(R: Array, solution: Solution, layout: ParameterLayout, beli
     curvature = (solution.hessian - R.T @ R)[bodies, bodies]
     covariance = np.linalg.pinv(solution.hessian, hermitian=True)[bodies, bodies]
     determined = np.clip(size - np.sum(covariance * curvature), 0.0, size)
-    distance = divergence(solution.x, len(layout.body_names), belief.regularizer)
+    distance = belief.distance.value(layout.all_bodies(solution.x))
     variance = (distance + _SPREAD_BELIEF * TYPICAL_SPREAD**2) / (determined + _SPREAD_BELIEF)
     return float(np.clip(np.sqrt(variance), 0.05, 5.0))
 

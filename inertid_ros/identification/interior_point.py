@@ -80,7 +80,7 @@ def _start(program: Program, x: Array) -> _Iterate:
         ) from None
     if (scalars <= 0).any():
         raise IdentificationError("solver: the start has a friction or rotor inertia of zero; start above zero")
-    gradient = program.gram @ x - program.linear
+    gradient = program.gradient(x)
     size = BODY_PARAMETERS * len(S)
     level = 0.03 * np.abs(gradient[:size].reshape(len(S), BODY_PARAMETERS)).max(axis=1, initial=0.0) + 1e-3
     Z = np.maximum(program.body_weights, level)[:, None, None] * np.linalg.inv(S)
@@ -125,7 +125,7 @@ class _Newton:
         self.slack_error = at.s - np.concatenate([at.x[program.positive], program.inequalities(at.x)])
         self.block_error = at.S[self.bodies :] - program.blocks(at.x)
         self.equality_error = program.equalities(at.x)
-        self.residual = program.gram @ at.x - program.linear - self._pull(at.Z, at.u)
+        self.residual = program.gradient(at.x) - self._pull(at.Z, at.u)
         self.residual -= program.equalities.matrix.T @ at.y
         self.hessian = self._hessian()
         self._factor()

@@ -111,10 +111,9 @@ class Program:
         """``(p, p)`` Hessian of the quadratic part."""
         return self.R.T @ self.R
 
-    @cached_property
-    def linear(self) -> Array:
-        """``(p,)`` with gradient ``gram @ x - linear`` of the quadratic and linear part."""
-        return self.R.T @ self.z - self.slope
+    def gradient(self, x: Array) -> Array:
+        """``(p,)`` of the quadratic and linear part; not by way of ``gram``, whose rounding errors are much larger."""
+        return self.R.T @ (self.R @ x - self.z) + self.slope
 
     def matrices(self, x: Array) -> Array:
         """``(nb, 4, 4)`` normalised pseudo-inertias."""

@@ -1,6 +1,7 @@
 """Regularizers: what is believed before the data, added to the data's equations as one convex program.
 
-All are written in normalised coordinates, where every body's prior is the identity; so units and frames do not matter.
+All are written in normalised coordinates, where every body's prior is the identity; so units and frames do not matter
+to any of them but the Euclidean one, which is there to be compared with.
 """
 
 from dataclasses import dataclass
@@ -8,16 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..robot.layout import ParameterLayout
-from ..robot.parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS, Array, from_pseudo_inertia, pseudo_inertia
+from ..robot.parameters import BODY_PARAMETERS, Array
+from .coordinates import Coordinates
+from .distances import IDENTITY, PULLBACK, TRACE, Distance, Entropic, Quadratic, Riemannian
+from .point_masses import PointMasses
 from .program import Program
 
-REGULARIZERS = ("entropic", "pullback")
+REGULARIZERS = ("entropic", "pullback", "riemannian", "euclidean", "point_mass", "geodesic")
 TYPICAL_SPREAD = 0.3  # geodesic distance of CAD links to real ones: some tens of per cent in mass and size
 _BARRIER = 0.05
-_IDENTITY = from_pseudo_inertia(np.eye(4))
-_TRACE = np.trace(PSEUDO_INERTIA_BASIS, axis1=1, axis2=2)
-# pullback metric at the identity, g = 1/2 tr(E_k E_l) (C 3.3.30 and B.1)
-PULLBACK = 0.5 * np.einsum("kij,lji->kl", PSEUDO_INERTIA_BASIS, PSEUDO_INERTIA_BASIS)
 
 
 @dataclass(frozen=True)
@@ -26,27 +26,71 @@ class Belief:
 
     Attributes
     ----------
-    regularizer: "entropic" (log-det divergence, C 3.5.44) or "pullback" (constant pullback metric, C 3.5.50).
+    regularizer: one of :data:`REGULARIZERS`:
+
+        - entropic: log-det divergence (C 3.5.44), a smooth convex one that keeps bodies physically consistent;
+        - pullback: constant pullback metric (C 3.5.50), quadratic;
+        - riemannian: squared geodesic distance (C 3.5.53), not convex, found from the entropic solution;
+        - euclidean: of parameters in SI units (C 3.2.16), as is common in the field; neither frames nor units may
+          change;
+        - point_mass: Euclidean distance of point masses that make up the bodies (C 3.5.54), by OSQP;
+        - geodesic: geodesic distance to the prior and to the hyperplane of every equation (C 3.4.37).
     spread: standard deviation of a body's geodesic distance to its prior.
     drive_weight: of the belief that drive parameters which cannot be negative are small: an exponential density per
         normalised unit, so that a term stays near zero unless the data ask for it. A weak log barrier
         (C 5.3.30) keeps it above zero.
     offset_deviation: standard deviation of normalised offsets around zero.
+    metric: ``(nb, 10, 10)`` of the squared distance, of "euclidean" and "point_mass" only.
+    points: of "point_mass" only.
     """
 
     regularizer: str
     spread: float
     drive_weight: float
     offset_deviation: float
+    metric: Array | None = None
+    points: PointMasses | None = None
 
     @property
     def weight(self) -> float:
         """``exp(-weight d^2)`` is a normal density of that spread."""
         return 0.5 / self.spread**2
 
+    @property
+    def distance(self) -> Distance:
+        """The squared distance of bodies to their prior."""
+        return distance(self.regularizer, self.metric)
+
+
+def distance(regularizer: str, metric: Array | None = None) -> Distance:
+    """Squared distance of a regularizer; ``metric`` is that of "euclidean" and "point_mass"."""
+    if regularizer == "entropic":
+        return Entropic()
+    if regularizer in ("riemannian", "geodesic"):
+        return Riemannian()
+    return Quadratic(PULLBACK if metric is None else metric)
+
+
+def euclidean_metric(coordinates: Coordinates, masses: Array) -> Array:
+    """``(nb, 10, 10)`` metric of ``1/2 |d pi|^2 / s^2`` over all ten SI numbers of a body.
+
+    One factor serves all bodies: with ``s`` the RMS of the prior masses ``(nb,)`` [kg] a typical mass is as uncertain
+    as under the geometric distances. All else follows from the units.
+    """
+    metric = []
+    for index in range(len(masses)):
+        block = coordinates.layout.body(index)
+        matrix = coordinates.matrix[block, block]
+        metric.append(0.5 * matrix.T @ matrix / np.mean(np.square(masses)))
+    return np.array(metric)
+
 
 def regularized(R: Array, z: Array, layout: ParameterLayout, belief: Belief) -> Program:
-    """Program of whitened equations ``R x = z`` in normalised coordinates under a belief."""
+    """Program of whitened equations ``R x = z`` in normalised coordinates under a belief.
+
+    Quadratic distances become rows, the log-det divergence a barrier. Of distances that are neither only the part of
+    the drives is there; bodies are held in the cone.
+    """
     bodies, size, inertial = len(layout.body_names), layout.size, layout.inertial_size
     positive = layout.non_negative
     offsets = np.arange(size)[layout.drive("offset")]
@@ -54,16 +98,15 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, belief: Belief) -> 
     targets = [z, np.zeros(len(offsets))]
     slope, constant = np.zeros(size), 0.0
     slope[positive] = belief.drive_weight
+    body_weights = np.zeros(bodies)
     if belief.regularizer == "entropic":
-        slope[:inertial] = belief.weight * np.tile(_TRACE, bodies)
+        slope[:inertial] = belief.weight * np.tile(TRACE, bodies)
         constant -= 4 * belief.weight * bodies
-        body_weights = np.full(bodies, belief.weight)
-    else:
-        root = np.zeros((inertial, size))
-        root[:, :inertial] = np.kron(np.eye(bodies), np.linalg.cholesky(2 * belief.weight * PULLBACK).T)
+        body_weights += belief.weight
+    elif isinstance(belief.distance, Quadratic):
+        root = _roots(belief.weight * belief.distance.hessian(np.tile(IDENTITY, (bodies, 1))), size)
         rows.append(root)
-        targets.append(root[:, :inertial] @ np.tile(_IDENTITY, bodies))
-        body_weights = np.zeros(bodies)
+        targets.append(root[:, :inertial] @ np.tile(IDENTITY, bodies))
     return Program(
         R=np.vstack(rows),
         z=np.concatenate(targets),
@@ -75,13 +118,18 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, belief: Belief) -> 
     )
 
 
-def divergence(x: Array, bodies: int, regularizer: str) -> float:
+def divergence(x: Array, bodies: int, regularizer: str, metric: Array | None = None) -> float:
     """Sum over the bodies of the regularizer's squared distance to the prior, in normalised coordinates."""
-    parameters = x[: BODY_PARAMETERS * bodies].reshape(bodies, BODY_PARAMETERS)
-    if regularizer == "pullback":
-        return float(np.einsum("bk,kl,bl->", parameters - _IDENTITY, PULLBACK, parameters - _IDENTITY))
-    S = pseudo_inertia(parameters)
-    return float(np.einsum("bii->", S) - 4 * bodies - np.linalg.slogdet(S)[1].sum())
+    return distance(regularizer, metric).value(x[: BODY_PARAMETERS * bodies].reshape(bodies, BODY_PARAMETERS))
+
+
+def _roots(blocks: Array, size: int) -> Array:
+    """Rows ``(10 nb, size)`` whose Gram matrix has the blocks ``(nb, 10, 10)``."""
+    root = np.zeros((BODY_PARAMETERS * len(blocks), size))
+    for index, factor in enumerate(np.linalg.cholesky(blocks)):
+        block = slice(BODY_PARAMETERS * index, BODY_PARAMETERS * (index + 1))
+        root[block, block] = factor.T
+    return root
 
 
 def _unit_rows(columns: np.ndarray, size: int) -> Array:
