@@ -92,7 +92,7 @@ def _check_links(root: etree._Element) -> None:
         tensor = inertial.find("inertia")
         values = [number(tensor, key, where, "inertia") for key in ("ixx", "iyy", "izz")]
         values += [number(tensor, key, where, "inertia") for key in ("ixy", "ixz", "iyz")]
-        if min(values[:3]) < -_ROUNDING * max(np.abs(values)):
+        if min(values[:3]) < -_ROUNDING * max(1e-6, *np.abs(values)):
             raise ModelError(f"{where}: inertia has a negative diagonal ({min(values[:3]):g} kg m^2); {_HINT}")
         origin(inertial, where)
 
