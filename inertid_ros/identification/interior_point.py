@@ -37,12 +37,14 @@ def solve(program: Program, start: Array, tolerance: float = 1e-9) -> Solution:
     began = time.perf_counter()
     iterate = _start(program, start)
     highest = 1 + abs(program.objective(start))  # spares evaluating the objective while the gap is far too wide
+    # Complementarity products cannot be told from weights more closely than numbers of their size allow.
+    rounding = 1e-14 * float(4 * program.body_weights.sum() + program.positive_weights.sum())
     share = 0.45  # of the last step that was possible; decides how much the next one centres
     for iteration in range(1, MAX_ITERATIONS + 1):
         newton = _Newton(program, iterate)
-        if newton.gap <= 1e3 * tolerance * highest and newton.infeasibility <= 1e-8:
+        if newton.gap <= 1e3 * (tolerance * highest + rounding) and newton.infeasibility <= 1e-8:
             objective = program.objective(iterate.x)
-            if newton.gap <= tolerance * (1 + abs(objective)):
+            if newton.gap <= tolerance * (1 + abs(objective)) + rounding:
                 seconds = time.perf_counter() - began
                 return Solution(iterate.x, newton.hessian, objective, newton.gap, "interior_point", iteration, seconds)
         step = newton.step((1 - share) ** 2 * newton.excess)
