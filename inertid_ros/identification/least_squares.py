@@ -19,8 +19,7 @@ from .checks import check_usable
 from .estimate import Estimate
 from .information import Information, compress
 from .least_squares_options import LeastSquaresOptions
-from .linear_fit import LinearFit, LinearProblem
-from .noise import effective_fraction
+from .linear_fit import LinearFit, LinearProblem, least_deviation
 from .program import Solution
 from .rank import choose_rank
 from .regularizers import TYPICAL_SPREAD
@@ -135,5 +134,5 @@ def _plain_fit(problem: LinearProblem, recordings: Sequence[Samples], informatio
     if not recordings or problem.options.independent:
         return fit
     residuals = Residuals.of(problem.model, recordings, fit.parameters)
-    fraction = effective_fraction(residuals.values, [samples.mask for samples in recordings])
+    fraction = residuals.independent_fraction(fit.scale, least_deviation(information))
     return problem.weighted(information, fraction, fit.weights)

@@ -17,6 +17,9 @@ from .scaling import prior_root, scaling_matrix
 from .spectrum import Spectrum, spectrum
 
 _ITERATIONS, _TOLERANCE = 200, 1e-7
+_PERFECT = 1e-9  # of the torque: a smaller residual is rounding
+_WEAK = 1e-3  # of the strongest joint's torque: a weaker joint decides no more than this one on base parameters
+_SILENT = 1e-12  # of the strongest joint's torque: a weaker one counts as this
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,16 @@ class LinearFit:
         return np.asarray(pooled / self.spectrum.strengths**2)
 
 
+def least_deviation(information: Information) -> Array:
+    """``(n,)`` residual deviation below which a fit is perfect, which must not divide by nothing."""
+    return _PERFECT * _level(information)
+
+
+def _level(information: Information) -> Array:
+    level = information.rms_measured
+    return np.maximum(level, _SILENT * level.max())
+
+
 @dataclass(frozen=True)
 class LinearProblem:
     """What stays the same while weights, pseudo-values and ranks change.
@@ -81,7 +94,7 @@ class LinearProblem:
     def of(cls, model: RobotModel, information: Information, options: LeastSquaresOptions) -> "LinearProblem":
         coordinates = prior_coordinates(model, information)
         level = information.rms_measured
-        R, _ = information.whitened(1 / np.maximum(level, 1e-3 * level.max()))
+        R, _ = information.whitened(1 / np.maximum(level, _WEAK * level.max()))
         base = base_parameters(model.layout, R)
         return cls(model, options, coordinates, base, scaling_matrix(options.scaling, coordinates))
 
@@ -107,11 +120,15 @@ class LinearProblem:
 
     def weighted(self, information: Information, fraction: Array, start: Array | None = None) -> LinearFit:
         """Fit with the weights that the options want, at their fixed point (D 29-32)."""
-        weights = np.ones(self.model.joints) if start is None else start
+        weighted, weights = self.options.weighting == "residual", start
+        if weights is None:
+            weights = 1 / _level(information)
+        if not weighted:
+            weights = np.ones(self.model.joints)
         for iteration in range(1, _ITERATIONS + 1):
             fit = self.fit(information, weights, fraction)
             wanted = np.sqrt(fraction) / fit.deviation
-            if self.options.weighting == "none" or np.max(np.abs(wanted / weights - 1)) <= _TOLERANCE:
+            if not weighted or np.max(np.abs(wanted / weights - 1)) <= _TOLERANCE:
                 return replace(fit, iterations=iteration)
             weights = wanted
         raise IdentificationError("least squares: weights do not settle; record more motion or use weighting none")
@@ -119,7 +136,6 @@ class LinearProblem:
     def deviation(self, information: Information, weights: Array, parts: Spectrum, rank: int) -> Array:
         """``(n,)`` residual deviation per joint, with the degrees of freedom that its fit took off (D 30)."""
         roots, parameters = parts.roots(rank), parts.solution(rank)
-        least = 1e-12 * information.rms_measured.max()  # a perfect fit must not divide by nothing
         deviation = []
         for name, channel, weight in zip(self.model.joint_names, information.channels, weights, strict=True):
             taken = weight**2 * float(np.sum((channel.triangle[:, :-1] @ roots[channel.columns]) ** 2))
@@ -130,7 +146,7 @@ class LinearProblem:
                     " record more motion"
                 )
             deviation.append(np.sqrt(channel.squared_error(parameters) / freedom))
-        return np.maximum(deviation, least)
+        return np.maximum(deviation, least_deviation(information))
 
     def covariance(self, fit: LinearFit, rank: int) -> Array:
         """``(p, p)`` mean squared error of a rank: what noise does to what is fitted, whatever the weights, and what

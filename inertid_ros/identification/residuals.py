@@ -9,6 +9,7 @@ from ..data.samples import Samples
 from ..regressors.equations import predict_torque
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
+from .noise import effective_fraction
 
 TUNING = 1.345  # standard deviations beyond which residuals are clipped: 95 % efficiency for normal noise
 _MAD = 1.4826  # standard deviation over median absolute deviation of normal noise
@@ -31,10 +32,9 @@ class Residuals:
         pairs = zip(self.recordings, self.values, strict=True)
         return np.concatenate([values[samples.mask[:, joint], joint] for samples, values in pairs])
 
-    def scale(self, least: float) -> Array:
-        """``(n,)`` robust standard deviation."""
-        joints = range(self.recordings[0].joints)
-        return np.array([max(_MAD * float(np.median(np.abs(self.joint(joint)))), least) for joint in joints])
+    def scale(self, least: Array) -> Array:
+        """``(n,)`` robust standard deviation, never below ``least``."""
+        return np.maximum([_MAD * np.median(np.abs(self.joint(joint))) for joint in range(len(least))], least)
 
     def clipped(self, scale: Array) -> Array:
         """``(n,)`` share of the equations beyond the limit: at most half, by definition of the scale."""
@@ -67,3 +67,11 @@ class Residuals:
         """Recordings without the clipped equations."""
         for samples, values in zip(self.recordings, self.values, strict=True):
             yield replace(samples, mask=samples.mask & (np.abs(values) <= TUNING * scale))
+
+    def independent_fraction(self, scale: Array, least: Array) -> Array:
+        """``(n,)`` independent share of the samples, by the correlation of the clipped residual; one where the residual
+        is below ``least``, and so nothing but rounding."""
+        limit = TUNING * scale
+        clipped = [np.clip(values, -limit, limit) for values in self.values]
+        fraction = effective_fraction(clipped, [samples.mask for samples in self.recordings])
+        return np.where(self.scale(np.zeros_like(least)) > least, fraction, 1.0)

@@ -16,12 +16,13 @@ from ..data.samples import Samples
 from ..errors import IdentificationError
 from ..robot.parameters import Array
 from .information import Information, compress
-from .linear_fit import LinearFit, LinearProblem
-from .noise import effective_fraction
-from .residuals import TUNING, Residuals
+from .linear_fit import LinearFit, LinearProblem, least_deviation
+from .residuals import Residuals
 
 _SCALE_PASSES, _SCALE_TOLERANCE = 20, 0.01
-_PASSES, _TOLERANCE = 50, 1e-9
+_PASSES, _TOLERANCE = 50, 1e-13
+_ROUNDING = 1e-24  # of the sum of squared torques
+_DECIDED = 1e-9  # of the objective: a smaller step needs no check that it goes down, which rounding would hide
 _DAMPING = 0.02  # share of the clipped equations' curvature: keeps directions that only they see
 
 
@@ -37,18 +38,23 @@ def robust_fit(problem: LinearProblem, recordings: Sequence[Samples], measured: 
     information = compress(problem.model, residuals.pseudo_values(scale))
     fraction = np.ones(problem.model.joints)
     if not problem.options.independent:
-        clipped = [np.clip(values, -TUNING * scale, TUNING * scale) for values in residuals.values]
-        fraction = effective_fraction(clipped, [samples.mask for samples in recordings])
+        fraction = residuals.independent_fraction(scale, least_deviation(measured))
     fit = problem.weighted(information, fraction, fit.weights)
-    # Scale and weights stay from here on: one convex function.
-    residuals, gap, passes = _minimise(problem, recordings, scale, fit)
-    fit = problem.fit(compress(problem.model, residuals.pseudo_values(scale)), fit.weights, fraction)
-    return replace(fit, scale=scale, clipped=residuals.clipped(scale), gap=gap, iterations=passes)
+    # Scale and weights stay from here on: one convex function. The weights of pseudo-values, whose residuals are
+    # divided by the share not clipped, belong to a loss of that much more weight.
+    weights = fit.weights
+    if problem.options.weighting == "residual":
+        weights = weights / np.sqrt(1 - residuals.clipped(scale))
+    residuals, gap, passes = _minimise(problem, recordings, scale, replace(fit, weights=weights))
+    clipped = residuals.clipped(scale)
+    information = compress(problem.model, residuals.pseudo_values(scale))
+    fit = problem.fit(information, weights * np.sqrt(1 - clipped), fraction)
+    return replace(fit, scale=scale, clipped=clipped, gap=gap, iterations=passes)
 
 
 def _settle(problem: LinearProblem, recordings: Sequence[Samples], fit: LinearFit) -> tuple[Residuals, Array]:
     """Residuals and their scale, at a fixed point of both."""
-    least = 1e-12 * float(fit.information.rms_measured.max())
+    least = least_deviation(fit.information)
     residuals = Residuals.of(problem.model, recordings, fit.parameters)
     scale = residuals.scale(least)
     for _ in range(_SCALE_PASSES):
@@ -68,6 +74,7 @@ def _minimise(
     span, weights, at = fit.spectrum.directions, fit.weights, fit.parameters
     residuals = Residuals.of(problem.model, recordings, at)
     objective = residuals.objective(scale, weights)
+    rounding = _ROUNDING * float(weights**2 @ (fit.information.rms_measured**2 * fit.information.counts))
     for passes in range(1, _PASSES + 1):
         R, z = compress(problem.model, residuals.slope(scale)).whitened(weights)
         every = R @ span
@@ -75,13 +82,13 @@ def _minimise(
         slope = every.T @ z
         step = cho_solve(cho_factor(inner.T @ inner + _DAMPING * every.T @ every), slope)
         gap = 0.5 * float(slope @ step)
-        if gap <= _TOLERANCE * (1 + objective):
+        if gap <= _TOLERANCE * objective + rounding:
             return residuals, gap, passes
         before = objective
         for share in 0.5 ** np.arange(20):
             residuals = Residuals.of(problem.model, recordings, at + share * (span @ step))
             objective = residuals.objective(scale, weights)
-            if objective <= before - 0.1 * share * gap:
+            if gap <= _DECIDED * before or objective <= before - 0.1 * share * gap:
                 break
         at = at + share * (span @ step)
     raise IdentificationError("least squares: the robust loss finds no minimum; look at the recordings for damage")

@@ -39,7 +39,7 @@ def prior_root(coordinates: Coordinates, spread: float) -> Array:
     """
     layout, root = coordinates.layout, coordinates.matrix.copy()
     shape = spread * np.linalg.inv(np.linalg.cholesky(PULLBACK)).T
-    for body in range(len(layout.links)):
+    for body in range(len(layout.body_names)):
         block = layout.body(body)
         root[block, block] = root[block, block] @ shape
     root[:, layout.drive("offset")] /= ENERGY_SHARE
