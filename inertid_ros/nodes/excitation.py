@@ -4,6 +4,7 @@ A lifecycle node. Active means armed: only then goals are taken. A fault stops t
 deactivating and activating arms again. Commands are short horizons that each end at rest.
 """
 
+import os
 import sys
 import time
 
@@ -18,6 +19,7 @@ from inertid_ros.msg import ExcitationStatus
 
 from ..errors import InertidError
 from ..ros.diagnostics import ERROR, OK, diagnostics
+from ..ros.lifecycle import refuse_impossible_transitions
 from ..ros.parameters import declare, guard
 from ..ros.qos import LATCHED, STATE
 from .excite import ExciteGoals
@@ -37,7 +39,9 @@ class Excitation(LifecycleNode):
 
     def __init__(self) -> None:
         super().__init__("excitation")
+        refuse_impossible_transitions(self)
         self.fixed = declare(self, ExcitationNodeOptions)
+        self._hurry(self.fixed.realtime_priority)
         declare(self, MotionOptions, read_only=False)
         self.state, self.message, self.published_at = ExcitationStatus.UNARMED, "not configured", -np.inf
         self.status_publisher = self.create_publisher(ExcitationStatus, "~/status", LATCHED)
@@ -51,6 +55,15 @@ class Excitation(LifecycleNode):
         self.create_timer(0.1, self._look_around, clock=steady)
         self.create_timer(1.0, self._publish_diagnostics, clock=steady)
         self._publish_status()
+
+    def _hurry(self, priority: int) -> None:
+        """Real-time scheduling of this process, where it is asked for and allowed."""
+        if not priority:
+            return
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+        except OSError as error:
+            self.get_logger().warning(f"realtime_priority: not allowed ({error.strerror}); raise the rtprio limit")
 
     # Lifecycle
 
