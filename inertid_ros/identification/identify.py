@@ -12,7 +12,7 @@ from ..regressors.equations import predict_torque
 from ..robot.layout import ParameterLayout
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
-from .base_parameters import base_parameters
+from .base_parameters import base_parameters, base_parameters_of_robot
 from .checks import check_usable
 from .constraints import Constraints
 from .coordinates import ENERGY_SHARE, prior_coordinates
@@ -145,7 +145,7 @@ def identify(
         covariance=0.5 * (covariance + covariance.T),
         residual_deviation=weighting.deviation,
         effective_counts=fraction * information.counts,
-        base=base_parameters(model.layout, triangle),
+        base=base_parameters(model.layout, triangle, base_parameters_of_robot(model)),
         train_relative_error=information.relative_error(parameters),
         prior_spread=weighting.belief.spread,
         solution=solution,
