@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.linalg
-from random_robots import random_bodies, random_model, random_states
+from random_robots import random_model, random_states
 from units import in_pounds_and_inches
 
 from inertid_ros.data.load import load_recording
@@ -358,7 +358,7 @@ def _first(samples: Samples, count: int) -> Samples:
     [(("run1",), "run2", 0.0185, 0.020), (("run1", "run2"), "run3", 0.16, 0.041)],
 )
 def test_real_arm(datasets, train, held_out, least_squares_at_most, consistent_at_most):
-    """KUKA LWR4: plain least squares fits the same motion best and fails on another; consistency is what generalises."""
+    """KUKA LWR4: plain least squares is best on the same motion and fails on another; consistency generalises."""
     folder = datasets / "kuka_lwr4"
     model = load_model(folder / "kuka_lwr4.urdf")
     fitted = [prepare(load_recording(folder / f"{name}.npz"), model) for name in train]

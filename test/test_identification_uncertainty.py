@@ -141,7 +141,7 @@ def test_units_change_no_statement(seed):
 
 
 def test_real_arm(datasets):
-    """KUKA LWR4: the first link turns about a vertical axis; gravity shows first moments; motion is too alike for all."""
+    """KUKA LWR4: the first link turns about the vertical; gravity shows first moments; motion is too alike for all."""
     folder = datasets / "kuka_lwr4"
     model = load_model(folder / "kuka_lwr4.urdf")
     samples = [prepare(load_recording(folder / f"run{run}.npz"), model) for run in (1, 3)]
