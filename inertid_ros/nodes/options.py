@@ -121,7 +121,7 @@ class CalibrateOptions:
     motion: str = option("fourier", "kind of the motion that is fitted", choices=KINDS)
     duration_s: float = option(0.0, "of that motion [s]; 0 takes the excitation node's", minimum=0.0, maximum=600.0)
     seed: int = option(1, "of that motion", minimum=0)
-    validation_motion: str = option("cycloidal", "kind of the held-out motion", choices=KINDS)
+    validation_motion: str = option("fourier", "kind of the held-out motion", choices=KINDS)
     validation_duration_s: float = option(
         0.0, "of the held-out motion [s]; 0 takes the excitation node's", minimum=0.0, maximum=600.0
     )
