@@ -29,6 +29,13 @@ class RobotOptions:
         "drives that turn with several joints and have a rotor and friction of their own, each"
         " NAME=JOINT:RATIO,JOINT:RATIO such as wrist=joint_5:1,joint_6:1",
     )
+    rotors: tuple[str, ...] = option(
+        (),
+        "motors that are bodies of their own, not part of the URDF's links: each NAME=FIELD:VALUE,... with the joint it"
+        " turns with, the link that carries it, ratio, mass, radius and length (or inertia: xx xy xz yy yz zz) and,"
+        " where not zero, com, xyz, rpy and axis, such as"
+        " motor3=joint:elbow,link:arm,ratio:50,mass:0.4,radius:0.03,length:0.05,xyz:0 0.1 0,axis:0 1 0",
+    )
     gravity: tuple[float, ...] = option(
         (0.0, 0.0, -9.81), "in the frame of the root link [m/s^2]", minimum=-100.0, maximum=100.0
     )
@@ -42,7 +49,7 @@ class RobotOptions:
         """The same, for :func:`~inertid_ros.robot.model.load_model`."""
         x, y, z = self.gravity
         locked, couplings = entries.positions(self.locked_joints), entries.couplings(self.couplings)
-        return ModelOptions(locked, self.drive_terms, (x, y, z), couplings)
+        return ModelOptions(locked, self.drive_terms, (x, y, z), couplings, entries.rotors(self.rotors))
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,12 @@ Lists of text are what YAML, ROS parameters and the command line all have; neste
 """
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from .errors import ModelError
 from .options import ConfigurationError
 from .robot.layout import Coupling
+from .robot.rotors import Rotor
 
 T = TypeVar("T")
 
@@ -20,6 +22,15 @@ def positions(entries: Sequence[str], key: str = "robot.locked_joints") -> dict[
 def couplings(entries: Sequence[str], key: str = "robot.couplings") -> tuple[Coupling, ...]:
     """``NAME=JOINT:RATIO,JOINT:RATIO`` each."""
     return tuple(_parse(entries, key, "NAME=JOINT:RATIO,JOINT:RATIO", "wrist=joint_5:1,joint_6:1", _coupling))
+
+
+def rotors(entries: Sequence[str], key: str = "robot.rotors") -> tuple[Rotor, ...]:
+    """``NAME=FIELD:VALUE,FIELD:VALUE`` each, fields of :class:`Rotor`; numbers of a vector part at blanks.
+
+    Instead of ``inertia``, ``radius`` and ``length`` of a homogeneous cylinder along the axis.
+    """
+    form, example = "NAME=FIELD:VALUE,...", "motor3=joint:elbow,link:arm,ratio:50,mass:0.4,radius:0.03,length:0.05"
+    return tuple(_parse(entries, key, form, example, lambda name, text: _rotor(name, text, key)))
 
 
 def bounds(entries: Sequence[str], key: str) -> dict[str, float]:
@@ -50,7 +61,7 @@ def _parse(entries: Sequence[str], key: str, form: str, example: str, read: Call
             if not name:
                 raise ValueError
             found.append(read(name, text))
-        except ValueError:
+        except (ValueError, KeyError):
             raise ConfigurationError(f"{key}: '{entry}' is not {form}; write for example {example}") from None
     return found
 
@@ -75,6 +86,33 @@ def _mirror(name: str, text: str) -> tuple[str, str, str]:
     if axis not in ("x", "y", "z"):
         raise ValueError
     return name, other, axis
+
+
+_ROTOR_NAMES = ("joint", "link")
+_ROTOR_NUMBERS = ("ratio", "mass", "radius", "length")
+_ROTOR_VECTORS = ("inertia", "com", "xyz", "rpy", "axis")
+
+
+def _rotor(name: str, text: str, key: str) -> Rotor:
+    found = {}
+    for part in text.split(","):
+        field, _, value = (piece.strip() for piece in part.partition(":"))
+        if field in found or not value:
+            raise ValueError
+        found[field] = value
+    names = {field: found.pop(field) for field in _ROTOR_NAMES}
+    numbers = {field: float(found.pop(field)) for field in _ROTOR_NUMBERS if field in found}
+    vectors: dict[str, Any] = {field: tuple(map(float, found.pop(field).split())) for field in _ROTOR_VECTORS if field in found}
+    size = [numbers.pop(field, None) for field in ("radius", "length")]
+    if found or len(numbers) != 2 or (None in size) != ("inertia" in vectors):
+        raise ValueError
+    given = (name, names["joint"], names["link"], numbers["ratio"], numbers["mass"])
+    try:
+        if size[0] is not None and size[1] is not None:
+            return Rotor.cylinder(*given, (size[0], size[1]), **vectors)
+        return Rotor(*given, **vectors)
+    except ModelError as error:
+        raise ConfigurationError(f"{key}: {error}") from None
 
 
 def _coupling(name: str, text: str) -> Coupling:

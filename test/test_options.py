@@ -12,6 +12,7 @@ from inertid_ros.configuration_file import load_configuration
 from inertid_ros.errors import InertidError
 from inertid_ros.options import ConfigurationError, build, option, options
 from inertid_ros.robot.layout import Coupling
+from inertid_ros.robot.rotors import Rotor
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ robot:
   locked_joints: [finger_joint1=0.02]
   gravity: [0, 0, -9.80665]
   couplings: ["wrist=joint_5:1,joint_6:-0.5"]
+  rotors: ["motor=joint:joint_5,link:arm,ratio:-50,mass:0.4,radius:0.03,length:0.05,axis:0 1 0,xyz:0 0.1 -0.2"]
 prepare: {cutoff_hz: 5}
 identify:
   solver: clarabel
@@ -102,6 +104,8 @@ def _check_example(config):
     robot = config.robot.model_options()
     assert robot.locked_joints == {"finger_joint1": 0.02} and robot.gravity == (0.0, 0.0, -9.80665)
     assert robot.couplings == (Coupling("wrist", ("joint_5", "joint_6"), (1.0, -0.5)),)
+    placed = {"axis": (0.0, 1.0, 0.0), "xyz": (0.0, 0.1, -0.2)}
+    assert robot.rotors == (Rotor.cylinder("motor", "joint_5", "arm", -50.0, 0.4, (0.03, 0.05), **placed),)
     assert config.prepare.cutoff_hz == 5.0 and config.identify.solver == "clarabel"
 
 
@@ -164,6 +168,12 @@ def test_an_empty_file_is_the_default(tmp_path):
         ("robot: {gravity: [0, 0]}", "robot.gravity has 2 numbers"),
         ("robot: {couplings: ['w=a:1']}", "robot.couplings: 'w=a:1' is not NAME=JOINT:RATIO,JOINT:RATIO"),
         ("robot: {couplings: ['w=a:1,a:2']}", "robot.couplings"),
+        ("robot: {rotors: ['r=joint:a,link:b,ratio:5,mass:1']}", "robot.rotors: 'r=.*' is not NAME=FIELD:VALUE"),
+        ("robot: {rotors: ['r=joint:a,link:b,ratio:5,mass:1,radius:1,length:1,inertia:1 0 0 1 0 1']}", "is not NAME="),
+        ("robot: {rotors: ['r=joint:a,link:b,ratio:5,mass:1,radius:1,length:1,colour:red']}", "is not NAME="),
+        ("robot: {rotors: ['r=link:b,ratio:5,mass:1,radius:1,length:1']}", "is not NAME="),
+        ("robot: {rotors: ['r=joint:a,link:b,ratio:0,mass:1,radius:1,length:1']}", "robot.rotors: rotor 'r': ratio"),
+        ("robot: {rotors: ['r=joint:a,link:b,ratio:5,mass:1,inertia:1 2']}", "robot.rotors: rotor 'r': inertia has 2"),
         ("constraints: {mass: ['a=1']}", "constraints.mass: 'a=1' is not LINK=LOWEST:HIGHEST"),
         ("constraints: {mirrored: ['a=b:w']}", "constraints.mirrored: 'a=b:w' is not LINK=LINK:AXIS"),
         ("constraints: {equal: ['a']}", "constraints.equal: 'a' is not PARAMETER=PARAMETER"),

@@ -44,6 +44,23 @@ def print_report(report: Mapping[str, Any]) -> None:
             for term, deviation in drive["standard_deviation"].items()
         )
         print(f"{drive['name']} (turns with {', '.join(drive['joints'])}): {values}")
+    if report["rotors"]:
+        print_table(
+            "Rotors (standard deviation)",
+            ("rotor", "turns with", "on", "ratio", "mass [kg]", "com [m]", "largest inertia [kg m^2]"),
+            (
+                (
+                    rotor["name"],
+                    rotor["joint"],
+                    rotor["link"],
+                    number(rotor["ratio"]),
+                    f"{number(rotor['mass'])} ({number(rotor['standard_deviation'][0], 2)})",
+                    " ".join(number(value, 3) for value in rotor["com"]),
+                    number(max(rotor["inertia"][k][k] for k in range(3)), 3),
+                )
+                for rotor in report["rotors"]
+            ),
+        )
     base, solver = report["base_parameters"], report["solver"]
     print(
         f"{base['count']} base parameters, condition number {number(base['condition_number'])};"

@@ -124,6 +124,9 @@ def rotors_content(estimate: Estimate) -> list[dict[str, Any]]:
     return [
         {
             "name": rotor.name,
+            "joint": rotor.joint,
+            "link": rotor.link,
+            "ratio": rotor.ratio,
             "mass": mass[i],
             "com": com[i],
             "inertia": inertia[i],
