@@ -102,7 +102,9 @@ def _rotor(name: str, text: str, key: str) -> Rotor:
         found[field] = value
     names = {field: found.pop(field) for field in _ROTOR_NAMES}
     numbers = {field: float(found.pop(field)) for field in _ROTOR_NUMBERS if field in found}
-    vectors: dict[str, Any] = {field: tuple(map(float, found.pop(field).split())) for field in _ROTOR_VECTORS if field in found}
+    vectors: dict[str, Any] = {
+        field: tuple(map(float, found.pop(field).split())) for field in _ROTOR_VECTORS if field in found
+    }
     size = [numbers.pop(field, None) for field in ("radius", "length")]
     if found or len(numbers) != 2 or (None in size) != ("inertia" in vectors):
         raise ValueError

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -53,14 +54,14 @@ class Rotor:
 
     @classmethod
     def cylinder(
-        cls, name: str, joint: str, link: str, ratio: float, mass: float, size: tuple[float, float], **placed: object
+        cls, name: str, joint: str, link: str, ratio: float, mass: float, size: tuple[float, float], **placed: Any
     ) -> "Rotor":
         """A homogeneous cylinder of a radius and a length [m] along its axis."""
         radius, length = size
         axis = np.array(placed.get("axis", (0.0, 0.0, 1.0)), dtype=float)
         along = np.outer(axis, axis) / max(float(axis @ axis), 1e-300)
         inertia = mass * (0.5 * radius**2 * along + (radius**2 / 4 + length**2 / 12) * (np.eye(3) - along))
-        return cls(name, joint, link, ratio, mass, tuple(inertia[k] for k in _URDF_ORDER), **placed)  # type: ignore[arg-type]
+        return cls(name, joint, link, ratio, mass, tuple(inertia[k] for k in _URDF_ORDER), **placed)
 
     @property
     def parameters(self) -> Array:
