@@ -9,6 +9,9 @@ from .execution import Horizon, HorizonTable, MotionExecution, MotionState
 from .monitor import Lease, StateMonitor
 
 
+_ARRIVAL_S = 0.03
+
+
 @dataclass(frozen=True)
 class Progress:
     """Where a run is: approaching, moving or stopping, the fraction of that stage, tracking error ``(n,)``."""
@@ -77,7 +80,8 @@ class Supervisor:
         horizon = self.execution.step(now) if self.moving else self.execution.remaining(now)
         if not self.moving and self.execution.reason and not self.canceled and not self.fault:
             self.fault = self.execution.reason  # a tick came too late; the robot brakes by itself
-        return horizon if len(horizon) else None
+        # What ends before it can arrive changes nothing, and controllers complain of it.
+        return horizon if len(horizon) and horizon.time_from_start[-1] > _ARRIVAL_S else None
 
     def stop(self, now: float, reason: str) -> Horizon | None:
         """Brake because of a fault."""

@@ -250,7 +250,7 @@ class ExciteGoals:
         self._send(self.run.start(now, self.robot.clock() - now))
 
     def _conclude(self, result: Excite.Result) -> None:
-        run = self.run
+        run, self.run = self.run, None  # what is said from here on is the node's own state
         if run is None:
             return
         result.max_tracking_error = run.max_tracking_error
