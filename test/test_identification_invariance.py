@@ -1,4 +1,4 @@
-"""Units and frames are choices of the person who writes the URDF; no physical result may depend on them (C Prop. 3.1)."""
+"""Units and frames are free choices of whoever writes the URDF; no physical result depends on them (C Prop. 3.1)."""
 
 from dataclasses import dataclass, replace
 
