@@ -13,7 +13,6 @@ from .identification.estimate import Estimate
 from .identification.validation import Validation
 from .report.results import write_result
 from .robot.model import load_model
-from .robot.urdf import write_urdf
 
 _READ, _SOLVED = 0.1, 0.9
 
@@ -82,6 +81,6 @@ def identify_job(job: IdentificationJob, progress: Callable[[str, float], None])
         estimate=outcome.estimate,
         validation=outcome.validation,
         report=outcome.report,
-        urdf=write_urdf(model, outcome.estimate.bodies),
+        urdf=outcome.urdf,
         output=job.output,
     )

@@ -12,10 +12,12 @@ from ..data.samples import Samples
 from ..identification.estimate import Estimate
 from ..identification.validation import TorqueErrors, Validation, torque_errors
 from ..robot.layout import COUPLING_TERMS
-from ..robot.parameters import Array, mass_com_inertia
+from ..robot.parameters import Array, is_consistent, mass_com_inertia
+from ..robot.urdf import write_urdf
 from .provenance import Provenance, peak_memory_mb
 
 FORMAT = 1  # of report.json and parameters.yaml
+URDF = "calibrated.urdf"
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,35 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """Whether held-out data speaks for the result; true where nothing was held out."""
-        return self.validation is None or self.validation.passed
+        """Whether real bodies can have the parameters and held-out data, if there is any, speaks for them."""
+        return self.realizable and (self.validation is None or self.validation.passed)
+
+    @property
+    def realizable(self) -> bool:
+        """Whether every body, and what it has beyond links behind locked joints, is physically consistent."""
+        estimate = self.estimate
+        own = estimate.bodies - estimate.model.body_locked
+        return estimate.consistent and bool((is_consistent(own) | ~own.any(axis=1)).all())
+
+    @cached_property
+    def urdf(self) -> str:
+        """The calibrated URDF; the one given where no real bodies have the parameters, for no simulator takes those."""
+        model = self.estimate.model
+        return write_urdf(model, self.estimate.bodies) if self.realizable else model.urdf
+
+    @property
+    def _status(self) -> str:
+        if not self.passed:
+            return "rejected"
+        return "not validated" if self.validation is None else "passed"
+
+    @property
+    def _message(self) -> str:
+        if self.validation is not None and not self.validation.passed:
+            return self.validation.message
+        if not self.realizable:
+            return f"rejected: no real bodies have these parameters; {URDF} is the one given"
+        return "not validated: no held-out recording" if self.validation is None else self.validation.message
 
     @cached_property
     def report(self) -> dict[str, Any]:
@@ -59,8 +88,8 @@ class Outcome:
         content: dict[str, Any] = {
             "format": FORMAT,
             "robot": estimate.model.name,
-            "status": "not validated" if validation is None else "passed" if validation.passed else "rejected",
-            "message": "not validated: no held-out recording" if validation is None else validation.message,
+            "status": self._status,
+            "message": self._message,
             "joint_names": list(estimate.model.joint_names),
             "train": errors_content(self.train_errors),
         }

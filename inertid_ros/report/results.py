@@ -16,11 +16,10 @@ from ..robot.layout import Coupling
 from ..robot.model import ModelOptions, RobotModel, load_model
 from ..robot.parameters import Array
 from ..robot.rotors import Rotor
-from ..robot.urdf import write_urdf
-from .outcome import FORMAT, Outcome, plain
+from .outcome import FORMAT, URDF, Outcome, plain
 from .page import render_page
 
-PARAMETERS, URDF, REPORT, PAGE = "parameters.yaml", "calibrated.urdf", "report.json", "report.html"
+PARAMETERS, REPORT, PAGE = "parameters.yaml", "report.json", "report.html"
 
 
 class ResultError(InertidError):
@@ -97,7 +96,7 @@ def write_result(outcome: Outcome, directory: str | Path, overwrite: bool = Fals
     report = outcome.report
     files = {
         PARAMETERS: _dump(parameters_content(outcome)).encode(),
-        URDF: write_urdf(outcome.estimate.model, outcome.estimate.bodies).encode(),
+        URDF: outcome.urdf.encode(),
         REPORT: (json.dumps(report, indent=1, allow_nan=False) + "\n").encode(),
         PAGE: render_page(report, outcome).encode(),
     }
