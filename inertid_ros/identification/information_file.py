@@ -1,4 +1,4 @@
-"""Information in and out of a file: what machines exchange and what a second session adds to."""
+"""Information in and out of a file: what machines exchange and what a later recording adds to."""
 
 import dataclasses
 import io
