@@ -19,10 +19,13 @@ from inertid_ros.identification.information import compress
 from inertid_ros.identification.least_squares import least_squares
 from inertid_ros.identification.least_squares_options import ESTIMATORS, LeastSquaresOptions
 from inertid_ros.identification.scaling import scaling_matrix
+from inertid_ros.identification.uncertainty import COMBINED, IDENTIFIED, uncertainty
 from inertid_ros.identification.validation import torque_errors, validate
 from inertid_ros.regressors.equations import channel_columns, channel_equations, predict_torque
+from inertid_ros.robot.layout import Coupling
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
+from inertid_ros.robot.rotors import Rotor
 
 # Stribeck friction has a speed in it, which would change with the units.
 TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness")
@@ -65,6 +68,28 @@ def test_base_parameters_are_exact_without_noise(name, seed):
     assert estimate.solution.status == "optimal"
     assert estimate.solution.solver == name
     assert estimate.solution.gap <= 1e-8 * (1 + estimate.solution.objective)
+
+
+def test_rotors_and_couplings_are_parameters_like_others():
+    """Bodies with gears and drives that turn with two joints: exact without noise, and told apart in statements."""
+    rng = np.random.default_rng(21)
+    rotor = Rotor("motor", "joint1", "link0", 12.0, 0.5, (1e-3, 0.0, 0.0, 1e-3, 0.0, 1.5e-3))
+    coupling = Coupling("wrist", ("joint2", "joint3"), (1.0, 1.0))
+    terms = ("viscous", "coulomb", "offset")
+    model = random_model(rng, 4, branched=False, drive_terms=terms, rotors=(rotor,), couplings=(coupling,))
+    truth = model.prior * rng.uniform(0.8, 1.2, model.layout.size)
+    truth[model.layout.inertial_size :] = rng.uniform(0.2, 1.0, model.layout.size - model.layout.inertial_size)
+    samples = random_states(rng, model, 400)
+    exact = predict_torque(model, truth, samples)
+    estimate = least_squares(model, [replace(samples, tau=exact)])
+    expected = estimate.base.projection @ truth
+    found = estimate.base.projection @ estimate.parameters
+    np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
+    noisy = replace(samples, tau=exact + 0.01 * rng.normal(size=exact.shape))
+    known = uncertainty(least_squares(model, [noisy]), compress(model, [noisy]))
+    verdicts = {statement.parameter: statement.verdict for statement in known.statements}
+    assert verdicts["wrist.coulomb"] == IDENTIFIED
+    assert verdicts["motor.m"] == COMBINED
 
 
 def test_masses_over_thirteen_decades_are_exact():
