@@ -8,7 +8,6 @@ from ..robot.parameters import Array
 from .execution import Horizon, HorizonTable, MotionExecution, MotionState
 from .monitor import Lease, StateMonitor
 
-
 _ARRIVAL_S = 0.03
 
 
