@@ -8,7 +8,7 @@ from ..robot.parameters import Array
 from .execution import Horizon, HorizonTable, MotionExecution, MotionState
 from .monitor import Lease, StateMonitor
 
-_ARRIVAL_S = 0.03
+_ARRIVAL_S = 0.05  # s
 
 
 @dataclass(frozen=True)

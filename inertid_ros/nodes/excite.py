@@ -30,7 +30,7 @@ from .options import ExcitationNodeOptions, MotionOptions
 
 _START_TOLERANCE = 0.01  # rad or m; the robot must not have moved while the motion was planned
 _REST_S = 0.3  # after the last command; the controller's own lag
-_LISTEN_S = 0.6
+_LISTEN_S = 1.0
 _NAN = float("nan")
 
 

@@ -79,7 +79,7 @@ class RobotSide:
     @property
     def heard(self) -> bool:
         """Whether joint states have come for long enough to judge them."""
-        return self._watch is not None and self._watch.filled
+        return self._watch is not None and self._watch.filled(time.monotonic())
 
     def position(self) -> np.ndarray:
         """``(n,)`` where the robot stands."""

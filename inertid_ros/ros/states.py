@@ -35,13 +35,16 @@ class StateWatch:
         sample = self._order.sample(message)
         if sample is not None:
             self._recent.append((now, sample))
-            while self._recent[0][0] < now - _WINDOW_S:
-                self._recent.popleft()
+            self._forget(now)
         return sample
 
-    @property
-    def filled(self) -> bool:
-        """Whether enough has been seen to tell a robot at rest."""
+    def _forget(self, now: float) -> None:
+        while self._recent and self._recent[0][0] < now - _WINDOW_S:
+            self._recent.popleft()
+
+    def filled(self, now: float) -> bool:
+        """Whether enough has been seen of late to tell a robot at rest."""
+        self._forget(now)
         return bool(self._recent) and self._recent[-1][0] - self._recent[0][0] > 0.6 * _WINDOW_S
 
     def position(self) -> Array:
@@ -59,8 +62,7 @@ class StateWatch:
         ------
         ExcitationError: naming what is wrong.
         """
-        while self._recent and self._recent[0][0] < now - _WINDOW_S:
-            self._recent.popleft()
+        self._forget(now)
         if not self._recent or now - self._recent[-1][0] > 2 * options.state_timeout_s:
             raise ExcitationError("no fresh joint states; start the robot's driver, or remap joint_states")
         newest = self._recent[-1][1]
