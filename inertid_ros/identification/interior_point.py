@@ -17,6 +17,8 @@ from .program import Program, Solution
 
 MAX_ITERATIONS = 100
 _TO_BORDER = 0.98  # share of the way to the border that a step may take
+_SHORT = 0.2
+_AHEAD = 10.0  # how much larger the products' share of the gap may be than the gradient's
 _STUCK = 1e-7  # a shorter step leads nowhere: the constraints leave no room
 _BASIS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
 
@@ -47,7 +49,9 @@ def solve(program: Program, start: Array, tolerance: float = 1e-9) -> Solution:
             if newton.gap <= tolerance * (1 + abs(objective)) + rounding:
                 seconds = time.perf_counter() - began
                 return Solution(iterate.x, newton.hessian, objective, newton.gap, "interior_point", iteration, seconds)
-        step = newton.step((1 - share) ** 2 * newton.excess)
+        # Where steps are short, the products have shrunk ahead of the gradient: they are raised until it catches up.
+        level = newton.excess if share >= _SHORT else max(newton.excess, newton.imbalance)
+        step = newton.step((1 - share) ** 2 * level)
         share = min(1.0, _TO_BORDER * newton.distance_to_border(step))
         iterate = iterate.moved(step, share)
         if share < _STUCK:
@@ -134,7 +138,9 @@ class _Newton:
         lacking = np.abs(self.pairs - self.weights[:, None]).sum() + np.abs(at.u * at.s - self.targets).sum()
         self.excess = lacking / max(4 * len(at.S) + len(at.s), 1)
         self.correction, _ = self._solve(self.residual, np.zeros(len(self.equality_error)))
-        self.gap = float(abs(self.residual @ self.correction) + lacking)
+        unbalanced = abs(self.residual @ self.correction)
+        self.imbalance = _AHEAD * unbalanced / max(4 * len(at.S) + len(at.s), 1)
+        self.gap = float(unbalanced + lacking)
         errors = (self.slack_error, self.block_error, self.equality_error)
         self.infeasibility = float(max(np.abs(error).max(initial=0.0) for error in errors))
 
