@@ -1,9 +1,12 @@
 """What all tests share: a ROS domain of their own, one thread for linear algebra, and the recorded data sets."""
 
 import contextlib
+import fcntl
 import importlib.util
 import os
 import sys
+import tempfile
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ import pytest
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
+NODE_TESTS = ("test_ros_", "test_demo")
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -37,6 +41,33 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     for variable in ("ROS_DISCOVERY_SERVER", "ROS_LOCALHOST_ONLY", "ROS_STATIC_PEERS", "ROS_NAMESPACE"):
         os.environ.pop(variable, None)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Tests of running nodes have the machine to themselves: their deadlines are those of a robot.
+
+    The workers of pytest-xdist share a lock that these tests take alone and all others together. It is taken outside
+    of the test's own time limit.
+    """
+    path = turns(item.config)
+    if path is None:
+        return (yield)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if item.path.name.startswith(NODE_TESTS) else fcntl.LOCK_SH)
+        return (yield)
+
+
+def turns(config: pytest.Config) -> Path | None:
+    """The lock that the workers of one run share; None where there are none."""
+    run = getattr(config, "workerinput", {}).get("testrunuid")
+    return Path(tempfile.gettempdir()) / f"inertid_ros_turns_{run}" if run else None
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    path = turns(config)
+    if path is not None:
+        path.unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="session")
