@@ -123,7 +123,7 @@ class Flow:
             print_report(json.loads(self.report[-1].report_json))
         else:
             client.say(result.message)
-        if result.result_directory:
+        if result.result_directory and self.options.tables:
             client.say(f"result: {result.result_directory}")
         return _DONE if result.validation_status == InertialParameters.PASSED else _REJECTED
 

@@ -92,7 +92,7 @@ class ExcitationNodeOptions:
     command_interface: str = option(
         "joint_trajectory", "how the robot is commanded", choices=COMMAND_INTERFACES
     )
-    tick_s: float = option(0.008, "period of watchdog and sender [s]", minimum=0.001, maximum=0.02)
+    tick_s: float = option(0.005, "period of watchdog and sender [s]", minimum=0.001, maximum=0.02)
     realtime_priority: int = option(
         0, "SCHED_FIFO priority of the node, where the system allows it; 0 leaves the scheduling alone",
         minimum=0, maximum=99,
