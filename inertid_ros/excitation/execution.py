@@ -17,7 +17,6 @@ from .options import ExecutionOptions
 from .plan import Plan
 from .quintic import PiecewiseQuintic
 
-_TOO_SHORT = 0.05  # s; longer than a message takes
 _TINY = 1e-9
 _LEAD = 0.06  # s; the first point of a horizon without a stamp; 3 ms of latency jitter then cost no more than 10 %
 _PAST = 0.05  # s of points before now in a stamped horizon; as much may the clocks differ
@@ -171,7 +170,7 @@ class MotionExecution:
         if self.state is not MotionState.MOVING:
             return self._nothing()
         self._brake = max(self._brake, self.table.brake_index(phase, self.table.options.horizon_s))
-        return self._horizon(phase, now)
+        return self.table.horizon(phase, self._brake, now + self.clock_offset)
 
     def stop(self, now: float, reason: str) -> Horizon:
         """Brake from the phase commanded now; the horizon that does it, empty when that makes no difference."""
@@ -180,14 +179,14 @@ class MotionExecution:
             return self._nothing()
         brake = min(self.table.brake_index(phase, self.table.options.latency_s), self._brake)
         self.state, self.reason, self._brake = MotionState.STOPPING, reason, brake
-        return self._horizon(phase, now)
+        return self.table.horizon(phase, brake, now + self.clock_offset)
 
     def remaining(self, now: float) -> Horizon:
         """What is left of the brake while stopping, to repeat it in case a message was lost; empty at rest."""
         phase = self._advance(now)
         if self.state is not MotionState.STOPPING:
             return self._nothing()
-        return self._horizon(phase, now)
+        return self.table.horizon(phase, self._brake, now + self.clock_offset)
 
     def commanded(self, now: float) -> tuple[Array, Array, Array]:
         """Position, velocity, acceleration ``(n,)`` that the robot has been told to have at ``now``."""
@@ -226,12 +225,6 @@ class MotionExecution:
         if self.state is MotionState.STOPPING and phase >= table.rest_time(self._brake):
             self.state = MotionState.STOPPED
         return phase
-
-    def _horizon(self, phase: float, now: float) -> Horizon:
-        """From here to rest; nothing just before the end, which would be over when it arrives and changes nothing."""
-        if self.table.rest_time(self._brake) - phase < _TOO_SHORT:
-            return self._nothing()
-        return self.table.horizon(phase, self._brake, now + self.clock_offset)
 
     def _nothing(self) -> Horizon:
         empty = np.zeros((0, len(self.table.plan.joint_names)))
