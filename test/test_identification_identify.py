@@ -155,3 +155,10 @@ def test_frequent_misfit_is_not_an_outlier():
     rough = train.tau.copy()
     rough[::20, 2] += 20 * np.abs(rough[:, 2]).max()
     assert identify(model, [replace(train, tau=rough)]).outliers.tolist() == [0, 0, 0]
+
+
+def test_a_model_that_is_worse_than_none_is_rejected():
+    model, train, held_out, _ = _experiment(13, joints=3, count=300)
+    verdict = validate(identify(model, [train]), [replace(held_out, tau=-held_out.tau)])
+    assert not verdict.passed
+    assert "check sign" in verdict.message

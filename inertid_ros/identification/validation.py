@@ -80,6 +80,8 @@ def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
         verdict, message = False, "rejected: a link is not physically consistent"
     elif estimate.solution.status != "optimal":
         verdict, message = False, f"rejected: the solver stopped with '{estimate.solution.status}'"
+    elif not calibrated.relative_error < 1.0:
+        verdict, message = False, f"rejected: {change}, worse than no model at all; check sign and units of effort"
     elif not calibrated.relative_error < prior.relative_error:
         verdict, message = False, f"rejected: {change} of the URDF as given; record a richer motion"
     else:
