@@ -36,7 +36,9 @@ PACKAGE = "inertid_ros"
 # CMake links these files one by one: a new name needs a build, a changed content does not.
 LINKED = ("inertid_ros", "launch", "config", "examples", "resource")
 # A change of these needs a build; the example is installed under another name, so as a copy.
-COMPILED = ("msg", "action", "examples/gravity_compensation.py", "scripts/executable.py.in", "CMakeLists.txt", "package.xml")
+COMPILED = (
+    "msg", "action", "examples/gravity_compensation.py", "scripts/executable.py.in", "CMakeLists.txt", "package.xml",
+)  # fmt: skip
 
 # What a sourced ROS 2, conda or a user's pip settings would bring into the new environment.
 FOREIGN = (
