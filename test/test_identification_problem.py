@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from random_robots import random_bodies, random_model, random_states
+from scipy.linalg import block_diag
 
 from inertid_ros.errors import IdentificationError
 from inertid_ros.identification.comparison import project_onto_residual
@@ -135,6 +136,10 @@ def test_solutions_that_are_not_convex_are_minima(regularizer, seed):
         assert objective(solution.x + step) >= solution.objective - 1e-6
     entropic = problem.solve(*equations, replace(belief, regularizer="entropic"))
     assert solution.objective <= objective(entropic.x)
+    inside = slice(0, layout.inertial_size)
+    curvature = block_diag(*(belief.weight * belief.distance.hessian(layout.bodies(solution.x))))
+    exact = program.gram[inside, inside] + curvature
+    np.testing.assert_allclose(solution.hessian[inside, inside], exact, atol=1e-4 * np.abs(curvature).max())
 
 
 @pytest.mark.parametrize("regularizer", CONVEX)

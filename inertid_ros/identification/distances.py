@@ -65,7 +65,7 @@ class Entropic:
         return float(np.einsum("bii->", S) - 4 * len(S) - logarithm.sum())
 
     def gradient(self, bodies: Array) -> Array:
-        return _trace_with_basis(np.eye(4) - np.linalg.inv(pseudo_inertia(bodies)))
+        return trace_with_basis(np.eye(4) - np.linalg.inv(pseudo_inertia(bodies)))
 
     def hessian(self, bodies: Array) -> Array:
         inverse = np.linalg.inv(pseudo_inertia(bodies))[:, None]
@@ -92,7 +92,7 @@ class Riemannian:
 
     def gradient(self, bodies: Array) -> Array:
         values, vectors = np.linalg.eigh(pseudo_inertia(bodies))
-        return _trace_with_basis((vectors * (np.log(values) / values)[:, None]) @ np.swapaxes(vectors, 1, 2))
+        return trace_with_basis((vectors * (np.log(values) / values)[:, None]) @ np.swapaxes(vectors, 1, 2))
 
     def hessian(self, bodies: Array) -> Array:
         rows = self.rows(bodies)
@@ -124,6 +124,6 @@ def _inside(S: Array) -> bool:
     return True
 
 
-def _trace_with_basis(matrices: Array) -> Array:
+def trace_with_basis(matrices: Array) -> Array:
     """``(nb, 10)`` traces of ``(nb, 4, 4)`` with each basis matrix: a gradient by S as one by the parameters."""
     return np.einsum("kij,bij->bk", PSEUDO_INERTIA_BASIS, matrices)

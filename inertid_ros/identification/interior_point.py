@@ -47,8 +47,9 @@ def solve(program: Program, start: Array, tolerance: float = 1e-9) -> Solution:
         if newton.gap <= 1e3 * (tolerance * highest + rounding) and newton.infeasibility <= 1e-8:
             objective = program.objective(iterate.x)
             if newton.gap <= tolerance * (1 + abs(objective)) + rounding:
+                x, objective = _polished(program, iterate, newton, objective)
                 seconds = time.perf_counter() - began
-                return Solution(iterate.x, newton.hessian, objective, newton.gap, "interior_point", iteration, seconds)
+                return Solution(x, newton.hessian, objective, newton.gap, "interior_point", iteration, seconds)
         # Where steps are short, the products have shrunk ahead of the gradient: they are raised until it catches up.
         level = newton.excess if share >= _SHORT else max(newton.excess, newton.imbalance)
         step = newton.step((1 - share) ** 2 * level)
@@ -57,6 +58,14 @@ def solve(program: Program, start: Array, tolerance: float = 1e-9) -> Solution:
         if share < _STUCK:
             break
     raise IdentificationError(_why(program, iterate, newton))
+
+
+def _polished(program: Program, iterate: "_Iterate", newton: "_Newton", objective: float) -> tuple[Array, float]:
+    """One more step, for which the Hessian is already factored: near the optimum it squares the error."""
+    step = newton.step(0.0)
+    last = iterate.moved(step, min(1.0, _TO_BORDER * newton.distance_to_border(step)))
+    reached = program.objective(last.x)
+    return (last.x, reached) if reached <= objective else (iterate.x, objective)
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,21 @@ where it is not, under all constraints, and searches along the line to that mini
 from dataclasses import replace
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from ..errors import IdentificationError
-from ..robot.parameters import BODY_PARAMETERS, Array
-from .distances import Riemannian
+from ..robot.parameters import BODY_PARAMETERS, Array, pseudo_inertia
+from .distances import Entropic, Riemannian, trace_with_basis
 from .interior_point import solve
 from .program import Program, Solution
 
-_ITERATIONS = 60
+_ITERATIONS = 300
+_EXACT = 1e-14  # decrement relative to the objective that is rounding
 _HALVINGS = 40
+_LONGEST = 64.0
 _SUFFICIENT = 1e-4  # share of the decrease that the slope promises which a step must bring
-_FLOOR = 0.05
+_LEAST = 0.05  # curvature of models, as a share of the log-det divergence's
+_NOTHING = 1e-12
 
 
 def solve_riemannian(program: Program, weight: float, start: Array, tolerance: float = 1e-9) -> Solution:
@@ -35,15 +39,19 @@ def solve_riemannian(program: Program, weight: float, start: Array, tolerance: f
     IdentificationError: constraints contradict one another, or no minimum is reached.
     """
     objective = _Objective(program, weight)
-    x, value, seconds, iterations = start, objective(start), 0.0, 0
+    x, value, before, seconds, iterations = start, objective(start), np.inf, 0.0, 0
     for _ in range(_ITERATIONS):
         model = objective.model(x)
         solution = solve(model, x, tolerance)
         seconds, iterations = seconds + solution.seconds, iterations + solution.iterations
         step = solution.x - x
-        decrement = 0.5 * float(step @ solution.hessian @ step)
+        promised = -objective.slope(x, step)
+        decrement = 0.5 * max(abs(promised), float(np.sum((model.R @ step) ** 2)))
         reached = objective(solution.x)
-        if decrement <= tolerance * (1 + abs(value)) and np.isfinite(reached):
+        scale = 1 + abs(value)
+        # The Hessian is that of the step before: steps go on, down to rounding errors, while they help.
+        settled = decrement <= _EXACT * scale or decrement > 0.5 * before
+        if decrement <= tolerance * scale and settled and np.isfinite(reached):
             return replace(
                 solution,
                 objective=reached,
@@ -52,7 +60,8 @@ def solve_riemannian(program: Program, weight: float, start: Array, tolerance: f
                 iterations=iterations,
                 seconds=seconds,
             )
-        x, value = _searched(objective, x, value, step, -objective.slope(model, x, step))
+        before = decrement
+        x, value = _searched(objective, x, value, step, promised)
     raise IdentificationError(
         f"riemannian regularizer: no minimum after {_ITERATIONS} steps (decrement {decrement:.1e});"
         " use the entropic regularizer"
@@ -60,15 +69,25 @@ def solve_riemannian(program: Program, weight: float, start: Array, tolerance: f
 
 
 def _searched(objective: "_Objective", x: Array, value: float, step: Array, promised: float) -> tuple[Array, float]:
-    """The first point of enough decrease, halving the step."""
-    length = 1.0
+    """The first point of enough decrease, halving the step; or the last one that doubling it brings further down."""
+    length, best = 1.0, (x, value)
     for _ in range(_HALVINGS):
         candidate = x + length * step
         reached = objective(candidate)
         if reached <= value - _SUFFICIENT * length * max(promised, 0.0) + 1e-12 * (1 + abs(value)):
-            return candidate, reached
+            best = candidate, reached
+            break
         length *= 0.5
-    raise IdentificationError("riemannian regularizer: no step leads down; use the entropic regularizer")
+    else:
+        raise IdentificationError("riemannian regularizer: no step leads down; use the entropic regularizer")
+    while length >= 1.0 and length < _LONGEST:
+        length *= 2
+        candidate = x + length * step
+        reached = objective(candidate)
+        if not (reached < best[1] and objective.allows(candidate)):
+            break
+        best = candidate, reached
+    return best
 
 
 class _Objective:
@@ -78,34 +97,67 @@ class _Objective:
         self.program, self.weight = program, weight
         self.bodies = len(program.body_weights)
         self.size = BODY_PARAMETERS * self.bodies
-        self.distance = Riemannian(_FLOOR)
 
     def __call__(self, x: Array) -> float:
-        return self.program.objective(x) + self.weight * self.distance.value(self._bodies(x))
+        return self.program.objective(x) + self.weight * Riemannian().value(self._bodies(x))
+
+    def allows(self, x: Array) -> bool:
+        """Whether inequalities hold; steps no longer than those to a model's minimum always keep them."""
+        blocks = self.program.blocks(x)
+        inside = len(blocks) == 0 or np.linalg.eigvalsh(blocks).min() >= 0
+        return bool(inside and (self.program.inequalities(x) >= 0).all())
+
+    def gradient(self, x: Array) -> Array:
+        """``(p,)`` less that of the log barriers, which the model keeps as they are."""
+        gradient = self.program.gradient(x)
+        gradient[: self.size] += self.weight * Riemannian().gradient(self._bodies(x)).ravel()
+        return gradient
 
     def model(self, x: Array) -> Program:
-        """Second-order model at ``x``."""
-        bodies = self._bodies(x)
-        rows, weights = self.distance.rows(bodies)
-        rows = np.sqrt(self.weight * weights)[:, :, None] * rows
-        extra = np.zeros((rows.shape[0] * rows.shape[1], len(x)))
-        for index, block in enumerate(rows):
-            extra[16 * index : 16 * (index + 1), BODY_PARAMETERS * index : BODY_PARAMETERS * (index + 1)] = block
-        slope = self.program.slope.copy()
-        slope[: self.size] += self.weight * self.distance.gradient(bodies).ravel()
-        return replace(
-            self.program,
-            R=np.vstack([self.program.R, extra]),
-            z=np.concatenate([self.program.z, extra @ x]),
-            slope=slope,
+        """Second-order model at ``x``: exact but for directions of too little curvature.
+
+        These are told by comparison with the log-det divergence, whose curvature is the distance's own at the prior. As
+        much of the model as can be is that divergence from ``x``, a barrier that keeps steps well inside the cone.
+        """
+        bodies, inside = self._bodies(x), slice(0, self.size)
+        hessian = self.program.gram.copy()
+        hessian[inside, inside] += block_diag(*(self.weight * Riemannian().hessian(bodies)))
+        divergence = block_diag(*(self.weight * Entropic().hessian(bodies)))
+        root = np.linalg.cholesky(divergence)
+        alone = np.linalg.solve(root, np.linalg.solve(root, self._of_bodies_alone(hessian)).T)
+        values, vectors = np.linalg.eigh(0.5 * (alone + alone.T))
+        share = float(np.clip(values[0], _LEAST, 1.0))
+        lifted = root @ vectors * np.sqrt(np.maximum(share - values, 0.0))
+        hessian[inside, inside] += lifted @ lifted.T - share * divergence
+        slope = self.gradient(x)
+        slope[inside] += share * self.weight * trace_with_basis(np.linalg.inv(pseudo_inertia(bodies))).ravel()
+        rows = _root(hessian)
+        weights = np.full(self.bodies, share * self.weight)
+        return replace(self.program, R=rows, z=rows @ x, slope=slope, body_weights=weights)
+
+    def _of_bodies_alone(self, hessian: Array) -> Array:
+        """``(10 nb, 10 nb)`` Hessian where all else is at its best: the Schur complement."""
+        if self.size == len(hessian):
+            return hessian
+        inside, rest = slice(0, self.size), slice(self.size, None)
+        across = hessian[inside, rest]
+        return np.asarray(
+            hessian[inside, inside] - across @ np.linalg.pinv(hessian[rest, rest], hermitian=True) @ across.T
         )
 
-    def slope(self, model: Program, x: Array, step: Array) -> float:
+    def slope(self, x: Array, step: Array) -> float:
         """Derivative of the objective along a step."""
-        along = float(model.gradient(x) @ step)
+        along = float(self.gradient(x) @ step)
         soft = self.program.positive_weights > 0
         columns = self.program.positive[soft]
         return along - float(np.sum(self.program.positive_weights[soft] * step[columns] / x[columns]))
 
     def _bodies(self, x: Array) -> Array:
         return x[: self.size].reshape(self.bodies, BODY_PARAMETERS)
+
+
+def _root(matrix: Array) -> Array:
+    """Rows whose Gram matrix is a positive semidefinite matrix, exact for columns of very different size."""
+    scale = np.sqrt(np.maximum(np.diagonal(matrix), _NOTHING))
+    values, vectors = np.linalg.eigh(matrix / scale / scale[:, None])
+    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * scale
