@@ -65,7 +65,7 @@ class Entropic:
         return float(np.einsum("bii->", S) - 4 * len(S) - logarithm.sum())
 
     def gradient(self, bodies: Array) -> Array:
-        return trace_with_basis(np.eye(4) - np.linalg.inv(pseudo_inertia(bodies)))
+        return _trace_with_basis(np.eye(4) - np.linalg.inv(pseudo_inertia(bodies)))
 
     def hessian(self, bodies: Array) -> Array:
         inverse = np.linalg.inv(pseudo_inertia(bodies))[:, None]
@@ -74,15 +74,7 @@ class Entropic:
 
 @dataclass(frozen=True)
 class Riemannian:
-    """Squared geodesic distance ``1/2 |log S|^2`` (C 3.3.25). Not convex where an eigenvalue exceeds e.
-
-    Attributes
-    ----------
-    floor: least curvature along an eigenvalue, as a share of that of the log-det divergence; 0.05 makes a Newton
-        method's model of it convex. Minus infinity leaves the Hessian as it is.
-    """
-
-    floor: float = -np.inf
+    """Squared geodesic distance ``1/2 |log S|^2`` (C 3.3.25). Not convex where an eigenvalue exceeds e."""
 
     def value(self, bodies: Array) -> float:
         S = pseudo_inertia(bodies)
@@ -92,18 +84,11 @@ class Riemannian:
 
     def gradient(self, bodies: Array) -> Array:
         values, vectors = np.linalg.eigh(pseudo_inertia(bodies))
-        return trace_with_basis((vectors * (np.log(values) / values)[:, None]) @ np.swapaxes(vectors, 1, 2))
+        return _trace_with_basis((vectors * (np.log(values) / values)[:, None]) @ np.swapaxes(vectors, 1, 2))
 
     def hessian(self, bodies: Array) -> Array:
-        rows = self.rows(bodies)
-        return np.asarray(np.swapaxes(rows[0], 1, 2) @ (rows[1][:, :, None] * rows[0]))
-
-    def rows(self, bodies: Array) -> tuple[Array, Array]:
-        """Hessian as ``sum_r weight_r row_r row_r^T``: rows ``(nb, 16, 10)`` and weights ``(nb, 16)``.
-
-        In the eigenvectors of S the Hessian of a sum of functions of eigenvalues is diagonal; the weights are the
-        divided differences of the functions' derivative ``log(x) / x``.
-        """
+        """In the eigenvectors of S the Hessian of a sum of functions of eigenvalues is diagonal: the divided
+        differences of the functions' derivative ``log(x) / x``."""
         values, vectors = np.linalg.eigh(pseudo_inertia(bodies))
         turned = np.swapaxes(vectors, 1, 2)[:, None] @ PSEUDO_INERTIA_BASIS @ vectors[:, None]
         first, second = values[:, :, None], values[:, None, :]
@@ -111,9 +96,8 @@ class Riemannian:
         together = np.abs(step) < _COINCIDENT
         apart = np.where(together, 1.0, step)
         slope = np.where(together, 1 - step / 2, np.log1p(apart) / apart)
-        weights = np.maximum(slope - np.log(first), self.floor) / (first * second)
-        count = len(values)
-        return np.swapaxes(turned.reshape(count, BODY_PARAMETERS, 16), 1, 2), weights.reshape(count, 16)
+        weights = (slope - np.log(first)) / (first * second)
+        return np.einsum("bkij,bij,blij->bkl", turned, weights, turned)
 
 
 def _inside(S: Array) -> bool:
@@ -124,6 +108,6 @@ def _inside(S: Array) -> bool:
     return True
 
 
-def trace_with_basis(matrices: Array) -> Array:
+def _trace_with_basis(matrices: Array) -> Array:
     """``(nb, 10)`` traces of ``(nb, 4, 4)`` with each basis matrix: a gradient by S as one by the parameters."""
     return np.einsum("kij,bij->bk", PSEUDO_INERTIA_BASIS, matrices)

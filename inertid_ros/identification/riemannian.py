@@ -1,8 +1,8 @@
 """Riemannian regularizer: squared geodesic distance to the prior (C 3.5.53), around the interior point method.
 
 The distance is not convex where an eigenvalue of a normalised pseudo-inertia exceeds e, so that a minimum is local.
-Each step minimises a convex model, with the distance's own Hessian where that is positive and a little curvature
-where it is not, under all constraints, and searches along the line to that minimum.
+Each step minimises a convex model under all constraints, exact to second order but for directions of too little
+curvature, and searches along the line to that minimum; near a minimum that is Newton's method.
 """
 
 from dataclasses import replace
@@ -11,8 +11,8 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from ..errors import IdentificationError
-from ..robot.parameters import BODY_PARAMETERS, Array, pseudo_inertia
-from .distances import Entropic, Riemannian, trace_with_basis
+from ..robot.parameters import BODY_PARAMETERS, Array
+from .distances import TRACE, Entropic, Riemannian
 from .interior_point import solve
 from .program import Program, Solution
 
@@ -130,7 +130,7 @@ class _Objective:
         lifted = root @ vectors * np.sqrt(np.maximum(share - values, 0.0))
         hessian[inside, inside] += lifted @ lifted.T - share * divergence
         slope = self.gradient(x)
-        slope[inside] += share * self.weight * trace_with_basis(np.linalg.inv(pseudo_inertia(bodies))).ravel()
+        slope[inside] += share * self.weight * (TRACE - Entropic().gradient(bodies)).ravel()  # tr(S^-1 E_k)
         rows = _root(hessian)
         weights = np.full(self.bodies, share * self.weight)
         return replace(self.program, R=rows, z=rows @ x, slope=slope, body_weights=weights)
