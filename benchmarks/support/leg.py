@@ -70,10 +70,10 @@ def _urdf(leg: dict[str, Any], links: Array) -> str:
         elements += [
             f'<link name="{LINKS[index]}"><inertial><origin xyz="{_text(com)}"/><mass value="{float(mass)!r}"/>'
             f'<inertia ixx="{xx}" ixy="{xy}" ixz="{xz}" iyy="{yy}" iyz="{yz}" izz="{zz}"/></inertial></link>',
-            f'<joint name="{JOINTS[index]}" type="continuous"><parent link="{("body", *LINKS)[index]}"/>'
+            f'<joint name="{JOINTS[index]}" type="revolute"><parent link="{("body", *LINKS)[index]}"/>'
             f'<child link="{LINKS[index]}"/><axis xyz="{_text(_AXES[joint["axis"]])}"/>'
             f'<origin xyz="{_text(joint["origin"])}" rpy="{_text(pin.rpy.matrixToRpy(np.array(joint["R_parent"])))}"/>'
-            "</joint>",
+            '<limit lower="-3" upper="3" velocity="20" effort="200"/></joint>',
         ]
     return f'<robot name="cheetah_leg">{"".join(elements)}</robot>'
 
