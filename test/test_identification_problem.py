@@ -95,14 +95,15 @@ def test_points_make_up_the_prior_inside_their_region():
     rng = np.random.default_rng(0)
     bodies = random_bodies(rng, 4)
     regions = []
-    for pi in bodies[:3]:
+    for index, pi in enumerate(bodies[:3]):
         mass, com, inertia = mass_com_inertia(pi)
         spread = (0.5 * np.trace(inertia) * np.eye(3) - inertia) / mass
-        regions.append((Ellipsoid(com, 3.1 * spread), Ellipsoid(com + 1.0, spread)))  # E 23 needs three times
-    points = point_masses(bodies, [np.eye(10)] * 4, [*regions, ()], rng, 60)
+        shapes = Ellipsoid(com, 3.1 * spread), Ellipsoid(com + 1.0, spread)  # E 23 needs three times
+        regions.append((f"link{index}", shapes))
+    points = point_masses(bodies, [np.eye(10)] * 4, [*regions, ("free", ())], rng, 60)
     assert (points.prior >= 0).all()
     np.testing.assert_allclose((points.matrix @ points.prior).reshape(4, 10), bodies, rtol=1e-6, atol=1e-6)
-    for places, region in zip(points.places, regions, strict=False):
+    for places, (_, region) in zip(points.places, regions, strict=False):
         reach = [np.einsum("ki,ij,kj->k", places - e.centre, np.linalg.inv(e.shape), places - e.centre) for e in region]
         assert np.min(reach, axis=0).max() < 1 + 1e-6
 
@@ -110,8 +111,8 @@ def test_points_make_up_the_prior_inside_their_region():
 def test_a_prior_outside_its_region_is_named(caplog):
     rng = np.random.default_rng(1)
     pi = random_bodies(rng, 1)
-    point_masses(pi, [np.eye(10)], [(Ellipsoid(np.ones(3), 1e-2 * np.eye(3)),)], rng, 30)
-    assert "does not fit into the ellipsoids" in caplog.text
+    point_masses(pi, [np.eye(10)], [("hand", (Ellipsoid(np.ones(3), 1e-2 * np.eye(3)),))], rng, 30)
+    assert "prior of 'hand' does not fit into the ellipsoids" in caplog.text
 
 
 @pytest.mark.parametrize("regularizer", ["riemannian", "geodesic"])

@@ -1,7 +1,7 @@
 """Bodies made of point masses at fixed places: ``pi = R mu`` with ``mu >= 0`` (C 3.5.1)."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,7 +50,7 @@ class PointMasses:
 def point_masses(
     bodies: Array,
     normalise: Sequence[Array],
-    regions: Sequence[tuple[Ellipsoid, ...]],
+    regions: Sequence[tuple[str, tuple[Ellipsoid, ...]]],
     rng: np.random.Generator,
     count: int = POINTS,
 ) -> PointMasses:
@@ -62,23 +62,18 @@ def point_masses(
     ----------
     bodies: ``(nb, 10)`` priors, physically consistent.
     normalise: for each body the ``(10, 10)`` map from normalised to physical parameters.
-    regions: for each body the ellipsoids whose union holds its mass; none for a region of the body's own shape.
+    regions: for each body its name and the ellipsoids whose union holds its mass; none for a region of its own shape.
     count: random points per body.
     """
     columns, masses, places = [], [], []
-    for index, (pi, matrix, region) in enumerate(zip(bodies, normalise, regions, strict=True)):
+    for pi, matrix, (name, region) in zip(bodies, normalise, regions, strict=True):
         shapes = region or (_own_shape(pi),)
         points = np.vstack([_uniform(shapes, rng, count), _exact(pi, shapes)])
         made = _homogeneous(points)
         columns.append(np.linalg.solve(matrix, made.T))
-        masses.append(_even_masses(pi, made, matrix, f"body {index}"))
+        masses.append(_even_masses(pi, made, matrix, name))
         places.append(points)
     return PointMasses(block_diag(*columns), np.concatenate(masses), tuple(places))
-
-
-def regions_of(names: Sequence[str], inside: Mapping[str, tuple[Ellipsoid, ...]]) -> list[tuple[Ellipsoid, ...]]:
-    """For each named body the ellipsoids that hold it, if any."""
-    return [inside.get(name, ()) for name in names]
 
 
 def _homogeneous(points: Array) -> Array:
@@ -135,7 +130,7 @@ def _even_masses(pi: Array, made: Array, matrix: Array, name: str) -> Array:
     error = np.linalg.norm(units @ shares - target) / np.linalg.norm(target)
     if error > _REALIZED:
         _log.warning(
-            "point masses: the prior of %s does not fit into the ellipsoids given for it (relative error %.1g);"
+            "point masses: the prior of '%s' does not fit into the ellipsoids given for it (relative error %.1g);"
             " the nearest that does is taken instead",
             name,
             error,

@@ -13,7 +13,7 @@ from .coordinates import Coordinates
 from .distances import PULLBACK
 from .geodesic import geodesic_least_squares
 from .interior_point import solve
-from .point_masses import point_masses, regions_of
+from .point_masses import point_masses
 from .program import Program, Solution
 from .quadratic import solve_point_masses
 from .regularizers import Belief, euclidean_metric, regularized
@@ -52,7 +52,7 @@ class Problem:
         if belief.regularizer == "point_mass":
             layout, matrix = self.coordinates.layout, self.coordinates.matrix
             blocks = [layout.body(index) for index in range(len(bodies))]
-            regions = regions_of(layout.body_names, self.constraints.inside)
+            regions = [(name, self.constraints.inside.get(name, ())) for name in layout.body_names]
             points = point_masses(
                 bodies, [matrix[block, block] for block in blocks], regions, rng or np.random.default_rng(0)
             )
@@ -78,7 +78,7 @@ class Problem:
         program = self._program(R, z, belief)
         if belief.regularizer == "riemannian":
             first = start or self.solve(R, z, replace(belief, regularizer="entropic"))
-            return self._cut(solve_riemannian(program, belief.weight, self._start(program, first.x)))
+            return self._cut(solve_riemannian(program, belief.weight, self._start(program, first.x), self._start(program)))
         if self.solver == "clarabel":
             return self._cut(solve_with_clarabel(program))
         return self._cut(solve(program, self._start(program)))

@@ -25,13 +25,16 @@ _LEAST = 0.05  # curvature of models, as a share of the log-det divergence's
 _NOTHING = 1e-12
 
 
-def solve_riemannian(program: Program, weight: float, start: Array, tolerance: float = 1e-9) -> Solution:
+def solve_riemannian(
+    program: Program, weight: float, start: Array, fallback: Array | None = None, tolerance: float = 1e-9
+) -> Solution:
     """Local minimum of a program plus ``weight`` times the squared geodesic distance of its bodies.
 
     Parameters
     ----------
     program: without any distance of the bodies, see :func:`~.regularizers.regularized`.
     start: ``(p,)`` inside every cone, such as the solution with the log-det divergence.
+    fallback: ``(p,)`` well inside every cone, where the solver begins if it gets nowhere from a point near a border.
     tolerance: on the gap to the minimum of the last convex model, relative to one plus the objective.
 
     Raises
@@ -42,7 +45,12 @@ def solve_riemannian(program: Program, weight: float, start: Array, tolerance: f
     x, value, before, seconds, iterations = start, objective(start), np.inf, 0.0, 0
     for _ in range(_ITERATIONS):
         model = objective.model(x)
-        solution = solve(model, x, tolerance)
+        try:
+            solution = solve(model, x, tolerance)
+        except IdentificationError:
+            if fallback is None:
+                raise
+            solution = solve(model, fallback, tolerance)
         seconds, iterations = seconds + solution.seconds, iterations + solution.iterations
         step = solution.x - x
         promised = -objective.slope(x, step)
