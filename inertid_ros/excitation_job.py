@@ -7,6 +7,7 @@ import numpy as np
 
 from .configuration import RobotOptions
 from .excitation.check import check_plan, with_approach
+from .excitation.constraints import motion_constraints
 from .excitation.execution import HorizonTable
 from .excitation.limits import motion_limits
 from .excitation.optimize import PlanningProgress, plan_excitation
@@ -80,7 +81,7 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[str, float], None]) -
 
         plan = plan_excitation(model, limits, start, job.excitation, report)
     plan = slower(plan, job.speed_scale)
-    check_plan(plan, model, limits, floor=job.excitation.floor_m)
+    check_plan(plan, model, limits, constraints=motion_constraints(model, limits, job.excitation))
     progress("checking", _PLANNED)
     whole, approach_s = with_approach(plan, model, job.measured_position, job.execution)
     table = HorizonTable(whole, whole.limits, job.execution)

@@ -8,12 +8,14 @@ from motions import PANDA_START, panda, panda_limits, quick_plan
 
 from inertid_ros.errors import ExcitationError
 from inertid_ros.excitation.check import approach, check_at_rest, check_plan, check_start, with_approach
-from inertid_ros.excitation.effort import check_effort, prior_effort
+from inertid_ros.excitation.constraint import MotionSamples
+from inertid_ros.excitation.effort import Effort, prior_effort
 from inertid_ros.excitation.floor import Floor
 from inertid_ros.excitation.limits import check_curve
 from inertid_ros.excitation.options import ExecutionOptions
 from inertid_ros.excitation.plan import plan_of
 from inertid_ros.excitation.trajectories import QuinticRamp
+from inertid_ros.regressors.chain import Chain
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,8 @@ def refused(words, *args, **kwargs):
 
 
 def test_a_good_plan_passes(plan, model, limits):
-    check_plan(plan, model, limits, measured_position=PANDA_START + 0.01, max_start_error=0.02, floor=-2.0)
+    check_plan(plan, model, limits, measured_position=PANDA_START + 0.01, max_start_error=0.02)
+    check_plan(plan, model, limits, constraints=(Floor(model, -2.0),))
 
 
 def test_other_joints_and_kinematics_are_refused(plan, model, limits):
@@ -67,9 +70,9 @@ def test_effort_beyond_its_limit_names_the_joint(plan, model, limits):
     refused("joint 'panda_joint2': the motion needs", plan, model, weak)
     tau = prior_effort(model, *plan.sample(np.linspace(0, plan.duration, 3000)))
     peak = np.abs(tau).max(axis=0)
-    check_effort(model, plan, replace(limits, effort=1.02 * peak))
+    Effort(model, 1.02 * peak).check(plan, limits)
     with pytest.raises(ExcitationError, match="panda_joint4"):
-        check_effort(model, plan, replace(limits, effort=peak * np.where(np.arange(7) == 3, 0.98, 1.02)))
+        Effort(model, peak * np.where(np.arange(7) == 3, 0.98, 1.02)).check(plan, limits)
 
 
 def test_effort_of_the_prior_holds_friction(model):
@@ -86,8 +89,8 @@ def test_effort_of_the_prior_holds_friction(model):
 def test_floor_is_kept_between_samples_too(plan, model, limits):
     dense = Floor(model, 0.0).heights(plan.sample(np.linspace(0, plan.duration, 20_000))[0])
     lowest = float(dense.min())
-    check_plan(plan, model, limits, floor=lowest - 0.01)
-    refused("below the floor", plan, model, limits, floor=lowest + 1e-4)
+    check_plan(plan, model, limits, constraints=(Floor(model, lowest - 0.01),))
+    refused("below the floor", plan, model, limits, constraints=(Floor(model, lowest + 1e-4),))
     # The bound between coarse samples holds for what fine ones find.
     floor, step = Floor(model, 0.0), 0.05
     coarse = floor.heights(plan.sample(np.arange(0, plan.duration + step, step))[0])
@@ -101,13 +104,12 @@ def test_floor_penalty_is_differentiated_exactly(model):
     q = PANDA_START + np.random.default_rng(1).uniform(-0.4, 0.4, (6, 7))
 
     def value(pose):
-        placements = floor._chain.placements(pose)
-        return floor.penalty(placements, floor._chain.screws(placements), 0.05)
+        return floor.penalty(MotionSamples(Chain(model), pose, np.zeros_like(pose), np.zeros_like(pose)))
 
-    gradient = value(q)[1]
+    gradient = value(q).position
     direction = np.random.default_rng(2).normal(size=q.shape)
     step = 1e-5
-    difference = (value(q + step * direction)[0] - value(q - step * direction)[0]) / (2 * step)
+    difference = (value(q + step * direction).value - value(q - step * direction).value) / (2 * step)
     assert (gradient * direction).sum() == pytest.approx(difference, rel=1e-7)
 
 

@@ -10,6 +10,7 @@ from random_robots import random_model
 
 from inertid_ros.errors import ExcitationError
 from inertid_ros.excitation.check import check_plan
+from inertid_ros.excitation.constraints import motion_constraints
 from inertid_ros.excitation.criteria import ConditionNumber, smooth_condition
 from inertid_ros.excitation.limits import MotionLimits
 from inertid_ros.excitation.optimize import finished, motion_condition, plan_excitation, random_shapes
@@ -103,7 +104,10 @@ def test_plan_keeps_every_limit_and_beats_chance(model, limits, options):
     options = replace(options, floor_m=0.1)
     reports = []
     plan = plan_excitation(model, limits, PANDA_START, options, reports.append)
-    check_plan(plan, model, limits, measured_position=PANDA_START, max_start_error=1e-9, floor=0.1)
+    constraints = motion_constraints(model, limits, options)
+    check_plan(
+        plan, model, limits, measured_position=PANDA_START, max_start_error=1e-9, constraints=constraints
+    )
     q, v, a = plan.sample(np.arange(0, plan.duration, 1e-3))
     assert (q >= limits.lower).all() and (q <= limits.upper).all()
     assert (np.abs(v) <= 0.95 * limits.velocity * (1 + 1e-9)).all()

@@ -12,6 +12,7 @@ from ..configuration import ExcitationConfiguration
 from ..entries import positions
 from ..errors import ExcitationError, ModelError
 from ..excitation.check import check_plan
+from ..excitation.constraints import motion_constraints
 from ..excitation.limits import MotionLimits, motion_limits, usage
 from ..excitation.optimize import PlanningProgress, plan_excitation
 from ..excitation.plan import Plan
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
             progress(f"planning {number(now.condition_number)}", now.fraction)
 
         plan = plan_excitation(model, limits, start, config.excitation, report)
-        check_plan(plan, model, limits, floor=config.excitation.floor_m)
+        check_plan(plan, model, limits, constraints=motion_constraints(model, limits, config.excitation))
     summary = plain(_summary(plan, model, limits, config))
     _write(plan, summary, Path(options.output), options.force)
     if options.json:

@@ -1,12 +1,14 @@
 """Everything that must hold before a plan moves a robot, as far as numbers can tell."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..errors import ExcitationError
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
-from .effort import check_effort
-from .floor import Floor
+from .constraint import Constraint
+from .effort import Effort
 from .limits import MotionLimits, check_curve
 from .options import ExecutionOptions
 from .plan import Plan, joined, plan_of
@@ -23,12 +25,12 @@ def check_plan(
     *,
     measured_position: Array | None = None,
     max_start_error: float = np.inf,
-    floor: float = -np.inf,
+    constraints: Sequence[Constraint] | None = None,
 ) -> None:
     """Refuse a plan that must not be executed.
 
     Joints and kinematics are those of the model; position, velocity and acceleration keep ``limits`` between the
-    points too; the prior model's effort keeps them; link frames stay above ``floor`` [m]; the plan begins within
+    points too, and so do ``constraints`` (that of the prior model's effort, if not given); the plan begins within
     ``max_start_error`` of ``measured_position`` ``(n,)`` in every joint. That values are finite, time increases and
     both ends are at rest is checked by :class:`Plan`.
 
@@ -48,9 +50,8 @@ def check_plan(
         )
     _check_units(plan, limits)
     check_curve(plan.curve, limits)
-    check_effort(model, plan, limits)
-    if np.isfinite(floor):
-        Floor(model, floor).check(plan, limits)
+    for constraint in (Effort(model, limits.effort),) if constraints is None else constraints:
+        constraint.check(plan, limits)
     if measured_position is not None:
         check_start(plan, measured_position, max_start_error)
 
@@ -122,7 +123,7 @@ def approach(
     pause = QuinticRamp(plan.start, plan.start, options.settle_s)
     out = plan_of(Concatenation([ramp, pause]), limits, kind="approach", model_hash=plan.model_hash)
     check_curve(out.curve, limits)
-    check_effort(model, out, limits)
+    Effort(model, limits.effort).check(out, limits)
     return out
 
 

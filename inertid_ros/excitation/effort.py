@@ -1,4 +1,4 @@
-"""Joint efforts that the prior model needs for a motion."""
+"""Joint efforts that the prior model needs for a motion, and the limits that they keep."""
 
 import numpy as np
 import pinocchio as pin
@@ -6,8 +6,13 @@ import pinocchio as pin
 from ..errors import ExcitationError
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
+from .constraint import MotionSamples, Penalty, Tightest
 from .limits import MotionLimits
 from .trajectories import Trajectory
+
+_PENALTY = 300.0
+_BEGINS = 0.97  # of the limits, where the penalty begins
+_STEP = 0.01  # s
 
 
 def prior_effort(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
@@ -22,23 +27,69 @@ def prior_effort(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
     return tau + np.copysign(model.drive_prior["coulomb"], tau)
 
 
-def check_effort(model: RobotModel, trajectory: Trajectory, limits: MotionLimits, step: float = 0.01) -> None:
-    """Refuse a motion that needs more effort than the limits, by the prior model.
+class Effort:
+    """The effort of the prior model stays within limits. The bodies of the prior are uncertain: limits hold a margin.
 
-    Between samples the effort is bounded by the chord plus an eighth of the second difference, taken double. The
-    bodies of the prior are uncertain by far more; ``limits.effort`` holds the margin for that.
-
-    Raises
-    ------
-    ExcitationError: naming the joint, the time, the value and the limit.
+    Parameters
+    ----------
+    model: the robot, with the prior.
+    effort: ``(n,)`` limits [N m or N].
     """
-    time = np.linspace(0.0, trajectory.duration, max(int(np.ceil(trajectory.duration / step)) + 1, 3))
-    tau = np.abs(prior_effort(model, *trajectory.sample(time)))
-    between = 0.25 * np.abs(np.diff(tau, 2, axis=0)).max(axis=0)
-    beyond = tau + between - limits.effort
-    row, joint = np.unravel_index(int(np.argmax(beyond / limits.effort)), beyond.shape)
-    if beyond[row, joint] > 0:
-        raise ExcitationError(
-            f"joint '{limits.joint_names[joint]}': the motion needs {tau[row, joint]:.4g} N m at {time[row]:.3f} s,"
-            f" beyond its effort limit {limits.effort[joint]:.4g} N m; move slower, elsewhere, or correct the limit"
+
+    def __init__(self, model: RobotModel, effort: Array) -> None:
+        self._model, self.effort = model, effort
+
+    def check_start(self, pose: Array) -> None:
+        """See :class:`Constraint`."""
+        rest = np.zeros((1, len(pose)))
+        effort = np.abs(prior_effort(self._model, pose[None], rest, rest)[0])
+        joint = int(np.argmax(effort / self.effort))
+        if effort[joint] > self.effort[joint]:
+            raise ExcitationError(
+                f"joint '{self._model.joint_names[joint]}': needs {effort[joint]:.4g} N m to stand at the start pose,"
+                f" beyond its effort limit {self.effort[joint]:.4g} N m; start elsewhere or correct the limit"
+            )
+
+    def penalty(self, motion: MotionSamples) -> Penalty:
+        """Mean over samples of the squared excess over the limits, as a fraction of them."""
+        ratio = prior_effort(self._model, motion.q, motion.v, motion.a) / self.effort
+        excess = np.maximum(np.abs(ratio) - _BEGINS, 0.0)
+        value = _PENALTY * float((excess**2).sum()) / len(motion)
+        if value == 0:
+            return Penalty(0.0)
+        push = _PENALTY * 2 * excess * np.sign(ratio) / self.effort / len(motion)
+        drives = self._model.drive_prior
+        return Penalty(
+            value,
+            velocity=push * drives["viscous"],
+            acceleration=push * drives["rotor_inertia"],
+            # The effort of the bodies is the regressor times the prior.
+            joint_entries=push[:, :, None] * self._model.body_prior.ravel(),
         )
+
+    def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
+        """See :class:`Constraint`.
+
+        Between samples the effort is bounded by the chord plus an eighth of the second difference, taken double.
+        """
+        time, tau = self._along(trajectory)
+        between = 0.25 * np.abs(np.diff(tau, 2, axis=0)).max(axis=0)
+        beyond = tau + between - self.effort
+        row, joint = np.unravel_index(int(np.argmax(beyond / self.effort)), beyond.shape)
+        if beyond[row, joint] > 0:
+            raise ExcitationError(
+                f"joint '{self._model.joint_names[joint]}': the motion needs {tau[row, joint]:.4g} N m at"
+                f" {time[row]:.3f} s, beyond its effort limit {self.effort[joint]:.4g} N m; move slower, elsewhere, or"
+                " correct the limit"
+            )
+
+    def tightest(self, trajectory: Trajectory) -> Tightest:
+        """See :class:`Constraint`."""
+        used = (self._along(trajectory)[1] / self.effort).max(axis=0)
+        joint = int(np.argmax(used))
+        return Tightest(float(used[joint]), f"effort of joint '{self._model.joint_names[joint]}'")
+
+    def _along(self, trajectory: Trajectory) -> tuple[Array, Array]:
+        """Times and the size of the efforts."""
+        time = np.linspace(0.0, trajectory.duration, max(int(np.ceil(trajectory.duration / _STEP)) + 1, 3))
+        return time, np.abs(prior_effort(self._model, *trajectory.sample(time)))

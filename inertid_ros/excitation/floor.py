@@ -7,8 +7,13 @@ from ..errors import ExcitationError
 from ..regressors.chain import Chain
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
+from .constraint import MotionSamples, Penalty, Tightest
 from .limits import MotionLimits
 from .trajectories import Trajectory
+
+_PENALTY = 3000.0  # 1/m^2
+_MARGIN = 0.01  # m above the floor, where the penalty begins
+_STEP = 0.01  # s
 
 
 class Floor:
@@ -41,11 +46,23 @@ class Floor:
         T = placements[:, self._parents]
         return (T[..., :3, :3] @ self._offsets[..., None])[..., 0] + T[..., :3, 3]
 
-    def penalty(self, placements: Array, screws: Array, margin: float) -> tuple[float, Array]:
-        """Mean square of what lies below the floor plus a margin [m^2], and its derivative ``(N, n)`` by the pose."""
-        points = self.points(placements)
-        depth = np.maximum(self.height + margin - points[..., 2], 0.0)
-        slope = -2 * depth / len(points)
+    def check_start(self, pose: Array) -> None:
+        """See :class:`Constraint`."""
+        if not self.names:
+            return
+        heights = self.heights(pose[None])[0]
+        lowest = int(np.argmin(heights))
+        if heights[lowest] < self.height:
+            raise ExcitationError(
+                f"link '{self.names[lowest]}': is at {heights[lowest]:.3f} m in the start pose, below the floor at"
+                f" {self.height:.3f} m; start higher or lower floor_m"
+            )
+
+    def penalty(self, motion: MotionSamples) -> Penalty:
+        """Mean square of what lies below the floor plus a margin."""
+        points, screws = self.points(motion.placements), motion.screws
+        depth = np.maximum(self.height + _MARGIN - points[..., 2], 0.0)
+        slope = -2 * _PENALTY * depth / len(points)
         carried = self._chain.ancestry.T[self._parents]
         # z component of the velocity of a point under each joint: v_z + w_x y - w_y x.
         speed = (
@@ -54,7 +71,16 @@ class Floor:
             - screws[:, None, :, 4] * points[:, :, None, 0]
         )
         gradient = np.einsum("nf,nfj,fj->nj", slope, speed, carried)
-        return float((depth**2).sum() / len(points)), gradient
+        return Penalty(_PENALTY * float((depth**2).sum()) / len(points), gradient)
+
+    def tightest(self, trajectory: Trajectory) -> Tightest:
+        """See :class:`Constraint`; what is used is the way down from the pose at the beginning."""
+        if not self.names:
+            return Tightest(0.0, "floor")
+        heights = self._along(trajectory)[1]
+        used = (heights[0] - heights.min(axis=0)) / np.maximum(heights[0] - self.height, 1e-9)
+        frame = int(np.argmax(used))
+        return Tightest(float(used[frame]), f"height of link '{self.names[frame]}'")
 
     def sag(self, limits: MotionLimits, step: float) -> float:
         """How far [m] a frame can lie below the chord between samples ``step`` [s] apart.
@@ -68,17 +94,11 @@ class Floor:
             worst = max(worst, float(reach @ a + v @ np.where(later > 0, later, 0.0) @ v))
         return worst * step**2 / 8
 
-    def check(self, trajectory: Trajectory, limits: MotionLimits, step: float = 0.01) -> None:
-        """Refuse a motion that takes a frame below the floor, between samples too.
-
-        Raises
-        ------
-        ExcitationError: naming the link, the time and the height.
-        """
+    def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
+        """See :class:`Constraint`; between samples frames sag no more than their acceleration allows."""
         if not self.names:
             return
-        time = np.linspace(0.0, trajectory.duration, max(int(np.ceil(trajectory.duration / step)) + 1, 2))
-        heights = self.heights(trajectory.sample(time)[0])
+        time, heights = self._along(trajectory)
         row, frame = np.unravel_index(int(np.argmin(heights)), heights.shape)
         lowest = heights[row, frame] - self.sag(limits, float(time[1] - time[0]))
         if lowest < self.height:
@@ -86,6 +106,11 @@ class Floor:
                 f"link '{self.names[frame]}': goes down to {lowest:.3f} m at {time[row]:.3f} s, below the floor at"
                 f" {self.height:.3f} m; start higher or restrict limits.position"
             )
+
+    def _along(self, trajectory: Trajectory) -> tuple[Array, Array]:
+        """Times and the heights of the frames."""
+        time = np.linspace(0.0, trajectory.duration, max(int(np.ceil(trajectory.duration / _STEP)) + 1, 2))
+        return time, self.heights(trajectory.sample(time)[0])
 
 
 def _reaches(model: pin.Model, frames: list[pin.Frame]) -> Array:

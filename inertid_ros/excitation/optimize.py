@@ -12,10 +12,10 @@ import scipy.optimize
 from ..errors import ExcitationError
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
+from .constraints import tightest_words
 from .criteria import ConditionNumber
-from .effort import check_effort, prior_effort
 from .feasible import fitted
-from .limits import MotionLimits, usage
+from .limits import MotionLimits
 from .options import ExcitationOptions
 from .plan import Plan, plan_of
 from .problem import Problem
@@ -52,15 +52,15 @@ def plan_excitation(
 
     Raises
     ------
-    ExcitationError: the start is outside the limits, needs too much effort or is below the floor, or there is no
-        room to move; joint and values named.
+    ExcitationError: the start is outside the limits or breaks a constraint, or there is no room to move; joint or
+        link and values named.
     """
     options = options or ExcitationOptions()
     deadline = time.monotonic() + options.time_limit_s
     problem = Problem(model, limits, start, options)
     shapes = random_shapes(problem, options, deadline)
     best = finished(problem, shapes[0], options)
-    limiting = worst_constraint(best, model, problem.inner)
+    limiting = tightest_words(best, problem.inner, problem.constraints)
 
     def tell(before: int, done: float, value: float) -> None:
         condition = min(best.condition_number, float(np.exp(value)))
@@ -70,7 +70,7 @@ def plan_excitation(
         better = improved(problem, shape, options, deadline, partial(tell, index))
         plan = finished(problem, better, options)
         if plan.condition_number < best.condition_number:
-            best, limiting = plan, worst_constraint(plan, model, problem.inner)
+            best, limiting = plan, tightest_words(plan, problem.inner, problem.constraints)
         if time.monotonic() > deadline:
             break
     progress(PlanningProgress(1.0, best.condition_number, limiting))
@@ -129,7 +129,7 @@ def improved(
 
 
 def finished(problem: Problem, shape: Array, options: ExcitationOptions) -> Plan:
-    """The plan of a shape at its exact size, made smaller as a whole until effort and floor hold too.
+    """The plan of a shape at its exact size, made smaller as a whole until every constraint holds too.
 
     Raises
     ------
@@ -160,12 +160,11 @@ def finished(problem: Problem, shape: Array, options: ExcitationOptions) -> Plan
 
 
 def _complaint(problem: Problem, trajectory: LinearTrajectory, options: ExcitationOptions) -> str:
-    """Which of effort and floor does not hold, by the same checks that a plan meets before it is executed."""
+    """The first constraint that does not hold, by the same checks that a plan meets before it is executed."""
     plan = plan_of(trajectory, problem.limits, knot_step=options.knot_step_s)
     try:
-        check_effort(problem.model, plan, problem.limits)
-        if problem.floor is not None:
-            problem.floor.check(plan, problem.limits)
+        for constraint in problem.constraints:
+            constraint.check(plan, problem.limits)
     except ExcitationError as error:
         return str(error)
     return ""
@@ -175,13 +174,3 @@ def motion_condition(criterion: ConditionNumber, trajectory: Trajectory, step: f
     """Condition number along a motion, sampled every ``step`` [s]."""
     instants = np.arange(0.5 * step, trajectory.duration, step)
     return criterion.evaluate(*trajectory.sample(instants)).condition_number
-
-
-def worst_constraint(plan: Plan, model: RobotModel, limits: MotionLimits) -> str:
-    """The limit that a plan comes closest to, in words."""
-    used = dict(zip(("position", "velocity", "acceleration"), usage(plan.curve, limits), strict=True))
-    effort = np.abs(prior_effort(model, plan.position, plan.velocity, plan.acceleration))
-    used["effort"] = (effort / limits.effort).max(axis=0)
-    channel = max(used, key=lambda name: float(used[name].max()))
-    joint = int(np.argmax(used[channel]))
-    return f"{channel} of joint '{plan.joint_names[joint]}' at {100 * used[channel][joint]:.0f} % of its limit"

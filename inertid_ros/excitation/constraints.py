@@ -1,0 +1,34 @@
+"""The constraints that a robot's options ask for."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..robot.model import RobotModel
+from .constraint import Constraint
+from .effort import Effort
+from .floor import Floor
+from .limits import MotionLimits, usage
+from .options import ExcitationOptions
+from .plan import Plan
+
+
+def motion_constraints(
+    model: RobotModel, limits: MotionLimits, options: ExcitationOptions | None = None
+) -> tuple[Constraint, ...]:
+    """Everything that a motion of this robot must keep beside its limits of position, velocity and acceleration."""
+    options = options or ExcitationOptions()
+    chosen: list[Constraint] = [Effort(model, limits.effort)]
+    if np.isfinite(options.floor_m):
+        chosen.append(Floor(model, options.floor_m))
+    return tuple(chosen)
+
+
+def tightest_words(plan: Plan, limits: MotionLimits, constraints: Sequence[Constraint]) -> str:
+    """The limit or constraint that a plan comes closest to, in words."""
+    channels = zip(("position", "velocity", "acceleration"), usage(plan.curve, limits), strict=True)
+    names = plan.joint_names
+    found = [(float(used.max()), f"{name} of joint '{names[int(np.argmax(used))]}'") for name, used in channels]
+    found += [(tightest.used, tightest.words) for tightest in (entry.tightest(plan) for entry in constraints)]
+    used, words = max(found)
+    return f"{words} at {100 * used:.0f} % of its limit"
