@@ -14,6 +14,7 @@ from ..robot.parameters import PSEUDO_INERTIA_BASIS, Array, from_pseudo_inertia,
 from .information import Information
 
 ENERGY_SHARE = 0.05  # scale of a drive parameter: its torque is this share of the joint's
+_STILL = 1e-4  # rad, rad/s, rad/s^2 or the same in m; a joint that moves less shows nothing of its drive
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ def prior_coordinates(model: RobotModel, information: Information) -> Coordinate
     scale = np.full(layout.size, np.inf)
     for channel, level in zip(information.channels, torque, strict=True):
         effect = np.linalg.norm(channel.triangle[:, :-1], axis=0) / np.sqrt(max(channel.count, 1))
-        scale[channel.columns] = np.minimum(scale[channel.columns], ENERGY_SHARE * level / np.maximum(effect, 1e-9))
+        effect = np.where(effect > _STILL, effect, 1.0)  # nothing is seen of it: as if it moved at a rate of one
+        scale[channel.columns] = np.minimum(scale[channel.columns], ENERGY_SHARE * level / effect)
     given = model.prior.copy()
     known = np.zeros(layout.size, dtype=bool)
     known[layout.non_negative] = given[layout.non_negative] > 0

@@ -13,7 +13,7 @@ from ..robot.layout import ParameterLayout
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .base_parameters import base_parameters, base_parameters_of_robot
-from .checks import check_usable
+from .checks import check_effort_varies, check_usable
 from .constraints import Constraints
 from .coordinates import ENERGY_SHARE, prior_coordinates
 from .delay import estimate_delay, undelayed
@@ -109,6 +109,7 @@ def identify(
     if not recordings:
         raise IdentificationError("identify: no recordings given; give at least one")
     progress("compressing", 0.0)
+    check_effort_varies(model.joint_names, recordings)
     information = compress(model, recordings)
     check_usable(information, [samples.name for samples in recordings])
     delay = estimate_delay(model, recordings).seconds if options.remove_delay else 0.0

@@ -36,6 +36,16 @@ def solve(program: Program, start: Array, tolerance: float = 1e-9) -> Solution:
     IdentificationError: the start is outside, the constraints contradict one another (names one), or there is no
         optimum within the iterations.
     """
+    with np.errstate(over="ignore", invalid="ignore"):
+        try:
+            return _solved(program, start, tolerance)
+        except np.linalg.LinAlgError:
+            raise IdentificationError(
+                "solver: the numbers leave what can be computed with; check units of effort and masses"
+            ) from None
+
+
+def _solved(program: Program, start: Array, tolerance: float) -> Solution:
     began = time.perf_counter()
     iterate = _start(program, start)
     highest = 1 + abs(program.objective(start))  # spares evaluating the objective while the gap is far too wide
