@@ -88,14 +88,17 @@ def _parser() -> argparse.ArgumentParser:
     identify.add_argument("--validate", nargs="+", default=[], metavar="RECORDING", help="held out, to judge it")
     identify.add_argument("--output", required=True, metavar="DIR", help="result directory to write")
 
-    excite = add("excite", "plan an exciting motion within the robot's limits", settings, force)
+    excite = add("excite", "plan an exciting motion within the robot's limits, or look at a plan", settings, force)
     excite.add_argument("--urdf", required=True, metavar="FILE", help="robot description")
     excite.add_argument("--prior", metavar="RESULT_DIR", help="result whose inertia decides the effort of the motion")
     excite.add_argument(
         "--start", metavar="JOINT=POSITION", action="append", default=[],
         help="pose at both ends [rad or m]; other joints are in the middle of their range",
     )  # fmt: skip
-    excite.add_argument("--output", required=True, metavar="DIR", help="directory to write, with plan.yaml")
+    excite.add_argument(
+        "--check", metavar="PLAN", help="a plan.yaml or JointTrajectory in YAML to check and show instead of planning"
+    )
+    excite.add_argument("--output", metavar="DIR", help="directory to write: plan.yaml, page and plots")
 
     validate = add("validate", "judge a result or a URDF on recordings", settings)
     validate.add_argument("subject", metavar="RESULT_DIR|URDF")

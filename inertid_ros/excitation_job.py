@@ -13,7 +13,7 @@ from .excitation.limits import motion_limits
 from .excitation.optimize import PlanningProgress, plan_excitation
 from .excitation.options import ExcitationOptions, ExecutionOptions, LimitOptions
 from .excitation.plan import Plan, slower
-from .excitation.plan_file import load_plan
+from .excitation.plan_file import load_motion
 from .robot.model import load_model
 from .robot.parameters import Array
 
@@ -29,7 +29,7 @@ class ExcitationJob:
     urdf: text.
     measured_position: ``(n,)`` where the robot stands.
     start: ``(n,)`` where a planned motion begins and ends; where the robot stands if None.
-    plan_file: a plan to replay; empty plans one.
+    plan_file: a plan, or a JointTrajectory in YAML, to replay; empty plans one.
     speed_scale: above 0, at most 1.
     """
 
@@ -70,7 +70,7 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[str, float], None]) -
     limits = motion_limits(model, job.limits)
     progress("planning", 0.0)
     if job.plan_file:
-        plan = load_plan(job.plan_file)
+        plan = load_motion(job.plan_file, limits)
     else:
         start = job.measured_position if job.start is None else job.start
         # A robot at rest just outside the margin of its limits begins at the margin.

@@ -12,6 +12,9 @@ from inertid_ros.data.npz import write_npz
 from inertid_ros.excitation.plan_file import load_plan
 from inertid_ros.robot.model import load_model
 
+FILES = [
+    "excitation.html", "excitation.json", "joint_trajectory.yaml", "motion.svg", "plan.yaml", "spectrum.svg",
+]  # fmt: skip
 QUICK = ("--set", "excitation.starts=4", "--set", "excitation.improved=0", "--set", "excitation.duration_s=10")
 
 
@@ -31,13 +34,13 @@ def _excite(capsys, *more, output="out"):
 def test_a_plan_within_the_limits_is_written(folder, capsys):
     status, out, _ = _excite(capsys, "--json")
     summary, plan, model = json.loads(out), load_plan("out/plan.yaml"), load_model(folder / "robot.urdf")
-    assert status == 0 and sorted(os.listdir("out")) == ["excitation.json", "plan.yaml"]
+    assert status == 0 and sorted(os.listdir("out")) == FILES
     assert sorted(os.listdir()) == ["out", "robot.urdf"]
     assert plan.joint_names == model.joint_names and plan.model_hash == model.hash
     assert plan.duration == pytest.approx(10.0) and np.isfinite(summary["condition_number"])
     assert (np.abs(plan.velocity) <= model.limits.velocity).all()
     for joint in summary["joints"]:
-        assert max(joint["range_used"], joint["velocity_used"], joint["acceleration_used"]) <= 1 + 1e-9
+        assert max(joint[f"{name}_used"] for name in ("range", "velocity", "acceleration", "effort")) <= 1 + 1e-9
     assert summary["plan_file"] == "out/plan.yaml"
     assert not plan.velocity[0].any() and not plan.velocity[-1].any()
 
@@ -101,3 +104,73 @@ def test_only_a_plan_is_replaced(folder, capsys):
     (folder / "photos" / "cat.jpg").write_text("x")
     status, _, err = _excite(capsys, "--force", output="photos")
     assert status == 2 and "photos: has no excitation.json and plan.yaml, so it is not replaced" in err
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with a robot and its plan, and what was said of it; for tests that change neither."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "robot.urdf").write_text(made_up_case(7, recordings=0).given.urdf)
+    urdf, output = str(folder / "robot.urdf"), str(folder / "out")
+    assert cli.main(["excite", "--urdf", urdf, "--output", output, "--quiet", *QUICK]) == 0
+    return folder, json.loads((folder / "out/excitation.json").read_text())
+
+
+@pytest.mark.parametrize("file", ["plan.yaml", "joint_trajectory.yaml"])
+def test_a_plan_is_looked_at_again(made, tmp_path, capsys, file):
+    folder, first = made
+    check = ["excite", "--urdf", str(folder / "robot.urdf"), "--check", str(folder / "out" / file)]
+    assert cli.main([*check, "--json", "--output", str(tmp_path / "again")]) == 0
+    seen = json.loads(capsys.readouterr().out)
+    for joint, before in zip(seen["joints"], first["joints"], strict=True):
+        assert joint.pop("name") == before["name"]
+        assert joint == pytest.approx({key: before[key] for key in joint}, rel=1e-6)
+    assert seen["singular_values"]["after"] == pytest.approx(first["singular_values"]["after"], rel=1e-6)
+    assert seen["condition_number"] == pytest.approx(first["condition_number"], rel=1e-6)
+    assert sorted(os.listdir(tmp_path / "again")) == FILES
+    again, plan = load_plan(tmp_path / "again/plan.yaml"), load_plan(folder / "out/plan.yaml")
+    for channel in ("time", "position", "velocity", "acceleration"):
+        np.testing.assert_allclose(getattr(again, channel), getattr(plan, channel), rtol=0, atol=1e-9)
+
+
+def test_a_plan_that_breaks_a_limit_is_refused_by_name(made, capsys):
+    check = ["excite", "--urdf", str(made[0] / "robot.urdf"), "--check", str(made[0] / "out/plan.yaml")]
+    assert cli.main([*check, "--set", "limits.velocity=[joint1=0.1]"]) == 2
+    error = capsys.readouterr().err
+    assert "joint 'joint1': velocity" in error and len(error.splitlines()) == 1
+    assert cli.main([*check, "--set", "limits.effort=[joint0=0.01]"]) == 2
+    assert "effort limit" in capsys.readouterr().err
+    assert cli.main(check) == 0
+    out = capsys.readouterr().out
+    assert "of the effort" in out and "at rest within" in out and "keeps every limit" in out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("velocities", "speeds", "velocities"),
+        ("joint1", "elbow", "joints"),
+        ("time_from_start", "when", "time_from_start"),
+        ("points:", "points: 3", "points"),
+        ("positions: [", "positions: [.nan, ", "positions"),
+    ],
+)
+def test_a_damaged_joint_trajectory_is_refused_in_one_line(made, tmp_path, capsys, old, new, message):
+    head, _, points = (made[0] / "out/joint_trajectory.yaml").read_text().partition("points:")
+    text = head + new if old == "points:" else f"{head}points:{points}".replace(old, new, 1)
+    (tmp_path / "damaged.yaml").write_text(text)
+    check = ["excite", "--urdf", str(made[0] / "robot.urdf"), "--check", str(tmp_path / "damaged.yaml")]
+    assert cli.main(check) == 2
+    error = capsys.readouterr().err
+    assert message in error and len(error.splitlines()) == 1
+
+
+def test_the_page_shows_the_motion_against_its_limits(made):
+    page = (made[0] / "out/excitation.html").read_text()
+    assert page.count("<svg") == 2 and "joint1" in page and "singular value" in page
+    assert page.count("<td>joint") == 3
+
+
+def test_an_output_or_a_plan_is_needed(folder, capsys):
+    assert cli.main(["excite", "--urdf", "robot.urdf"]) == 2
+    assert "--output is missing" in capsys.readouterr().err

@@ -10,6 +10,7 @@ import yaml
 from ..errors import ExcitationError
 from ..files import write_file
 from ..robot.parameters import Array
+from .joint_trajectory_file import parse_joint_trajectory
 from .limits import MotionLimits
 from .plan import MAX_KNOTS, Plan
 
@@ -23,13 +24,8 @@ _HEAD = """\
 """
 
 
-def save_plan(plan: Plan, path: str | Path) -> None:
-    """Write a plan; the file appears complete or not at all, and reading it gives the same numbers to the last bit.
-
-    Raises
-    ------
-    ExcitationError: the file cannot be written.
-    """
+def plan_text(plan: Plan) -> str:
+    """Content of a plan.yaml; reading it gives the same numbers to the last bit."""
     limits = {name: getattr(plan.limits, name).tolist() for name in _LIMITS}
     head: dict[str, Any] = {
         "format": FORMAT,
@@ -44,10 +40,33 @@ def save_plan(plan: Plan, path: str | Path) -> None:
     text = yaml.safe_dump(head, sort_keys=False, default_flow_style=None, width=1000)
     rows = np.column_stack([plan.time, plan.position, plan.velocity, plan.acceleration])
     points = "".join(f"  - [{', '.join(map(repr, row))}]\n" for row in rows.tolist())
+    return f"{_HEAD}{text}points:\n{points}"
+
+
+def save_plan(plan: Plan, path: str | Path) -> None:
+    """Write a plan; the file appears complete or not at all.
+
+    Raises
+    ------
+    ExcitationError: the file cannot be written.
+    """
     try:
-        write_file(Path(path), f"{_HEAD}{text}points:\n{points}".encode())
+        write_file(Path(path), plan_text(plan).encode())
     except OSError as error:
         raise ExcitationError(f"{path}: plan cannot be written ({error.strerror}); choose another place") from None
+
+
+def load_motion(path: str | Path, limits: MotionLimits) -> Plan:
+    """Read a plan, or a ``trajectory_msgs/JointTrajectory`` in YAML, which takes ``limits`` for want of its own.
+
+    Raises
+    ------
+    ExcitationError: no such file, neither of them, or a plan that :class:`Plan` refuses.
+    """
+    content = _read(Path(path))
+    if "format" not in content and {"joint_names", "points"} <= set(content):
+        return parse_joint_trajectory(content, limits, path)
+    return _plan(content, path)
 
 
 def load_plan(path: str | Path) -> Plan:
@@ -57,7 +76,12 @@ def load_plan(path: str | Path) -> Plan:
     ------
     ExcitationError: no such file, not a plan, or a plan that :class:`Plan` refuses.
     """
-    content = _read(Path(path))
+    return _plan(_read(Path(path)), path)
+
+
+def _plan(content: Mapping[str, Any], path: str | Path) -> Plan:
+    if content.get("format") != FORMAT:
+        raise ExcitationError(f"{path}: is not a plan (its format is not {FORMAT}); give a plan.yaml")
     try:
         names = tuple(str(name) for name in _list(content, "joint_names"))
         given = content.get("limits")
@@ -102,7 +126,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise ExcitationError(f"{path}: cannot be read ({error.__class__.__name__}); give a plan.yaml") from None
     except (yaml.YAMLError, ValueError, RecursionError):
         raise ExcitationError(f"{path}: is not YAML; give a plan.yaml") from None
-    if not isinstance(content, Mapping) or content.get("format") != FORMAT:
+    if not isinstance(content, Mapping):
         raise ExcitationError(f"{path}: is not a plan (its format is not {FORMAT}); give a plan.yaml")
     return content
 

@@ -22,7 +22,7 @@ def render_page(report: Mapping[str, Any], outcome: Outcome | None = None) -> st
 
     template = (resources.files(__package__) / "page.html.j2").read_text(encoding="utf-8")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["number"] = _number
+    environment.filters["number"] = number
     plot, plotted = _plot(outcome) if outcome is not None else ("", "")
     return environment.from_string(template).render(report=report, plot=plot, plotted=plotted)
 
@@ -34,5 +34,5 @@ def _plot(outcome: Outcome) -> tuple[str, str]:
     return torque_plot(estimate.model.joint_names, samples, estimate.torque(samples), prior), samples.name
 
 
-def _number(value: float | None, digits: int = 4) -> str:
+def number(value: float | None, digits: int = 4) -> str:
     return "–" if value is None else f"{value:.{digits}g}"

@@ -1,0 +1,85 @@
+"""What the command line says of a motion: tables, and the directory with plan, page and plots."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..configuration import ExcitationConfiguration
+from ..errors import ExcitationError
+from ..excitation.inspection import CHANNELS, Inspection
+from ..excitation.joint_trajectory_file import joint_trajectory_text
+from ..excitation.plan_file import plan_text
+from ..files import write_directory
+from ..report.motion_page import motion_files
+from ..report.outcome import plain
+from ..robot.model import RobotModel
+from .common import number, percent, print_table
+
+PLAN, SUMMARY, TRAJECTORY = "plan.yaml", "excitation.json", "joint_trajectory.yaml"
+_USED = dict(zip(("range_used", "velocity_used", "acceleration_used", "effort_used"), CHANNELS, strict=True))
+
+
+def summarise(inspection: Inspection, model: RobotModel, config: ExcitationConfiguration) -> dict[str, Any]:
+    """Content of ``excitation.json``; shares of limits are fractions."""
+    plan = inspection.plan
+    joints = [
+        {
+            "name": name,
+            "lowest": plan.position[:, i].min(),
+            "highest": plan.position[:, i].max(),
+            **{key: inspection.usage[row, i] for row, key in enumerate(_USED)},
+        }
+        for i, name in enumerate(plan.joint_names)
+    ]
+    summary: dict[str, Any] = plain(
+        {
+            "robot": model.name,
+            "model_hash": model.hash,
+            "kind": plan.kind,
+            "seed": plan.seed,
+            "duration": plan.duration,
+            "points": len(plan.time),
+            "condition_number": inspection.condition_number,
+            "singular_values": {"before": inspection.spectrum_before, "after": inspection.spectrum},
+            "constraints": [asdict(tightest) for tightest in inspection.tightest],
+            "longest_stop": inspection.longest_stop,
+            "joints": joints,
+            "configuration": asdict(config),
+        }
+    )
+    return summary
+
+
+def print_motion(summary: Mapping[str, Any]) -> None:
+    """A motion as a table with a row per joint, and what it amounts to."""
+    header = ("joint", "from", "to", *(f"of the {name}" for name in _USED.values()))
+    print_table(f"{summary['kind']} motion of {number(summary['duration'])} s", header, map(_row, summary["joints"]))
+    print(f"condition number of the base regressor {number(summary['condition_number'])}")
+    for constraint in summary["constraints"]:
+        print(f"{constraint['words']} at {percent(constraint['used'])} of what is allowed")
+    print(f"at rest within {number(summary['longest_stop'])} s, whatever dies")
+
+
+def write_motion(inspection: Inspection, summary: Mapping[str, Any], target: Path, force: bool) -> None:
+    """Write plan, summary, page and plots.
+
+    Raises
+    ------
+    ExcitationError: the directory cannot be written.
+    """
+    try:
+        files = {
+            PLAN: plan_text(inspection.plan).encode(),
+            SUMMARY: (json.dumps(summary, indent=1, allow_nan=False) + "\n").encode(),
+            TRAJECTORY: joint_trajectory_text(inspection.plan).encode(),
+            **motion_files(inspection, summary),
+        }
+        write_directory(target, files, force)
+    except OSError as error:
+        raise ExcitationError(f"{target}: cannot be written ({error.strerror}); choose another directory") from None
+
+
+def _row(joint: Mapping[str, Any]) -> tuple[str, ...]:
+    return (joint["name"], number(joint["lowest"]), number(joint["highest"]), *(percent(joint[key]) for key in _USED))
