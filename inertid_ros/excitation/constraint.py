@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+from ..regressors.body_wrenches import BodyWrenches
 from ..regressors.chain import Chain, ChainState
 from ..robot.parameters import Array
 from .limits import MotionLimits
@@ -65,6 +66,11 @@ class MotionSamples:
         """With velocities and accelerations of the bodies."""
         return self.chain.state(self.q, self.v, self.a)
 
+    @cached_property
+    def wrenches(self) -> BodyWrenches:
+        """Wrenches of the bodies per unit of their parameters: ``entries @ body_prior.ravel()`` is the reaction."""
+        return BodyWrenches.of(self.state)
+
 
 @dataclass(frozen=True)
 class Penalty:
@@ -76,6 +82,8 @@ class Penalty:
     position, velocity, acceleration: ``(N, n)`` derivative with respect to the samples.
     joint_entries: ``(N, n, 10 nb)`` derivative with respect to the entries of the joint torque regressor of the
         bodies, in the order of ``model.body_prior.ravel()``; counted in addition.
+    base_entries: ``(N, 6, 10 nb)`` the same of the reaction wrench (force, torque) at the root, in its frame; for
+        ``f(W)`` of the wrench ``W`` of the prior it is the derivative of ``f`` times the prior.
     """
 
     value: float
@@ -83,6 +91,7 @@ class Penalty:
     velocity: Array | float = 0.0
     acceleration: Array | float = 0.0
     joint_entries: Array | float = 0.0
+    base_entries: Array | float = 0.0
 
 
 @dataclass(frozen=True)

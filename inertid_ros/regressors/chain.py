@@ -41,10 +41,29 @@ class ChainState:
     screws: ``(N, n, 6)`` joint screws.
     velocity: ``(N, n, 6)`` of the bodies.
     acceleration: ``(N, n, 6)`` spatial acceleration of the bodies, gravity subtracted.
+    root_velocity, root_acceleration: ``(N, 6)`` of what the first joints are mounted on, the same way.
     """
 
     placements: Array
     screws: Array
+    velocity: Array
+    acceleration: Array
+    root_velocity: Array
+    root_acceleration: Array
+
+
+@dataclass(frozen=True)
+class RootMotion:
+    """Known motion of what a robot is mounted on, seen from a frame that stands still; the chain then works in that.
+
+    Attributes
+    ----------
+    placement: ``(N, 4, 4)``.
+    velocity, acceleration: ``(N, 6)`` spatial (linear, angular) about the origin of the frame that stands still;
+        gravity is not in it.
+    """
+
+    placement: Array
     velocity: Array
     acceleration: Array
 
@@ -57,10 +76,6 @@ class Chain:
     parents: index of the parent body of each body, -1 for the root.
     axes: ``(n, 6)`` joint screws in their own frames.
     ancestry: ``(n, n)``, whether joint r moves body b.
-    pairs: joints and bodies ``(P,)`` of all pairs of which the joint moves the body.
-    own: ``(n,)`` the pair of each joint with its own body.
-    inward: pairs and what they are summed into, (joint, parent of the body), outermost first.
-    selection: ``(n, P)`` sums of pairs by their joint, and by their body where that is not the joint's own.
     """
 
     def __init__(self, model: RobotModel) -> None:
@@ -76,26 +91,18 @@ class Chain:
             while at >= 0:
                 self.ancestry[at, joint] = True
                 at = self.parents[at]
-        self.pairs = np.nonzero(self.ancestry)
-        index = np.full((n, n), -1)
-        index[self.pairs] = np.arange(len(self.pairs[0]))
-        self.own = index[np.arange(n), np.arange(n)]
-        outermost = sorted(range(len(self.pairs[0])), key=lambda pair: -self.pairs[1][pair])
-        parent_of = [(pair, self.pairs[0][pair], self.parents[self.pairs[1][pair]]) for pair in outermost]
-        self.inward = [(pair, int(index[row, parent])) for pair, row, parent in parent_of if self._carries(row, parent)]
-        each = np.arange(n)[:, None]
-        different = self.pairs[0] != self.pairs[1]
-        self.selection = (1.0 * (self.pairs[0] == each), 1.0 * ((self.pairs[1] == each) & different))
+        self._root = np.array([parent < 0 for parent in self.parents])
+        self._moves = self.ancestry.astype(float)
 
-    def _carries(self, joint: int, body: int) -> bool:
-        return body >= 0 and bool(self.ancestry[joint, body])
-
-    def placements(self, q: Array) -> Array:
+    def placements(self, q: Array, root: RootMotion | None = None) -> Array:
         """``(N, n)`` positions to ``(N, n, 4, 4)`` placements of the moving bodies."""
         out = np.empty((*q.shape, 4, 4))
         for joint, parent in enumerate(self.parents):
             local = self._fixed[joint] @ _moved(self.axes[joint], q[:, joint])
-            out[:, joint] = local if parent < 0 else out[:, parent] @ local
+            if parent < 0:
+                out[:, joint] = local if root is None else root.placement @ local
+            else:
+                out[:, joint] = out[:, parent] @ local
         return out
 
     def screws(self, placements: Array) -> Array:
@@ -105,18 +112,31 @@ class Chain:
         linear = (rotation @ self.axes[:, :3, None])[..., 0] + cross(origin, angular)
         return np.concatenate([linear, angular], axis=-1)
 
-    def state(self, q: Array, v: Array, a: Array) -> ChainState:
-        """Placements, screws, velocities and accelerations of ``(N, n)`` samples."""
-        placements = self.placements(q)
+    def state(self, q: Array, v: Array, a: Array, root: RootMotion | None = None) -> ChainState:
+        """Placements, screws, velocities and accelerations of ``(N, n)`` samples; the root stands still if not given."""
+        placements = self.placements(q, root)
         screws = self.screws(placements)
-        velocity, acceleration = np.empty_like(screws), np.empty_like(screws)
-        for joint, parent in enumerate(self.parents):
-            own = screws[:, joint] * v[:, joint, None]
-            before = velocity[:, parent] if parent >= 0 else np.zeros_like(own)
-            lifted = acceleration[:, parent] if parent >= 0 else -self.gravity
-            velocity[:, joint] = before + own
-            acceleration[:, joint] = lifted + screws[:, joint] * a[:, joint, None] + motion_cross(before, own)
-        return ChainState(placements, screws, velocity, acceleration)
+        still = np.zeros((len(q), 6))
+        start, lifted = (still, still) if root is None else (root.velocity, root.acceleration)
+        lifted = lifted - self.gravity
+        own = screws * v[..., None]
+        velocity = start[:, None] + self._moves.T @ own
+        parents = list(self.parents)
+        before = np.where(self._root[:, None], start[:, None], velocity[:, parents])
+        acceleration = lifted[:, None] + self._moves.T @ (screws * a[..., None] + motion_cross(before, own))
+        return ChainState(placements, screws, velocity, acceleration, start, lifted)
+
+    def before(self, state: ChainState) -> tuple[Array, Array]:
+        """``(N, n, 6)`` velocity and acceleration of the body, or root, that carries each joint."""
+        parents, root = list(self.parents), self._root[:, None]
+        return (
+            np.where(root, state.root_velocity[:, None], state.velocity[:, parents]),
+            np.where(root, state.root_acceleration[:, None], state.acceleration[:, parents]),
+        )
+
+    def beyond(self, bodies: Array) -> Array:
+        """Sums ``(..., n, k)`` of quantities of bodies over all that each joint moves."""
+        return self._moves @ bodies
 
 
 def _moved(axis: Array, position: Array) -> Array:

@@ -1,20 +1,33 @@
 """Derivative of a weighted sum of regressor entries with respect to the motion, without the derivative of each entry.
 
-For weights ``Z`` of the shape of the joint torque regressor ``Y``, the sum ``<Z, Y(q, v, a)>`` is a sum of joint
-torques: row ``r`` of ``Z`` plays the inertial parameters of the robot whose torque at joint ``r`` counts. The
-derivatives of inverse dynamics then apply row by row (A eqs. 24-40; the closed form in the root frame follows
-S. Echeandia and P. M. Wensing, "Numerical methods to compute the Coriolis matrix and Christoffel symbols", 2021).
-All samples and rows are worked out together; the cost is that of a few regressors, whatever the number of
-parameters of the motion.
+The sum ``<Z, Y(q, v, a)>`` over the entries of a regressor is differentiated in reverse (A eqs. 24-40; C B.3). Every
+entry of a joint's row is the joint's screw times the wrench of a body, so the weights of all rows of one body add up
+to six numbers per parameter; these give how the sum depends on the motion of that body alone, and sums over subtrees
+how it depends on each joint. Nothing of size rows times columns times joints is ever formed: the cost is that of
+about two regressors, whatever the number of parameters of the motion. Rows of the ground reaction at the root are
+included for nothing: their screws are the unit vectors.
+
+With ``F`` the wrenches, ``D_b = sum_j S_j Z_jb`` and ``gV, gA`` the derivatives by the velocity and acceleration of
+body ``b`` in place, joint ``i`` turning everything beyond it about its screw ``S`` changes the sum by
+
+``dq: S . sum(u - t) + r . sum(gV + V x* gA) + s . sum gA``,
+``dv: S . sum(gV + V x* gA) + 2 r . sum gA``,  ``da: S . sum gA``
+
+with sums over the bodies that the joint moves, ``r = V' x S`` and ``s = A' x S + V' x r`` from the motion of the
+body before it, ``t_b = sum_c D_bc x* F_bc`` for what the weights' rows miss when the body turns alone, and
+``u_j = S_j x* sum_b F Z_j`` for the rows that turn along.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..robot.parameters import Array
-from .chain import Chain, ChainState
+from ..robot.parameters import BODY_PARAMETERS, Array
+from .body_wrenches import BodyWrenches, carried
+from .chain import Chain, ChainState, cross, force_cross, motion_cross
+from .wrench import WRENCH_TABLE
+
+_TABLE = WRENCH_TABLE.reshape(6 * BODY_PARAMETERS, -1)
 
 
 @dataclass(frozen=True)
@@ -27,109 +40,80 @@ class MotionGradient:
     acceleration: Array
 
 
-def regressor_product_gradient(chain: Chain, state: ChainState, weights: Array) -> MotionGradient:
+def regressor_product_gradient(
+    chain: Chain,
+    state: ChainState,
+    joint_weights: Array | float = 0.0,
+    base_weights: Array | float = 0.0,
+    wrenches: BodyWrenches | None = None,
+) -> MotionGradient:
     """Value and gradient of ``<Z, Y>``.
 
     Parameters
     ----------
     state: from ``chain.state(q, v, a)``, N samples.
-    weights: ``(N, n, 10 nb)``; entries of bodies that a joint does not carry have no effect.
+    joint_weights: ``(N, n, 10 nb)`` of the joint torque regressor; entries of bodies that a joint does not carry have
+        no effect.
+    base_weights: ``(N, 6, 10 nb)`` of the regressor of the reaction wrench at the root (force, torque).
+    wrenches: of the state, where they are known already.
     """
-    # Arrays are (component, pair, sample), a pair being a joint and a body that it carries: the innermost loop runs
-    # over samples, and nothing is computed for pairs that do not touch.
-    rows, bodies = chain.pairs
-    S, V, A = (np.ascontiguousarray(x.transpose(2, 1, 0)) for x in (state.screws, state.velocity, state.acceleration))
-    inertia = _inertia(state.placements, weights, rows, bodies)
-    S_row, V_body = S[:, rows], V[:, bodies]
-    momentum = _apply(inertia, V_body)
-    pushed = _apply(inertia, S_row)
-    force = _apply(inertia, A[:, bodies]) + _force_cross(V_body, momentum)
-    # S_r' I and 2 S_r' B of every pair, as vectors; then summed over everything that the body carries.
-    coriolis = _force_cross(V_body, pushed) - _force_cross(S_row, momentum)
-    coriolis -= _apply(inertia, _motion_cross(V_body, S_row))
-    for pair, parent in chain.inward:
-        for quantity in (pushed, coriolis, force):
-            quantity[:, parent] += quantity[:, pair]
-
-    before, lifted = _of_parents(chain, V, np.zeros(6)), _of_parents(chain, A, -chain.gravity)
-    rate = _motion_cross(before, S)  # of the screws: a body's own velocity along its screw drops out
-    second = _motion_cross(lifted, S) + _motion_cross(before, rate)
-    own = chain.own[bodies]
-    into_rows, into_bodies = chain.selection
-    result = []
-    for first, other in ((rate, second), (S, 2 * rate), (None, S)):
-        # What the joint's motion does to the torque of the body's own joint, and the other way round.
-        above, below = _dot(pushed[:, own], other[:, rows]), _dot(pushed, other[:, bodies])
-        if first is not None:
-            above += _dot(coriolis[:, own], first[:, rows])
-            below += _dot(coriolis, first[:, bodies])
-        if first is rate:
-            below += _dot(_motion_cross(S_row, S[:, bodies]), force)
-        result.append((into_rows @ above + into_bodies @ below).T)
-    value = float(_dot(S, force[:, chain.own]).sum())
-    return MotionGradient(value, *result)
+    wrenches = wrenches or BodyWrenches.of(state)
+    S, V, F = state.screws, state.velocity, wrenches.entries
+    weights = np.zeros_like(F)
+    turning = np.zeros_like(S)
+    if np.ndim(joint_weights):
+        Z = joint_weights * carried(chain)
+        weights += S.swapaxes(1, 2) @ Z
+        turning = force_cross(S, Z @ F.swapaxes(1, 2))
+    weights += base_weights
+    alone = _column_cross(weights, F)
+    by_velocity, by_acceleration = _by_body_motion(state, wrenches.spin, weights)
+    dragged = by_velocity + force_cross(V, by_acceleration)
+    turned, dragged, pushed = chain.beyond(np.stack([turning - alone, dragged, by_acceleration]))
+    before, lifted = chain.before(state)
+    rate = motion_cross(before, S)
+    second = motion_cross(lifted, S) + motion_cross(before, rate)
+    return MotionGradient(
+        float(np.vdot(weights, F)),
+        _dot(S, turned) + _dot(rate, dragged) + _dot(second, pushed),
+        _dot(S, dragged) + 2 * _dot(rate, pushed),
+        _dot(S, pushed),
+    )
 
 
-def _inertia(placements: Array, weights: Array, rows: NDArray[np.int_], bodies: NDArray[np.int_]) -> tuple[Array, ...]:
-    """Mass, first moment (3, ...) and second moment (xx, xy, xz, yy, yz, zz) of every pair in the root frame."""
-    samples = len(weights)
-    z = np.ascontiguousarray(weights.reshape(samples, weights.shape[1], -1, 10)[:, rows, bodies].transpose(2, 1, 0))
-    R = np.ascontiguousarray(placements[:, :, :3, :3].transpose(2, 3, 1, 0))[:, :, bodies]
-    x = np.ascontiguousarray(placements[:, :, :3, 3].transpose(2, 1, 0))[:, bodies]
-    half = 0.5 * (z[4] + z[6] + z[9])
-    local = ((half - z[4], -z[5], -z[7]), (-z[5], half - z[6], -z[8]), (-z[7], -z[8], half - z[9]))
-    h = [R[i, 0] * z[1] + R[i, 1] * z[2] + R[i, 2] * z[3] for i in range(3)]
-    turned = [[sum(R[i, k] * local[k][j] for k in range(3)) for j in range(3)] for i in range(3)]
-    first = np.stack([h[i] + z[0] * x[i] for i in range(3)])
-    second = [
-        turned[i][0] * R[j, 0] + turned[i][1] * R[j, 1] + turned[i][2] * R[j, 2] + h[i] * x[j] + x[i] * first[j]
-        for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
-    ]
-    return z[0], first, np.stack(second)
+def _by_body_motion(state: ChainState, spin: Array, weights: Array) -> tuple[Array, Array]:
+    """``(N, nb, 6)`` derivatives by velocity and acceleration of the bodies, which stay in place."""
+    R, x = state.placements[..., :3, :3], state.placements[..., :3, 3]
+    w, u = state.velocity[..., 3:], state.velocity[..., :3]
+    samples, bodies = R.shape[:2]
+    D = weights.reshape(samples, 2, 3, bodies, BODY_PARAMETERS).transpose(0, 3, 1, 2, 4).copy()
+    D[:, :, 0] += cross(D[:, :, 1].swapaxes(-1, -2), x[:, :, None]).swapaxes(-1, -2)
+    local = R.swapaxes(-1, -2)[:, :, None] @ D
+    z = (local.reshape(samples * bodies, -1) @ _TABLE).reshape(samples, bodies, -1)
+    turn = np.empty_like(spin)
+    turn[..., 0] = 2 * z[..., 6] * spin[..., 0] + z[..., 7] * spin[..., 1] + z[..., 8] * spin[..., 2]
+    turn[..., 1] = z[..., 7] * spin[..., 0] + 2 * z[..., 9] * spin[..., 1] + z[..., 10] * spin[..., 2]
+    turn[..., 2] = z[..., 8] * spin[..., 0] + z[..., 10] * spin[..., 1] + 2 * z[..., 11] * spin[..., 2]
+    pull, push, turn = np.moveaxis(np.stack([z[..., :3], z[..., 3:6], turn], axis=-2) @ R.swapaxes(-1, -2), -2, 0)
+    carried_along = cross(pull, w)
+    by_acceleration = np.concatenate([pull, push + cross(x, pull)], axis=-1)
+    angular = turn + cross(u + cross(w, x), pull) + cross(x, carried_along)
+    return np.concatenate([carried_along, angular], axis=-1), by_acceleration
 
 
-def _apply(inertia: tuple[Array, ...], M: Array) -> Array:
-    """Spatial inertia times motions ``(6, ...)``: momentum or force, (linear, angular)."""
-    mass, first, (xx, xy, xz, yy, yz, zz) = inertia
-    v, (a, b, c) = M[:3], M[3:]
-    out = np.empty_like(M)
-    out[:3] = mass * v + _cross(M[3:], first)
-    out[3:] = _cross(first, v)
-    out[3] += (yy + zz) * a - xy * b - xz * c
-    out[4] += (xx + zz) * b - xy * a - yz * c
-    out[5] += (xx + yy) * c - xz * a - yz * b
-    return out
+def _column_cross(D: Array, F: Array) -> Array:
+    """``(N, nb, 6)`` sum over each body's columns of ``D x* F`` of ``(N, 6, 10 nb)``."""
+    shape = (len(D), 6, -1, BODY_PARAMETERS)
+    left, right = (np.moveaxis(x.reshape(shape), 2, 1) for x in (D, F))
+    E = left @ right.swapaxes(-1, -2)  # (N, nb, 6, 6) sums of products of components
+    linear, angular = E[..., 3:, :3], E[..., 3:, 3:]
+    return np.concatenate([_vee(linear), _vee(angular) + _vee(E[..., :3, :3])], axis=-1)
 
 
-def _cross(a: Array, b: Array) -> Array:
-    out = np.empty_like(b)
-    out[0] = a[1] * b[2] - a[2] * b[1]
-    out[1] = a[2] * b[0] - a[0] * b[2]
-    out[2] = a[0] * b[1] - a[1] * b[0]
-    return out
-
-
-def _motion_cross(V: Array, M: Array) -> Array:
-    out = np.empty_like(M)
-    out[:3] = _cross(V[3:], M[:3]) + _cross(V[:3], M[3:])
-    out[3:] = _cross(V[3:], M[3:])
-    return out
-
-
-def _force_cross(V: Array, F: Array) -> Array:
-    out = np.empty_like(F)
-    out[:3] = _cross(V[3:], F[:3])
-    out[3:] = _cross(V[3:], F[3:]) + _cross(V[:3], F[:3])
-    return out
+def _vee(E: Array) -> Array:
+    """``(..., 3)`` sum of cross products from the sums of products ``(..., 3, 3)``."""
+    return np.stack([E[..., 1, 2] - E[..., 2, 1], E[..., 2, 0] - E[..., 0, 2], E[..., 0, 1] - E[..., 1, 0]], axis=-1)
 
 
 def _dot(a: Array, b: Array) -> Array:
-    return np.asarray(np.einsum("kpn,kpn->pn", a, b), dtype=float)
-
-
-def _of_parents(chain: Chain, quantity: Array, root: Array) -> Array:
-    out = quantity[:, list(chain.parents)]
-    for joint, parent in enumerate(chain.parents):
-        if parent < 0:
-            out[:, joint] = root[:, None]
-    return out
+    return np.asarray(np.einsum("nbk,nbk->nb", a, b), dtype=float)
