@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from .configuration import Configuration
 from .data.prepare import prepare
 from .data.recording import Recording
+from .identification.delay import undelayed
 from .identification.identify import identify
 from .identification.validation import validate
 from .report.outcome import Outcome
@@ -59,6 +60,7 @@ def calibrate(
     roles = ["train"] * len(train) + ["validation"] * len(held_out)
     sources = [recording_source(*entry) for entry in zip(everything, samples, roles, strict=True)]
     progress("validating", 1.0)
+    fitted, judged = (tuple(undelayed(entry, estimate.delay) for entry in group) for group in (fitted, judged))
     return Outcome(
         estimate, fitted, judged, validation, provenance(model, tuple(sources), configuration), clock.seconds
     )

@@ -10,6 +10,7 @@ from recordings import random_motion
 from inertid_ros.data.samples import Samples
 from inertid_ros.identification.delay import estimate_delay, undelayed
 from inertid_ros.identification.identify import IdentifyOptions, identify
+from inertid_ros.identification.validation import validate
 from inertid_ros.regressors.equations import predict_torque
 
 
@@ -50,5 +51,6 @@ def test_removing_the_delay_recovers_the_fit():
         return np.linalg.norm((estimate.torque(reference) - reference.tau)[still])
 
     assert error(removed, fitted) < 0.5 * error(biased, samples)
+    assert validate(removed, [samples]).calibrated.relative_error < 0.5 * validate(biased, [samples]).calibrated.relative_error
     exact = predict_torque(model, truth, samples)
     assert np.linalg.norm(removed.torque(samples) - exact) < 0.01 * np.linalg.norm(exact)

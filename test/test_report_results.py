@@ -71,6 +71,10 @@ def test_the_report_holds_what_it_promises(outcome, case):
         assert {"viscous", "coulomb", "rotor_inertia", "offset"} <= set(joint) & set(joint["standard_deviation"])
     assert report["base_parameters"]["count"] == len(report["base_parameters"]["names"]) > 0
     assert report["base_parameters"]["condition_number"] > 1
+    known = {statement["parameter"]: statement for statement in report["statements"]}
+    assert set(known) == set(outcome.estimate.layout.names)
+    assert known[f"{case.given.joint_names[0]}.viscous"]["verdict"] == "identified"
+    assert known[f"{case.given.link_names[0]}.m"]["verdict"] == "left at the prior"  # its weight moves nothing
     assert {"name", "status", "iterations", "seconds"} <= set(report["solver"])
     assert report["solver"]["status"] == "optimal"
     assert report["peak_memory_mb"] > 10 and all(seconds >= 0 for seconds in report["timing"].values())
@@ -118,7 +122,7 @@ def test_the_page_needs_nothing_else_and_shows_everything(case, written):
     page = (written / "report.html").read_text()
     assert not re.findall(r"""(?:src|href)=["'](?!#)""", page), "only references within the page"
     assert "@import" not in page and "<script" not in page
-    for name in (*case.given.joint_names, *case.given.link_names, "recording 0", "recording 1", "passed"):
+    for name in (*case.given.joint_names, *case.given.link_names, "recording 0", "recording 1", "passed", "only in combination"):
         assert name in page
     pytest.importorskip("matplotlib")
     assert page.count("<svg") == 1 and "predicted minus measured" in page

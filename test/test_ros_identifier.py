@@ -75,6 +75,11 @@ def test_late_controller_receives_the_parameters(bench: Bench, files: tuple[str,
     assert is_consistent(received.body_prior).all()
     assert Path(reports[0].result_directory, "calibrated.urdf").read_text() == descriptions[0].data
     assert len(markers[0].markers) == 2 * CASE.given.joints
+    parameters = bench.listen(InertialParameters, "identifier/parameters")
+    bench.until(lambda: parameters, "parameters")
+    known = dict(zip(parameters[0].parameter_names, parameters[0].knowledge, strict=True))
+    assert known[f"{CASE.given.joint_names[0]}.viscous"] == InertialParameters.IDENTIFIED
+    assert known[f"{CASE.given.link_names[0]}.m"] == InertialParameters.LEFT_AT_PRIOR
 
 
 def test_rejected_result_is_written_but_not_published(bench: Bench, files: tuple[str, str], tmp_path: Path) -> None:

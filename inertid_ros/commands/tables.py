@@ -1,8 +1,10 @@
 """A report as tables for people."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from ..identification.statement import VERDICTS
 from .common import number, percent, print_table
 
 
@@ -61,6 +63,9 @@ def print_report(report: Mapping[str, Any]) -> None:
                 for rotor in report["rotors"]
             ),
         )
+    if report.get("statements"):
+        verdicts = Counter(statement["verdict"] for statement in report["statements"])
+        print("Parameters: " + ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in reversed(VERDICTS)))
     base, solver = report["base_parameters"], report["solver"]
     print(
         f"{base['count']} base parameters, condition number {number(base['condition_number'])};"

@@ -7,6 +7,7 @@ from typing import Any
 from ..configuration import Configuration
 from ..data.prepare import prepare
 from ..errors import ModelError
+from ..identification.delay import undelayed
 from ..identification.validation import TorqueErrors, torque_errors
 from ..report.outcome import errors_content
 from ..report.results import read_result
@@ -30,13 +31,13 @@ def run(options: argparse.Namespace) -> int:
     """Run the command; 3 where the subject is no better than what it is compared with."""
     set_up_logging(options)
     config = configuration(options, Configuration)
-    model, parameters, baseline = _subject(options, config)
+    model, parameters, baseline, delay = _subject(options, config)
     with progress_bar(options) as progress:
         recordings = recordings_from(options.recordings, config, model.joint_names)
         samples = []
         for index, recording in enumerate(recordings):
             progress("preparing", index / len(recordings))
-            samples.append(prepare(recording, model, config.prepare))
+            samples.append(undelayed(prepare(recording, model, config.prepare), delay))
         progress("validating", 0.9)
         errors = torque_errors(model, parameters, samples)
         prior = torque_errors(model, baseline, samples) if baseline is not None else None
@@ -56,18 +57,19 @@ def run(options: argparse.Namespace) -> int:
     return 0 if passed else _REJECTED
 
 
-def _subject(options: argparse.Namespace, config: Configuration) -> tuple[RobotModel, Array, Array | None]:
-    """Model, its parameters, and the parameters to compare with."""
+def _subject(options: argparse.Namespace, config: Configuration) -> tuple[RobotModel, Array, Array | None, float]:
+    """Model, its parameters, the parameters to compare with, and the delay of effort that was found [s]."""
     if Path(options.subject).is_dir():
         result = read_result(options.subject)
         model, parameters, baseline = result.model, result.parameters, result.prior
         if options.urdf:
             baseline = _same_robot(load_model(Path(options.urdf), model.options), model, options.urdf).prior
-        return model, parameters, baseline
+        return model, parameters, baseline, float(result.report.get("effort_delay_s") or 0.0)
     model = load_model(Path(options.subject), config.robot.model_options())
     if not options.urdf:
-        return model, model.prior, None
-    return model, model.prior, _same_robot(load_model(Path(options.urdf), model.options), model, options.urdf).prior
+        return model, model.prior, None, 0.0
+    other = _same_robot(load_model(Path(options.urdf), model.options), model, options.urdf)
+    return model, model.prior, other.prior, 0.0
 
 
 def _same_robot(other: RobotModel, model: RobotModel, path: str) -> RobotModel:

@@ -48,8 +48,8 @@ def check_effort_varies(joint_names: Sequence[str], recordings: Sequence[Samples
         if len(effort) > 1 and moves and 0 < np.abs(effort).max() >= 1e9 * np.ptp(effort):
             names = ", ".join(samples.name for samples in recordings)
             raise IdentificationError(
-                f"{names}: effort of joint '{joint_name}' is {effort[0]:.6g} throughout while it moves; its driver does not"
-                " report torque: mend it, or lock the joint (robot.locked_joints)"
+                f"{names}: effort of joint '{joint_name}' is {effort[0]:.6g} throughout while it moves; its driver does"
+                " not report torque: mend it, or lock the joint (robot.locked_joints)"
             )
 
 

@@ -12,6 +12,7 @@ from ..robot.model import RobotModel
 from ..robot.parameters import Array, geodesic_distance, is_consistent, min_eigenvalue
 from .base_parameters import BaseParameters
 from .program import Solution
+from .statement import Statement
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Estimate:
     recordings: names of the recordings fitted.
     outliers: ``(n,)`` samples per joint that were left out as gross outliers; ``None`` where none were sought.
     delay: s by which the effort was late and has been shifted back.
+    statements: one per parameter, what the data says of it.
     """
 
     model: RobotModel
@@ -46,6 +48,7 @@ class Estimate:
     recordings: tuple[str, ...]
     outliers: np.ndarray | None = None
     delay: float = 0.0
+    statements: tuple[Statement, ...] = ()
 
     @property
     def layout(self) -> ParameterLayout:

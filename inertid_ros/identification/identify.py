@@ -26,6 +26,7 @@ from .outliers import without_outliers
 from .problem import SOLVERS, Problem
 from .program import Solution
 from .regularizers import REGULARIZERS, TYPICAL_SPREAD, Belief
+from .uncertainty import stated
 
 _OUTER_ITERATIONS = 30
 _OUTER_TOLERANCE = 3e-3
@@ -140,7 +141,7 @@ def identify(
     parameters = coordinates.physical(solution.x)
     covariance = coordinates.matrix @ np.linalg.pinv(solution.hessian, hermitian=True) @ coordinates.matrix.T
     triangle, _ = information.whitened(1 / weighting.deviation)
-    return Estimate(
+    estimate = Estimate(
         model=model,
         parameters=parameters,
         covariance=0.5 * (covariance + covariance.T),
@@ -154,6 +155,7 @@ def identify(
         outliers=outliers,
         delay=delay,
     )
+    return stated(estimate, information)
 
 
 def _classical(

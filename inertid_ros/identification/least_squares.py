@@ -26,6 +26,7 @@ from .regularizers import TYPICAL_SPREAD
 from .residuals import Residuals
 from .robust import robust_fit
 from .spectrum import Spectrum
+from .uncertainty import stated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +93,7 @@ def least_squares(
         iterations=fit.iterations,
         seconds=time.perf_counter() - began,
     )
-    return LeastSquaresEstimate(
+    estimate = LeastSquaresEstimate(
         model=model,
         parameters=parameters,
         covariance=problem.covariance(fit, rank),
@@ -109,6 +110,7 @@ def least_squares(
         scores=scores,
         clipped=fit.clipped,
     )
+    return stated(estimate, fit.information)
 
 
 def _given(

@@ -78,7 +78,8 @@ class Problem:
         program = self._program(R, z, belief)
         if belief.regularizer == "riemannian":
             first = start or self.solve(R, z, replace(belief, regularizer="entropic"))
-            return self._cut(solve_riemannian(program, belief.weight, self._start(program, first.x), self._start(program)))
+            starts = self._start(program, first.x), self._start(program)
+            return self._cut(solve_riemannian(program, belief.weight, *starts))
         if self.solver == "clarabel":
             return self._cut(solve_with_clarabel(program))
         return self._cut(solve(program, self._start(program)))

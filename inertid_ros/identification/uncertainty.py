@@ -1,7 +1,8 @@
 """What the data says of every parameter, apart from what was believed before: variances and a plain statement."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -12,35 +13,12 @@ from .coordinates import prior_coordinates
 from .estimate import Estimate
 from .information import Information
 from .scaling import prior_root
+from .statement import COMBINED, IDENTIFIED, PRIOR, Statement
 from .triangular import triangle
 
-IDENTIFIED, COMBINED, PRIOR = "identified", "identified only in combination", "left at the prior"
+_AnyEstimate = TypeVar("_AnyEstimate", bound=Estimate)
 _KNOWN = 0.5  # share of the prior variance that the data takes away where both know the same
 _MEMBER = 0.1  # what counts as part of a combination: this much of its most doubtful member's standard deviation
-
-
-@dataclass(frozen=True)
-class Statement:
-    """How one standard parameter is known.
-
-    Attributes
-    ----------
-    parameter: its name in the layout.
-    verdict: :data:`IDENTIFIED`, :data:`COMBINED` or :data:`PRIOR`.
-    combinations: base parameters that the data determines and that it matters in, most first; of itself where it
-        is identified.
-    share: of the prior variance that the data takes away, 0 to 1, from the best known base parameter that this one
-        matters in.
-    """
-
-    parameter: str
-    verdict: str
-    combinations: tuple[str, ...]
-    share: float
-
-    def __str__(self) -> str:
-        which = f" {self.combinations[0]}" if self.verdict == COMBINED else ""
-        return f"{self.parameter}: {self.verdict}{which}"
 
 
 @dataclass(frozen=True)
@@ -99,6 +77,11 @@ class Uncertainty:
             verdict = PRIOR if len(within) == 0 else IDENTIFIED if column in alone else COMBINED
             statements.append(Statement(name, verdict, tuple(names[row] for row in within), share))
         return tuple(statements)
+
+
+def stated(estimate: _AnyEstimate, information: Information) -> _AnyEstimate:
+    """The estimate with its :attr:`~.estimate.Estimate.statements`."""
+    return replace(estimate, statements=uncertainty(estimate, information).statements)
 
 
 def uncertainty(estimate: Estimate, information: Information) -> Uncertainty:

@@ -10,6 +10,7 @@ from ..errors import IdentificationError
 from ..regressors.equations import predict_torque
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
+from .delay import undelayed
 from .estimate import Estimate
 
 
@@ -72,7 +73,8 @@ def torque_errors(model: RobotModel, parameters: Array, recordings: Sequence[Sam
 
 
 def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
-    """Judge an estimate on recordings that it was not fitted to."""
+    """Judge an estimate on recordings that it was not fitted to, effort shifted by the delay that was found."""
+    recordings = [undelayed(samples, estimate.delay) for samples in recordings]
     calibrated = torque_errors(estimate.model, estimate.parameters, recordings)
     prior = torque_errors(estimate.model, estimate.prior, recordings)
     change = f"held-out torque error {100 * calibrated.relative_error:.2f} % against {100 * prior.relative_error:.2f} %"

@@ -104,6 +104,7 @@ class Outcome:
             "couplings": couplings_content(estimate),
             "rotors": rotors_content(estimate),
             "base_parameters": _base_parameters(estimate),
+            "statements": [asdict(statement) for statement in estimate.statements],
             "solver": _solver(estimate),
             "effort_delay_s": estimate.delay,
             "timing": dict(self.timing),

@@ -1,10 +1,11 @@
 """The report as one HTML page that needs no other file."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 from ..identification.estimate import Estimate
+from ..identification.statement import VERDICTS
 from ..regressors.equations import predict_torque
 from .outcome import Outcome
 from .plots import torque_plot
@@ -23,6 +24,7 @@ def render_page(report: Mapping[str, Any], outcome: Outcome | None = None) -> st
     template = (resources.files(__package__) / "page.html.j2").read_text(encoding="utf-8")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = number
+    environment.filters["knowledge"] = _knowledge
     plot, plotted = _plot(outcome) if outcome is not None else ("", "")
     return environment.from_string(template).render(report=report, plot=plot, plotted=plotted)
 
@@ -32,6 +34,15 @@ def _plot(outcome: Outcome) -> tuple[str, str]:
     estimate: Estimate = outcome.estimate
     prior = predict_torque(estimate.model, estimate.prior, samples)
     return torque_plot(estimate.model.joint_names, samples, estimate.torque(samples), prior), samples.name
+
+
+def _knowledge(statements: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[list[str]]]]:
+    """For each body or joint the names of its parameters, best known first."""
+    owners: dict[str, list[list[str]]] = {}
+    for statement in statements:
+        owner, _, name = statement["parameter"].rpartition(".")
+        owners.setdefault(owner, [[] for _ in VERDICTS])[-1 - VERDICTS.index(statement["verdict"])].append(name)
+    return list(owners.items())
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -25,6 +25,7 @@ from inertid_ros.msg import (
 from ..data.assemble import Block
 from ..errors import InertidError, RecordingError
 from ..identification.estimate import Estimate
+from ..identification.statement import VERDICTS
 from ..identification.validation import Validation
 from ..robot.layout import COUPLING_TERMS, DRIVE_TERMS
 from ..robot.model import RobotModel
@@ -252,6 +253,7 @@ def to_inertial_parameters(
         couplings=_couplings(estimate),
         parameter_names=list(layout.names),
         covariance=estimate.covariance.ravel().tolist(),
+        knowledge=[VERDICTS.index(statement.verdict) for statement in estimate.statements],
     )
 
 
