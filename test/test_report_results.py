@@ -122,7 +122,8 @@ def test_the_page_needs_nothing_else_and_shows_everything(case, written):
     page = (written / "report.html").read_text()
     assert not re.findall(r"""(?:src|href)=["'](?!#)""", page), "only references within the page"
     assert "@import" not in page and "<script" not in page
-    for name in (*case.given.joint_names, *case.given.link_names, "recording 0", "recording 1", "passed", "only in combination"):
+    others = ("recording 0", "recording 1", "passed", "only in combination")
+    for name in (*case.given.joint_names, *case.given.link_names, *others):
         assert name in page
     pytest.importorskip("matplotlib")
     assert page.count("<svg") == 1 and "predicted minus measured" in page
