@@ -79,7 +79,7 @@ def test_late_controller_receives_the_parameters(bench: Bench, files: tuple[str,
     bench.until(lambda: parameters, "parameters")
     known = dict(zip(parameters[0].parameter_names, parameters[0].knowledge, strict=True))
     assert known[f"{CASE.given.joint_names[0]}.viscous"] == InertialParameters.IDENTIFIED
-    assert known[f"{CASE.given.link_names[0]}.m"] == InertialParameters.LEFT_AT_PRIOR
+    assert known[f"{CASE.given.link_names[0]}.m"] < InertialParameters.IDENTIFIED
 
 
 def test_rejected_result_is_written_but_not_published(bench: Bench, files: tuple[str, str], tmp_path: Path) -> None:
