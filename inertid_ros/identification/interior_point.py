@@ -21,9 +21,22 @@ _SHORT = 0.2
 _AHEAD = 10.0  # how much larger the products' share of the gap may be than the gradient's
 _STUCK = 1e-7  # a shorter step leads nowhere: the constraints leave no room
 _BASIS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
+_ROWS, _COLUMNS = np.triu_indices(4)
 
 
-def solve(program: Program, start: Array, tolerance: float = 1e-9) -> Solution:
+def _pairs() -> Array:
+    """``(100, 100)``: products of the ten entries ``W_ij W_kl``, ``i <= j`` and ``k <= l``, to ``tr(B_a W B_b W)``."""
+    whole = np.zeros((10, 4, 4))
+    whole[np.arange(10), _ROWS, _COLUMNS] = 1.0
+    whole = np.maximum(whole, whole.transpose(0, 2, 1))
+    bases = PSEUDO_INERTIA_BASIS
+    return np.einsum("aij,bkl,mjk,nli->mnab", bases, bases, whole, whole, optimize=True).reshape(100, 100)
+
+
+_PAIRS = _pairs()
+
+
+def solve(program: Program, start: Array, tolerance: float = 1e-8) -> Solution:
     """Minimise from a start inside every cone; linear constraints need not hold there.
 
     Parameters
@@ -90,7 +103,14 @@ class _Iterate:
     y: Array
 
     def moved(self, step: "_Iterate", length: float) -> "_Iterate":
-        return _Iterate(*(getattr(self, name) + length * getattr(step, name) for name in _Iterate.__annotations__))
+        return _Iterate(
+            self.x + length * step.x,
+            self.S + length * step.S,
+            self.Z + length * step.Z,
+            self.s + length * step.s,
+            self.u + length * step.u,
+            self.y + length * step.y,
+        )
 
 
 def _start(program: Program, x: Array) -> _Iterate:
@@ -133,17 +153,15 @@ class _Newton:
         self.program, self.at = program, at
         self.bodies = len(program.body_weights)
         self.size = BODY_PARAMETERS * self.bodies
-        eigenvalues, vectors = np.linalg.eigh(at.S)
-        roots = np.sqrt(np.maximum(eigenvalues, 1e-300))[:, None, :]
-        transposed = vectors.transpose(0, 2, 1)
-        root = (vectors * roots) @ transposed
-        self.inverse_root = (vectors / roots) @ transposed
-        # Nesterov-Todd: W^-1 = S^-1/2 (S^1/2 Z S^1/2)^1/2 S^-1/2; pairs are the eigenvalues of S Z
-        self.pairs, rotation = np.linalg.eigh(root @ at.Z @ root)
-        pair_roots = np.sqrt(np.maximum(self.pairs, 1e-300))[:, None, :]
-        half = (rotation * pair_roots) @ rotation.transpose(0, 2, 1)
-        self.W_inverse = self.inverse_root @ half @ self.inverse_root
-        self.dual_inverse_root = (rotation / pair_roots).transpose(0, 2, 1) @ root
+        # Nesterov-Todd: with S = L L^T and L^T Z L = V D^2 V^T, W^-1 = L^-T V D V^T L^-1; D^2 are eigenvalues of S Z.
+        root = np.linalg.cholesky(at.S)
+        self.inverse_root = np.linalg.inv(root)
+        self.pairs, vectors = np.linalg.eigh(root.transpose(0, 2, 1) @ at.Z @ root)
+        deviations = np.sqrt(np.maximum(self.pairs, 1e-300))[:, :, None]
+        rows = vectors.transpose(0, 2, 1)
+        scaled = rows @ self.inverse_root
+        self.W_inverse = scaled.transpose(0, 2, 1) @ (deviations * scaled)
+        self.dual_inverse_root = (rows / deviations) @ root.transpose(0, 2, 1)
         self.ratio = at.u / at.s
         self.weights = np.concatenate([program.body_weights, np.zeros(len(program.blocks))])
         self.targets = np.concatenate([program.positive_weights, np.zeros(len(program.inequalities))])
@@ -166,7 +184,7 @@ class _Newton:
     def step(self, centring: float) -> _Iterate:
         """Direction towards complementarity products of ``weight + centring``."""
         program, at = self.program, self.at
-        inverse = self.inverse_root @ self.inverse_root
+        inverse = self.inverse_root.transpose(0, 2, 1) @ self.inverse_root
         dZ = (self.weights + centring)[:, None, None] * inverse - at.Z
         du = (self.targets + centring) / at.s - at.u
         regain = dZ.copy()
@@ -184,7 +202,7 @@ class _Newton:
         """Longest step that keeps S, Z, s and u from going below zero."""
         scaled = np.concatenate(
             [
-                self.inverse_root @ step.S @ self.inverse_root,
+                self.inverse_root @ step.S @ self.inverse_root.transpose(0, 2, 1),
                 self.dual_inverse_root @ step.Z @ self.dual_inverse_root.transpose(0, 2, 1),
             ]
         )
@@ -206,11 +224,9 @@ class _Newton:
     def _hessian(self) -> Array:
         program, positive = self.program, len(self.program.positive)
         hessian = program.gram.copy()
-        inverse = self.W_inverse[: self.bodies, None]
-        products = (inverse @ PSEUDO_INERTIA_BASIS @ inverse).reshape(self.bodies, -1, 16)
-        blocks = hessian[: self.size, : self.size].reshape(self.bodies, BODY_PARAMETERS, self.bodies, BODY_PARAMETERS)
         index = np.arange(self.bodies)
-        blocks[index, :, index, :] += products @ _BASIS.T
+        blocks = hessian[: self.size, : self.size].reshape(self.bodies, BODY_PARAMETERS, self.bodies, BODY_PARAMETERS)
+        blocks[index, :, index, :] += _curvature(self.W_inverse[: self.bodies])
         hessian[program.positive, program.positive] += self.ratio[:positive]
         for rows, outer in zip(program.blocks.matrix, self.W_inverse[self.bodies :], strict=True):
             hessian += rows.T @ np.kron(outer, outer) @ rows
@@ -220,14 +236,15 @@ class _Newton:
         return hessian
 
     def _factor(self) -> None:
-        """Cholesky factor of the symmetrically scaled Hessian, and the Schur complement of the equalities."""
-        self.scale = 1 / np.sqrt(np.maximum(np.diagonal(self.hessian), 1e-300))
-        scaled = self.hessian * self.scale
-        scaled *= self.scale[:, None]
+        """Cholesky factor of the Hessian, and the Schur complement of the equalities.
+
+        How sure a Cholesky factor is does not depend on the scale of rows and columns, so they are not scaled.
+        """
         for jitter in (0.0, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10):
+            whole = self.hessian
             if jitter:
-                scaled[np.diag_indices_from(scaled)] += jitter
-            self.factor, failed = lapack.dpotrf(scaled.T, lower=1, clean=0)  # transposed: the order LAPACK reads
+                whole = whole + np.diag(jitter * np.diagonal(whole))
+            self.factor, failed = lapack.dpotrf(whole.T, lower=1, clean=0)  # transposed: the order LAPACK reads
             if not failed:
                 break
         else:
@@ -238,8 +255,7 @@ class _Newton:
             self.schur = equalities @ self.spread
 
     def _back(self, right: Array) -> Array:
-        scale = self.scale if right.ndim == 1 else self.scale[:, None]
-        return scale * lapack.dpotrs(self.factor, scale * right, lower=1)[0]
+        return np.asarray(lapack.dpotrs(self.factor, right, lower=1)[0])
 
     def _solve(self, right: Array, equality_error: Array) -> tuple[Array, Array]:
         """``H dx - E^T dy = right`` and ``E dx = -equality_error``."""
@@ -249,6 +265,13 @@ class _Newton:
         missing = equality_error + self.program.equalities.matrix @ dx
         dy = -np.asarray(np.linalg.lstsq(self.schur, missing)[0], dtype=float)
         return dx + self.spread @ dy, dy
+
+
+def _curvature(outer: Array) -> Array:
+    """``(nb, 10, 10)`` of ``tr(B_a W^-1 B_b W^-1)`` for ``W^-1`` ``(nb, 4, 4)``."""
+    entries = outer[:, _ROWS, _COLUMNS]
+    products = entries[:, :, None] * entries[:, None, :]
+    return (products.reshape(-1, 100) @ _PAIRS).reshape(-1, BODY_PARAMETERS, BODY_PARAMETERS)
 
 
 def _why(program: Program, iterate: _Iterate, newton: _Newton) -> str:
