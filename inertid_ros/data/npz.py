@@ -14,7 +14,7 @@ from .recording import Recording
 
 WRENCH_PREFIX = "wrench/"
 _REQUIRED = ("joint_names", "time", "position", "effort")
-_OPTIONAL = ("velocity", "acceleration", "base_pose", "base_twist", "base_acceleration")
+_OPTIONAL = ("velocity", "acceleration", "base_pose", "base_twist", "base_acceleration", "imu")
 
 
 def read_npz(path: str | Path) -> Recording:

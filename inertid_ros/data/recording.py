@@ -22,7 +22,10 @@ class Recording:
     velocity, acceleration: ``(N, n)``, per s and s^2.
     wrenches: frame name to ``(N, 6)`` force [N] and torque [N m] acting on the robot, in that frame.
     base_pose: ``(N, 7)`` x y z [m], qx qy qz qw.
-    base_twist, base_acceleration: ``(N, 6)`` linear then angular, in the base frame.
+    base_twist: ``(N, 6)`` linear then angular, in the base frame.
+    base_acceleration: ``(N, 6)`` derivative of the twist in the base frame (not that of a point: see Pinocchio's).
+    imu: ``(N, 6)`` specific force [m/s^2] and angular velocity [rad/s] in the axes of an inertial measurement unit on
+        the base; at rest the force points up.
     name: what messages call it (a file or topic name).
     notices: what a reader should know of how it was obtained, such as a bag that was not closed; one line each.
     """
@@ -37,6 +40,7 @@ class Recording:
     base_pose: Array | None = None
     base_twist: Array | None = None
     base_acceleration: Array | None = None
+    imu: Array | None = None
     name: str = "recording"
     notices: tuple[str, ...] = ()
 
@@ -51,7 +55,7 @@ class Recording:
             raise RecordingError(f"{self.name}: joint_names lists {duplicates} twice; rename or drop one")
         for channel, width in (("position", n), ("effort", n), ("velocity", n), ("acceleration", n)):
             self._check(channel, (width,))
-        for channel, width in (("base_pose", 7), ("base_twist", 6), ("base_acceleration", 6)):
+        for channel, width in (("base_pose", 7), ("base_twist", 6), ("base_acceleration", 6), ("imu", 6)):
             self._check(channel, (width,))
         wrenches = {
             str(frame): self._array(f"wrench/{frame}", w, (6,)) for frame, w in dict(self.wrenches).items()

@@ -1,0 +1,1 @@
+"""Robots that stand on force plates: description, ground, balance, sensors."""
