@@ -7,7 +7,7 @@ from tables import machine, publish, table
 
 from inertid_ros.data.samples import Samples
 from inertid_ros.identification.identify import identify
-from inertid_ros.regressors.equations import predict_torque
+from inertid_ros.regressors.force import predict_torque
 from inertid_ros.robot.layout import NON_NEGATIVE_TERMS
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb

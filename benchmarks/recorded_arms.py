@@ -15,7 +15,7 @@ from inertid_ros.identification.estimate import Estimate
 from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.identification.information import compress
 from inertid_ros.identification.validation import torque_errors
-from inertid_ros.regressors.equations import predict_torque
+from inertid_ros.regressors.force import predict_torque
 from inertid_ros.robot.layout import Coupling
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 

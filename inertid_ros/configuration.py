@@ -10,6 +10,7 @@ from .identification.constraints import Constraints
 from .identification.identify import IdentifyOptions
 from .options import ConfigurationError, option
 from .robot.collision import collision_ellipsoids
+from .robot.contacts import BASES
 from .robot.layout import DRIVE_TERMS
 from .robot.model import ModelOptions, RobotModel
 
@@ -37,7 +38,24 @@ class RobotOptions:
         " motor3=joint:elbow,link:arm,ratio:50,mass:0.4,radius:0.03,length:0.05,xyz:0 0.1 0,axis:0 1 0",
     )
     gravity: tuple[float, ...] = option(
-        (0.0, 0.0, -9.81), "in the frame of the root link [m/s^2]", minimum=-100.0, maximum=100.0
+        (0.0, 0.0, -9.81),
+        "in the frame of the root link, or of the world where the base is free [m/s^2]",
+        minimum=-100.0,
+        maximum=100.0,
+    )
+
+    base: str = option(
+        "fixed", "fixed, or free: the root link moves in the world and is identified like the others", choices=BASES
+    )
+    contacts: tuple[str, ...] = option(
+        (),
+        "wrenches measured on the robot, by force/torque sensors, each NAME=FRAME, or FRAME alone where the wrench is"
+        " named like the frame it is measured in",
+    )
+    plates: tuple[str, ...] = option(
+        (),
+        "force plates fixed in the world, each NAME=FIELD:VALUE,... with the frame of the robot that stands on it and,"
+        " where not zero, xyz [m] and rpy [rad] of the plate, such as left_plate=frame:left_foot,xyz:0 0.1 0",
     )
 
     def __post_init__(self) -> None:
@@ -49,7 +67,10 @@ class RobotOptions:
         """The same, for :func:`~inertid_ros.robot.model.load_model`."""
         x, y, z = self.gravity
         locked, couplings = entries.positions(self.locked_joints), entries.couplings(self.couplings)
-        return ModelOptions(locked, self.drive_terms, (x, y, z), couplings, entries.rotors(self.rotors))
+        contacts = entries.contacts(self.contacts) + entries.plates(self.plates)
+        return ModelOptions(
+            locked, self.drive_terms, (x, y, z), couplings, entries.rotors(self.rotors), self.base, contacts
+        )
 
 
 @dataclass(frozen=True)

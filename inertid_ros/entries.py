@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from .errors import ModelError
 from .options import ConfigurationError
+from .robot.contacts import Contact, Plate
 from .robot.layout import Coupling
 from .robot.rotors import Rotor
 
@@ -31,6 +32,17 @@ def rotors(entries: Sequence[str], key: str = "robot.rotors") -> tuple[Rotor, ..
     """
     form, example = "NAME=FIELD:VALUE,...", "motor3=joint:elbow,link:arm,ratio:50,mass:0.4,radius:0.03,length:0.05"
     return tuple(_parse(entries, key, form, example, lambda name, text: _rotor(name, text, key)))
+
+
+def contacts(entries: Sequence[str], key: str = "robot.contacts") -> tuple[Contact, ...]:
+    """``NAME=FRAME`` or ``FRAME`` each."""
+    return tuple(_parse(entries, key, "NAME=FRAME", "left_sensor=left_foot", lambda n, text: Contact(n, text or n)))
+
+
+def plates(entries: Sequence[str], key: str = "robot.plates") -> tuple[Contact, ...]:
+    """``NAME=frame:FRAME,xyz:X Y Z,rpy:R P Y`` each; [m] and [rad] in the world."""
+    form, example = "NAME=frame:FRAME,xyz:X Y Z,rpy:R P Y", "left_plate=frame:left_foot,xyz:0 0.1 0"
+    return tuple(_parse(entries, key, form, example, _plate))
 
 
 def bounds(entries: Sequence[str], key: str) -> dict[str, float]:
@@ -93,13 +105,28 @@ _ROTOR_NUMBERS = ("ratio", "mass", "radius", "length")
 _ROTOR_VECTORS = ("inertia", "com", "xyz", "rpy", "axis")
 
 
-def _rotor(name: str, text: str, key: str) -> Rotor:
-    found = {}
+def _fields(text: str) -> dict[str, str]:
+    """``FIELD:VALUE,FIELD:VALUE``."""
+    found: dict[str, str] = {}
     for part in text.split(","):
         field, _, value = (piece.strip() for piece in part.partition(":"))
         if field in found or not value:
             raise ValueError
         found[field] = value
+    return found
+
+
+def _plate(name: str, text: str) -> Contact:
+    found = _fields(text)
+    frame = found.pop("frame")
+    pose = {field: tuple(map(float, found.pop(field).split())) for field in ("xyz", "rpy") if field in found}
+    if found or any(len(numbers) != 3 for numbers in pose.values()):
+        raise ValueError
+    return Contact(name, frame, Plate(**pose))
+
+
+def _rotor(name: str, text: str, key: str) -> Rotor:
+    found = _fields(text)
     names = {field: found.pop(field) for field in _ROTOR_NAMES}
     numbers = {field: float(found.pop(field)) for field in _ROTOR_NUMBERS if field in found}
     vectors: dict[str, Any] = {

@@ -11,7 +11,7 @@ from inertid_ros.errors import IdentificationError
 from inertid_ros.identification.constraints import Constraints
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.validation import validate
-from inertid_ros.regressors.equations import predict_torque
+from inertid_ros.regressors.force import predict_torque
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.parameters import is_consistent
 from inertid_ros.robot.perturbation import perturb

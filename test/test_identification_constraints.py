@@ -14,7 +14,7 @@ from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information import compress
 from inertid_ros.identification.interior_point import solve
 from inertid_ros.identification.regularizers import Belief, regularized
-from inertid_ros.regressors.equations import predict_torque
+from inertid_ros.regressors.force import predict_torque
 from inertid_ros.robot.collision import collision_ellipsoids
 from inertid_ros.robot.ellipsoids import Ellipsoid
 from inertid_ros.robot.model import ModelOptions, load_model

@@ -11,7 +11,7 @@ from inertid_ros.data.samples import Samples
 from inertid_ros.identification.delay import estimate_delay, undelayed
 from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.identification.validation import validate
-from inertid_ros.regressors.equations import predict_torque
+from inertid_ros.regressors.force import predict_torque
 
 
 def _samples(delay: float, noise: float = 0.05, seed: int = 0):

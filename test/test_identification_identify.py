@@ -13,7 +13,7 @@ from inertid_ros.errors import IdentificationError
 from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.identification.noise import effective_fraction
 from inertid_ros.identification.validation import validate
-from inertid_ros.regressors.equations import predict_torque
+from inertid_ros.regressors.force import predict_torque
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.parameters import geodesic_distance, is_consistent
 from inertid_ros.robot.perturbation import perturb
@@ -88,7 +88,7 @@ def test_split_recordings_give_the_same_estimate():
     ("change", "message"),
     [
         (lambda s: replace(s, tau=0 * s.tau), "effort is zero"),
-        (lambda s: replace(s, mask=s.mask & (np.arange(s.joints) != 1)), "no usable sample of joint 'joint1'"),
+        (lambda s: replace(s, mask=s.mask & (np.arange(s.channels) != 1)), "no usable sample of joint 'joint1'"),
     ],
 )
 def test_useless_data_is_refused(change, message):

@@ -9,7 +9,7 @@ from random_robots import random_bodies, random_model, random_states
 from inertid_ros.errors import IdentificationError
 from inertid_ros.identification.base_parameters import base_parameters, structural_base_parameters
 from inertid_ros.identification.information import compress, empty_information
-from inertid_ros.regressors.equations import predict_torque
+from inertid_ros.regressors.force import predict_torque
 from inertid_ros.robot.model import ModelOptions, load_model
 
 

@@ -21,7 +21,8 @@ from inertid_ros.identification.least_squares_options import ESTIMATORS, LeastSq
 from inertid_ros.identification.scaling import scaling_matrix
 from inertid_ros.identification.uncertainty import COMBINED, IDENTIFIED, uncertainty
 from inertid_ros.identification.validation import torque_errors, validate
-from inertid_ros.regressors.equations import channel_columns, channel_equations, predict_torque
+from inertid_ros.regressors.equations import dense_equations
+from inertid_ros.regressors.force import ForceEquations, predict_torque
 from inertid_ros.robot.layout import Coupling
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
@@ -46,8 +47,8 @@ def _noisy(samples: Samples, rng: np.random.Generator, deviation: float | np.nda
 
 def _stacked(model: RobotModel, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
     """The whole regressor, which the estimators never build, and the torques, joint after joint."""
-    columns, blocks, torques = channel_columns(model), [], []
-    for equations in channel_equations(model, samples, len(samples)):
+    columns, blocks, torques = ForceEquations(model).columns, [], []
+    for equations in dense_equations(ForceEquations(model), samples, len(samples)):
         for used, (A, b) in zip(columns, equations, strict=True):
             block = np.zeros((len(b), model.layout.size))
             block[:, used] = A

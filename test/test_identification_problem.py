@@ -18,7 +18,7 @@ from inertid_ros.identification.point_masses import point_masses
 from inertid_ros.identification.problem import Problem
 from inertid_ros.identification.regularizers import REGULARIZERS, Belief
 from inertid_ros.identification.validation import validate
-from inertid_ros.regressors.equations import predict_torque
+from inertid_ros.regressors.force import predict_torque
 from inertid_ros.robot.ellipsoids import Ellipsoid
 from inertid_ros.robot.parameters import from_pseudo_inertia, is_consistent, mass_com_inertia, pseudo_inertia
 from inertid_ros.robot.perturbation import perturb

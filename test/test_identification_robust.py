@@ -13,7 +13,8 @@ from inertid_ros.identification.least_squares_options import ESTIMATORS, LeastSq
 from inertid_ros.identification.linear_fit import LinearProblem
 from inertid_ros.identification.residuals import TUNING
 from inertid_ros.identification.robust import robust_fit
-from inertid_ros.regressors.equations import channel_equations, predict_torque
+from inertid_ros.regressors.equations import dense_equations
+from inertid_ros.regressors.force import ForceEquations, predict_torque
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.perturbation import perturb
 
@@ -61,13 +62,14 @@ def test_the_minimum_is_where_reweighting_stands_still(weighting):
     """Weighted normal equations with Huber's weights ``min(1, limit / |e|)``, sample by sample, hold at the fit."""
     model, _, spoiled, _ = _robot(5, count=300)
     information = compress(model, [spoiled])
-    problem = LinearProblem.of(model, information, LeastSquaresOptions(weighting=weighting, loss="huber"))
+    options = LeastSquaresOptions(weighting=weighting, loss="huber")
+    problem = LinearProblem.of(ForceEquations(model), information, options)
     fit = robust_fit(problem, [spoiled], information)
     weights = fit.weights**2 / (1 - fit.clipped)
     if weighting == "none":
         np.testing.assert_allclose(weights, 1.0)
     slope, size = np.zeros(model.layout.size), np.zeros(model.layout.size)
-    (equations,) = channel_equations(model, spoiled)
+    (equations,) = dense_equations(ForceEquations(model), spoiled)
     for joint, (A, b) in enumerate(equations):
         used = information.channels[joint].columns
         residual = b - A @ fit.parameters[used]

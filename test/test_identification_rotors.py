@@ -9,7 +9,7 @@ from support.leg import JOINTS, LINKS, ROTORS, bodies, bounds, leg_model, read_l
 
 from inertid_ros.identification.constraints import Constraints
 from inertid_ros.identification.identify import identify
-from inertid_ros.regressors.equations import predict_torque
+from inertid_ros.regressors.force import predict_torque
 
 
 @pytest.fixture(scope="module")

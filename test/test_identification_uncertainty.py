@@ -16,7 +16,7 @@ from inertid_ros.identification.least_squares import least_squares
 from inertid_ros.identification.least_squares_options import LeastSquaresOptions
 from inertid_ros.identification.statement import COMBINED, IDENTIFIED, PRIOR
 from inertid_ros.identification.uncertainty import Uncertainty, uncertainty
-from inertid_ros.regressors.equations import predict_torque
+from inertid_ros.regressors.force import predict_torque
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
 

@@ -6,7 +6,8 @@ import pytest
 from random_robots import random_bodies, random_model, random_states
 
 from inertid_ros.regressors.drive import Motion, drive_columns
-from inertid_ros.regressors.equations import channel_columns, channel_equations, predict_torque
+from inertid_ros.regressors.equations import dense_equations
+from inertid_ros.regressors.force import ForceEquations, predict_torque
 from inertid_ros.regressors.joint_torque import carried_bodies, joint_torque_regressor
 from inertid_ros.robot.layout import DRIVE_TERMS, Coupling
 
@@ -31,8 +32,8 @@ def test_channel_equations_are_the_whole_prediction(seed):
     samples = random_states(rng, model, 50)
     parameters = np.concatenate([random_bodies(rng, 5).ravel(), rng.normal(size=model.layout.size - 50)])
     torque = predict_torque(model, parameters, samples)
-    columns = channel_columns(model)
-    chunks = list(channel_equations(model, samples, chunk=17))
+    columns = ForceEquations(model).columns
+    chunks = list(dense_equations(ForceEquations(model), samples, chunk=17))
     for joint in range(5):
         predicted = np.concatenate([chunk[joint][0] @ parameters[columns[joint]] for chunk in chunks])
         np.testing.assert_allclose(predicted, torque[:, joint], atol=1e-10 * np.abs(torque).max())
@@ -54,7 +55,7 @@ def test_masked_rows_are_left_out():
     model = random_model(rng, joints=3)
     samples = random_states(rng, model, 10)
     samples.mask[::2, 1] = False
-    (chunk,) = channel_equations(model, samples)
+    (chunk,) = dense_equations(ForceEquations(model), samples)
     assert [len(tau) for _, tau in chunk] == [10, 5, 10]
 
 

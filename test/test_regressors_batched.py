@@ -11,7 +11,8 @@ from random_robots import random_bodies, random_model, random_states
 from inertid_ros.identification.compression import Compressor
 from inertid_ros.identification.information import compress
 from inertid_ros.identification.triangular import triangle
-from inertid_ros.regressors.equations import channel_columns, channel_equations
+from inertid_ros.regressors.equations import dense_equations
+from inertid_ros.regressors.force import ForceEquations
 from inertid_ros.regressors.inverse_dynamics import rigid_torque
 from inertid_ros.regressors.joint_torque import BATCH, TorqueRegressor, joint_torque_regressor
 from inertid_ros.regressors.regrouping import regroup
@@ -125,7 +126,7 @@ def _measured(seed: int, count: int):
 
 def _plain(model: RobotModel, samples) -> list[np.ndarray]:
     """QR of all rows and columns of every channel at once."""
-    chunks = list(channel_equations(model, samples))
+    chunks = list(dense_equations(ForceEquations(model), samples))
     joints = range(model.joints)
     return [triangle(np.vstack([np.column_stack(chunk[joint]) for chunk in chunks])) for joint in joints]
 
@@ -135,7 +136,7 @@ def test_compression_equals_qr_of_all_rows(seed):
     model, samples = _measured(seed, 700)
     information = compress(model, [samples])
     for channel, columns, expected in zip(
-        information.channels, channel_columns(model), _plain(model, samples), strict=True
+        information.channels, ForceEquations(model).columns, _plain(model, samples), strict=True
     ):
         np.testing.assert_array_equal(channel.columns, columns)
         np.testing.assert_array_equal(channel.triangle, np.triu(channel.triangle))
@@ -188,5 +189,5 @@ def test_compression_in_flat_memory():
 
 def test_compressor_of_a_large_tree_stays_small():
     _, model = _tree(7, joints=30)
-    compressor = Compressor(model)
+    compressor = Compressor(ForceEquations(model))
     assert sum(array.nbytes for array in vars(compressor).values() if isinstance(array, np.ndarray)) < 40e6

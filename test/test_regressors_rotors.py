@@ -9,7 +9,8 @@ from support.leg import leg_model, read_leg
 from inertid_ros.errors import ModelError
 from inertid_ros.identification.base_parameters import base_parameters
 from inertid_ros.identification.information import compress
-from inertid_ros.regressors.equations import channel_columns, channel_equations, predict_torque
+from inertid_ros.regressors.equations import dense_equations
+from inertid_ros.regressors.force import ForceEquations, predict_torque
 from inertid_ros.regressors.rotors import rotor_regressor, rotor_torque
 from inertid_ros.robot.model import ModelOptions, load_model
 from inertid_ros.robot.parameters import pseudo_inertia, skew
@@ -99,8 +100,8 @@ def test_regressor_equations_and_compression_agree(seed):
     expected = rotor_torque(model, rotors, samples.q, samples.v, samples.a)
     np.testing.assert_allclose(regressor @ rotors.ravel(), expected, atol=1e-10 * np.abs(expected).max())
     torque = predict_torque(model, parameters, samples)
-    chunks = list(channel_equations(model, samples, chunk=25))
-    for joint, columns in enumerate(channel_columns(model)):
+    chunks = list(dense_equations(ForceEquations(model), samples, chunk=25))
+    for joint, columns in enumerate(ForceEquations(model).columns):
         predicted = np.concatenate([chunk[joint][0] @ parameters[columns] for chunk in chunks])
         np.testing.assert_allclose(predicted, torque[:, joint], atol=1e-10 * np.abs(torque).max())
     error = compress(model, [samples]).rms_error(parameters)

@@ -8,7 +8,7 @@ import numpy as np
 from lxml import etree
 
 from inertid_ros.data.samples import Samples
-from inertid_ros.regressors.equations import predict_torque
+from inertid_ros.regressors.force import predict_torque
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.parameters import Array
 from inertid_ros.robot.perturbation import perturb

@@ -9,7 +9,8 @@ from support.leg import leg_model
 from support.leg_fits import CONSTRAINTS, ConstrainedFits, RegularizedFits
 from support.leg_twin import COULOMB, VISCOUS, FloatingLeg, Motion, gallop, leg_swing, true_bodies
 
-from inertid_ros.regressors.equations import channel_columns, channel_equations
+from inertid_ros.regressors.equations import dense_equations
+from inertid_ros.regressors.force import ForceEquations
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.parameters import Array
 
@@ -27,8 +28,8 @@ def dense_regressor(model: RobotModel, motion: Motion) -> Array:
     """``(N, 3, p)`` of all parameters."""
     samples = motion.samples()
     out, start = np.zeros((len(samples), model.joints, model.layout.size)), 0
-    columns = channel_columns(model)
-    for chunk in channel_equations(model, samples):
+    columns = ForceEquations(model).columns
+    for chunk in dense_equations(ForceEquations(model), samples):
         count = len(chunk[0][1])
         for joint, (A, _) in enumerate(chunk):
             out[start : start + count, joint, columns[joint]] = A

@@ -17,7 +17,7 @@ from inertid_ros.identification.compression import Compressor, reduce_rows
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information import compress
 from inertid_ros.regressors.drive import Motion, channel_drive
-from inertid_ros.regressors.equations import predict_torque
+from inertid_ros.regressors.force import predict_torque
 from inertid_ros.regressors.joint_torque import BATCH, TorqueRegressor, joint_torque_regressor
 from inertid_ros.regressors.regrouping import regroup
 from inertid_ros.robot.model import RobotModel

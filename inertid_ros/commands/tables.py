@@ -81,10 +81,14 @@ def print_errors(report: Mapping[str, Any]) -> None:
     rows = [
         (name, number(torque), number(before), number(after))
         for name, torque, before, after in zip(
-            report["joint_names"], errors["rms_torque"], prior["rms_error"], errors["rms_error"], strict=True
+            report.get("channels", report["joint_names"]),
+            errors["rms_torque"],
+            prior["rms_error"],
+            errors["rms_error"],
+            strict=True,
         )
     ]
     rows.append(("all joints, relative", "", percent(prior["relative_error"]), percent(errors["relative_error"])))
     data = "held-out" if section == "validation" else "fitted"
-    header = ("joint", "torque", "URDF as given", "calibrated")
+    header = ("channel", "torque", "URDF as given", "calibrated")
     print_table(f"Torque error on {data} data (RMS, N m or N)", header, rows)

@@ -1,6 +1,7 @@
 """``inertid validate``: a result or a URDF against recordings."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from ..data.prepare import prepare
 from ..errors import ModelError
 from ..identification.delay import undelayed
 from ..identification.validation import TorqueErrors, torque_errors
+from ..regressors.kinds import equations_of
 from ..report.outcome import errors_content
 from ..report.results import read_result
 from ..robot.model import RobotModel, load_model
@@ -39,20 +41,22 @@ def run(options: argparse.Namespace) -> int:
             progress("preparing", index / len(recordings))
             samples.append(undelayed(prepare(recording, model, config.prepare), delay))
         progress("validating", 0.9)
-        errors = torque_errors(model, parameters, samples)
-        prior = torque_errors(model, baseline, samples) if baseline is not None else None
+        equations = equations_of(model, config.identify.equations)
+        errors = torque_errors(equations, parameters, samples)
+        prior = torque_errors(equations, baseline, samples) if baseline is not None else None
     passed = prior is None or errors.relative_error < prior.relative_error
     message = f"torque error {percent(errors.relative_error)}"
     if prior is not None:
         verdict = "passed" if passed else "rejected"
         message += f" against {percent(prior.relative_error)} of the URDF as given: {verdict}"
     if options.json:
-        content: dict[str, Any] = {"joint_names": model.joint_names, "validation": errors_content(errors)}
+        content: dict[str, Any] = {"joint_names": model.joint_names, "channels": equations.channels}
+        content["validation"] = errors_content(errors)
         if prior is not None:
             content["prior"] = errors_content(prior)
         print_json({**content, "passed": passed, "message": message})
     else:
-        _print(model, errors, prior)
+        _print(equations.channels, errors, prior)
         print(message)
     return 0 if passed else _REJECTED
 
@@ -78,10 +82,10 @@ def _same_robot(other: RobotModel, model: RobotModel, path: str) -> RobotModel:
     return other
 
 
-def _print(model: RobotModel, errors: TorqueErrors, prior: TorqueErrors | None) -> None:
+def _print(channels: Sequence[str], errors: TorqueErrors, prior: TorqueErrors | None) -> None:
     header = ["joint", "torque", "error"] + (["URDF as given"] if prior else [])
     rows = []
-    for index, name in enumerate(model.joint_names):
+    for index, name in enumerate(channels):
         row = [name, number(errors.rms_torque[index]), number(errors.rms_error[index])]
         rows.append(row + ([number(prior.rms_error[index])] if prior else []))
     print_table("Torque error (RMS, N m or N)", header, rows)

@@ -1,18 +1,24 @@
 """What data must hold before anything is fitted to it."""
 
+import logging
 from collections.abc import Sequence
 
 import numpy as np
 
 from ..data.samples import Samples
 from ..errors import IdentificationError
+from ..regressors.equations import Equations
 from .information import Channel, Information
 
 _SEEN = 1e-9  # of the largest pivot; what motion shows of a channel's parameters
 
+_log = logging.getLogger(__name__)
 
-def check_usable(information: Information, recordings: Sequence[str]) -> None:
-    """Check that every joint has samples enough to tell noise from parameters, and torque was measured.
+
+def check_usable(equations: Equations, information: Information, recordings: Sequence[str]) -> None:
+    """Check that every channel has samples enough to tell noise from parameters, and that something was measured.
+
+    Where channels are optional, a channel without samples is passed over, as long as there are others.
 
     Parameters
     ----------
@@ -20,31 +26,41 @@ def check_usable(information: Information, recordings: Sequence[str]) -> None:
 
     Raises
     ------
-    IdentificationError: a joint has no usable sample or no more than its parameters fit exactly, or all effort is zero.
+    IdentificationError: a channel has no usable sample or no more than its parameters fit exactly, or all effort is
+        zero.
     """
     names = ", ".join(recordings)
-    for joint, channel in zip(information.layout.joints, information.channels, strict=True):
+    empty = [name for name, count in zip(information.names, information.counts, strict=True) if count == 0]
+    for name, channel in zip(information.names, information.channels, strict=True):
+        what = f"joint '{name}'" if name in information.layout.joints else f"'{name}'"
         if channel.count == 0:
-            raise IdentificationError(f"{names}: no usable sample of joint '{joint}'; did it move? record more motion")
+            if equations.optional and len(empty) < len(information.names):
+                continue
+            raise IdentificationError(f"{names}: no usable sample of {what}; did it move? record more motion")
         if channel.count <= _unknowns(channel):
             raise IdentificationError(
-                f"{names}: {channel.count} usable samples of joint '{joint}', and as many parameters to fit to them;"
+                f"{names}: {channel.count} usable samples of {what}, and as many parameters to fit to them;"
                 " record for some seconds at least"
             )
+    if empty:
+        _log.info("%s: nothing was measured of %s; the rest is fitted", names, ", ".join(empty))
     if not information.rms_measured.any():
         raise IdentificationError(f"{names}: effort is zero throughout; the robot does not report torque")
 
 
-def check_effort_varies(joint_names: Sequence[str], recordings: Sequence[Samples]) -> None:
+def check_effort_varies(equations: Equations, recordings: Sequence[Samples]) -> None:
     """Check that no joint that moves reports one and the same effort all the time.
 
     Raises
     ------
     IdentificationError: naming the joint and the value.
     """
-    for joint, joint_name in enumerate(joint_names):
-        effort = np.concatenate([samples.tau[samples.mask[:, joint], joint] for samples in recordings])
-        moves = any(samples.v[samples.mask[:, joint], joint].any() for samples in recordings)
+    model = equations.model
+    first = model.velocities - model.joints
+    for joint, channel in enumerate(range(equations.count)[equations.joint_channels]):
+        joint_name = model.joint_names[joint]
+        effort = np.concatenate([samples.tau[samples.mask[:, channel], channel] for samples in recordings])
+        moves = any(samples.v[samples.mask[:, channel], first + joint].any() for samples in recordings)
         if len(effort) > 1 and moves and 0 < np.abs(effort).max() >= 1e9 * np.ptp(effort):
             names = ", ".join(samples.name for samples in recordings)
             raise IdentificationError(

@@ -6,11 +6,8 @@ import numpy as np
 from scipy.linalg import block_diag, lapack
 
 from ..data.samples import Samples
-from ..regressors.drive import Motion, channel_drive_columns, drive_rows
-from ..regressors.joint_torque import BATCH, TorqueRegressor, carried_bodies
-from ..regressors.regrouping import regroup
-from ..regressors.rotors import RotorRegressor, channel_rotor_columns
-from ..robot.model import RobotModel
+from ..regressors.equations import Equations
+from ..regressors.joint_torque import BATCH
 from ..robot.parameters import Array
 
 _WORKSPACE = 2**22  # numbers in the array that holds one batch of all channels, 32 MB, where the robot is not huge
@@ -21,71 +18,51 @@ _PANEL = 8  # columns that LAPACK reduces before it updates the others
 class Compressor:
     """Takes samples and keeps one triangle per channel.
 
-    Each channel (a joint's torque) has an array of its own whose first rows are the triangle so far. The regressor
-    is written below it, in the order that LAPACK reads, and QR brings the triangle back to the top: no sample is
-    copied on the way. Of the ten parameters of a body only those that its parent cannot stand for are written;
-    the others are exact combinations of these (:mod:`inertid_ros.regressors.regrouping`) and return with
-    :meth:`triangles`.
+    Each channel has an array of its own whose first rows are the triangle so far. The regressor is written below it, in
+    the order that LAPACK reads, and QR brings the triangle back to the top: no sample is copied on the way. The writer
+    may leave out columns that are exact combinations of others; they return with :meth:`triangles`.
     """
 
-    def __init__(self, model: RobotModel) -> None:
-        layout, grouping = model.layout, regroup(model.tree)
-        self._layout = layout
-        self._regressor = TorqueRegressor(model, grouping.columns)
-        self._rotors = RotorRegressor(model) if layout.rotors else None
-        self.counts = np.zeros(model.joints, dtype=int)
-        self._channels = []
-        self._expansions = []
-        self._rotor_columns = []
-        for joint, bodies in enumerate(carried_bodies(model)):
-            first, last = self._regressor.columns[bodies[0]].start, self._regressor.columns[bodies[-1]].stop
-            felt = channel_rotor_columns(model, joint)
-            self._rotor_columns.append(felt - layout.body_size)
-            drives = len(felt) + len(channel_drive_columns(layout, joint))
-            self._channels.append(slice(first, last + drives + 1))
-            columns = np.concatenate([np.arange(layout.size)[layout.body(body)] for body in bodies])
-            self._expansions.append(block_diag(grouping.matrix[first:last, columns], np.eye(drives + 1)))
-        self._top = max(channel.stop - channel.start for channel in self._channels)
-        width = max(channel.stop for channel in self._channels)
-        rows = _WORKSPACE // (model.joints * width) - self._top
+    def __init__(self, equations: Equations) -> None:
+        self._equations, self._writer = equations, equations.writer()
+        self.counts = np.zeros(equations.count, dtype=int)
+        self._top = max(span.stop - span.start for span in self._writer.spans)
+        width = self._writer.width
+        rows = _WORKSPACE // (equations.count * width) - self._top
         self._batch = int(np.clip(rows, _LEAST_BATCH, BATCH))
-        self._work = np.zeros((model.joints, width, self._top + self._batch))
+        self._work = np.zeros((equations.count, width, self._top + self._batch))
 
     def add(self, samples: Samples) -> None:
         """Take the unmasked equations of a recording."""
+        self._equations.check(samples)
         for start in range(0, len(samples), self._batch):
             self._add(samples, slice(start, min(start + self._batch, len(samples))))
 
     def _add(self, samples: Samples, rows: slice) -> None:
-        motion = Motion(*map(np.asfortranarray, Motion.of(self._layout, samples, rows)))
-        count, mask = len(motion.q), samples.mask[rows]
+        mask = samples.mask[rows]
+        count = len(mask)
+        if not mask.any():
+            return
         new = self._work[..., self._top : self._top + count]
         self._work[..., self._top + count :] = 0.0
-        q, v, a = motion.q.T, motion.v.T, motion.a.T
-        self._regressor.write(q, v, a, new)
-        rotors = self._rotors.of(q, v, a) if self._rotors else None
-        for joint, (channel, drives) in enumerate(zip(self._channels, drive_rows(self._layout, motion), strict=True)):
-            end = channel.stop - 1
-            first_drive = end - len(drives)
-            for column, drive in enumerate(drives, start=first_drive):
-                new[joint, column] = drive
-            if rotors is not None:
-                felt = self._rotor_columns[joint]
-                new[joint, first_drive - len(felt) : first_drive] = rotors[joint, felt]
-            new[joint, end] = samples.tau[rows, joint]
-            if not mask[:, joint].all():
-                new[joint, channel, ~mask[:, joint]] = 0.0
+        self._writer.write(samples, rows, new)
         self.counts += mask.sum(axis=0)
-        for joint, channel in enumerate(self._channels):
-            reduce_rows(self._work[joint, channel], self._top)
+        for channel, span in enumerate(self._writer.spans):
+            keep = mask[:, channel]
+            if not keep.any():
+                continue
+            new[channel, span.stop - 1] = samples.tau[rows, channel]
+            if not keep.all():
+                new[channel, span, ~keep] = 0.0
+            reduce_rows(self._work[channel, span], self._top)
 
     def triangles(self) -> list[Array]:
         """For each channel, ``R (r, c + 1)`` with ``R^T R = [A b]^T [A b]``, ``A x[columns] = b`` its equations."""
-        size = [channel.stop - channel.start for channel in self._channels]
-        return [
-            self._work[joint, channel, :rows].T @ expansion
-            for joint, (channel, rows, expansion) in enumerate(zip(self._channels, size, self._expansions, strict=True))
-        ]
+        found = []
+        for channel, (span, expansion) in enumerate(zip(self._writer.spans, self._writer.expansions, strict=True)):
+            size = span.stop - span.start
+            found.append(self._work[channel, span, :size].T @ block_diag(expansion, np.eye(1)))
+        return found
 
 
 def reduce_rows(work: Array, top: int) -> None:

@@ -65,7 +65,7 @@ def normalised_coordinates(
 
 
 def prior_coordinates(model: RobotModel, information: Information) -> Coordinates:
-    """Normalised coordinates; a drive parameter of one makes a small share of its joint's torque."""
+    """Normalised coordinates; a drive parameter of one makes a small share of its channel's measurement."""
     layout = model.layout
     torque = np.maximum(information.rms_measured, 1e-3 * information.rms_measured.max())
     scale = np.full(layout.size, np.inf)

@@ -8,6 +8,7 @@ from scipy.interpolate import make_interp_spline
 from scipy.optimize import minimize_scalar
 
 from ..data.samples import Samples
+from ..regressors.equations import Equations
 from ..robot.model import RobotModel
 from .information import Information, compress
 
@@ -28,7 +29,7 @@ class Delay:
     deviation: float
 
 
-def estimate_delay(model: RobotModel, recordings: Sequence[Samples], longest: float = 0.05) -> Delay:
+def estimate_delay(equations: RobotModel | Equations, recordings: Sequence[Samples], longest: float = 0.05) -> Delay:
     """The shift of torque against motion at which least squares explains most.
 
     A delay of torque looks much like friction and inertia, so it is found together with all parameters: at every
@@ -36,12 +37,13 @@ def estimate_delay(model: RobotModel, recordings: Sequence[Samples], longest: fl
 
     Parameters
     ----------
+    equations: a robot stands for its equations of force.
     longest: candidates lie between minus and plus this [s].
     """
     counts = sum(int(samples.mask.sum()) for samples in recordings)
 
     def misfit(delay: float) -> float:
-        return _misfit(compress(model, [undelayed(samples, delay) for samples in recordings]))
+        return _misfit(compress(equations, [undelayed(samples, delay) for samples in recordings]))
 
     grid = np.linspace(-longest, longest, 9)
     coarse = [misfit(delay) for delay in grid]

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from ..data.samples import Samples
-from ..regressors.equations import predict_torque
+from ..regressors.equations import Equations
 from ..robot.layout import ParameterLayout
 from ..robot.model import RobotModel
 from ..robot.parameters import Array, geodesic_distance, is_consistent, min_eigenvalue
@@ -21,22 +21,22 @@ class Estimate:
 
     Attributes
     ----------
-    model: the robot as given.
+    equations: what was fitted, of which robot.
     parameters: ``(p,)`` in the order of ``model.layout``.
     covariance: ``(p, p)`` posterior covariance of ``parameters`` (data and prior together).
-    residual_deviation: ``(n,)`` standard deviation of the fit's residual per joint [N m or N].
-    effective_counts: ``(n,)`` number of independent samples that the correlated residual is worth.
+    residual_deviation: ``(c,)`` standard deviation of the fit's residual per channel.
+    effective_counts: ``(c,)`` number of independent samples that the correlated residual is worth.
     base: base parameters of the data.
-    train_relative_error: ``|error| / |torque|`` over all joints on the data fitted.
+    train_relative_error: ``|error| / |measured|`` over all channels on the data fitted.
     prior_spread: standard deviation of the geodesic distance to the prior that was given or learnt.
     solution: what the solver states.
     recordings: names of the recordings fitted.
-    outliers: ``(n,)`` samples per joint that were left out as gross outliers; ``None`` where none were sought.
+    outliers: ``(c,)`` samples per channel that were left out as gross outliers; ``None`` where none were sought.
     delay: s by which the effort was late and has been shifted back.
     statements: one per parameter, what the data says of it.
     """
 
-    model: RobotModel
+    equations: Equations
     parameters: Array
     covariance: Array
     residual_deviation: Array
@@ -49,6 +49,11 @@ class Estimate:
     outliers: np.ndarray | None = None
     delay: float = 0.0
     statements: tuple[Statement, ...] = ()
+
+    @property
+    def model(self) -> RobotModel:
+        """The robot as given."""
+        return self.equations.model
 
     @property
     def layout(self) -> ParameterLayout:
@@ -96,5 +101,5 @@ class Estimate:
         return geodesic_distance(self.bodies, self.model.body_belief)
 
     def torque(self, samples: Samples) -> Array:
-        """``(N, n)`` predicted joint torque along samples."""
-        return predict_torque(self.model, self.parameters, samples)
+        """``(N, c)`` predicted measurement along samples: joint torque, of equations of force."""
+        return self.equations.predict(self.parameters, samples)

@@ -8,7 +8,8 @@ import numpy as np
 from ..data.samples import Samples
 from ..errors import IdentificationError
 from ..options import option
-from ..regressors.equations import predict_torque
+from ..regressors.equations import Equations
+from ..regressors.kinds import KINDS, equations_of
 from ..robot.layout import ParameterLayout
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
@@ -39,6 +40,11 @@ Progress = Callable[[str, float], None]
 class IdentifyOptions:
     """How to identify. The defaults are meant to be left alone."""
 
+    equations: str = option(
+        "force",
+        "what is measured: force (joint torques, and on a free base the external wrenches)",
+        choices=tuple(KINDS),
+    )
     estimator: str = option(
         "consistent",
         "consistent: bodies that can exist, near the prior; the others are classical least squares, as baselines",
@@ -84,7 +90,7 @@ class IdentifyOptions:
 
 
 def identify(
-    model: RobotModel,
+    source: RobotModel | Equations,
     recordings: Sequence[Samples],
     options: IdentifyOptions | None = None,
     constraints: Constraints | None = None,
@@ -92,12 +98,13 @@ def identify(
 ) -> Estimate:
     """Physically consistent parameters by weighted least squares with a geometric prior (C 3.5.43; E 24-25).
 
-    Each joint's equations are weighted by its residual's standard deviation, iterated, and by how many independent
-    samples its correlated residual is worth, so that neither a noisy joint nor a high sampling rate shouts. Other
+    Each channel's equations are weighted by its residual's standard deviation, iterated, and by how many independent
+    samples its correlated residual is worth, so that neither a noisy channel nor a high sampling rate shouts. Other
     estimators than the default are those of :func:`~.least_squares.least_squares`.
 
     Parameters
     ----------
+    source: equations, or a robot, which stands for its equations of the kind that the options name.
     recordings: prepared samples, any number of recordings.
     constraints: what is known for certain beyond physical consistency.
     progress: called with a stage and a fraction from 0 to 1.
@@ -109,31 +116,33 @@ def identify(
     options = options or IdentifyOptions()
     if not recordings:
         raise IdentificationError("identify: no recordings given; give at least one")
+    equations = equations_of(source, options.equations)
+    model = equations.model
     progress("compressing", 0.0)
-    check_effort_varies(model.joint_names, recordings)
-    information = compress(model, recordings)
-    check_usable(information, [samples.name for samples in recordings])
-    delay = estimate_delay(model, recordings).seconds if options.remove_delay else 0.0
+    check_effort_varies(equations, recordings)
+    information = compress(equations, recordings)
+    check_usable(equations, information, [samples.name for samples in recordings])
+    delay = estimate_delay(equations, recordings).seconds if options.remove_delay else 0.0
     if delay:
         recordings = [undelayed(samples, delay) for samples in recordings]
-        information = compress(model, recordings)
+        information = compress(equations, recordings)
     if options.estimator != "consistent":
         progress("solving", 0.5)
-        return replace(_classical(model, recordings, options.estimator, constraints), delay=delay)
+        return replace(_classical(equations, recordings, options.estimator, constraints), delay=delay)
     coordinates = prior_coordinates(model, information)
     problem = Problem(coordinates, model.prior, constraints or Constraints(), options.solver)
     belief = Belief(options.regularizer, options.prior_spread or TYPICAL_SPREAD, options.drive_weight, 1 / ENERGY_SHARE)
     belief = problem.believing(belief, model.inertial_belief - model.inertial_locked)
     doubt = np.maximum(information.rms_error(model.prior), 0.01 * information.rms_measured)
-    weighting = _Weighting(np.maximum(doubt, 1e-9 * doubt.max()), np.ones(model.joints), belief)
+    weighting = _Weighting(np.maximum(doubt, 1e-9 * doubt.max()), np.ones(equations.count), belief)
     fit = _Fit(model, information, problem, options)
     weighting, solution = fit.reweighted(weighting)
     progress("solving", 0.5)
     parameters = coordinates.physical(solution.x)
-    residuals = [samples.tau - predict_torque(model, parameters, samples) for samples in recordings]
+    residuals = [samples.tau - equations.predict(parameters, samples) for samples in recordings]
     kept, outliers = without_outliers(recordings, residuals, options.outlier_threshold)
     if outliers.any():
-        information = compress(model, kept)
+        information = compress(equations, kept)
         fit = replace(fit, information=information)
     fraction = effective_fraction(residuals, [samples.mask for samples in kept])
     weighting, solution = fit.reweighted(replace(weighting, fraction=fraction))
@@ -142,7 +151,7 @@ def identify(
     covariance = coordinates.matrix @ np.linalg.pinv(solution.hessian, hermitian=True) @ coordinates.matrix.T
     triangle, _ = information.whitened(1 / weighting.deviation)
     estimate = Estimate(
-        model=model,
+        equations=equations,
         parameters=parameters,
         covariance=0.5 * (covariance + covariance.T),
         residual_deviation=weighting.deviation,
@@ -159,17 +168,17 @@ def identify(
 
 
 def _classical(
-    model: RobotModel, recordings: Sequence[Samples], estimator: str, constraints: Constraints | None
+    equations: Equations, recordings: Sequence[Samples], estimator: str, constraints: Constraints | None
 ) -> LeastSquaresEstimate:
     """Estimate of a classical method, which keeps no constraints."""
     if constraints is not None and any(vars(constraints).values()):
         raise IdentificationError(f"estimator '{estimator}' keeps no constraints; drop them or use consistent")
-    return least_squares(model, recordings, ESTIMATORS[estimator])
+    return least_squares(equations, recordings, ESTIMATORS[estimator])
 
 
 @dataclass(frozen=True)
 class _Weighting:
-    """What decides how data and prior weigh: residual deviation and independent fraction per joint, and the belief."""
+    """What decides how data and prior weigh: deviation and independent fraction per channel, and the belief."""
 
     deviation: Array
     fraction: Array
@@ -186,7 +195,7 @@ class _Fit:
     options: IdentifyOptions
 
     def reweighted(self, weighting: _Weighting) -> tuple[_Weighting, Solution]:
-        """Iterate weights (residual deviation per joint) and the prior's spread to their fixed point."""
+        """Iterate weights (residual deviation per channel) and the prior's spread to their fixed point."""
         layout, given = self.model.layout, self.options.prior_spread
         coordinates = self.problem.coordinates
         start: Solution | None = None

@@ -1,6 +1,6 @@
 """Square-root information: everything that the data says, in a few triangles, however long the recording.
 
-Each measured channel (a joint's torque) is compressed by QR on its own, so that channels can be weighted again and
+Each measured channel (a joint's torque, say) is compressed by QR on its own, so that channels can be weighted again and
 again without a second pass. Information adds: chunks, recordings and machines merge exactly.
 """
 
@@ -12,7 +12,8 @@ import numpy as np
 
 from ..data.samples import Samples
 from ..errors import IdentificationError
-from ..regressors.equations import channel_columns
+from ..regressors.equations import Equations
+from ..regressors.kinds import equations_of
 from ..robot.layout import ParameterLayout
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
@@ -53,16 +54,18 @@ class Information:
     Attributes
     ----------
     layout: of the parameter vector.
-    channels: one per joint.
+    channels: one per channel of the equations.
     robot: fingerprint of all that the equations depend on beside the layout, see :func:`fingerprint`.
+    names: of the channels.
     """
 
     layout: ParameterLayout
     channels: tuple[Channel, ...]
     robot: str
+    names: tuple[str, ...]
 
     def __add__(self, other: "Information") -> "Information":
-        if (other.layout, other.robot) != (self.layout, self.robot):
+        if (other.layout, other.robot, other.names) != (self.layout, self.robot, self.names):
             raise IdentificationError("information of different robots or drive terms cannot be merged; use one model")
         pairs = zip(self.channels, other.channels, strict=True)
         return Information(
@@ -71,20 +74,21 @@ class Information:
                 Channel(a.columns, triangle(np.vstack([a.triangle, b.triangle])), a.count + b.count) for a, b in pairs
             ),
             self.robot,
+            self.names,
         )
 
     @property
     def counts(self) -> np.ndarray:
-        """``(n,)`` equations per channel."""
+        """``(c,)`` equations per channel."""
         return np.array([channel.count for channel in self.channels])
 
     @property
     def rms_measured(self) -> Array:
-        """``(n,)`` root mean square of the measured channel."""
+        """``(c,)`` root mean square of the measured channel."""
         return np.array([np.linalg.norm(c.triangle[:, -1]) / np.sqrt(max(c.count, 1)) for c in self.channels])
 
     def rms_error(self, parameters: Array) -> Array:
-        """``(n,)`` root mean square of the residual per channel."""
+        """``(c,)`` root mean square of the residual per channel."""
         return np.array([np.sqrt(c.squared_error(parameters) / max(c.count, 1)) for c in self.channels])
 
     def relative_error(self, parameters: Array) -> float:
@@ -110,28 +114,35 @@ class Information:
         return whole[:size, :size], whole[:size, size]
 
 
-def fingerprint(model: RobotModel) -> str:
-    """SHA-256 of kinematics, gravity and rotors' placements: equations of robots that differ must not be merged."""
+def fingerprint(equations: Equations) -> str:
+    """SHA-256 of kinematics, gravity, rotors' placements and kind: equations that differ must not be merged."""
+    model = equations.model
     numbers = [np.array(model.options.gravity, dtype=float)]
-    for rotor in model.rotor_tree[model.joints :]:
+    for rotor in model.rotor_tree[len(model.link_names) :]:
         numbers += [rotor.placement_rotation.ravel(), rotor.placement_translation, rotor.rotation.ravel()]
     rounded = np.round(np.concatenate(numbers) + 0.0, 9).astype("<f8")
-    return hashlib.sha256(model.hash.encode() + rounded.tobytes()).hexdigest()
+    kind = "" if equations.fingerprint == "force" else equations.fingerprint  # as files of earlier versions have it
+    return hashlib.sha256(model.hash.encode() + rounded.tobytes() + kind.encode()).hexdigest()
 
 
-def empty_information(model: RobotModel) -> Information:
+def empty_information(equations: RobotModel | Equations) -> Information:
     """Information of no data."""
-    return compress(model, ())
+    return compress(equations, ())
 
 
-def compress(model: RobotModel, recordings: Iterable[Samples]) -> Information:
+def compress(equations: RobotModel | Equations, recordings: Iterable[Samples]) -> Information:
     """Information of any number of recordings, in memory that does not grow with their length.
 
     The recordings may be parts of one, made as they are asked for: a long one never needs to be in memory whole.
+
+    Parameters
+    ----------
+    equations: a robot stands for its equations of force.
     """
-    compressor = Compressor(model)
+    equations = equations_of(equations)
+    compressor = Compressor(equations)
     for samples in recordings:
         compressor.add(samples)
-    parts = zip(channel_columns(model), compressor.triangles(), compressor.counts, strict=True)
+    parts = zip(equations.columns, compressor.triangles(), compressor.counts, strict=True)
     channels = tuple(Channel(columns, triangle(R), int(count)) for columns, R, count in parts)
-    return Information(model.layout, channels, fingerprint(model))
+    return Information(equations.model.layout, channels, fingerprint(equations), equations.channels)

@@ -23,8 +23,9 @@ _BROKEN = (OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError, ValueErr
 def write_information(information: Information, path: str | Path) -> Path:
     """Write information to an ``.npz``, atomically; an existing file is replaced.
 
-    It holds ``format``, ``layout`` (JSON), ``robot`` (fingerprint), ``counts`` (n,), and for every channel ``j``
-    ``columns/j`` (c,) and ``triangle/j`` (c + 1, c + 1). Its size depends on the robot, not on the recordings.
+    It holds ``format``, ``layout`` (JSON), ``robot`` (fingerprint), ``names`` and ``counts`` (n,), and for every
+    channel ``j`` ``columns/j`` (c,) and ``triangle/j`` (c + 1, c + 1). Its size depends on the robot, not on the
+    recordings.
 
     Raises
     ------
@@ -35,6 +36,7 @@ def write_information(information: Information, path: str | Path) -> Path:
         "format": _FORMAT,
         "layout": json.dumps(dataclasses.asdict(information.layout)),
         "robot": information.robot,
+        "names": np.array(information.names),
         "counts": information.counts,
     }
     for index, channel in enumerate(information.channels):
@@ -78,14 +80,15 @@ def _information(path: Path, content: dict[str, np.ndarray]) -> Information:
         Channel(content[f"columns/{index}"], content[f"triangle/{index}"], int(count))
         for index, count in enumerate(content["counts"])
     )
-    if len(channels) != len(layout.joints):
-        raise IdentificationError(f"{path}: {len(channels)} channels of {len(layout.joints)} joints; write it again")
-    for joint, channel in zip(layout.joints, channels, strict=True):
+    names = tuple(map(str, content.get("names", layout.joints)))
+    if len(channels) != len(names):
+        raise IdentificationError(f"{path}: {len(channels)} channels of {len(names)} names; write it again")
+    for name, channel in zip(names, channels, strict=True):
         width = len(channel.columns) + 1
         inside = channel.columns.size and channel.columns.min() >= 0 and channel.columns.max() < layout.size
         if not inside or channel.triangle.shape != (width, width) or not np.isfinite(channel.triangle).all():
-            raise IdentificationError(f"{path}: channel of joint '{joint}' is damaged; write it again")
-    return Information(layout, channels, str(content["robot"]))
+            raise IdentificationError(f"{path}: channel '{name}' is damaged; write it again")
+    return Information(layout, channels, str(content["robot"]), names)
 
 
 def _layout(fields: dict[str, list]) -> ParameterLayout:

@@ -13,6 +13,8 @@ import numpy as np
 
 from ..data.samples import Samples
 from ..errors import IdentificationError
+from ..regressors.equations import Equations
+from ..regressors.kinds import equations_of
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .checks import check_usable
@@ -53,7 +55,7 @@ class LeastSquaresEstimate(Estimate):
 
 
 def least_squares(
-    model: RobotModel,
+    equations: RobotModel | Equations,
     data: Sequence[Samples] | Information,
     options: LeastSquaresOptions | None = None,
     held_out: Sequence[Samples] | Information = (),
@@ -62,6 +64,7 @@ def least_squares(
 
     Parameters
     ----------
+    equations: a robot stands for its equations of force.
     data: recordings, or their information. The robust loss needs recordings; so does the correlation of residuals,
         without which all samples count as independent.
     held_out: what rank "held_out" is judged on; without it, recordings in turn are held out, or parts of the only
@@ -73,8 +76,9 @@ def least_squares(
     """
     began = time.perf_counter()
     options = options or LeastSquaresOptions()
-    recordings, information = _given(model, data, options)
-    problem = LinearProblem.of(model, information, options)
+    equations = equations_of(equations)
+    recordings, information = _given(equations, data, options)
+    problem = LinearProblem.of(equations, information, options)
     if options.loss == "huber":
         fit = robust_fit(problem, recordings, information)
     else:
@@ -94,7 +98,7 @@ def least_squares(
         seconds=time.perf_counter() - began,
     )
     estimate = LeastSquaresEstimate(
-        model=model,
+        equations=equations,
         parameters=parameters,
         covariance=problem.covariance(fit, rank),
         residual_deviation=problem.deviation(fit.information, fit.weights, fit.spectrum, rank),
@@ -114,27 +118,27 @@ def least_squares(
 
 
 def _given(
-    model: RobotModel, data: Sequence[Samples] | Information, options: LeastSquaresOptions
+    equations: Equations, data: Sequence[Samples] | Information, options: LeastSquaresOptions
 ) -> tuple[tuple[Samples, ...], Information]:
     """Recordings, or none, and information."""
     if isinstance(data, Information):
         if options.loss == "huber":
             raise IdentificationError("least squares: the robust loss looks at every sample; give recordings")
-        check_usable(data, ["information"])
+        check_usable(equations, data, ["information"])
         return (), data
     recordings = tuple(data)
     if not recordings:
         raise IdentificationError("least squares: no recordings given; give at least one")
-    information = compress(model, recordings)
-    check_usable(information, [samples.name for samples in recordings])
+    information = compress(equations, recordings)
+    check_usable(equations, information, [samples.name for samples in recordings])
     return recordings, information
 
 
 def _plain_fit(problem: LinearProblem, recordings: Sequence[Samples], information: Information) -> LinearFit:
     """Fit of full rank; where there are recordings, samples count for what their correlated residuals are worth."""
-    fit = problem.weighted(information, np.ones(problem.model.joints))
+    fit = problem.weighted(information, np.ones(problem.equations.count))
     if not recordings or problem.options.independent:
         return fit
-    residuals = Residuals.of(problem.model, recordings, fit.parameters)
+    residuals = Residuals.of(problem.equations, recordings, fit.parameters)
     fraction = residuals.independent_fraction(fit.scale, least_deviation(information))
     return problem.weighted(information, fraction, fit.weights)

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import IdentificationError
-from ..robot.model import RobotModel
+from ..regressors.equations import Equations
 from ..robot.parameters import Array
 from .base_parameters import BaseParameters, base_parameters
 from .coordinates import Coordinates, prior_coordinates
@@ -84,19 +84,20 @@ class LinearProblem:
     scaling: ``(p, p)`` see :func:`~.scaling.scaling_matrix`.
     """
 
-    model: RobotModel
+    equations: Equations
     options: LeastSquaresOptions
     coordinates: Coordinates
     base: BaseParameters
     scaling: Array
 
     @classmethod
-    def of(cls, model: RobotModel, information: Information, options: LeastSquaresOptions) -> "LinearProblem":
+    def of(cls, equations: Equations, information: Information, options: LeastSquaresOptions) -> "LinearProblem":
+        model = equations.model
         coordinates = prior_coordinates(model, information)
         level = information.rms_measured
         R, _ = information.whitened(1 / np.maximum(level, _WEAK * level.max()))
         base = base_parameters(model.layout, R)
-        return cls(model, options, coordinates, base, scaling_matrix(options.scaling, coordinates))
+        return cls(equations, options, coordinates, base, scaling_matrix(options.scaling, coordinates))
 
     @cached_property
     def prior(self) -> Array:
@@ -106,7 +107,7 @@ class LinearProblem:
     @property
     def centre(self) -> Array:
         """``(p,)`` where the solution stays in directions that are not fitted."""
-        return self.prior if self.options.null_space == "prior" else np.zeros(self.model.layout.size)
+        return self.prior if self.options.null_space == "prior" else np.zeros(self.coordinates.layout.size)
 
     def spectrum(self, information: Information, weights: Array) -> Spectrum:
         return spectrum(*information.whitened(weights), self.base, self.scaling, self.centre)
@@ -115,7 +116,7 @@ class LinearProblem:
         """Fit with given weights."""
         parts = self.spectrum(information, weights)
         deviation = self.deviation(information, weights, parts, parts.count)
-        none = np.zeros(self.model.joints)
+        none = np.zeros(self.equations.count)
         return LinearFit(information, weights, deviation, fraction, parts, none + np.inf, none)
 
     def weighted(self, information: Information, fraction: Array, start: Array | None = None) -> LinearFit:
@@ -124,7 +125,7 @@ class LinearProblem:
         if weights is None:
             weights = 1 / _level(information)
         if not weighted:
-            weights = np.ones(self.model.joints)
+            weights = np.ones(self.equations.count)
         for iteration in range(1, _ITERATIONS + 1):
             fit = self.fit(information, weights, fraction)
             wanted = np.sqrt(fraction) / fit.deviation
@@ -137,12 +138,15 @@ class LinearProblem:
         """``(n,)`` residual deviation per joint, with the degrees of freedom that its fit took off (D 30)."""
         roots, parameters = parts.roots(rank), parts.solution(rank)
         deviation = []
-        for name, channel, weight in zip(self.model.joint_names, information.channels, weights, strict=True):
+        for name, channel, weight in zip(self.equations.channels, information.channels, weights, strict=True):
+            if channel.count == 0:
+                deviation.append(0.0)
+                continue
             taken = weight**2 * float(np.sum((channel.triangle[:, :-1] @ roots[channel.columns]) ** 2))
             freedom = channel.count - taken
             if freedom < 1e-6 * channel.count:
                 raise IdentificationError(
-                    f"least squares: joint '{name}' has {channel.count} samples and as many parameters to fit;"
+                    f"least squares: '{name}' has {channel.count} samples and as many parameters to fit;"
                     " record more motion"
                 )
             deviation.append(np.sqrt(channel.squared_error(parameters) / freedom))

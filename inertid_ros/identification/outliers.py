@@ -28,7 +28,7 @@ def without_outliers(
     residuals: ``(N, n)`` per recording, of a first fit.
     threshold: 0 masks nothing.
     """
-    joints = recordings[0].joints
+    joints = recordings[0].channels
     counts, masks = np.zeros(joints, dtype=int), [samples.mask.copy() for samples in recordings]
     if threshold == 0:
         return list(recordings), counts

@@ -29,8 +29,8 @@ def choose_rank(
         count = float(fit.fraction @ fit.information.counts)
         scores = gcv_scores(fit.spectrum, float(fit.weights**2 @ errors), count)
     elif isinstance(held_out, Information) or held_out:
-        judge = held_out if isinstance(held_out, Information) else compress(problem.model, held_out)
-        check_usable(judge, ["held-out data"])
+        judge = held_out if isinstance(held_out, Information) else compress(problem.equations, held_out)
+        check_usable(problem.equations, judge, ["held-out data"])
         scores = held_out_scores(fit.spectrum.solutions, judge, fit.weights)
     else:
         scores = cross_validation_scores(problem, fit, recordings)
@@ -68,8 +68,8 @@ def cross_validation_scores(problem: LinearProblem, fit: LinearFit, recordings: 
     """``(r + 1,)`` mean score of parts that were held out in turn: recordings, or pieces of the only one."""
     if not recordings:
         raise IdentificationError("least squares: rank held_out has no recordings to split; give held-out data or gcv")
-    fitted = tuple(Residuals.of(problem.model, recordings, fit.parameters).pseudo_values(fit.scale))
-    folds = [compress(problem.model, [part]) for part in split(fitted, problem.options.folds)]
+    fitted = tuple(Residuals.of(problem.equations, recordings, fit.parameters).pseudo_values(fit.scale))
+    folds = [compress(problem.equations, [part]) for part in split(fitted, problem.options.folds)]
     scores = []
     for index, fold in enumerate(folds):
         first, *others = folds[:index] + folds[index + 1 :]

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..data.samples import Samples
-from ..regressors.equations import predict_torque
-from ..robot.model import RobotModel
+from ..regressors.equations import Equations
 from ..robot.parameters import Array
 from .noise import effective_fraction
 
@@ -23,8 +22,8 @@ class Residuals:
     values: tuple[Array, ...]
 
     @classmethod
-    def of(cls, model: RobotModel, recordings: Sequence[Samples], parameters: Array) -> "Residuals":
-        values = tuple(samples.tau - predict_torque(model, parameters, samples) for samples in recordings)
+    def of(cls, equations: Equations, recordings: Sequence[Samples], parameters: Array) -> "Residuals":
+        values = tuple(samples.tau - equations.predict(parameters, samples) for samples in recordings)
         return cls(tuple(recordings), values)
 
     def joint(self, joint: int) -> Array:
@@ -34,11 +33,14 @@ class Residuals:
 
     def scale(self, least: Array) -> Array:
         """``(n,)`` robust standard deviation, never below ``least``."""
-        return np.maximum([_MAD * np.median(np.abs(self.joint(joint))) for joint in range(len(least))], least)
+        sizes = [np.abs(self.joint(joint)) for joint in range(len(least))]
+        return np.maximum([_MAD * np.median(size) if len(size) else 0.0 for size in sizes], least)
 
     def clipped(self, scale: Array) -> Array:
         """``(n,)`` share of the equations beyond the limit: at most half, by definition of the scale."""
-        return np.array([np.mean(np.abs(self.joint(joint)) > TUNING * s) for joint, s in enumerate(scale)])
+        sizes = [np.abs(self.joint(joint)) for joint in range(len(scale))]
+        limits = TUNING * scale
+        return np.array([np.mean(size > most) if len(size) else 0.0 for size, most in zip(sizes, limits, strict=True)])
 
     def objective(self, scale: Array, weights: Array) -> float:
         """Huber's loss, over all joints."""

@@ -34,10 +34,10 @@ def robust_fit(problem: LinearProblem, recordings: Sequence[Samples], measured: 
     ------
     IdentificationError: no minimum within the passes.
     """
-    fit = problem.weighted(measured, np.ones(problem.model.joints))
+    fit = problem.weighted(measured, np.ones(problem.equations.count))
     residuals, scale = _settle(problem, recordings, fit)
-    information = compress(problem.model, residuals.pseudo_values(scale))
-    fraction = np.ones(problem.model.joints)
+    information = compress(problem.equations, residuals.pseudo_values(scale))
+    fraction = np.ones(problem.equations.count)
     if not problem.options.independent:
         fraction = residuals.independent_fraction(scale, least_deviation(measured))
     fit = problem.weighted(information, fraction, fit.weights)
@@ -48,7 +48,7 @@ def robust_fit(problem: LinearProblem, recordings: Sequence[Samples], measured: 
         weights = weights / np.sqrt(1 - residuals.clipped(scale))
     residuals, gap, passes = _minimise(problem, recordings, scale, replace(fit, weights=weights))
     clipped = residuals.clipped(scale)
-    information = compress(problem.model, residuals.pseudo_values(scale))
+    information = compress(problem.equations, residuals.pseudo_values(scale))
     fit = problem.fit(information, weights * np.sqrt(1 - clipped), fraction)
     return replace(fit, scale=scale, clipped=clipped, gap=gap, iterations=passes)
 
@@ -56,12 +56,12 @@ def robust_fit(problem: LinearProblem, recordings: Sequence[Samples], measured: 
 def _settle(problem: LinearProblem, recordings: Sequence[Samples], fit: LinearFit) -> tuple[Residuals, Array]:
     """Residuals and their scale, at a fixed point of both."""
     least = least_deviation(fit.information)
-    residuals = Residuals.of(problem.model, recordings, fit.parameters)
+    residuals = Residuals.of(problem.equations, recordings, fit.parameters)
     scale = residuals.scale(least)
     for _ in range(_SCALE_PASSES):
-        information = compress(problem.model, residuals.pseudo_values(scale))
+        information = compress(problem.equations, residuals.pseudo_values(scale))
         fit = problem.weighted(information, fit.fraction, fit.weights)
-        residuals = Residuals.of(problem.model, recordings, fit.parameters)
+        residuals = Residuals.of(problem.equations, recordings, fit.parameters)
         before, scale = scale, residuals.scale(least)
         if np.max(np.abs(scale / before - 1)) <= _SCALE_TOLERANCE:
             break
@@ -73,13 +73,13 @@ def _minimise(
 ) -> tuple[Residuals, float, int]:
     """Residuals at the minimum, bound of objective minus optimum, and passes."""
     span, weights, at = fit.spectrum.directions, fit.weights, fit.parameters
-    residuals = Residuals.of(problem.model, recordings, at)
+    residuals = Residuals.of(problem.equations, recordings, at)
     objective = residuals.objective(scale, weights)
     rounding = _ROUNDING * float(weights**2 @ (fit.information.rms_measured**2 * fit.information.counts))
     for passes in range(1, _PASSES + 1):
-        R, z = compress(problem.model, residuals.slope(scale)).whitened(weights)
+        R, z = compress(problem.equations, residuals.slope(scale)).whitened(weights)
         every = R @ span
-        inner = compress(problem.model, residuals.within(scale)).whitened(weights)[0] @ span
+        inner = compress(problem.equations, residuals.within(scale)).whitened(weights)[0] @ span
         slope = every.T @ z
         step = cho_solve(cho_factor(inner.T @ inner + _DAMPING * every.T @ every), slope)
         gap = 0.5 * float(slope @ step)
@@ -87,7 +87,7 @@ def _minimise(
             return residuals, gap, passes
         before = objective
         for share in 0.5 ** np.arange(20):
-            residuals = Residuals.of(problem.model, recordings, at + share * (span @ step))
+            residuals = Residuals.of(problem.equations, recordings, at + share * (span @ step))
             objective = residuals.objective(scale, weights)
             if gap <= _DECIDED * before or objective <= before - 0.1 * share * gap:
                 break

@@ -7,7 +7,8 @@ import numpy as np
 
 from ..data.samples import Samples
 from ..errors import IdentificationError
-from ..regressors.equations import predict_torque
+from ..regressors.equations import Equations
+from ..regressors.kinds import equations_of
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .delay import undelayed
@@ -20,8 +21,8 @@ class TorqueErrors:
 
     Attributes
     ----------
-    relative_error: ``|error| / |torque|`` over all joints and samples.
-    rms_torque, rms_error: ``(n,)`` per joint [N m or N].
+    relative_error: ``|error| / |torque|`` over all channels and samples.
+    rms_torque, rms_error: ``(c,)`` per channel of the equations [N m or N of forces]; zero where nothing was measured.
     samples: number of samples.
     recordings: their names.
     """
@@ -49,24 +50,33 @@ class Validation:
     message: str
 
 
-def torque_errors(model: RobotModel, parameters: Array, recordings: Sequence[Samples]) -> TorqueErrors:
+def torque_errors(equations: RobotModel | Equations, parameters: Array, recordings: Sequence[Samples]) -> TorqueErrors:
     """Errors of predicted torque over every usable sample.
 
     Slow samples, masked for a single joint in the fit, are predicted as well: a controller meets them too.
+
+    Parameters
+    ----------
+    equations: a robot stands for its equations of force.
     """
-    torque, error = [], []
+    equations = equations_of(equations)
+    torque, error, counts = [], [], np.zeros(equations.count, dtype=int)
     for samples in recordings:
         used = samples.usable
-        torque.append(samples.tau[used])
-        error.append(predict_torque(model, parameters, samples)[used] - samples.tau[used])
+        judged = samples.judged[used]
+        counts += judged.sum(axis=0)
+        torque.append(np.where(judged, samples.tau[used], 0.0))
+        predicted = equations.predict(parameters, samples)[used]
+        error.append(np.where(judged, predicted - samples.tau[used], 0.0))
     tau, residual = np.concatenate(torque), np.concatenate(error)
+    counts = np.maximum(counts, 1)
     if not tau.any():
         names = ", ".join(samples.name for samples in recordings)
         raise IdentificationError(f"{names}: no usable sample or zero effort throughout; record motion with effort")
     return TorqueErrors(
         relative_error=float(np.linalg.norm(residual) / np.linalg.norm(tau)),
-        rms_torque=np.sqrt(np.mean(tau**2, axis=0)),
-        rms_error=np.sqrt(np.mean(residual**2, axis=0)),
+        rms_torque=np.sqrt(np.sum(tau**2, axis=0) / counts),
+        rms_error=np.sqrt(np.sum(residual**2, axis=0) / counts),
         samples=len(tau),
         recordings=tuple(samples.name for samples in recordings),
     )
@@ -75,8 +85,8 @@ def torque_errors(model: RobotModel, parameters: Array, recordings: Sequence[Sam
 def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
     """Judge an estimate on recordings that it was not fitted to, effort shifted by the delay that was found."""
     recordings = [undelayed(samples, estimate.delay) for samples in recordings]
-    calibrated = torque_errors(estimate.model, estimate.parameters, recordings)
-    prior = torque_errors(estimate.model, estimate.prior, recordings)
+    calibrated = torque_errors(estimate.equations, estimate.parameters, recordings)
+    prior = torque_errors(estimate.equations, estimate.prior, recordings)
     change = f"held-out torque error {100 * calibrated.relative_error:.2f} % against {100 * prior.relative_error:.2f} %"
     if not estimate.consistent:
         verdict, message = False, "rejected: a link is not physically consistent"

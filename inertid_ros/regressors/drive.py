@@ -21,7 +21,8 @@ class Motion(NamedTuple):
     @classmethod
     def of(cls, layout: ParameterLayout, samples: Samples, rows: slice = slice(None)) -> "Motion":
         """Motion along samples; where they do not say which way drives slide, the sign of the velocity does."""
-        q, v, a = samples.q[rows], samples.v[rows], samples.a[rows]
+        base_q, base_v = (motion.shape[1] - len(layout.joints) for motion in (samples.q, samples.v))
+        q, v, a = samples.q[rows, base_q:], samples.v[rows, base_v:], samples.a[rows, base_v:]
         if samples.direction is not None:
             return cls(q, v, a, samples.direction[rows])
         return cls(q, v, a, np.sign(np.hstack([v, v @ layout.coupling_ratios.T])))

@@ -1,55 +1,123 @@
-"""Equations per measured channel: which columns a joint's torque depends on, and their values."""
+"""Equations: what a robot's measurements say of its parameters, whatever kind of measurement it is.
 
+Everything that identifies, compresses, predicts or validates knows equations by this interface alone. A kind of
+equation is a class: :class:`~.force.ForceEquations` (joint torques; on a free base also the wrench on the whole robot)
+is one. A further kind is one more class, and an entry in :data:`~.kinds.KINDS`.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
 from ..data.samples import Samples
+from ..errors import IdentificationError
 from ..robot.model import RobotModel
-from ..robot.parameters import BODY_PARAMETERS, Array
-from .drive import Motion, channel_drive, channel_drive_columns, drive_torque
-from .inverse_dynamics import rigid_torque
-from .joint_torque import carried_bodies, joint_torque_regressor
-from .rotors import channel_rotor_columns, rotor_regressor, rotor_torque
+from ..robot.parameters import Array
 
 CHUNK = 2048  # samples; small enough to stay in cache, large enough to keep LAPACK busy
 
 
-def channel_columns(model: RobotModel) -> tuple[np.ndarray, ...]:
-    """For each joint, the layout's columns that its torque depends on: carried bodies, rotors, drives."""
-    layout = model.layout
-    columns = []
-    for joint, bodies in enumerate(carried_bodies(model)):
-        inertial = [BODY_PARAMETERS * body + k for body in bodies for k in range(BODY_PARAMETERS)]
-        rotors = channel_rotor_columns(model, joint)
-        columns.append(np.concatenate([np.array(inertial, dtype=int), rotors, channel_drive_columns(layout, joint)]))
-    return tuple(columns)
+class Equations(ABC):
+    """Equations ``A(sample) x = b(sample)``, linear in the parameter vector ``x`` of a robot.
 
+    Each channel is measured apart: it has noise of its own, samples of its own (``Samples.mask``), and depends on some
+    columns of the layout only. ``b`` is ``Samples.tau``, whose columns are the channels.
 
-def channel_equations(model: RobotModel, samples: Samples, chunk: int = CHUNK) -> Iterator[list[tuple[Array, Array]]]:
-    """Yield, chunk by chunk, a list over joints of ``(A (k, p_j), tau (k,))`` with the unmasked rows.
-
-    ``A @ x[channel_columns(model)[j]] = tau`` for the parameter vector ``x`` of ``model.layout``.
+    Attributes
+    ----------
+    kind: short name, as in the configuration.
+    model: the robot, whose ``layout`` orders ``x``.
+    channels: ``c`` names, for messages and reports; joint names where a channel is a joint's.
+    columns: ``c`` arrays, the layout's columns that each channel depends on.
+    joint_channels: the channels that are the joints', in their order; empty where there are none such.
+    optional: whether channels may stay without any sample; else a channel without is an error.
     """
-    layout, columns = model.layout, channel_columns(model)
+
+    kind: ClassVar[str]
+    model: RobotModel
+    channels: tuple[str, ...]
+    columns: tuple[np.ndarray, ...]
+    joint_channels: slice
+    optional: bool
+
+    @abstractmethod
+    def writer(self) -> "RowWriter":
+        """What writes batches of equations into a compressor's array. One object serves one thread."""
+
+    @abstractmethod
+    def predict(self, parameters: Array, samples: Samples) -> Array:
+        """``(N, c)`` what parameters ``(p,)`` say that the channels measure."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What the equations depend on beside the robot; information is merged only where it is the same."""
+        return self.kind
+
+    @property
+    def count(self) -> int:
+        """Number of channels."""
+        return len(self.channels)
+
+    def check(self, samples: Samples) -> None:
+        """Raise ``IdentificationError`` for samples of another robot or kind."""
+        wanted = (self.model.positions, self.model.velocities, self.count)
+        found = (samples.q.shape[1], samples.v.shape[1], samples.channels)
+        if found != wanted:
+            raise IdentificationError(
+                f"{samples.name}: has {found} positions, velocities and channels, the {self.kind} equations of"
+                f" '{self.model.name}' have {wanted}; prepare the recording with this model"
+            )
+
+    def of_joints(self, values: Array) -> Array:
+        """``(n,)`` per joint from ``(c,)`` per channel; NaN where joints have no channel."""
+        own = np.asarray(values)[self.joint_channels]
+        return own if len(own) else np.full(self.model.joints, np.nan)
+
+
+class RowWriter(ABC):
+    """Writes equations sample by sample as columns, ready for QR.
+
+    A writer may use fewer columns than the layout has, of which those of the layout are exact combinations
+    (:mod:`~.regrouping`).
+
+    Attributes
+    ----------
+    spans: for each channel, its columns in the array; the last of them is left for the measured side.
+    expansions: for each channel ``(s - 1, len(columns))``, columns of the layout from those written.
+    """
+
+    spans: tuple[slice, ...]
+    expansions: tuple[Array, ...]
+
+    @property
+    def width(self) -> int:
+        """Columns of the array that all channels need."""
+        return max(span.stop for span in self.spans)
+
+    @abstractmethod
+    def write(self, samples: Samples, rows: slice, out: Array) -> None:
+        """Fill ``out[channel, span without its last]`` of ``out (c, width, k)`` for ``k`` rows of samples."""
+
+
+def dense_equations(
+    equations: Equations, samples: Samples, chunk: int = CHUNK
+) -> Iterator[list[tuple[Array, Array]]]:
+    """Yield, chunk by chunk, a list over channels of ``(A (k, p_j), b (k,))`` with the unmasked rows.
+
+    ``A @ x[equations.columns[j]] = b`` for the parameter vector ``x``. For studies of few samples; compression does not
+    come by here.
+    """
+    equations.check(samples)
+    writer = equations.writer()
     for start in range(0, len(samples), chunk):
-        rows = slice(start, start + chunk)
-        motion, tau, mask = Motion.of(layout, samples, rows), samples.tau[rows], samples.mask[rows]
-        inertial = joint_torque_regressor(model, motion.q, motion.v, motion.a)
-        if layout.rotors:
-            inertial = np.concatenate([inertial, rotor_regressor(model, motion.q, motion.v, motion.a)], axis=-1)
-        equations = []
-        for joint, used in enumerate(columns):
-            keep = mask[:, joint]
-            bodies = used[used < layout.inertial_size]
-            drives = channel_drive(layout, joint, motion.keep(keep))
-            equations.append((np.hstack([inertial[keep, joint][:, bodies], drives]), tau[keep, joint]))
-        yield equations
-
-
-def predict_torque(model: RobotModel, parameters: Array, samples: Samples) -> Array:
-    """``(N, n)`` joint torques that a parameter vector predicts: of links, rotors and drives."""
-    layout, motion = model.layout, (samples.q, samples.v, samples.a)
-    rigid = rigid_torque(model, layout.bodies(parameters), *motion)
-    rigid += rotor_torque(model, layout.rotor_bodies(parameters), *motion)
-    return rigid + drive_torque(layout, parameters, Motion.of(layout, samples))
+        rows = slice(start, min(start + chunk, len(samples)))
+        work = np.zeros((equations.count, writer.width, rows.stop - start))
+        writer.write(samples, rows, work)
+        found = []
+        for channel, (span, expansion) in enumerate(zip(writer.spans, writer.expansions, strict=True)):
+            keep = samples.mask[rows, channel]
+            written = work[channel, span.start : span.stop - 1, keep]
+            found.append((written @ expansion, samples.tau[rows, channel][keep]))
+        yield found

@@ -1,4 +1,8 @@
-"""Joint torque regressor: ``tau = Y(q, v, a) pi`` for the inertial parameters of every moving body (C 3.2.13)."""
+"""Regressor of generalized force: ``tau = Y(q, v, a) pi`` for the inertial parameters of every moving body.
+
+Joint torques alone on a fixed base (C 3.2.13); on a free one the wrench that moves the whole robot, in the frame of the
+base, comes first (D 10-14).
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -14,19 +18,19 @@ BATCH = 2048  # samples worked out together: the arrays of one body fit the cach
 
 
 def joint_torque_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
-    """Regressor of the rigid-body joint torques.
+    """Regressor of the rigid bodies' generalized force.
 
     Parameters
     ----------
-    q, v, a: ``(N, n)`` position, velocity, acceleration in the model's joint order.
+    q, v, a: ``(N, nq)``, ``(N, nv)`` position, velocity, acceleration in the model's order.
 
     Returns
     -------
-    ``(N, n, 10 nb)``; row ``j`` of a sample is zero outside the bodies that joint ``j`` carries. In memory the
+    ``(N, nv, 10 nb)``; row ``j`` of a sample is zero outside the bodies that velocity ``j`` moves. In memory the
     samples of one entry are neighbours.
     """
     regressor = TorqueRegressor(model)
-    out = np.zeros((model.joints, model.layout.body_size, len(q)))
+    out = np.zeros((model.velocities, model.layout.body_size, len(q)))
     for start in range(0, len(q), BATCH):
         rows = slice(start, start + BATCH)
         regressor.write(q[rows].T, v[rows].T, a[rows].T, out[..., rows])
@@ -34,15 +38,19 @@ def joint_torque_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> A
 
 
 def carried_bodies(model: RobotModel) -> tuple[tuple[int, ...], ...]:
-    """For each joint, the indices of the bodies in its subtree, in ascending order."""
-    subtrees = model.pinocchio.subtrees
-    return tuple(tuple(sorted(i - 1 for i in subtrees[joint])) for joint in range(1, model.pinocchio.njoints))
+    """For each velocity, the indices of the bodies that it moves, in ascending order."""
+    tree = enumerate(model.tree)
+    moved: list[list[int]] = [[] for _ in range(model.velocities)]
+    for body, joint in tree:
+        for velocity in joint.ancestors:
+            moved[velocity].append(body)
+    return tuple(map(tuple, moved))
 
 
 class TorqueRegressor:
     """Writes the regressor of batches of samples into arrays of the caller. One object serves one thread.
 
-    The entry of joint ``j`` and a parameter of body ``b`` is the screw of the joint, seen at the body, times the
+    The entry of velocity ``j`` and a parameter of body ``b`` is the screw of the velocity, seen at the body, times the
     wrench that the parameter takes there.
 
     Parameters
@@ -62,7 +70,7 @@ class TorqueRegressor:
             tables = np.broadcast_to(WRENCH_TABLE, (len(self._joints), *WRENCH_TABLE.shape))
         self.columns = _slices([len(kept) for kept in columns])
         self._wrenches = [_Wrenches(table, kept) for table, kept in zip(tables, columns, strict=True)]
-        self._runs = [list(_runs(joint.ancestors[:-1])) for joint in self._joints]
+        self._runs = [[] if joint.free else list(_runs(joint.ancestors[:-1])) for joint in self._joints]
 
     @property
     def width(self) -> int:
@@ -70,7 +78,7 @@ class TorqueRegressor:
         return self.columns[-1].stop
 
     def write(self, q: Array, v: Array, a: Array, out: Array) -> None:
-        """Fill ``out (n, >= width, k)`` from motion ``(n, k)``, only where a joint carries the body."""
+        """Fill ``out (nv, >= width, k)`` from motion ``(nq, k)``, ``(nv, k)``, only where a velocity moves the body."""
         self._sweep.start(q, v, a)
         for body, (joint, wrenches) in enumerate(zip(self._joints, self._wrenches, strict=True)):
             motions = self._sweep.advance(body)
@@ -86,9 +94,15 @@ class TorqueRegressor:
                     if part.shape[1]:
                         np.einsum("ijk,ick->jck", factors, wrench, out=part[rows])
             # The body's own screw is a unit vector: its row is a row of the wrenches.
-            parts[0][body] = mass[2] if joint.prismatic else 0.0
-            parts[1][body] = first[2 if joint.prismatic else 5]
-            parts[2][body] = 0.0 if joint.prismatic else second[2]
+            if joint.free:
+                parts[0][:3], parts[0][3:6] = mass, 0.0
+                parts[1][:6] = first
+                parts[2][:3], parts[2][3:6] = 0.0, second
+                continue
+            own = joint.ancestors[-1]
+            parts[0][own] = mass[2] if joint.prismatic else 0.0
+            parts[1][own] = first[2 if joint.prismatic else 5]
+            parts[2][own] = 0.0 if joint.prismatic else second[2]
 
 
 class _Wrenches:
@@ -118,7 +132,7 @@ def _slices(sizes: Sequence[int]) -> tuple[slice, ...]:
 
 
 def _runs(ancestors: Sequence[int]) -> Iterator[tuple[slice, slice]]:
-    """Rows of neighbouring joints, and where they stand among the ancestors."""
+    """Rows of neighbouring velocities, and where they stand among the ancestors."""
     start = 0
     for end in range(1, len(ancestors) + 1):
         if end == len(ancestors) or ancestors[end] != ancestors[end - 1] + 1:

@@ -37,7 +37,7 @@ class Regrouping:
 
 
 def regroup(joints: tuple[TreeJoint, ...]) -> Regrouping:
-    """Regrouping of a tree on a fixed base."""
+    """Regrouping of a tree on a fixed or a free base."""
     columns = tuple(_kept(joint) for joint in joints)
     size = sum(len(kept) for kept in columns)
     spans: list[Array] = []  # (size, 10) of each body, in its frame of the tree
@@ -58,6 +58,8 @@ def regroup(joints: tuple[TreeJoint, ...]) -> Regrouping:
 
 
 def _kept(joint: TreeJoint) -> tuple[int, ...]:
+    if joint.free:
+        return tuple(range(BODY_PARAMETERS))
     if joint.parent < 0:
         return _SEEN_SLIDING_ALONG_FIXED_AXIS if joint.prismatic else _SEEN_TURNING_ABOUT_FIXED_AXIS
     return _KEPT_SLIDING if joint.prismatic else _KEPT_TURNING

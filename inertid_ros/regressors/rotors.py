@@ -8,33 +8,40 @@ import numpy as np
 
 from ..robot.model import RobotModel
 from ..robot.parameters import BODY_PARAMETERS, Array
+from ..robot.tree import path
 from .joint_torque import BATCH
 from .sweep import PRODUCTS, Sweep
 from .wrench import WRENCH_TABLE
 
 
-def channel_rotors(model: RobotModel, joint: int) -> tuple[int, ...]:
-    """Indices of the rotors that a joint's torque depends on."""
+def channel_rotors(model: RobotModel, velocity: int) -> tuple[int, ...]:
+    """Indices of the rotors that a row of the generalized force depends on."""
+    links, joint = len(model.link_names), velocity - 6 * model.free
+    rotors = model.rotor_tree[links:] if model.layout.rotors else ()
     gearing = model.layout.gearing[model.joints :]
-    rotors = model.rotor_tree[model.joints :] if len(gearing) else ()
-    return tuple(index for index, rotor in enumerate(rotors) if joint in rotor.ancestors or gearing[index, joint])
+    return tuple(
+        index
+        for index, rotor in enumerate(rotors)
+        if velocity in rotor.ancestors or (joint >= 0 and gearing[index, joint])
+    )
 
 
-def channel_rotor_columns(model: RobotModel, joint: int) -> np.ndarray:
+def channel_rotor_columns(model: RobotModel, velocity: int) -> np.ndarray:
     """Columns of the layout of those rotors."""
-    first = model.joints
-    columns = [np.arange(model.layout.size)[model.layout.body(first + r)] for r in channel_rotors(model, joint)]
+    first = len(model.link_names)
+    columns = [np.arange(model.layout.size)[model.layout.body(first + r)] for r in channel_rotors(model, velocity)]
     return np.concatenate([np.zeros(0, dtype=int), *columns])
 
 
 def rotor_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
-    """``(N, n, 10 r)`` regressor of the joint torques that moving the rotors takes.
+    """``(N, nv, 10 r)`` regressor of the generalized force that moving the rotors takes.
 
     Parameters
     ----------
-    q, v, a: ``(N, n)`` position, velocity, acceleration of the joints, in the model's order.
+    q, v, a: ``(N, nq)``, ``(N, nv)`` position, velocity, acceleration, in the model's order.
     """
-    regressor, out = RotorRegressor(model), np.empty((len(q), model.joints, BODY_PARAMETERS * len(model.layout.rotors)))
+    regressor, width = RotorRegressor(model), BODY_PARAMETERS * len(model.layout.rotors)
+    out = np.empty((len(q), model.velocities, width))
     for start in range(0, len(q), BATCH):
         rows = slice(start, start + BATCH)
         motion = (np.ascontiguousarray(channel[rows].T) for channel in (q, v, a))
@@ -43,8 +50,8 @@ def rotor_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
 
 
 def rotor_torque(model: RobotModel, rotors: Array, q: Array, v: Array, a: Array) -> Array:
-    """``(N, n)`` joint torques that moving rotors of parameters ``(r, 10)`` takes."""
-    torque = np.zeros(np.shape(q))
+    """``(N, nv)`` generalized force that moving rotors of parameters ``(r, 10)`` takes."""
+    torque = np.zeros(np.shape(v))
     if rotors.size == 0:
         return torque
     regressor = RotorRegressor(model)
@@ -59,10 +66,11 @@ class RotorRegressor:
     """Regressor of batches of samples. One object serves one thread."""
 
     def __init__(self, model: RobotModel) -> None:
-        tree, joints = model.rotor_tree, model.joints
+        tree, links = model.rotor_tree, len(model.link_names)
         self._gearing = model.layout.gearing
-        self._joints, self._rotors = joints, range(joints, len(tree))
-        self._needed = sorted({index for rotor in self._rotors for index in tree[rotor].ancestors})
+        self._base, self._joints = model.velocities - model.joints, model.joints
+        self._links, self._rotors = links, range(links, len(tree))
+        self._needed = sorted({body for rotor in self._rotors for body in path(tree, rotor)})
         self._ancestors = [list(tree[rotor].ancestors[:-1]) for rotor in self._rotors]
         self._sweep = Sweep(tree, np.array(model.pinocchio.gravity.linear))
         self._tables = [
@@ -71,17 +79,23 @@ class RotorRegressor:
         ]
 
     def of(self, q: Array, v: Array, a: Array) -> Array:
-        """``(n, 10 r, k)`` from motion ``(n, k)``."""
-        out = np.zeros((self._joints, BODY_PARAMETERS * len(self._rotors), q.shape[1]))
-        self._sweep.start(*(self._gearing @ channel for channel in (q, v, a)))
+        """``(nv, 10 r, k)`` from motion ``(nq, k)``, ``(nv, k)``."""
+        out = np.zeros((len(v), BODY_PARAMETERS * len(self._rotors), q.shape[1]))
+        self._sweep.start(*map(self._geared, (q, v, a)))
         for body in self._needed:
             motions = self._sweep.advance(body)
-            if body < self._joints:
+            if body < self._links:
                 continue
-            rotor = body - self._joints
+            rotor = body - self._links
             wrench = (self._tables[rotor] @ self._sweep.products(motions)).reshape(6, BODY_PARAMETERS, -1)
             block = out[:, BODY_PARAMETERS * rotor : BODY_PARAMETERS * (rotor + 1)]
             block[self._ancestors[rotor]] = np.einsum("isk,ick->sck", motions[:, 2:-1], wrench)
-            for joint in np.flatnonzero(self._gearing[body]):
-                block[joint] += self._gearing[body, joint] * wrench[5]
+            gearing = self._gearing[self._joints + rotor]
+            for joint in np.flatnonzero(gearing):
+                block[self._base + joint] += gearing[joint] * wrench[5]
         return out
+
+    def _geared(self, motion: Array) -> Array:
+        """Motion of base and joints to that of base, joints and rotors."""
+        base, joints = motion[: len(motion) - self._joints], motion[len(motion) - self._joints :]
+        return np.vstack([base, self._gearing @ joints])

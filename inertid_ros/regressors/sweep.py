@@ -20,23 +20,31 @@ class Sweep:
 
     Parameters
     ----------
-    gravity: ``(3,)`` m/s^2 in the root frame.
-    screws: also carry the screw of every ancestor joint along to the body.
+    gravity: ``(3,)`` m/s^2 in the root frame; in the world where the first body moves freely.
+    screws: also carry the screw of every velocity that moves the body along to it.
     """
 
     def __init__(self, joints: Sequence[TreeJoint], gravity: Array, screws: bool = True) -> None:
         self.joints = joints
         self._screws = screws
         self._transforms = [joint.motion_transform for joint in joints]
+        self._free = bool(joints) and joints[0].free
+        self._gravity = np.asarray(gravity, dtype=float)
         self._root = np.zeros((6, 2, 1))
         self._root[:3, _ACCELERATION, 0] = -gravity
         self._count = -1
 
     def start(self, q: Array, v: Array, a: Array) -> None:
-        """Take a batch of motion, ``(n, k)`` each; then call :meth:`advance` for every body, parents first."""
+        """Take a batch of motion, ``(nq, k)`` and ``(nv, k)``; then call :meth:`advance` for every body, parents first.
+
+        Motion of a free base is as :class:`~inertid_ros.robot.model.RobotModel` says.
+        """
         count = q.shape[1]
         if count != self._count:
             self._allocate(count)
+        if self._free:
+            self._fly(q, v, a)
+            q, v, a = q[6:], v[5:], a[5:]  # so that rows are bodies
         self._q, self._v, self._a = q, v, a
         self._sin, self._cos = np.sin(q), np.cos(q)
 
@@ -46,6 +54,8 @@ class Sweep:
         The last screw is the body's own joint, ``s`` is 0 without screws. Valid until the next batch.
         """
         joint, motions = self.joints[body], self._motions[body]
+        if joint.free:
+            return motions
         before = self._motions[joint.parent] if joint.parent >= 0 else self._start
         width = before.shape[1]
         flat = motions.reshape(6, -1)[:, : width * self._count]
@@ -81,6 +91,20 @@ class Sweep:
                 wrench[y] = sin * wrench[x] + cos * wrench[y]
                 wrench[x] = turned
         return np.matmul(self._transforms[body].T, wrench)
+
+    def _fly(self, q: Array, v: Array, a: Array) -> None:
+        """Motions of a free base; its screws are those of its own frame."""
+        motions = self._motions[0]
+        motions[:, _VELOCITY], motions[:, _ACCELERATION] = v[:6], a[:6]
+        x, y, z, w = q[3:7]
+        turn = q[3:6]
+        along = self._gravity[:, None]
+        # The rotation of the inverse quaternion: g - 2 w (u x g) + 2 u x (u x g).
+        once = np.array([y * along[2] - z * along[1], z * along[0] - x * along[2], x * along[1] - y * along[0]])
+        twice = np.cross(turn, once, axis=0)
+        motions[:3, _ACCELERATION] -= along - 2 * w * once + 2 * twice
+        if self._screws:
+            motions[:, _SCREWS:] = np.eye(6)[:, :, None]
 
     def _turn(self, body: int, motions: Array) -> None:
         """Motions in the frame turned by the position, with the joint's own speed and acceleration added."""

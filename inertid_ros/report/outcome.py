@@ -41,12 +41,12 @@ class Outcome:
     @cached_property
     def train_errors(self) -> TorqueErrors:
         """Errors of the estimate on the data it was fitted to."""
-        return torque_errors(self.estimate.model, self.estimate.parameters, self.train)
+        return torque_errors(self.estimate.equations, self.estimate.parameters, self.train)
 
     @cached_property
     def train_errors_of_prior(self) -> TorqueErrors:
         """Errors of the URDF as given on the same data."""
-        return torque_errors(self.estimate.model, self.estimate.prior, self.train)
+        return torque_errors(self.estimate.equations, self.estimate.prior, self.train)
 
     @property
     def passed(self) -> bool:
@@ -91,6 +91,7 @@ class Outcome:
             "status": self._status,
             "message": self._message,
             "joint_names": list(estimate.model.joint_names),
+            "channels": list(estimate.equations.channels),
             "train": errors_content(self.train_errors),
         }
         if validation is not None:
@@ -116,7 +117,7 @@ class Outcome:
 
 
 def errors_content(errors: TorqueErrors) -> dict[str, Any]:
-    """One section of torque errors; lists are in joint order."""
+    """One section of torque errors; lists are in the order of the channels."""
     return {
         "relative_error": errors.relative_error,
         "rms_torque": errors.rms_torque,
@@ -172,13 +173,16 @@ def joints_content(estimate: Estimate) -> list[dict[str, Any]]:
     terms = estimate.layout.drive_terms
     values = {term: estimate.parameters[estimate.layout.drive(term)] for term in terms}
     deviations = {term: estimate.standard_deviation[estimate.layout.drive(term)] for term in terms}
+    of_joints = estimate.equations.of_joints
+    residual = of_joints(estimate.residual_deviation)
+    outliers = None if estimate.outliers is None else of_joints(estimate.outliers)
     return [
         {
             "name": name,
             **{term: values[term][i] for term in terms},
             "standard_deviation": {term: deviations[term][i] for term in terms},
-            "residual_deviation": estimate.residual_deviation[i],
-            "outliers": None if estimate.outliers is None else estimate.outliers[i],
+            "residual_deviation": residual[i],
+            "outliers": None if outliers is None else outliers[i],
         }
         for i, name in enumerate(estimate.model.joint_names)
     ]

@@ -6,7 +6,6 @@ from typing import Any
 
 from ..identification.estimate import Estimate
 from ..identification.statement import VERDICTS
-from ..regressors.equations import predict_torque
 from .outcome import Outcome
 from .plots import torque_plot
 
@@ -32,8 +31,8 @@ def render_page(report: Mapping[str, Any], outcome: Outcome | None = None) -> st
 def _plot(outcome: Outcome) -> tuple[str, str]:
     samples = (outcome.held_out or outcome.train)[0]
     estimate: Estimate = outcome.estimate
-    prior = predict_torque(estimate.model, estimate.prior, samples)
-    return torque_plot(estimate.model.joint_names, samples, estimate.torque(samples), prior), samples.name
+    prior = estimate.equations.predict(estimate.prior, samples)
+    return torque_plot(estimate.equations.channels, samples, estimate.torque(samples), prior), samples.name
 
 
 def _knowledge(statements: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[list[str]]]]:

@@ -12,6 +12,7 @@ import yaml
 
 from ..errors import InertidError
 from ..files import write_directory
+from ..robot.contacts import Contact, Plate
 from ..robot.layout import Coupling
 from ..robot.model import ModelOptions, RobotModel, load_model
 from ..robot.parameters import Array
@@ -139,7 +140,15 @@ def _model_options(robot: Mapping[str, Any]) -> ModelOptions:
     x, y, z = robot["gravity"]
     couplings = tuple(Coupling(c["name"], tuple(c["joints"]), tuple(c["ratios"])) for c in robot["couplings"])
     rotors = tuple(Rotor(**{key: _tuple(value) for key, value in entry.items()}) for entry in robot["rotors"])
-    return ModelOptions(robot["locked_joints"], tuple(robot["drive_terms"]), (x, y, z), couplings, rotors)
+    contacts = tuple(_contact(entry) for entry in robot.get("contacts", ()))
+    drive_terms, base = tuple(robot["drive_terms"]), robot.get("base", "fixed")
+    return ModelOptions(robot["locked_joints"], drive_terms, (x, y, z), couplings, rotors, base, contacts)
+
+
+def _contact(entry: Mapping[str, Any]) -> Contact:
+    plate = entry["plate"]
+    pose = None if plate is None else Plate(**{key: tuple(value) for key, value in plate.items()})
+    return Contact(entry["name"], entry["frame"], pose)
 
 
 def _tuple(value: Any) -> Any:
@@ -160,6 +169,8 @@ def parameters_content(outcome: Outcome) -> dict[str, Any]:
             "gravity": [float(value) for value in options.gravity],
             "couplings": plain([asdict(coupling) for coupling in options.couplings]),
             "rotors": plain([asdict(rotor) for rotor in options.rotors]),
+            "base": options.base,
+            "contacts": plain([asdict(contact) for contact in options.contacts]),
         },
         "status": report["status"],
         "message": report["message"],

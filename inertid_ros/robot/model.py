@@ -13,6 +13,7 @@ from lxml import etree
 
 from ..errors import ModelError
 from . import description
+from .contacts import BASES, Contact, check_contacts
 from .layout import DRIVE_TERMS, Coupling, ParameterLayout
 from .parameters import BODY_PARAMETERS, Array, is_consistent, nearest_consistent
 from .rotors import Rotor, with_rotors
@@ -31,9 +32,11 @@ class ModelOptions:
     locked_joints: joint name to the position [rad or m] at which it is held; its subtree moves with its parent.
         Mimic joints of a locked joint are locked with it.
     drive_terms: the drive terms to identify per joint, see :class:`ParameterLayout`.
-    gravity: (3,) m/s^2 in the frame of the root link.
+    gravity: (3,) m/s^2 in the frame of the root link; of the world where the base is free.
     couplings: drives that turn with several joints.
     rotors: motors that are bodies of their own.
+    base: "fixed", or "free" where the root link moves in the world and is a body to identify like the others.
+    contacts: external wrenches that are measured.
     """
 
     locked_joints: Mapping[str, float] = field(default_factory=dict)
@@ -41,6 +44,12 @@ class ModelOptions:
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     couplings: tuple[Coupling, ...] = ()
     rotors: tuple[Rotor, ...] = ()
+    base: str = "fixed"
+    contacts: tuple[Contact, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.base not in BASES:
+            raise ModelError(f"base '{self.base}' is unknown; choose from {', '.join(BASES)}")
 
 
 @dataclass(frozen=True)
@@ -55,13 +64,18 @@ class JointLimits:
 
 @dataclass(frozen=True)
 class RobotModel:
-    """A fixed-base robot of one-degree-of-freedom joints.
+    """A robot of one-degree-of-freedom joints on a fixed base, or on one that moves freely.
+
+    A free base is Pinocchio's free-flyer: the root link is the first body, ``q`` is the base's position and quaternion
+    (x, y, z, w), then the joints, ``v`` the twist of the base in its own frame (linear, angular), then the joints, and
+    ``a`` the derivative of ``v``. Joints and bodies of a fixed base are the same in number, those of a free one are
+    one body more; body ``b`` is Pinocchio's joint ``b + 1`` in both.
 
     Attributes
     ----------
     name: of the robot in the URDF.
     urdf: the text as given.
-    pinocchio: model of the movable joints; locked and fixed joints are lumped into the moving bodies.
+    pinocchio: model of the moving bodies; locked and fixed joints are lumped into them.
     layout: columns of the parameter vector.
     body_prior: ``(nb, 10)`` parameters of the moving bodies as the URDF states them, lumped links included.
     body_locked: ``(nb, 10)`` the part of ``body_prior`` that links behind locked joints contribute. It keeps its
@@ -107,12 +121,27 @@ class RobotModel:
 
     @property
     def link_names(self) -> tuple[str, ...]:
-        """The moving bodies, one per joint."""
+        """The moving bodies: the root link where the base is free, then one per joint."""
         return self.layout.links
 
     @property
     def joints(self) -> int:
         return len(self.layout.joints)
+
+    @property
+    def free(self) -> bool:
+        """Whether the base moves freely."""
+        return self.options.base == "free"
+
+    @property
+    def positions(self) -> int:
+        """Length of ``q``: joints, and seven of a free base."""
+        return self.joints + 7 * self.free
+
+    @property
+    def velocities(self) -> int:
+        """Length of ``v``, ``a`` and generalized force: joints, and six of a free base."""
+        return self.joints + 6 * self.free
 
     @cached_property
     def prior(self) -> Array:
@@ -135,12 +164,13 @@ class RobotModel:
 
     @cached_property
     def axes(self) -> Array:
-        """``(n, 6)`` motion subspace of each joint in its own frame, linear then angular."""
-        data = self.pinocchio.createData()
+        """``(nb, 6)`` motion subspace of the joint before each body in its own frame, linear then angular; zero for a
+        base that moves freely."""
+        data, base = self.pinocchio.createData(), int(self.free)
         pin.computeJointJacobians(self.pinocchio, data, pin.neutral(self.pinocchio))
-        jacobian = data.J.reshape(6, -1)  # a single column comes as a vector
-        columns = [data.oMi[i + 1].actInv(pin.Motion(jacobian[:, i])).vector for i in range(self.joints)]
-        return np.array(columns)
+        jacobian = data.J.reshape(6, -1)[:, 6 * base :]  # a single column comes as a vector
+        columns = [data.oMi[i + 1 + base].actInv(pin.Motion(jacobian[:, i])).vector for i in range(self.joints)]
+        return np.vstack([np.zeros((base, 6)), *columns])
 
     @cached_property
     def tree(self) -> tuple[TreeJoint, ...]:
@@ -184,21 +214,24 @@ def _from_text(text: str, options: ModelOptions) -> RobotModel:
     root = description.parse_description(text)
     locked = _locked_joints(root, options.locked_joints)
     _check_supported(root, locked)
+    free = options.base == "free"
     try:
-        full = pin.buildModelFromXML(_without_geometry(root))
+        flyer = (pin.JointModelFreeFlyer(),) if free else ()
+        full = pin.buildModelFromXML(_without_geometry(root), *flyer)
     except (ValueError, RuntimeError) as error:
         raise ModelError(f"URDF: Pinocchio refuses it ({str(error).splitlines()[0]}); fix the URDF") from None
     full.gravity.linear = np.array(options.gravity, dtype=float)
     model, full_ids = _reduce(full, locked)
     if model.njoints < 2:
         raise ModelError(f"URDF robot '{root.get('name')}': has no movable joint left; there is nothing to identify")
-    joints = tuple(model.names)[1:]
-    links = tuple(_child_link(root, joint) for joint in joints)
+    joints = tuple(model.names)[1 + free :]
+    links = (*_root_link(root, free), *(_child_link(root, joint) for joint in joints))
     prior = np.array([model.inertias[i].toDynamicParameters() for i in range(1, model.njoints)])
     own = np.array([full.inertias[i].toDynamicParameters() for i in full_ids])
     body_locked = np.where(np.abs(prior - own) > 1e-12 * np.abs(prior).max(), prior - own, 0.0)
     _check_inertia(links, prior)
     _check_rotors(model, links, options.rotors)
+    check_contacts(model, options.contacts)
     return RobotModel(
         name=root.get("name") or "robot",
         urdf=text,
@@ -298,6 +331,12 @@ def _child_link(root: etree._Element, joint: str) -> str:
     raise ModelError(f"URDF joint '{joint}': not found; fix the URDF")
 
 
+def _root_link(root: etree._Element, free: bool) -> tuple[str, ...]:
+    """The link that no joint carries, if it moves."""
+    children = {joint.find("child").get("link") for joint in root.findall("joint")}
+    return tuple(str(link.get("name")) for link in root.findall("link") if link.get("name") not in children)[:free]
+
+
 def _check_inertia(links: tuple[str, ...], prior: Array) -> None:
     massless = [link for link, pi in zip(links, prior, strict=True) if pi[0] <= 0]
     if massless:
@@ -373,4 +412,4 @@ def _limits(root: etree._Element, joints: tuple[str, ...]) -> JointLimits:
                 value = description.number(limit, key, where, "limit", default=0.0)
                 row[column] = value if value > 0 else np.inf
         rows.append(row)
-    return JointLimits(*np.array(rows).T)
+    return JointLimits(*np.array(rows).reshape(-1, 4).T)

@@ -1,5 +1,6 @@
 """The kinematic tree with every joint along the z axis of a frame of its own, as batched recursions want it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,11 +16,12 @@ class TreeJoint:
 
     Attributes
     ----------
-    parent: index of the joint before it; -1 at the root.
+    parent: index of the body before it; -1 at the root.
     prismatic: it slides along z, else it turns about z.
-    ancestors: the joints that move the body, root first, itself last.
+    ancestors: the velocities that move the body, root first, its own last: six of a free base, one of every joint.
     rotation: ``(3, 3)`` this frame in the joint frame.
     placement_rotation, placement_translation: this frame at zero position in that of the parent, ``(3, 3)``, ``(3,)``.
+    free: no joint at all, but a base that moves freely; only the first body can be.
     """
 
     parent: int
@@ -28,6 +30,7 @@ class TreeJoint:
     rotation: Array
     placement_rotation: Array
     placement_translation: Array
+    free: bool = False
 
     @cached_property
     def motion_transform(self) -> Array:
@@ -47,9 +50,13 @@ class TreeJoint:
 
 
 def tree_joints(kinematics: pin.Model, axes: Array) -> tuple[TreeJoint, ...]:
-    """Joints of a Pinocchio model whose motion subspaces, (linear, angular), are ``axes (n, 6)``."""
+    """Joints of a Pinocchio model whose motion subspaces, (linear, angular), are ``axes (nb, 6)``, zero for a free
+    base."""
     joints: list[TreeJoint] = []
     for index, axis in enumerate(axes):
+        if not axis.any():
+            joints.append(TreeJoint(-1, False, tuple(range(6)), np.eye(3), np.eye(3), np.zeros(3), free=True))
+            continue
         prismatic = not axis[3:].any()
         rotation = _frame_of(axis[:3] if prismatic else axis[3:])
         parent = int(kinematics.parents[index + 1]) - 1
@@ -59,13 +66,22 @@ def tree_joints(kinematics: pin.Model, axes: Array) -> tuple[TreeJoint, ...]:
             TreeJoint(
                 parent=parent,
                 prismatic=prismatic,
-                ancestors=(*(joints[parent].ancestors if parent >= 0 else ()), index),
+                ancestors=(*(joints[parent].ancestors if parent >= 0 else ()), kinematics.joints[index + 1].idx_v),
                 rotation=rotation,
                 placement_rotation=before.T @ placement.rotation @ rotation,
                 placement_translation=before.T @ placement.translation,
             )
         )
     return tuple(joints)
+
+
+def path(joints: Sequence[TreeJoint], body: int) -> list[int]:
+    """Bodies from the root to a body."""
+    found: list[int] = []
+    while body >= 0:
+        found.append(body)
+        body = joints[body].parent
+    return found[::-1]
 
 
 def _frame_of(axis: Array) -> Array:

@@ -380,6 +380,8 @@ def to_report(report: Mapping[str, Any], parameters: InertialParameters, directo
     judged, prior = report.get("validation", report["train"]), report["prior"]
     links, solver, base = report["links"], report["solver"], report["base_parameters"]
     sources = report["provenance"]["recordings"]
+    channels = report.get("channels", report["joint_names"])
+    of_joints = [channels.index(name) for name in report["joint_names"] if name in channels]
     return IdentificationReport(
         header=parameters.header,
         sequence=parameters.sequence,
@@ -393,9 +395,9 @@ def to_report(report: Mapping[str, Any], parameters: InertialParameters, directo
         train_relative_error=_number(report["train"]["relative_error"]),
         validation_relative_error=parameters.validation_relative_error,
         prior_relative_error=_number(prior["relative_error"]),
-        rms_torque=[_number(value) for value in judged["rms_torque"]],
-        rms_error=[_number(value) for value in judged["rms_error"]],
-        rms_error_prior=[_number(value) for value in prior["rms_error"]],
+        rms_torque=[_number(judged["rms_torque"][row]) for row in of_joints],
+        rms_error=[_number(judged["rms_error"][row]) for row in of_joints],
+        rms_error_prior=[_number(prior["rms_error"][row]) for row in of_joints],
         min_pseudo_inertia_eigenvalue=[_number(link["min_pseudo_inertia_eigenvalue"]) for link in links],
         geodesic_distance_to_prior=[_number(link["geodesic_distance_to_prior"]) for link in links],
         base_parameter_count=int(base["count"]),

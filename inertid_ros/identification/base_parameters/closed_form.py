@@ -21,7 +21,7 @@ from .shared import find_equations, regroup_rotor, regroup_shared
 
 
 def closed_form_base_parameters(model: RobotModel) -> BaseParameters:
-    """Base parameters of a fixed-base robot from its kinematics alone.
+    """Base parameters of a robot from its kinematics alone.
 
     Rounded right angles in the URDF are taken as right angles, see :func:`~.geometry.tidy`. Reflected inertia, offset,
     coupled drives and rotors are regrouped where links or other drives make the same torque.

@@ -97,7 +97,7 @@ class KinematicTree:
 
 
 def kinematic_tree(model: RobotModel) -> KinematicTree:
-    """Tree of a fixed-base robot, as its URDF gives it."""
+    """Tree of a robot, as its URDF gives it."""
     layout = model.layout
     kinematics = with_rotors(model.pinocchio, layout.rotors)
     placements = list(kinematics.jointPlacements)[1:]
@@ -108,7 +108,7 @@ def kinematic_tree(model: RobotModel) -> KinematicTree:
         np.array([placement.translation for placement in placements]),
         np.vstack([model.axes, *axes]),
         np.array(kinematics.gravity.linear),
-        tuple(layout.joints.index(rotor.joint) for rotor in layout.rotors),
+        tuple(layout.joints.index(rotor.joint) + model.free for rotor in layout.rotors),
         tuple(rotor.ratio for rotor in layout.rotors),
     )
 
@@ -138,7 +138,12 @@ def tidied(model: RobotModel) -> RobotModel:
     new.gravity = old.gravity
     for body in tree.links:
         linear, angular = tree.axes[body, :3], tree.axes[body, 3:]
-        joint = pin.JointModelRevoluteUnaligned(angular) if angular.any() else pin.JointModelPrismaticUnaligned(linear)
+        if tree.free[body]:
+            joint = pin.JointModelFreeFlyer()
+        elif angular.any():
+            joint = pin.JointModelRevoluteUnaligned(angular)
+        else:
+            joint = pin.JointModelPrismaticUnaligned(linear)
         placement = pin.SE3(tree.rotations[body], tree.translations[body])
         new.addJoint(tree.parents[body] + 1, joint, placement, old.names[body + 1])
         new.inertias[body + 1] = old.inertias[body + 1]

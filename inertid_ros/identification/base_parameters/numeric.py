@@ -57,12 +57,16 @@ def structural_base_parameters(model: RobotModel, states: int = 0, seed: int = 0
     states: number of random states; 0 takes as many as the first joint alone needs for all its columns.
     """
     generator, n = np.random.default_rng(seed), model.joints
-    states = states or 12 * n + 20
-    q, v, a = generator.uniform(-np.pi, np.pi, (states, n)), *generator.normal(size=(2, states, n))
-    q[:, model.axes[:, :3].any(axis=1)] /= np.pi
-    every = np.ones((states, n), dtype=bool)
-    samples = Samples(np.arange(states, dtype=float), q, v, a, np.zeros_like(q), every, every[:, 0], "random states")
-    R, _ = compress(tidied(model), [samples]).whitened(np.ones(n))
+    states = states or 12 * len(model.link_names) + 20
+    q, v, a = generator.uniform(-np.pi, np.pi, (states, n)), *generator.normal(size=(2, states, model.velocities))
+    q[:, model.axes[model.free :, :3].any(axis=1)] /= np.pi
+    if model.free:
+        quaternions = generator.normal(size=(states, 4))
+        quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
+        q = np.hstack([np.zeros((states, 3)), quaternions, q])
+    every = np.ones(v.shape, dtype=bool)
+    samples = Samples(np.arange(states, dtype=float), q, v, a, np.zeros_like(v), every, every[:, 0], "random states")
+    R, _ = compress(tidied(model), [samples]).whitened(np.ones(model.velocities))
     return base_parameters(model.layout, R)
 
 

@@ -1,0 +1,101 @@
+"""Equations of force: joint torques, and on a free base also the wrench that moves the whole robot (C 3.2.13; D 10-14).
+
+Row by row they are the inverse dynamics ``Y x = S^T tau + sum J_c^T f_c``: the base rows need no joint torque, only the
+external wrenches; the rows of joints that carry no contact need no external wrench.
+"""
+
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from ..data.samples import Samples
+from ..robot.model import RobotModel
+from ..robot.parameters import BODY_PARAMETERS, Array
+from .drive import Motion, channel_drive_columns, drive_rows, drive_torque
+from .equations import Equations, RowWriter
+from .inverse_dynamics import rigid_torque
+from .joint_torque import TorqueRegressor, carried_bodies
+from .regrouping import regroup
+from .rotors import RotorRegressor, channel_rotor_columns, rotor_torque
+
+BASE_CHANNELS = tuple(f"base.{kind}_{axis}" for kind in ("force", "torque") for axis in "xyz")
+
+
+class ForceEquations(Equations):
+    """Generalized force, one channel per velocity: six base rows first where the base is free."""
+
+    kind = "force"
+
+    def __init__(self, model: RobotModel) -> None:
+        self.model = model
+        self.base = model.velocities - model.joints
+        self.channels = BASE_CHANNELS[: self.base] + model.joint_names
+        self.joint_channels = slice(self.base, len(self.channels))
+        self.optional = model.free
+
+    @cached_property
+    def columns(self) -> tuple[np.ndarray, ...]:  # type: ignore[override]
+        """Carried bodies, rotors, drives."""
+        columns = []
+        for velocity, bodies in enumerate(carried_bodies(self.model)):
+            inertial = [BODY_PARAMETERS * body + k for body in bodies for k in range(BODY_PARAMETERS)]
+            rotors = channel_rotor_columns(self.model, velocity)
+            columns.append(np.concatenate([np.array(inertial, dtype=int), rotors, self.drive_columns(velocity)]))
+        return tuple(columns)
+
+    def drive_columns(self, velocity: int) -> np.ndarray:
+        """Columns of the drives that a channel feels; a free base has none."""
+        joint = velocity - self.base
+        return channel_drive_columns(self.model.layout, joint) if joint >= 0 else np.zeros(0, dtype=int)
+
+    def writer(self) -> "ForceWriter":
+        return ForceWriter(self)
+
+    def predict(self, parameters: Array, samples: Samples) -> Array:
+        self.check(samples)
+        layout, motion = self.model.layout, (samples.q, samples.v, samples.a)
+        force = rigid_torque(self.model, layout.bodies(parameters), *motion)
+        force += rotor_torque(self.model, layout.rotor_bodies(parameters), *motion)
+        force[:, self.joint_channels] += drive_torque(layout, parameters, Motion.of(layout, samples))
+        return force
+
+
+class ForceWriter(RowWriter):
+    """Of the ten parameters of a body only those that its parent cannot stand for are written."""
+
+    def __init__(self, equations: ForceEquations) -> None:
+        model = equations.model
+        layout, grouping = model.layout, regroup(model.tree)
+        self._layout, self._base = layout, equations.base
+        self._regressor = TorqueRegressor(model, grouping.columns)
+        self._rotors = RotorRegressor(model) if layout.rotors else None
+        self._rotor_columns, spans, expansions = [], [], []
+        for velocity, bodies in enumerate(carried_bodies(model)):
+            first, last = self._regressor.columns[bodies[0]].start, self._regressor.columns[bodies[-1]].stop
+            felt = channel_rotor_columns(model, velocity)
+            self._rotor_columns.append(felt - layout.body_size)
+            others = len(felt) + len(equations.drive_columns(velocity))
+            spans.append(slice(first, last + others + 1))
+            columns = np.concatenate([np.arange(layout.size)[layout.body(body)] for body in bodies])
+            expansions.append(block_diag(grouping.matrix[first:last, columns], np.eye(others)))
+        self.spans, self.expansions = tuple(spans), tuple(expansions)
+
+    def write(self, samples: Samples, rows: slice, out: Array) -> None:
+        q, v, a = (np.asfortranarray(channel[rows]).T for channel in (samples.q, samples.v, samples.a))
+        self._regressor.write(q, v, a, out)
+        rotors = self._rotors.of(q, v, a) if self._rotors else None
+        motion = Motion(*map(np.asfortranarray, Motion.of(self._layout, samples, rows)))
+        drives: list[list[Array]] = [[]] * self._base + drive_rows(self._layout, motion)
+        for velocity, (span, own) in enumerate(zip(self.spans, drives, strict=True)):
+            first = span.stop - 1 - len(own)
+            for column, drive in enumerate(own, start=first):
+                out[velocity, column] = drive
+            if rotors is not None:
+                felt = self._rotor_columns[velocity]
+                out[velocity, first - len(felt) : first] = rotors[velocity, felt]
+
+
+def predict_torque(model: RobotModel, parameters: Array, samples: Samples) -> Array:
+    """``(N, c)`` generalized force that a parameter vector predicts: of links, rotors and drives."""
+    return ForceEquations(model).predict(parameters, samples)

@@ -1,0 +1,12 @@
+"""The kinds of equations that there are, by name."""
+
+from ..robot.model import RobotModel
+from .equations import Equations
+from .force import ForceEquations
+
+KINDS: dict[str, type[Equations]] = {ForceEquations.kind: ForceEquations}
+
+
+def equations_of(source: RobotModel | Equations, kind: str = ForceEquations.kind) -> Equations:
+    """Equations as they are, or those of a robot."""
+    return source if isinstance(source, Equations) else KINDS[kind](source)  # type: ignore[call-arg]
