@@ -41,25 +41,27 @@ class MotionSamples:
     ----------
     chain: kinematics of the robot.
     q, v, a: ``(N, n)`` position, velocity, acceleration.
+    step: s; time that each instant stands for.
     """
 
     chain: Chain
     q: Array
     v: Array
     a: Array
+    step: float = 1.0
 
     def __len__(self) -> int:
         return len(self.q)
 
-    @cached_property
+    @property
     def placements(self) -> Array:
         """``(N, n, 4, 4)`` of the moving bodies in the root frame."""
-        return self.chain.placements(self.q)
+        return self.state.placements
 
-    @cached_property
+    @property
     def screws(self) -> Array:
         """``(N, n, 6)`` of the joints, (linear, angular) about the root origin: the columns of all Jacobians."""
-        return self.chain.screws(self.placements)
+        return self.state.screws
 
     @cached_property
     def state(self) -> ChainState:

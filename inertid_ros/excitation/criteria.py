@@ -1,172 +1,177 @@
-"""How well a motion excites: the condition number of the base regressor, and its gradient along the motion.
+"""How well a motion excites, and the gradient of that along the motion.
 
-Rows are divided by the joint's effort limit, so that a wrist counts as much as a shoulder, and every column is scaled
-to unit norm, so that the number is free of units. The gradient needs no derivative of single regressor entries: that
-of a spectral function of the Gram matrix ``G`` is a weighted sum of them (A eqs. 15-17 and 24).
+All criteria have one shape: weighted rows of the regressor (:mod:`.rows`), with those of earlier recordings below them
+(A 41), are scaled by what a step in the parameters counts (:mod:`.scaling`), and a function of the eigenvalues of
+their information matrix is minimised (:mod:`.spectral`). The gradient needs no derivative of single regressor entries:
+it is a weighted sum of them (A 45-47; C 4.4.48-52).
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-import scipy.linalg
 
 from ..errors import ExcitationError
-from ..regressors.chain import Chain, ChainState
-from ..regressors.gradient import MotionGradient, regressor_product_gradient
-from ..regressors.joint_torque import joint_torque_regressor
+from ..identification.triangular import triangle
+from ..regressors.gradient import MotionGradient
 from ..robot.model import RobotModel
-from ..robot.parameters import BODY_PARAMETERS, Array
+from ..robot.parameters import Array
+from .constraint import MotionSamples
+from .known import KnownInformation
+from .limits import MotionLimits
+from .options import ExcitationOptions
+from .rows import Indices, MeasuredRows
+from .scaling import Scaling, prior_scaling
+from .spectral import Spectral
 
-Column = Callable[[Array, Array, Array], Array]
-
-_INDEPENDENT = 1e-6  # part of a unit column that is independent of the others
-_PROBES = 200
-_SLIDING = 0.02  # rad/s or m/s; the sign of the velocity in Coulomb friction is smoothed over this
-# A joint's own drive: its column, which of q, v, a that depends on, and how. Couplings are left out of the criterion.
-_DRIVES: dict[str, tuple[Column, int, Column]] = {
-    "rotor_inertia": (lambda q, v, a: a, 2, lambda q, v, a: np.ones_like(a)),
-    "viscous": (lambda q, v, a: v, 1, lambda q, v, a: np.ones_like(v)),
-    "coulomb": (lambda q, v, a: np.tanh(v / _SLIDING), 1, lambda q, v, a: (1 - np.tanh(v / _SLIDING) ** 2) / _SLIDING),
-    "offset": (lambda q, v, a: np.ones_like(v), 1, lambda q, v, a: np.zeros_like(v)),
-    "stiffness": (lambda q, v, a: q, 0, lambda q, v, a: np.ones_like(q)),
-}
+_GOOD, _FAIR = 1e-6, 1e-9  # of the largest eigenvalue
 
 
 @dataclass(frozen=True)
 class Excitation:
-    """The Gram matrix of a motion in the scaled base columns, and what it was made from.
+    """What a motion says of the base parameters, together with what is known already.
 
     Attributes
     ----------
-    gram: ``(r, r)`` with unit diagonal.
-    norms: ``(r,)`` of the columns before scaling.
-    regressor: ``(N, n, r)`` base columns, rows scaled.
-    motion: position, velocity, acceleration ``(N, n)``.
+    rows: ``(m, r)`` equations in the base parameters, of the motion first and then of earlier recordings.
+    scaled: ``(m, r)`` the same in the units of the scaling.
+    motion: that is judged.
     """
 
-    gram: Array
-    norms: Array
-    regressor: Array
-    motion: tuple[Array, Array, Array]
+    rows: Array
+    scaled: Array
+    motion: MotionSamples
 
     @property
     def eigenvalues(self) -> Array:
-        """Ascending."""
-        return np.asarray(np.linalg.eigvalsh(self.gram), dtype=float)
+        """``(r,)`` of the scaled information, ascending; the squares of the singular values of ``scaled``."""
+        return self._spectrum[0]
+
+    @property
+    def vectors(self) -> Array:
+        """``(r, r)`` their eigenvectors, one per column."""
+        return self._spectrum[1]
 
     @property
     def condition_number(self) -> float:
-        """Largest over smallest singular value of the scaled base regressor; infinite where one is zero."""
+        """Largest over smallest singular value of the scaled rows; infinite where one is zero."""
         values = self.eigenvalues
         return float(np.sqrt(values[-1] / values[0])) if values[0] > 0 else float("inf")
 
+    @cached_property
+    def _spectrum(self) -> tuple[Array, Array]:
+        """From the cheap square matrix where it can tell the eigenvalues, from the rows where rounding hides them."""
+        values, vectors = np.linalg.eigh(self.scaled.T @ self.scaled)
+        if values[0] < _FAIR * values[-1]:
+            _, singular, right = np.linalg.svd(triangle(self.scaled))
+            return singular[::-1] ** 2, right[::-1].T
+        if values[0] < _GOOD * values[-1]:  # the vectors' errors enter lengths as squares
+            values = np.sum((self.scaled @ vectors) ** 2, axis=0)
+            order = np.argsort(values)
+            return values[order], vectors[:, order]
+        return values, vectors
 
-class ConditionNumber:
-    """Condition number of the base regressor of a robot: bodies and the drive terms that its layout identifies.
 
-    Parameters
+@dataclass(frozen=True)
+class Criterion:
+    """What planning makes small.
+
+    Attributes
     ----------
-    model: the robot.
-    effort: ``(n,)`` by which the rows are divided [N m or N].
-    lower, upper: ``(n,)`` range in which the base columns are determined [rad or m].
-
-    Raises
-    ------
-    ExcitationError: nothing can be identified.
+    measured: what is measured.
+    columns: ``(r,)`` base columns, ascending indices into ``measured.columns``.
+    base: ``(r, c)`` B, the columns of the rows to base parameters.
+    scaling: what a step in the base parameters counts.
+    spectral: function of the eigenvalues.
+    known: ``(k, r)`` equations of earlier recordings in the base parameters.
     """
 
-    def __init__(self, model: RobotModel, effort: Array, lower: Array, upper: Array) -> None:
-        self._model, self._weights, self.chain = model, 1.0 / effort, Chain(model)
-        self._terms = tuple(term for term in model.layout.drive_terms if term in _DRIVES)
-        rng = np.random.default_rng(0)
-        q = rng.uniform(lower, upper, (_PROBES, model.joints))
-        v, a = rng.normal(size=(2, _PROBES, model.joints))
-        rows = self._full(q, v, a).reshape(-1, self._width)
-        self.columns = _independent_columns(rows)
-        if not len(self.columns):
-            raise ExcitationError("excitation: no parameter of this robot can be identified from its torques")
-        bodies = self._bodies
-        self._body_columns = self.columns[self.columns < bodies]
-        self._drives = [divmod(int(column) - bodies, model.joints) for column in self.columns[self.columns >= bodies]]
+    measured: MeasuredRows
+    columns: Indices
+    base: Array
+    scaling: Scaling
+    spectral: Spectral
+    known: Array
 
     @property
     def count(self) -> int:
         """Number of base parameters."""
         return len(self.columns)
 
-    @property
-    def _bodies(self) -> int:
-        """Columns of the links; rotors that are bodies of their own are left out of the criterion."""
-        return BODY_PARAMETERS * self._model.joints
+    def evaluate(self, motion: MotionSamples) -> Excitation:
+        """Information of a motion together with what is known already."""
+        regressor = self.measured.regressor(motion, self.columns).reshape(-1, self.count)
+        rows = np.concatenate([np.sqrt(motion.step) * regressor, self.known])
+        return Excitation(rows, self.scaling.scaled(rows), motion)
 
-    @property
-    def _width(self) -> int:
-        return self._bodies + len(self._terms) * self._model.joints
+    def value(self, excitation: Excitation) -> float:
+        """The exact criterion."""
+        return self.spectral.value(excitation.eigenvalues)
 
-    def evaluate(self, q: Array, v: Array, a: Array) -> Excitation:
-        """Excitation of ``(N, n)`` samples."""
-        regressor = self._full(q, v, a)[:, :, self.columns]
-        rows = regressor.reshape(-1, self.count)
-        gram = rows.T @ rows
-        norms = np.sqrt(np.maximum(np.diag(gram), 1e-300))
-        return Excitation(gram / np.outer(norms, norms), norms, regressor, (q, v, a))
+    def smooth(self, excitation: Excitation) -> float:
+        """Smooth logarithm of the criterion."""
+        return self.spectral.smooth(excitation.eigenvalues)[0]
 
     def gradient(
-        self, excitation: Excitation, slope: Array, state: ChainState, extra: Array | float = 0.0
+        self, excitation: Excitation, joint_entries: Array | float = 0.0, base_entries: Array | float = 0.0
     ) -> MotionGradient:
-        """Gradient along the motion of a function of the scaled Gram matrix.
+        """Gradient of :meth:`smooth` along the motion.
 
         Parameters
         ----------
-        slope: ``(r, r)`` symmetric derivative of the function with respect to ``excitation.gram``.
-        state: of the chain at the samples.
-        extra: ``(N, n, 10 nb)`` weights of further regressor entries (unscaled rows) to add.
+        joint_entries, base_entries: weights of further entries of the regressor to add, see
+            :class:`~.constraint.Penalty`.
         """
-        # Each column's scale depends on its own entries: d G~ = dG / (d_i d_j) - (G~_ij / 2)(dG_ii / d_i^2 + ...).
-        inner = slope / np.outer(excitation.norms, excitation.norms)
-        np.fill_diagonal(inner, inner.diagonal() - (slope * excitation.gram).sum(axis=1) / excitation.norms**2)
-        weights = 2 * (excitation.regressor @ inner) * self._weights[:, None]
-        full = np.zeros((*weights.shape[:2], self._bodies))
-        bodies = len(self._body_columns)
-        full[:, :, self._body_columns] = weights[:, :, :bodies]
-        out = regressor_product_gradient(self.chain, state, full + extra)
-        parts = (out.position, out.velocity, out.acceleration)
-        for column, (term, joint) in enumerate(self._drives, start=bodies):
-            _, part, slope_of = _DRIVES[self._terms[term]]
-            parts[part][:, joint] += weights[:, joint, column] * slope_of(*(x[:, joint] for x in excitation.motion))
-        return out
+        motion, vectors = excitation.motion, excitation.vectors
+        slopes = self.spectral.smooth(excitation.eigenvalues)[1]
+        by_scaled = (excitation.scaled @ (vectors * (2 * slopes))) @ vectors.T
+        by_rows = self.scaling.slope(excitation.rows, excitation.scaled, by_scaled)
+        own = np.sqrt(motion.step) * by_rows[: len(excitation.rows) - len(self.known)]
+        weights = own.reshape(len(motion), -1, self.count)
+        return self.measured.gradient(motion, self.columns, weights, joint_entries, base_entries)
 
-    def _full(self, q: Array, v: Array, a: Array) -> Array:
-        """``(N, n, 10 nb + terms n)`` with scaled rows."""
-        n = self._model.joints
-        out = np.zeros((len(q), n, self._width))
-        out[:, :, : self._bodies] = joint_torque_regressor(self._model, q, v, a)[:, :, : self._bodies]
-        joints = np.arange(n)
-        for index, term in enumerate(self._terms):
-            out[:, joints, self._bodies + index * n + joints] = _DRIVES[term][0](q, v, a)
-        return out * self._weights[:, None]
+    def keeping(self, kept: int) -> "Criterion":
+        """The same, of so many of the best excited combinations only (C 4.5.2)."""
+        return replace(self, spectral=replace(self.spectral, kept=min(kept, self.count)))
 
 
-def smooth_condition(gram: Array, power: float = 4.0) -> tuple[float, Array]:
-    """Logarithm of the condition number with smoothed extremes, and its derivative with respect to the Gram matrix.
+def make_criterion(
+    model: RobotModel,
+    limits: MotionLimits,
+    options: ExcitationOptions | None = None,
+    known: KnownInformation | None = None,
+) -> Criterion:
+    """The criterion that options ask for.
 
-    ``(log sum w^p + log sum w^-p) / (2 p)`` over the eigenvalues ``w``: differentiable where eigenvalues meet, at least
-    the logarithm of the condition number, and within ``log(r) / p`` of it.
+    Torques weigh by the residual deviations of ``known``, else by the limits of effort, so that a wrist counts as much
+    as a shoulder; a wrench at the base by the deviations in the options.
+
+    Raises
+    ------
+    ExcitationError: nothing is measured or can be identified, or an unknown criterion.
     """
-    values, vectors = np.linalg.eigh(gram)
-    values = np.maximum(values, 1e-14 * values[-1])
-    up, down = (values / values[-1]) ** power, (values / values[0]) ** -power
-    value = 0.5 * (np.log(values[-1] / values[0]) + np.log(up.sum()) / power + np.log(down.sum()) / power)
-    slope = 0.5 * (up / up.sum() - down / down.sum()) / values
-    return float(value), (vectors * slope) @ vectors.T
+    options = options or ExcitationOptions()
+    joints = np.zeros(0)
+    if "joints" in options.measured:
+        joints = 1.0 / limits.effort if known is None else known.weights
+    base = 1.0 / np.array(options.base_deviation).repeat(3) if "base" in options.measured else np.zeros(0)
+    measured = MeasuredRows(model, joints, base)
+    columns, B = measured.base_columns(limits.lower, limits.upper)
+    if options.kept_parameters > len(columns):
+        raise ExcitationError(
+            f"excitation.kept_parameters is {options.kept_parameters}, but only {len(columns)} can be identified;"
+            " lower it, or 0 for all"
+        )
+    scaling = prior_scaling(options.scaling, model, limits, measured.columns, B)
+    spectral = Spectral(options.criterion, options.kept_parameters)
+    # Recordings say of the base columns alone what they say of all, for the others are combinations of them.
+    earlier = np.zeros((0, len(columns))) if known is None else triangle(known.root[:, measured.columns[columns]])
+    return Criterion(measured, columns, B, scaling, spectral, earlier)
 
 
-def _independent_columns(rows: Array) -> np.ndarray:
-    """Ascending indices of a largest set of independent columns, by pivoted QR of the columns scaled to unit norm."""
-    norms = np.linalg.norm(rows, axis=0)
-    used = np.flatnonzero(norms > 1e-12 * norms.max(initial=0.0))
-    R, pivots = scipy.linalg.qr(rows[:, used] / norms[used], mode="r", pivoting=True)
-    diagonal = np.abs(np.diag(R))
-    rank = int((diagonal > _INDEPENDENT * diagonal[0]).sum()) if len(diagonal) else 0
-    return np.sort(used[pivots[:rank]])
+def regressor_condition(model: RobotModel, limits: MotionLimits) -> Criterion:
+    """The condition number that all motions of a robot are compared by, whatever they were planned for.
+
+    Torques divided by the limits of effort, base columns of unit norm.
+    """
+    return make_criterion(model, limits, ExcitationOptions())

@@ -8,15 +8,15 @@ import numpy as np
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .constraint import Constraint, Tightest
-from .criteria import ConditionNumber
+from .criteria import regressor_condition
 from .effort import prior_effort
 from .execution import HorizonTable
+from .improve import along
 from .limits import MotionLimits, usage
 from .options import ExecutionOptions
 from .plan import Plan
 
 CHANNELS = ("position", "velocity", "acceleration", "effort")
-_STEP = 0.05  # s; distance of the instants at which the regressor is looked at
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,8 @@ def inspect_plan(
     """
     effort = prior_effort(model, plan.position, plan.velocity, plan.acceleration)
     used = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
-    instants = np.arange(0.5 * _STEP, plan.duration, _STEP)
-    criterion = ConditionNumber(model, limits.effort, limits.lower, limits.upper)
-    excitation = criterion.evaluate(*plan.sample(instants))
+    criterion = regressor_condition(model, limits)
+    excitation = criterion.evaluate(along(criterion, plan))
     return Inspection(
         plan=plan,
         limits=limits,

@@ -7,6 +7,9 @@ from ..errors import ExcitationError
 from ..options import option
 
 KINDS = ("fourier", "cycloidal")
+CRITERIA = ("condition", "a", "d", "e")
+SCALINGS = ("columns", "metric", "prior", "none")
+MEASURED = ("joints", "base")
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,32 @@ class ExcitationOptions:
     )
     harmonics: int = option(6, "of the Fourier series", minimum=2, maximum=50)
     intervals: int = option(20, "of the cycloidal motion", minimum=2, maximum=1000)
+    criterion: str = option(
+        "condition",
+        "what planning makes small: condition number, or root mean square (a), geometric mean (d) or largest (e)"
+        " standard deviation of the parameters",
+        choices=CRITERIA,
+    )
+    scaling: str = option(
+        "columns",
+        "what a step in the parameters counts: regressor columns of unit norm, the prior's metric (the same in all"
+        " frames and units), their prior values, or SI units (none)",
+        choices=SCALINGS,
+    )
+    measured: tuple[str, ...] = option(
+        ("joints",), "what tells of the parameters: joint torques, the wrench at the base (a force plate)",
+        choices=MEASURED,
+    )
+    base_deviation: tuple[float, ...] = option(
+        (1.0, 0.3), "standard deviations of force and torque at the base per root second [N, N m]",
+        minimum=1e-9, maximum=1e9,
+    )
+    kept_parameters: int = option(
+        0, "only so many combinations of parameters count, the best excited; 0 counts all", minimum=0, maximum=100_000
+    )
+    criterion_bound: float = option(
+        math.inf, "combinations are left out until the criterion of the rest can be brought below this", minimum=1e-12
+    )
     seed: int = option(0, "of the random starts; the same seed gives the same motion", minimum=0)
     starts: int = option(48, "random feasible motions to begin with", minimum=1, maximum=100_000)
     improved: int = option(3, "of the best of them that are improved", minimum=0, maximum=1000)
@@ -67,6 +96,12 @@ class ExcitationOptions:
         -math.inf, "height in the root frame that no link frame may go below; -.inf checks none [m]"
     )
     knot_step_s: float = option(0.02, "distance of the plan's points [s]", minimum=1e-3, maximum=0.1)
+
+    def __post_init__(self) -> None:
+        if len(self.base_deviation) != 2:
+            raise ExcitationError(
+                f"excitation.base_deviation has {len(self.base_deviation)} numbers; give force and torque"
+            )
 
 
 @dataclass(frozen=True)

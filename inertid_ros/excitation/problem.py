@@ -8,8 +8,9 @@ from ..robot.parameters import Array
 from .bases import Basis, CycloidalBasis, FourierBasis
 from .constraint import MotionSamples
 from .constraints import motion_constraints
-from .criteria import ConditionNumber, smooth_condition
+from .criteria import make_criterion, regressor_condition
 from .feasible import shapes
+from .known import KnownInformation
 from .limits import MotionLimits
 from .options import ExcitationOptions
 
@@ -21,7 +22,8 @@ class Problem:
     ----------
     inner: limits of position, velocity and acceleration that motions touch.
     basis: functions of time.
-    criterion: condition number.
+    criterion: that motions are planned for.
+    comparison: condition number that motions are compared by, see :func:`~.criteria.regressor_condition`.
     limits: that finished motions keep.
     constraints: what finished motions keep beside their limits.
 
@@ -30,7 +32,14 @@ class Problem:
     ExcitationError: the start is outside the limits or breaks a constraint.
     """
 
-    def __init__(self, model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions) -> None:
+    def __init__(
+        self,
+        model: RobotModel,
+        limits: MotionLimits,
+        start: Array,
+        options: ExcitationOptions,
+        known: KnownInformation | None = None,
+    ) -> None:
         self.model, self.limits = model, limits
         self.inner = limits.scaled(options.limit_use, options.limit_use)
         self.start = np.array(start, dtype=float)
@@ -42,7 +51,9 @@ class Problem:
         instants = (np.arange(options.criterion_samples) + 0.5) * options.duration_s / options.criterion_samples
         self._rows = self.basis.evaluate(instants)
         self._shapes = shapes(self.basis, _limit_instants(self.basis, options), self.start, self.inner)
-        self.criterion = ConditionNumber(model, limits.effort, limits.lower, limits.upper)
+        self._step = options.duration_s / options.criterion_samples
+        self.comparison = regressor_condition(model, limits)
+        self.criterion = make_criterion(model, limits, options, known)
 
     def sized(self, shape: Array) -> Array:
         """Parameters ``(size, n)`` of a shape at the size that just fits, nearly."""
@@ -53,7 +64,7 @@ class Problem:
         return self._evaluate(shape, False)[0]
 
     def gradient(self, shape: Array) -> tuple[float, Array]:
-        """Smoothed logarithm of the condition number plus the penalties of the constraints, and its gradient.
+        """Smooth logarithm of the criterion plus the penalties of the constraints, and its gradient.
 
         ``shape`` is ``(size, n)`` of any scale; what is judged is the motion of that shape that just fits the limits
         of position, velocity and acceleration. The gradient has the form of the shape.
@@ -64,15 +75,18 @@ class Problem:
         size, size_slope = self._shapes.size(shape)
         parameters = shape * size
         q, v, a = (rows @ parameters for rows in self._rows)
-        motion = MotionSamples(self.criterion.chain, q + self.start, v, a)
-        excitation = self.criterion.evaluate(motion.q, v, a)
-        value, slope = smooth_condition(excitation.gram)
+        motion = MotionSamples(self.criterion.measured.chain, q + self.start, v, a, self._step)
+        excitation = self.criterion.evaluate(motion)
+        value = self.criterion.smooth(excitation)
         penalties = [constraint.penalty(motion) for constraint in self.constraints]
         value += sum(penalty.value for penalty in penalties)
         if not with_gradient:
             return value, np.zeros_like(shape)
-        entries = sum((penalty.joint_entries for penalty in penalties), np.zeros(()))
-        along = self.criterion.gradient(excitation, slope, motion.state, entries)
+        entries = (
+            sum((getattr(penalty, name) for penalty in penalties), np.zeros(()))
+            for name in ("joint_entries", "base_entries")
+        )
+        along = self.criterion.gradient(excitation, *entries)
         by_parameters = np.zeros_like(shape)
         for rows, channel in zip(self._rows, ("position", "velocity", "acceleration"), strict=True):
             part = sum((getattr(penalty, channel) for penalty in penalties), getattr(along, channel))
