@@ -113,7 +113,7 @@ class Chain:
         return np.concatenate([linear, angular], axis=-1)
 
     def state(self, q: Array, v: Array, a: Array, root: RootMotion | None = None) -> ChainState:
-        """Placements, screws, velocities and accelerations of ``(N, n)`` samples; the root stands still if not given."""
+        """Placements, screws, velocities, accelerations of ``(N, n)`` samples; the root stands still if not given."""
         placements = self.placements(q, root)
         screws = self.screws(placements)
         still = np.zeros((len(q), 6))
