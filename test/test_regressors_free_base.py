@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
-from random_robots import random_bodies, random_urdf
+from free_base import free_model, free_urdf, random_flight
+from random_robots import random_bodies
 
 from inertid_ros.data.samples import Samples
 from inertid_ros.errors import ModelError
@@ -27,30 +28,6 @@ HUMANOIDS = (
     "simple_humanoid_description/urdf/simple_humanoid.urdf",
     "human_description/robots/human.urdf",
 )
-
-
-def _urdf(seed: int, joints: int) -> str:
-    rng = np.random.default_rng(seed)
-    m, _, _, _, xx, xy, yy, xz, yz, zz = random_bodies(rng, 1)[0]
-    base = (
-        f'<inertial><mass value="{m}"/><inertia ixx="{xx}" ixy="{xy}" ixz="{xz}" iyy="{yy}" iyz="{yz}" izz="{zz}"/>'
-        "</inertial>"
-    )
-    return random_urdf(rng, joints).replace('<link name="base"/>', f'<link name="base">{base}</link>')
-
-
-def free_model(seed: int, joints: int, **options) -> RobotModel:
-    return load_model(_urdf(seed, joints), ModelOptions(base="free", **options))
-
-
-def random_flight(rng: np.random.Generator, model: RobotModel, count: int) -> Samples:
-    """Random states of a robot with a free base."""
-    pose = np.hstack([rng.normal(size=(count, 3)), rng.normal(size=(count, 4))])
-    pose[:, 3:] /= np.linalg.norm(pose[:, 3:], axis=1, keepdims=True)
-    q = np.hstack([pose, rng.uniform(-2, 2, (count, model.joints))])
-    v, a = rng.normal(size=(2, count, model.velocities))
-    every = np.ones(v.shape, dtype=bool)
-    return Samples(np.arange(count, dtype=float), q, v, a, np.zeros_like(v), every, every[:, 0])
 
 
 def _rnea(model: RobotModel, bodies: np.ndarray, samples: Samples) -> np.ndarray:
@@ -133,7 +110,7 @@ def test_base_rows_alone_identify_the_total_mass_and_leave_the_drives_alone():
 
 
 def test_a_free_base_has_another_hash_and_ten_parameters_of_its_own():
-    fixed, free = load_model(_urdf(1, 3)), free_model(1, 3)
+    fixed, free = load_model(free_urdf(1, 3)), free_model(1, 3)
     assert fixed.hash != free.hash and fixed.joint_names == free.joint_names
     assert free.link_names == ("base", *fixed.link_names)
     assert (free.positions, free.velocities) == (10, 9)
