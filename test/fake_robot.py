@@ -15,7 +15,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile
 from ros_bench import hurry
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.errors import ExcitationError
@@ -89,6 +89,7 @@ class FakeRobot:
         description = self.node.create_publisher(String, "robot_description", LATCHED)
         description.publish(String(data=URDF))
         self.node.create_subscription(JointTrajectory, "joint_trajectory", self._command, COMMAND)
+        self.node.create_subscription(Float64MultiArray, "position_commands", self._stream, COMMAND)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self._offset_ns = time.time_ns() - time.monotonic_ns()
@@ -112,6 +113,7 @@ class FakeRobot:
         self.stamp_offset_s = 0.0
         self.disturbance = np.zeros(self.model.joints)  # added to the reported position
         self.commands: list[tuple[float, JointTrajectory]] = []
+        self.streamed: list[tuple[float, np.ndarray]] = []
         self.problems: list[str] = []
         self._periods: list[tuple] = []
 
@@ -205,3 +207,11 @@ class FakeRobot:
                 self.problems.append(str(error))
         except Exception as error:  # the test reads it; the thread must go on
             self.problems.append(f"{error.__class__.__name__}: {error}")
+
+    def _stream(self, message: Float64MultiArray) -> None:
+        now = time.monotonic()
+        self.streamed.append((now, np.array(message.data)))
+        try:
+            self._follower.stream(np.array(message.data), now)
+        except ExcitationError as error:
+            self.problems.append(str(error))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from action_msgs.msg import GoalStatus
 from excitation_setup import ACTIVATE, DEACTIVATE, PARAMETERS, SLACK_S, TIMEOUT_S, Setup
-from fake_robot import FakeRobot, write_plan
+from fake_robot import FakeRobot
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParameters
 from ros_bench import bench_in
@@ -32,14 +32,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setup]:
 @pytest.fixture
 def setup(shared: Setup) -> Setup:
     """Armed, at rest, without faults."""
-    shared.robot.reset()
-    write_plan(shared.plan)
-    shared.bench.spin(0.4)  # the states of before are no part of this test
-    shared.bench.until(lambda: shared.robot.at_rest, "rest")
-    if shared.status and shared.status[-1].state != ExcitationStatus.UNARMED:
-        shared.change_state(DEACTIVATE)
-    shared.arm()
-    return shared
+    return shared.ready()
 
 
 def test_motion_runs_within_limits_and_ends_at_rest(setup: Setup) -> None:

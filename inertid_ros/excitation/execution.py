@@ -164,6 +164,10 @@ class MotionExecution:
         self.state, self._started = MotionState.MOVING, now
         return self.step(now)
 
+    def slip(self, seconds: float) -> None:
+        """Let the motion be as much later [s]: a robot that only follows streamed positions stood still so long."""
+        self._started += seconds
+
     def step(self, now: float) -> Horizon:
         """What to send now; empty when stopping, at rest, or late."""
         phase = self._advance(now)

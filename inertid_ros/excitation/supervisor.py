@@ -1,5 +1,6 @@
 """Supervisor: one run of a motion under watch. It decides at every tick what is sent, without ROS."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ from .execution import Horizon, HorizonTable, MotionExecution, MotionState
 from .monitor import Lease, StateMonitor
 
 _ARRIVAL_S = 0.05  # s
+_LONGEST_PAUSE_S = 0.05  # between streamed positions
 
 
 @dataclass(frozen=True)
@@ -23,13 +25,25 @@ class Progress:
 class Supervisor:
     """Execution, state monitor and lease of one motion. All times are the steady clock [s].
 
+    Parameters
+    ----------
+    streams: whether the robot follows the positions of each tick and nothing else, so that it stands while ticks are
+        missing. A long pause stops the motion, from where the robot stood: it never jumps to where it would be by now.
+
     Attributes
     ----------
     fault: why the motion was stopped by a fault; empty otherwise. A fault stays until the robot is armed again.
     canceled: whether the motion was stopped because it was asked to.
     """
 
-    def __init__(self, table: HorizonTable, monitor: StateMonitor, lease: Lease, approach_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        table: HorizonTable,
+        monitor: StateMonitor,
+        lease: Lease,
+        approach_s: float = 0.0,
+        streams: bool = False,
+    ) -> None:
         self.execution = MotionExecution(table)
         self.monitor, self.lease = monitor, lease
         self.fault = ""
@@ -37,6 +51,9 @@ class Supervisor:
         self.max_tracking_error = 0.0
         self._approach = approach_s
         self._grid = table.options.grid_s
+        self._streams = streams
+        self._ticked = math.nan
+        self._paused = 0.0
         self._sent = -np.inf
         self._offset = float("nan")
         self._error = np.zeros(len(table.plan.joint_names))
@@ -54,7 +71,9 @@ class Supervisor:
 
     def commanded(self, now: float) -> Array:
         """``(n,)`` position that the robot has been told to have."""
-        return self.execution.commanded(now)[0]
+        self._notice_pause(now)
+        told = min(now, self._ticked) if self._streams else now
+        return self.execution.commanded(told)[0]
 
     def update(self, stamp: float, clock: float, now: float, position: Array, effort: Array) -> None:
         """Take a joint state; see :meth:`StateMonitor.update`."""
@@ -69,6 +88,10 @@ class Supervisor:
 
     def tick(self, now: float) -> Horizon | None:
         """What to send now; None for nothing."""
+        self._notice_pause(now)
+        self._ticked = now
+        if self.moving and self._paused:
+            return self.stop(now, f"the sender paused for {self._paused:.3f} s; the robot stood still abruptly")
         if self.moving:
             fault = self.monitor.check(now, self._commanded) or self.lease.check(now)
             if fault is not None:
@@ -95,10 +118,12 @@ class Supervisor:
 
     def at_rest(self, now: float) -> bool:
         """Whether everything that was sent has come to rest."""
+        self._notice_pause(now)
         return self.execution.at_rest(now)
 
     def progress(self, now: float) -> Progress:
         """Where the run is."""
+        self._notice_pause(now)
         phase, duration = self.execution.phase(now), self.execution.table.plan.duration
         if not self.moving and not self.at_rest(now):
             return Progress("stopping", phase / duration, self._error)
@@ -106,7 +131,15 @@ class Supervisor:
             return Progress("approaching", phase / self._approach, self._error)
         return Progress("moving", (phase - self._approach) / max(duration - self._approach, 1e-9), self._error)
 
+    def _notice_pause(self, now: float) -> None:
+        """The robot stood where the last streamed position was; from there it goes on, and brakes."""
+        pause = now - self._ticked
+        if self._streams and pause > _LONGEST_PAUSE_S:
+            self.execution.slip(pause)
+            self._ticked, self._paused = now, max(self._paused, pause)
+
     def _brake(self, now: float, reason: str) -> Horizon | None:
+        self._notice_pause(now)
         self._sent = now
         horizon = self.execution.stop(now, reason)
         return horizon if len(horizon) else None

@@ -101,8 +101,8 @@ class ExciteGoals:
         if run.moving and asked:
             self._send(run.cancel(now))
         self._send(run.tick(now))
+        self.robot.commander.stream(run.commanded(now))
         if not run.at_rest(now):
-            self.robot.commander.stream(run.commanded(now))
             self._rested_at = now
         elif now - self._rested_at >= _REST_S:
             step.set_result(None)
@@ -201,6 +201,7 @@ class ExciteGoals:
         if objection:
             raise ExcitationError(objection)
         self._options = read(self._node, MotionOptions)
+        self.robot.commander.begin()
         if not 0 <= goal.speed_scale <= 1:
             raise ExcitationError(f"speed_scale is {goal.speed_scale:g}; give a value above 0, at most 1")
         if not 0 <= goal.duration < np.inf:
@@ -246,7 +247,8 @@ class ExciteGoals:
             model.joint_names, limits.lower, limits.upper, limits.velocity, limits.effort, options, now
         )
         lease = Lease(options.lease_timeout_s, now, goal.lease)
-        self.run, self._rested_at = Supervisor(prepared.table, monitor, lease, prepared.approach_s), now
+        streams = self.robot.commander.streams
+        self.run, self._rested_at = Supervisor(prepared.table, monitor, lease, prepared.approach_s, streams), now
         self._send(self.run.start(now, self.robot.clock() - now))
 
     def _conclude(self, result: Excite.Result) -> None:

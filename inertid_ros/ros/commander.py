@@ -1,11 +1,13 @@
 """How horizons reach the robot: a trajectory topic, FollowJointTrajectory goals, or a stream of positions."""
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from rclpy.action import ActionClient
 from rclpy.node import Node
+from rclpy.task import Future
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
@@ -15,9 +17,22 @@ from ..robot.parameters import Array
 from .conversions import TrajectoryArrays, to_joint_trajectory, to_time
 from .qos import COMMAND
 
+_ANSWER_S = 0.25  # a controller on the same machine answers within milliseconds
+
 
 class Commander(Protocol):
-    """What the excitation node needs of a command interface."""
+    """What the excitation node needs of a command interface.
+
+    Attributes
+    ----------
+    streams: whether the robot only moves while positions come, so that it stands still where its sender is late.
+    """
+
+    streams: bool
+
+    def begin(self) -> None:
+        """A new motion: what went wrong with the last one does not count."""
+        ...
 
     def problem(self) -> str:
         """Why commands would not arrive, or who else commands; empty when all is well."""
@@ -52,9 +67,14 @@ def make_commander(node: Node, interface: str, joint_names: Sequence[str]) -> Co
 class TrajectoryCommander:
     """``trajectory_msgs/JointTrajectory`` on ``joint_trajectory``."""
 
+    streams = False
+
     def __init__(self, node: Node, _joint_names: tuple[str, ...]) -> None:
         self._node = node
         self._publisher = node.create_publisher(JointTrajectory, "joint_trajectory", COMMAND)
+
+    def begin(self) -> None:
+        """Nothing to forget."""
 
     def problem(self) -> str:
         return _publisher_problem(self._node, self._publisher)
@@ -73,9 +93,14 @@ class StreamCommander:
     limits. Prefer trajectories where the robot takes them.
     """
 
+    streams = True
+
     def __init__(self, node: Node, _joint_names: tuple[str, ...]) -> None:
         self._node = node
         self._publisher = node.create_publisher(Float64MultiArray, "position_commands", COMMAND)
+
+    def begin(self) -> None:
+        """Nothing to forget."""
 
     def problem(self) -> str:
         return _publisher_problem(self._node, self._publisher)
@@ -88,7 +113,14 @@ class StreamCommander:
 
 
 class ActionCommander:
-    """``control_msgs/action/FollowJointTrajectory`` goals on ``follow_joint_trajectory``; each replaces the last."""
+    """``control_msgs/action/FollowJointTrajectory`` goals on ``follow_joint_trajectory``; each replaces the last.
+
+    Goals are never cancelled: controllers stop abruptly then. A brake is a goal like every other. What the controller
+    says of a goal is heeded where it rejects one, or gives one up for a violated tolerance; that a goal is ended
+    because the next one replaced it is as it should be.
+    """
+
+    streams = False
 
     def __init__(self, node: Node, _joint_names: tuple[str, ...]) -> None:
         try:
@@ -99,24 +131,47 @@ class ActionCommander:
                 " use joint_trajectory"
             ) from None
         self._action: Any = FollowJointTrajectory
+        result = FollowJointTrajectory.Result
+        self._violations = (result.PATH_TOLERANCE_VIOLATED, result.GOAL_TOLERANCE_VIOLATED)
         self._client = ActionClient(node, FollowJointTrajectory, "follow_joint_trajectory")
-        self._refused = ""
+        self._complaint = ""
+        self._waiting: dict[Future, float] = {}  # goals without an answer, and when they were sent [s, steady]
+
+    def begin(self) -> None:
+        """What the controller said or owed in the last motion does not count."""
+        self._complaint = ""
+        self._waiting.clear()
 
     def problem(self) -> str:
         if not self._client.server_is_ready():
             return "no controller serves follow_joint_trajectory; start and activate it, or remap the action"
-        return self._refused
+        # One that was killed counts as ready until its middleware has been silent for many seconds.
+        if self._waiting and time.monotonic() - next(iter(self._waiting.values())) > _ANSWER_S:
+            return f"the controller has not answered a goal of follow_joint_trajectory for {_ANSWER_S:g} s; restart it"
+        return self._complaint
 
     def send(self, horizon: Horizon) -> None:
-        goal = self._action.Goal(trajectory=_message(horizon))
-        self._client.send_goal_async(goal).add_done_callback(self._answered)
+        if self._client.server_is_ready():  # a goal that nobody takes would wait for its answer for good
+            future = self._client.send_goal_async(self._action.Goal(trajectory=_message(horizon)))
+            self._waiting[future] = time.monotonic()
+            future.add_done_callback(self._answered)
 
     def stream(self, position: Array) -> None:
         """Nothing: the controller interpolates."""
 
-    def _answered(self, future: Any) -> None:
+    def _answered(self, future: Future) -> None:
+        self._waiting.pop(future, None)
         handle = future.result()
-        self._refused = "" if handle.accepted else "the controller rejects goals; activate it"
+        if handle is None or not handle.accepted:
+            self._complaint = "the controller rejects goals of follow_joint_trajectory; activate it, and see its log"
+            return
+        handle.get_result_async().add_done_callback(self._ended)
+
+    def _ended(self, future: Future) -> None:
+        answer = future.result()
+        if answer is not None and answer.result.error_code in self._violations:
+            why = answer.result.error_string or f"error code {answer.result.error_code}"
+            self._complaint = f"the controller gave the motion up ({why}); check for a collision and its tolerances"
 
 
 def _publisher_problem(node: Node, publisher: Any) -> str:
