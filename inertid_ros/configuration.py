@@ -37,6 +37,11 @@ class RobotOptions:
         " where not zero, com, xyz, rpy and axis, such as"
         " motor3=joint:elbow,link:arm,ratio:50,mass:0.4,radius:0.03,length:0.05,xyz:0 0.1 0,axis:0 1 0",
     )
+    stribeck_speeds: tuple[str, ...] = option(
+        (),
+        "speeds of Stribeck friction in place of 0.2, each JOINT=SPEED [rad/s or m/s];"
+        " identify.fit_stribeck_speed finds them",
+    )
     gravity: tuple[float, ...] = option(
         (0.0, 0.0, -9.81),
         "in the frame of the root link, or of the world where the base is free [m/s^2]",
@@ -68,8 +73,9 @@ class RobotOptions:
         x, y, z = self.gravity
         locked, couplings = entries.positions(self.locked_joints), entries.couplings(self.couplings)
         contacts = entries.contacts(self.contacts) + entries.plates(self.plates)
+        speeds = entries.positions(self.stribeck_speeds, "robot.stribeck_speeds")
         return ModelOptions(
-            locked, self.drive_terms, (x, y, z), couplings, entries.rotors(self.rotors), self.base, contacts
+            locked, self.drive_terms, (x, y, z), couplings, entries.rotors(self.rotors), self.base, contacts, speeds
         )
 
 

@@ -27,6 +27,7 @@ from .outliers import without_outliers
 from .problem import SOLVERS, Problem
 from .program import Solution
 from .regularizers import REGULARIZERS, TYPICAL_SPREAD, Belief
+from .stribeck import with_fitted_stribeck
 from .uncertainty import stated
 
 _OUTER_ITERATIONS = 30
@@ -80,6 +81,10 @@ class IdentifyOptions:
         False, "estimate by how much effort is reported later than motion, and shift it back; needs a rich motion"
     )
 
+    fit_stribeck_speed: bool = option(
+        False, "find the speed of every joint's Stribeck friction; needs motion slow enough to show it"
+    )
+
     def __post_init__(self) -> None:
         estimators = ("consistent", *ESTIMATORS)
         for name, allowed in (("estimator", estimators), ("regularizer", REGULARIZERS), ("solver", SOLVERS)):
@@ -125,7 +130,10 @@ def identify(
     delay = estimate_delay(equations, recordings).seconds if options.remove_delay else 0.0
     if delay:
         recordings = [undelayed(samples, delay) for samples in recordings]
-        information = compress(equations, recordings)
+    if options.fit_stribeck_speed:
+        equations = with_fitted_stribeck(equations, recordings)
+    if delay or options.fit_stribeck_speed:
+        model, information = equations.model, compress(equations, recordings)
     if options.estimator != "consistent":
         progress("solving", 0.5)
         return replace(_classical(equations, recordings, options.estimator, constraints), delay=delay)

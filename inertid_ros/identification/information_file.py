@@ -98,6 +98,7 @@ def _layout(fields: dict[str, list]) -> ParameterLayout:
         drive_terms=tuple(fields["drive_terms"]),
         couplings=tuple(Coupling(**_tuples(coupling)) for coupling in fields["couplings"]),
         rotors=tuple(Rotor(**_tuples(rotor)) for rotor in fields["rotors"]),
+        stribeck_speeds=tuple(fields.get("stribeck_speeds", ())),
     )
 
 

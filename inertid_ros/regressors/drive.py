@@ -6,33 +6,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.samples import Samples
-from ..robot.layout import COUPLING_TERMS, STRIBECK_SPEED, ParameterLayout
+from ..robot.layout import COUPLING_TERMS, ParameterLayout
 from ..robot.parameters import Array
 
 
 class Motion(NamedTuple):
-    """Motion of all joints, ``(N, n)`` each, and their direction of sliding, ``(N, n + couplings)``."""
+    """Motion of all joints, ``(N, n)`` each, their direction of sliding, ``(N, n + couplings)``, and ``(N, n)`` the
+    share of the extra friction of slow motion that is left at their speed."""
 
     q: Array
     v: Array
     a: Array
     direction: Array
+    slow: Array
 
     @classmethod
     def of(cls, layout: ParameterLayout, samples: Samples, rows: slice = slice(None)) -> "Motion":
         """Motion along samples; where they do not say which way drives slide, the sign of the velocity does."""
         base_q, base_v = (motion.shape[1] - len(layout.joints) for motion in (samples.q, samples.v))
         q, v, a = samples.q[rows, base_q:], samples.v[rows, base_v:], samples.a[rows, base_v:]
+        slow = np.exp(-np.abs(v) / layout.stribeck_speed) if "stribeck" in layout.drive_terms else np.zeros_like(v)
         if samples.direction is not None:
-            return cls(q, v, a, samples.direction[rows])
-        return cls(q, v, a, np.sign(np.hstack([v, v @ layout.coupling_ratios.T])))
+            return cls(q, v, a, samples.direction[rows], slow)
+        return cls(q, v, a, np.sign(np.hstack([v, v @ layout.coupling_ratios.T])), slow)
 
     def keep(self, rows: NDArray[np.bool_]) -> "Motion":
-        return Motion(self.q[rows], self.v[rows], self.a[rows], self.direction[rows])
+        return Motion(*(channel[rows] for channel in self))
 
     def along(self, ratios: Array, drive: int) -> "Motion":
         """Motion ``(N,)`` of one drive that turns with ``ratios`` of the joints."""
-        return Motion(self.q @ ratios, self.v @ ratios, self.a @ ratios, self.direction[:, drive])
+        v = self.v @ ratios
+        return Motion(self.q @ ratios, v, self.a @ ratios, self.direction[:, drive], np.zeros_like(v))
 
 
 COLUMNS = {
@@ -41,7 +45,7 @@ COLUMNS = {
     "coulomb": lambda motion: motion.direction,
     "offset": lambda motion: np.ones_like(motion.v),
     "stiffness": lambda motion: motion.q,
-    "stribeck": lambda motion: motion.direction * np.exp(-np.abs(motion.v) / STRIBECK_SPEED),
+    "stribeck": lambda motion: motion.direction * motion.slow,
 }
 
 

@@ -182,6 +182,7 @@ def joints_content(estimate: Estimate) -> list[dict[str, Any]]:
             **{term: values[term][i] for term in terms},
             "standard_deviation": {term: deviations[term][i] for term in terms},
             "residual_deviation": residual[i],
+            "stribeck_speed": estimate.layout.stribeck_speed[i],
             "outliers": None if outliers is None else outliers[i],
         }
         for i, name in enumerate(estimate.model.joint_names)

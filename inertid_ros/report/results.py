@@ -142,7 +142,8 @@ def _model_options(robot: Mapping[str, Any]) -> ModelOptions:
     rotors = tuple(Rotor(**{key: _tuple(value) for key, value in entry.items()}) for entry in robot["rotors"])
     contacts = tuple(_contact(entry) for entry in robot.get("contacts", ()))
     drive_terms, base = tuple(robot["drive_terms"]), robot.get("base", "fixed")
-    return ModelOptions(robot["locked_joints"], drive_terms, (x, y, z), couplings, rotors, base, contacts)
+    speeds = robot.get("stribeck_speeds", {})
+    return ModelOptions(robot["locked_joints"], drive_terms, (x, y, z), couplings, rotors, base, contacts, speeds)
 
 
 def _contact(entry: Mapping[str, Any]) -> Contact:
@@ -166,6 +167,7 @@ def parameters_content(outcome: Outcome) -> dict[str, Any]:
             "model_hash": estimate.model.hash,
             "locked_joints": {joint: float(position) for joint, position in options.locked_joints.items()},
             "drive_terms": list(options.drive_terms),
+            "stribeck_speeds": plain(options.stribeck_speeds),
             "gravity": [float(value) for value in options.gravity],
             "couplings": plain([asdict(coupling) for coupling in options.couplings]),
             "rotors": plain([asdict(rotor) for rotor in options.rotors]),

@@ -37,7 +37,7 @@ class ParameterLayout:
     """Order of the parameter vector: ten of every link, ten of every rotor, each drive term of every joint, couplings.
 
     ``tau = Y_bodies pi + rotor_inertia a + viscous v + (coulomb + stribeck exp(-|v| / v_s)) sign(v) + offset
-    + stiffness q`` with ``v_s`` = :data:`STRIBECK_SPEED` (C 3.2.13; E 24).
+    + stiffness q`` (C 3.2.13; E 24).
 
     Attributes
     ----------
@@ -46,6 +46,7 @@ class ParameterLayout:
     drive_terms: subset of :data:`DRIVE_TERMS` that is identified, in that order.
     couplings: drives that turn with several joints, three terms each (:data:`COUPLING_TERMS`).
     rotors: motors that are bodies of their own.
+    stribeck_speeds: ``n`` speeds ``v_s`` [rad/s or m/s]; empty where all are :data:`STRIBECK_SPEED`.
     """
 
     links: tuple[str, ...]
@@ -53,6 +54,7 @@ class ParameterLayout:
     drive_terms: tuple[str, ...] = DRIVE_TERMS
     couplings: tuple[Coupling, ...] = ()
     rotors: tuple[Rotor, ...] = ()
+    stribeck_speeds: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         unknown = [term for term in self.drive_terms if term not in DRIVE_TERMS]
@@ -123,6 +125,11 @@ class ParameterLayout:
     def drives(self, parameters: Array) -> Array:
         """``(terms, n)`` view of the drive part of a parameter vector."""
         return parameters[self.inertial_size : self.coupling_start].reshape(len(self.drive_terms), len(self.joints))
+
+    @cached_property
+    def stribeck_speed(self) -> Array:
+        """``(n,)`` speed at which a drive has lost most of its extra friction."""
+        return np.array(self.stribeck_speeds or [STRIBECK_SPEED] * len(self.joints))
 
     @cached_property
     def coupling_ratios(self) -> Array:

@@ -3,7 +3,7 @@
 import hashlib
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from lxml import etree
 from ..errors import ModelError
 from . import description
 from .contacts import BASES, Contact, check_contacts
-from .layout import DRIVE_TERMS, Coupling, ParameterLayout
+from .layout import DRIVE_TERMS, STRIBECK_SPEED, Coupling, ParameterLayout
 from .parameters import BODY_PARAMETERS, Array, is_consistent, nearest_consistent
 from .rotors import Rotor, with_rotors
 from .tree import TreeJoint, tree_joints
@@ -37,6 +37,7 @@ class ModelOptions:
     rotors: motors that are bodies of their own.
     base: "fixed", or "free" where the root link moves in the world and is a body to identify like the others.
     contacts: external wrenches that are measured.
+    stribeck_speeds: joint name to the speed of its Stribeck friction [rad/s or m/s], where it is known.
     """
 
     locked_joints: Mapping[str, float] = field(default_factory=dict)
@@ -46,6 +47,7 @@ class ModelOptions:
     rotors: tuple[Rotor, ...] = ()
     base: str = "fixed"
     contacts: tuple[Contact, ...] = ()
+    stribeck_speeds: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.base not in BASES:
@@ -183,6 +185,12 @@ class RobotModel:
         axes = [np.concatenate([np.zeros(3), rotor.unit_axis]) for rotor in self.layout.rotors]
         return tree_joints(with_rotors(self.pinocchio, self.layout.rotors), np.vstack([self.axes, *axes]))
 
+    def with_stribeck_speeds(self, speeds: Array) -> "RobotModel":
+        """The same robot with other speeds of Stribeck friction, ``(n,)`` [rad/s or m/s]."""
+        named = dict(zip(self.joint_names, map(float, speeds), strict=True))
+        layout = replace(self.layout, stribeck_speeds=tuple(named.values()))
+        return replace(self, layout=layout, options=replace(self.options, stribeck_speeds=named))
+
     def with_bodies(self, bodies: Array) -> pin.Model:
         """Copy of the Pinocchio model with other inertial parameters, ``(nb, 10)``."""
         model = pin.Model(self.pinocchio)
@@ -237,7 +245,12 @@ def _from_text(text: str, options: ModelOptions) -> RobotModel:
         urdf=text,
         pinocchio=model,
         layout=ParameterLayout(
-            links, joints, tuple(options.drive_terms), _couplings(joints, options.couplings), tuple(options.rotors)
+            links,
+            joints,
+            tuple(options.drive_terms),
+            _couplings(joints, options.couplings),
+            tuple(options.rotors),
+            _stribeck_speeds(joints, options.stribeck_speeds),
         ),
         body_prior=prior,
         body_locked=body_locked,
@@ -356,6 +369,15 @@ def _check_inertia(links: tuple[str, ...], prior: Array) -> None:
 
 def _and_others(names: list[str]) -> str:
     return f", as have {len(names) - 1} others ({', '.join(names[1:])})" if len(names) > 1 else ""
+
+
+def _stribeck_speeds(joints: tuple[str, ...], wanted: Mapping[str, float]) -> tuple[float, ...]:
+    for joint, speed in wanted.items():
+        if joint not in joints:
+            raise ModelError(f"Stribeck speed of '{joint}': no such joint; the robot has {joints}")
+        if not (np.isfinite(speed) and speed > 0):
+            raise ModelError(f"Stribeck speed of '{joint}': {speed} is not a positive number; give rad/s or m/s")
+    return tuple(float(wanted.get(joint, STRIBECK_SPEED)) for joint in joints) if wanted else ()
 
 
 def _couplings(joints: tuple[str, ...], wanted: tuple[Coupling, ...]) -> tuple[Coupling, ...]:

@@ -311,6 +311,7 @@ def _joints(estimate: Estimate) -> list[JointDynamics]:
             name=name,
             **{term: float(estimate.drive(term)[index]) for term in DRIVE_TERMS},
             standard_deviation=np.array([deviations[term][index] for term in DRIVE_TERMS]),
+            stribeck_speed=float(layout.stribeck_speed[index]),
         )
         for index, name in enumerate(estimate.model.joint_names)
     ]
@@ -335,7 +336,7 @@ class ReceivedParameters:
     Attributes
     ----------
     link_names: moving bodies, with ``bodies`` (nb, 10).
-    joint_names: joints, with ``drives``: each drive term to ``(n,)``.
+    joint_names: joints, with ``drives``: each drive term to ``(n,)``, and ``stribeck_speed`` (n,).
     couplings: for each coupled drive the ratio of every joint ``(n,)`` and its terms.
     """
 
@@ -346,6 +347,7 @@ class ReceivedParameters:
     bodies: Array
     joint_names: tuple[str, ...]
     drives: Mapping[str, Array]
+    stribeck_speed: Array
     couplings: tuple[tuple[Array, Mapping[str, float]], ...]
 
 
@@ -365,6 +367,7 @@ def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
         bodies=from_mass_com_inertia(mass, com, inertia),
         joint_names=tuple(joint.name for joint in message.joints),
         drives={term: np.array([getattr(joint, term) for joint in message.joints]) for term in DRIVE_TERMS},
+        stribeck_speed=np.array([joint.stribeck_speed for joint in message.joints]),
         couplings=tuple(_coupling(drive, [joint.name for joint in message.joints]) for drive in message.couplings),
     )
 

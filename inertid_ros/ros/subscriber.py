@@ -9,7 +9,7 @@ from rclpy.node import Node
 
 from inertid_ros.msg import InertialParameters
 
-from ..robot.layout import DRIVE_TERMS, STRIBECK_SPEED
+from ..robot.layout import DRIVE_TERMS
 from ..robot.model import RobotModel
 from ..robot.parameters import Array, is_consistent
 from .conversions import ReceivedParameters, from_inertial_parameters
@@ -48,6 +48,7 @@ class ParameterSubscriber:
         self._sequence = 0
         self._couplings: tuple[tuple[Array, Mapping[str, float]], ...] = ()
         self._drives = {term: np.array(robot.drive_prior[term]) for term in DRIVE_TERMS}
+        self._stribeck_speed = robot.layout.stribeck_speed
         self.refused = 0
         self._subscription = node.create_subscription(InertialParameters, topic, self._receive, LATCHED)
 
@@ -71,6 +72,7 @@ class ParameterSubscriber:
         for index, pi in enumerate(received.bodies):
             self.model.inertias[index + 1] = pin.Inertia.FromDynamicParameters(pi)
         self._drives, self._couplings = dict(received.drives), received.couplings
+        self._stribeck_speed = received.stribeck_speed
         self._sequence = received.sequence
         return True
 
@@ -80,7 +82,7 @@ class ParameterSubscriber:
 
     def friction(self, velocity: Array) -> Array:
         """Friction torque ``(n,)`` at a joint velocity ``(n,)``, without the sensor's offset; see JointDynamics."""
-        fading = self._drives["stribeck"] * np.exp(-np.abs(velocity) / STRIBECK_SPEED)
+        fading = self._drives["stribeck"] * np.exp(-np.abs(velocity) / self._stribeck_speed)
         torque: Array = self._drives["viscous"] * velocity + (self._drives["coulomb"] + fading) * np.sign(velocity)
         for ratios, terms in self._couplings:
             speed = float(ratios @ velocity)
