@@ -90,7 +90,9 @@ def _parser() -> argparse.ArgumentParser:
 
     excite = add("excite", "plan an exciting motion within the robot's limits, or look at a plan", settings, force)
     excite.add_argument("--urdf", required=True, metavar="FILE", help="robot description")
-    excite.add_argument("--prior", metavar="RESULT_DIR", help="result whose inertia decides the effort of the motion")
+    excite.add_argument(
+        "--prior", metavar="RESULT_DIR", help="result to add to: the motion asks for what its recordings left open"
+    )
     excite.add_argument(
         "--start", metavar="JOINT=POSITION", action="append", default=[],
         help="pose at both ends [rad or m]; other joints are in the middle of their range",

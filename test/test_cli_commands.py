@@ -20,7 +20,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.parameters import is_consistent
 
-RESULT_FILES = ["calibrated.urdf", "parameters.yaml", "report.html", "report.json"]
+RESULT_FILES = ["calibrated.urdf", "information.npz", "parameters.yaml", "report.html", "report.json"]
 
 
 @pytest.fixture(scope="module")

@@ -71,7 +71,13 @@ def test_a_result_is_the_prior_of_the_next_plan(folder, capsys):
     case = made_up_case(7, recordings=1, duration=8.0)
     write_npz(case.recordings[0], folder / "a.npz")
     assert cli.main(["identify", "a.npz", "--urdf", "robot.urdf", "--output", "result", "--quiet"]) == 0
-    assert _excite(capsys, "--prior", "result")[0] == 0
+    status, out, _ = _excite(capsys, "--prior", "result", "--json")
+    values = json.loads(out)["singular_values"]
+    assert status == 0 and len(values["before"]) == len(values["after"])
+    assert all(before <= after * (1 + 1e-9) for before, after in zip(values["before"], values["after"], strict=True))
+    (folder / "result/information.npz").unlink()
+    status, _, err = _excite(capsys, "--prior", "result", output="other")
+    assert status == 2 and "information.npz: no such file" in err and "identify again" in err
     (folder / "robot.urdf").write_text(made_up_case(8, recordings=0).given.urdf)
     status, _, err = _excite(capsys, "--prior", "result", output="other")
     assert status == 2 and "result: is of another robot" in err

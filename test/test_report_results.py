@@ -23,7 +23,7 @@ from inertid_ros.robot.model import ModelOptions, load_model
 from inertid_ros.robot.parameters import is_consistent
 from inertid_ros.robot.rotors import Rotor
 
-FILES = ["calibrated.urdf", "parameters.yaml", "report.html", "report.json"]
+FILES = ["calibrated.urdf", "information.npz", "parameters.yaml", "report.html", "report.json"]
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +102,8 @@ def test_a_result_reads_back_as_it_was(outcome, written):
     assert np.allclose(stored.covariance, outcome.estimate.covariance, rtol=1e-8)
     assert stored.report == outcome.report
     assert stored.model.hash == outcome.estimate.model.hash
+    for channel, other in zip(stored.information.channels, outcome.estimate.information.channels, strict=True):
+        assert np.array_equal(channel.triangle, other.triangle)
     assert np.allclose(stored.model.body_prior, outcome.estimate.bodies, rtol=1e-12, atol=1e-15)
 
 

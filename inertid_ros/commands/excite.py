@@ -10,10 +10,11 @@ from ..errors import ExcitationError, ModelError
 from ..excitation.check import check_plan
 from ..excitation.constraints import motion_constraints
 from ..excitation.inspection import inspect_plan
+from ..excitation.known import KnownInformation, known_information
 from ..excitation.limits import MotionLimits, motion_limits
 from ..excitation.optimize import PlanningProgress, plan_excitation
 from ..excitation.plan_file import load_motion
-from ..report.results import check_target, read_result
+from ..report.results import StoredResult, check_target, read_result
 from ..robot.model import RobotModel, load_model
 from ..robot.parameters import Array
 from .common import configuration, number, print_json, progress_bar, set_up_logging
@@ -29,8 +30,10 @@ def run(options: argparse.Namespace) -> int:
         raise ExcitationError("--output is missing; name the directory to write, or a plan to look at with --check")
     config = configuration(options, ExcitationConfiguration)
     model = load_model(Path(options.urdf), config.robot.model_options())
+    known = None
     if options.prior:
-        model = _calibrated(options.prior, model)
+        result = _result(options.prior, model)
+        model, known = result.model, _known(result)
     limits = motion_limits(model, config.limits)
     with progress_bar(options) as progress:
 
@@ -41,11 +44,11 @@ def run(options: argparse.Namespace) -> int:
             plan = load_motion(options.check, limits)
         else:
             start = _start(options.start, limits)
-            plan = plan_excitation(model, limits, start, config.excitation, report)
+            plan = plan_excitation(model, limits, start, config.excitation, report, known)
         progress("checking", 1.0)
         constraints = motion_constraints(model, limits, config.excitation)
         check_plan(plan, model, limits, constraints=constraints)
-        inspection = inspect_plan(plan, model, limits, constraints)
+        inspection = inspect_plan(plan, model, limits, constraints, known=known)
     summary = summarise(inspection, model, config)
     if options.output:
         write_motion(inspection, summary, Path(options.output), options.force)
@@ -58,12 +61,22 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _calibrated(directory: str, model: RobotModel) -> RobotModel:
-    """The same robot with the inertia of a result, for the effort that a motion needs."""
+def _result(directory: str, model: RobotModel) -> StoredResult:
+    """A result for the same robot: its inertia gives the effort that a motion needs."""
     result = read_result(directory)
     if result.model.joint_names != model.joint_names or result.model.hash != model.hash:
         raise ModelError(f"{directory}: is of another robot, or has other joints locked; give the result of this one")
-    return result.model
+    return result
+
+
+def _known(result: StoredResult) -> KnownInformation:
+    """What its recordings said, so that the motion asks for what they left open."""
+    report = result.report
+    recordings = report["provenance"]["recordings"]
+    seconds = sum(entry["seconds"] for entry in recordings if entry["role"] == "train")
+    return known_information(
+        result.model, result.information, report["residual_deviation"], report["effective_samples"], seconds
+    )
 
 
 def _start(entries: Sequence[str], limits: MotionLimits) -> Array:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..errors import ExcitationError
 from ..identification.information import Information
+from ..robot.model import RobotModel
 from ..robot.parameters import Array
 
 
@@ -33,17 +34,28 @@ class KnownInformation:
 
 
 def known_information(
-    information: Information, deviation: Array, effective_counts: Array, seconds: float
+    model: RobotModel, information: Information, deviation: Array, effective_counts: Array, seconds: float
 ) -> KnownInformation:
     """From the information of a fit.
 
     Parameters
     ----------
     information: of everything recorded.
-    deviation: ``(n,)`` standard deviation of the residual [N m or N].
-    effective_counts: ``(n,)`` independent samples that the recordings are worth.
+    deviation: ``(c,)`` standard deviation of the residual per channel.
+    effective_counts: ``(c,)`` independent samples that the recordings are worth.
     seconds: length of the recordings.
+
+    Raises
+    ------
+    ExcitationError: it is of another robot or other parameters, or a joint has told nothing.
     """
-    shares = effective_counts / np.maximum(information.counts, 1)
+    if information.layout != model.layout or not set(model.joint_names) <= set(information.names):
+        raise ExcitationError(
+            "known information: is of another robot, of other drive terms, or not of joint torques; identify again with"
+            " the robot's options as they are now"
+        )
+    deviation, counts = np.asarray(deviation, dtype=float), np.asarray(effective_counts, dtype=float)
+    shares = counts / np.maximum(information.counts, 1)
     root, _ = information.whitened(np.sqrt(shares) / deviation)
-    return KnownInformation(root, np.sqrt(effective_counts / seconds) / deviation)
+    joints = [information.names.index(joint) for joint in model.joint_names]
+    return KnownInformation(root, np.sqrt(counts[joints] / seconds) / deviation[joints])

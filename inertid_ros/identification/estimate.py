@@ -11,6 +11,7 @@ from ..robot.layout import ParameterLayout
 from ..robot.model import RobotModel
 from ..robot.parameters import Array, geodesic_distance, is_consistent, min_eigenvalue
 from .base_parameters import BaseParameters
+from .information import Information
 from .program import Solution
 from .statement import Statement
 
@@ -31,6 +32,7 @@ class Estimate:
     prior_spread: standard deviation of the geodesic distance to the prior that was given or learnt.
     solution: what the solver states.
     recordings: names of the recordings fitted.
+    information: of the recordings, without outliers.
     outliers: ``(c,)`` samples per channel that were left out as gross outliers; ``None`` where none were sought.
     delay: s by which the effort was late and has been shifted back.
     statements: one per parameter, what the data says of it.
@@ -46,6 +48,7 @@ class Estimate:
     prior_spread: float
     solution: Solution
     recordings: tuple[str, ...]
+    information: Information
     outliers: np.ndarray | None = None
     delay: float = 0.0
     statements: tuple[Statement, ...] = ()

@@ -169,6 +169,7 @@ def identify(
         prior_spread=weighting.belief.spread,
         solution=solution,
         recordings=tuple(samples.name for samples in recordings),
+        information=information,
         outliers=outliers,
         delay=delay,
     )

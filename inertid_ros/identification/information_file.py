@@ -32,6 +32,15 @@ def write_information(information: Information, path: str | Path) -> Path:
     IdentificationError: it cannot be written.
     """
     path = Path(path)
+    try:
+        write_file(path, information_bytes(information))
+    except OSError as error:
+        raise IdentificationError(f"{path}: cannot be written ({error.strerror}); choose another path") from None
+    return path
+
+
+def information_bytes(information: Information) -> bytes:
+    """Content of the file of :func:`write_information`."""
     content: dict[str, Any] = {
         "format": _FORMAT,
         "layout": json.dumps(dataclasses.asdict(information.layout)),
@@ -43,11 +52,7 @@ def write_information(information: Information, path: str | Path) -> Path:
         content |= {f"columns/{index}": channel.columns, f"triangle/{index}": channel.triangle}
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **content)
-    try:
-        write_file(path, buffer.getvalue())
-    except OSError as error:
-        raise IdentificationError(f"{path}: cannot be written ({error.strerror}); choose another path") from None
-    return path
+    return buffer.getvalue()
 
 
 def read_information(path: str | Path) -> Information:

@@ -108,6 +108,7 @@ def least_squares(
         prior_spread=TYPICAL_SPREAD,
         solution=solution,
         recordings=tuple(samples.name for samples in recordings),
+        information=fit.information,
         rank=rank,
         spectrum=fit.spectrum,
         variances=fit.variances,

@@ -92,6 +92,8 @@ class Outcome:
             "message": self._message,
             "joint_names": list(estimate.model.joint_names),
             "channels": list(estimate.equations.channels),
+            "residual_deviation": estimate.residual_deviation,
+            "effective_samples": estimate.effective_counts,
             "train": errors_content(self.train_errors),
         }
         if validation is not None:

@@ -1,17 +1,20 @@
-"""The result directory: parameters.yaml, calibrated.urdf, report.json, report.html."""
+"""The result directory: parameters.yaml, calibrated.urdf, report.json, report.html, information.npz."""
 
 import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
 
-from ..errors import InertidError
+from ..errors import IdentificationError, InertidError
 from ..files import write_directory
+from ..identification.information import Information
+from ..identification.information_file import information_bytes, read_information
 from ..robot.contacts import Contact, Plate
 from ..robot.layout import Coupling
 from ..robot.model import ModelOptions, RobotModel, load_model
@@ -21,6 +24,7 @@ from .outcome import FORMAT, URDF, Outcome, plain
 from .page import render_page
 
 PARAMETERS, REPORT, PAGE = "parameters.yaml", "report.json", "report.html"
+INFORMATION = "information.npz"
 
 
 class ResultError(InertidError):
@@ -46,6 +50,19 @@ class StoredResult:
     prior: Array
     covariance: Array
     report: Mapping[str, Any]
+
+    @cached_property
+    def information(self) -> Information:
+        """What the recordings said, for what comes after them.
+
+        Raises
+        ------
+        ResultError: there is none, or it is damaged.
+        """
+        try:
+            return read_information(self.directory / INFORMATION)
+        except IdentificationError as error:
+            raise ResultError(f"{error}; results of this version hold it, so identify again") from None
 
 
 def check_target(
@@ -100,6 +117,7 @@ def write_result(outcome: Outcome, directory: str | Path, overwrite: bool = Fals
         URDF: outcome.urdf.encode(),
         REPORT: (json.dumps(report, indent=1, allow_nan=False) + "\n").encode(),
         PAGE: render_page(report, outcome).encode(),
+        INFORMATION: information_bytes(outcome.estimate.information),
     }
     try:
         write_directory(target, files, overwrite)
