@@ -8,14 +8,13 @@ from motions import PANDA_START, panda, panda_limits, quick_plan
 
 from inertid_ros.errors import ExcitationError
 from inertid_ros.excitation.check import approach, check_at_rest, check_plan, check_start, with_approach
-from inertid_ros.excitation.constraint import MotionSamples
+from inertid_ros.excitation.collision.clearance import Clearance
+from inertid_ros.excitation.collision.options import CollisionOptions
 from inertid_ros.excitation.effort import Effort, prior_effort
-from inertid_ros.excitation.floor import Floor
 from inertid_ros.excitation.limits import check_curve
 from inertid_ros.excitation.options import ExecutionOptions
 from inertid_ros.excitation.plan import plan_of
 from inertid_ros.excitation.trajectories import QuinticRamp
-from inertid_ros.regressors.chain import Chain
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +41,7 @@ def refused(words, *args, **kwargs):
 
 def test_a_good_plan_passes(plan, model, limits):
     check_plan(plan, model, limits, measured_position=PANDA_START + 0.01, max_start_error=0.02)
-    check_plan(plan, model, limits, constraints=(Floor(model, -2.0),))
+    check_plan(plan, model, limits, constraints=(Clearance(model, limits, CollisionOptions(), floor=-2.0),))
 
 
 def test_other_joints_and_kinematics_are_refused(plan, model, limits):
@@ -84,33 +83,6 @@ def test_effort_of_the_prior_holds_friction(model):
     v = np.full_like(q, 0.5)
     without = prior_effort(free, q, v, zero)
     assert np.abs(prior_effort(rough, q, v, zero)) == pytest.approx(np.abs(without + 1.5) + 2.0)
-
-
-def test_floor_is_kept_between_samples_too(plan, model, limits):
-    dense = Floor(model, 0.0).heights(plan.sample(np.linspace(0, plan.duration, 20_000))[0])
-    lowest = float(dense.min())
-    check_plan(plan, model, limits, constraints=(Floor(model, lowest - 0.01),))
-    refused("below the floor", plan, model, limits, constraints=(Floor(model, lowest + 1e-4),))
-    # The bound between coarse samples holds for what fine ones find.
-    floor, step = Floor(model, 0.0), 0.05
-    coarse = floor.heights(plan.sample(np.arange(0, plan.duration + step, step))[0])
-    fine, knots = np.linspace(0, plan.duration, 20_000), np.arange(len(coarse)) * step
-    chord = np.array([np.interp(fine, knots, column) for column in coarse.T])
-    assert (chord - floor.sag(limits, step) <= dense.T).all()
-
-
-def test_floor_penalty_is_differentiated_exactly(model):
-    floor = Floor(model, 0.6)
-    q = PANDA_START + np.random.default_rng(1).uniform(-0.4, 0.4, (6, 7))
-
-    def value(pose):
-        return floor.penalty(MotionSamples(Chain(model), pose, np.zeros_like(pose), np.zeros_like(pose)))
-
-    gradient = value(q).position
-    direction = np.random.default_rng(2).normal(size=q.shape)
-    step = 1e-5
-    difference = (value(q + step * direction).value - value(q - step * direction).value) / (2 * step)
-    assert (gradient * direction).sum() == pytest.approx(difference, rel=1e-7)
 
 
 def test_start_must_be_near(plan):

@@ -111,7 +111,14 @@ class Tightest:
 
 
 class Constraint(Protocol):
-    """A restriction of whole motions. Objects are bound to one robot and its limits, and can be pickled."""
+    """A restriction of whole motions. Objects are bound to one robot and its limits, and can be pickled.
+
+    Attributes
+    ----------
+    positions_only: the penalty depends on positions alone; being cheap, it is shown more instants.
+    """
+
+    positions_only: bool
 
     def check_start(self, pose: Array) -> None:
         """Refuse a start ``(n,)`` at which the robot cannot even stand.

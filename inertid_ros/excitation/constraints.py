@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..robot.model import RobotModel
+from .collision.clearance import Clearance
 from .constraint import Constraint
 from .effort import Effort
-from .floor import Floor
 from .limits import MotionLimits, usage
 from .options import ExcitationOptions
 from .plan import Plan
@@ -19,8 +19,9 @@ def motion_constraints(
     """Everything that a motion of this robot must keep beside its limits of position, velocity and acceleration."""
     options = options or ExcitationOptions()
     chosen: list[Constraint] = [Effort(model, limits.effort)]
-    if np.isfinite(options.floor_m):
-        chosen.append(Floor(model, options.floor_m))
+    collision = options.collision
+    if collision.self_collision or collision.obstacles or np.isfinite(options.floor_m):
+        chosen.append(Clearance(model, limits, collision, options.floor_m))
     return tuple(chosen)
 
 

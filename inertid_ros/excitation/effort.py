@@ -1,14 +1,16 @@
 """Joint efforts that the prior model needs for a motion, and the limits that they keep."""
 
 import numpy as np
-import pinocchio as pin
 
 from ..errors import ExcitationError
+from ..regressors.inverse_dynamics import rigid_torque
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .constraint import MotionSamples, Penalty, Tightest
 from .limits import MotionLimits
+from .proof import Speeds, curve_of, everywhere, speeds_of, violation
 from .trajectories import Trajectory
+from .wrench_rates import WrenchBounds
 
 _PENALTY = 300.0
 _BEGINS = 0.97  # of the limits, where the penalty begins
@@ -21,8 +23,7 @@ def prior_effort(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
     Coulomb friction counts against gravity and inertia with its full size whatever the direction, since its sign
     is undefined at rest: the result has the sign of the rest of the effort.
     """
-    data = model.pinocchio.createData()
-    tau = np.array([pin.rnea(model.pinocchio, data, *row) for row in zip(q, v, a, strict=True)])
+    tau = rigid_torque(model, model.body_prior, q, v, a)
     tau += model.drive_prior["rotor_inertia"] * a + model.drive_prior["viscous"] * v
     return tau + np.copysign(model.drive_prior["coulomb"], tau)
 
@@ -36,8 +37,10 @@ class Effort:
     effort: ``(n,)`` limits [N m or N].
     """
 
+    positions_only = False
+
     def __init__(self, model: RobotModel, effort: Array) -> None:
-        self._model, self.effort = model, effort
+        self._model, self.effort, self._bounds = model, effort, WrenchBounds(model)
 
     def check_start(self, pose: Array) -> None:
         """See :class:`Constraint`."""
@@ -68,20 +71,25 @@ class Effort:
         )
 
     def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
-        """See :class:`Constraint`.
-
-        Between samples the effort is bounded by the chord plus an eighth of the second difference, taken double.
-        """
-        time, tau = self._along(trajectory)
-        between = 0.25 * np.abs(np.diff(tau, 2, axis=0)).max(axis=0)
-        beyond = tau + between - self.effort
-        row, joint = np.unravel_index(int(np.argmax(beyond / self.effort)), beyond.shape)
-        if beyond[row, joint] > 0:
+        """See :class:`Constraint`; the whole motion is covered, by bounds of how fast efforts can change."""
+        curve = curve_of(trajectory)
+        found = violation(curve, self, speeds_of(curve), *everywhere(curve, len(self.effort)))
+        if found is not None:
+            joint, limit = found.channel, self.effort[found.channel]
             raise ExcitationError(
-                f"joint '{self._model.joint_names[joint]}': the motion needs {tau[row, joint]:.4g} N m at"
-                f" {time[row]:.3f} s, beyond its effort limit {self.effort[joint]:.4g} N m; move slower, elsewhere, or"
-                " correct the limit"
+                f"joint '{self._model.joint_names[joint]}': the motion needs {limit - found.value:.4g} N m at"
+                f" {found.time:.3f} s, beyond its effort limit {limit:.4g} N m; move slower, elsewhere, or correct the"
+                " limit"
             )
+
+    def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
+        """See :class:`~.proof.Slack`: what is left of a joint's effort."""
+        effort = np.abs(prior_effort(self._model, q, v, a))[np.arange(len(q)), channels]
+        return self.effort[channels] - effort
+
+    def rates(self, speeds: Speeds, channels: Array) -> Array:
+        """See :class:`~.proof.Slack`."""
+        return self._bounds.rates(speeds).effort[np.arange(len(channels)), channels]
 
     def tightest(self, trajectory: Trajectory) -> Tightest:
         """See :class:`Constraint`."""

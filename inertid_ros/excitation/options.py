@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from ..errors import ExcitationError
 from ..options import option
+from .collision.options import CollisionOptions
 
 KINDS = ("fourier", "cycloidal")
 CRITERIA = ("condition", "a", "d", "e")
@@ -93,9 +94,14 @@ class ExcitationOptions:
         minimum=0.05, maximum=1.0,
     )
     floor_m: float = option(
-        -math.inf, "height in the root frame that no link frame may go below; -.inf checks none [m]"
+        -math.inf, "height in the root frame that no part of a moving link may go below; -.inf checks none [m]"
+    )
+    constraint_samples: int = option(
+        400, "instants at which the search looks at distances; the finished plan is proven in between",
+        minimum=10, maximum=100_000,
     )
     knot_step_s: float = option(0.02, "distance of the plan's points [s]", minimum=1e-3, maximum=0.1)
+    collision: CollisionOptions = field(default_factory=CollisionOptions)
 
     def __post_init__(self) -> None:
         if len(self.base_deviation) != 2:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..errors import ExcitationError
+from ..regressors.chain import Chain
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .bases import Basis, CycloidalBasis, FourierBasis
@@ -50,6 +51,7 @@ class Problem:
         self.basis = make_basis(options)
         instants = (np.arange(options.criterion_samples) + 0.5) * options.duration_s / options.criterion_samples
         self._rows = self.basis.evaluate(instants)
+        self._dense = self.basis.evaluate(np.linspace(0.0, options.duration_s, options.constraint_samples))
         self._shapes = shapes(self.basis, _limit_instants(self.basis, options), self.start, self.inner)
         self._step = options.duration_s / options.criterion_samples
         self.comparison = regressor_condition(model, limits)
@@ -78,8 +80,11 @@ class Problem:
         motion = MotionSamples(self.criterion.measured.chain, q + self.start, v, a, self._step)
         excitation = self.criterion.evaluate(motion)
         value = self.criterion.smooth(excitation)
-        penalties = [constraint.penalty(motion) for constraint in self.constraints]
-        value += sum(penalty.value for penalty in penalties)
+        penalties = [entry.penalty(motion) for entry in self.constraints if not entry.positions_only]
+        closely = [entry for entry in self.constraints if entry.positions_only]
+        many = self._many(motion.chain, parameters) if closely else motion
+        by_position = [entry.penalty(many) for entry in closely]
+        value += sum(penalty.value for penalty in penalties + by_position)
         if not with_gradient:
             return value, np.zeros_like(shape)
         entries = (
@@ -91,7 +96,13 @@ class Problem:
         for rows, channel in zip(self._rows, ("position", "velocity", "acceleration"), strict=True):
             part = sum((getattr(penalty, channel) for penalty in penalties), getattr(along, channel))
             by_parameters += rows.T @ part
+        by_parameters += self._dense[0].T @ sum((penalty.position for penalty in by_position), np.zeros_like(many.q))
         return value, by_parameters * size + (by_parameters * parameters).sum(axis=0) * size_slope
+
+    def _many(self, chain: Chain, parameters: Array) -> MotionSamples:
+        """The motion at the instants of constraints of positions."""
+        q, v, a = (rows @ parameters for rows in self._dense)
+        return MotionSamples(chain, q + self.start, v, a, self.basis.duration / len(q))
 
 
 def make_basis(options: ExcitationOptions) -> Basis:
