@@ -81,9 +81,10 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[str, float], None]) -
 
         plan = plan_excitation(model, limits, start, job.excitation, report)
     plan = slower(plan, job.speed_scale)
-    check_plan(plan, model, limits, constraints=motion_constraints(model, limits, job.excitation))
+    constraints = motion_constraints(model, limits, job.excitation)
+    check_plan(plan, model, limits, constraints=constraints)
     progress("checking", _PLANNED)
-    whole, approach_s = with_approach(plan, model, job.measured_position, job.execution)
+    whole, approach_s = with_approach(plan, model, job.measured_position, job.execution, constraints)
     table = HorizonTable(whole, whole.limits, job.execution)
     progress("checking", 1.0)
     return PreparedMotion(plan, approach_s, table)

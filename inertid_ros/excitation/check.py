@@ -89,17 +89,22 @@ def check_at_rest(joint_names: tuple[str, ...], measured_velocity: Array) -> Non
 
 
 def approach(
-    plan: Plan, model: RobotModel, measured_position: Array, options: ExecutionOptions | None = None
+    plan: Plan,
+    model: RobotModel,
+    measured_position: Array,
+    options: ExecutionOptions | None = None,
+    constraints: Sequence[Constraint] | None = None,
 ) -> Plan:
     """The way from where the robot stands to the start of a plan, with a pause there.
 
     All joints move in step on a minimum-jerk ramp, at ``options.approach_speed`` of the plan's velocity limits and
     that squared of its acceleration limits. A joint outside the plan's position limits but inside the URDF's may
-    come back in.
+    come back in. ``constraints`` (that of the prior model's effort, if not given) hold on the way too.
 
     Raises
     ------
-    ExcitationError: too far away, a joint outside the limits of the URDF, or not finite.
+    ExcitationError: too far away, a joint outside the limits of the URDF, a constraint broken on the way, or not
+        finite.
     """
     options = options or ExecutionOptions()
     check_start(plan, measured_position, options.max_start_error)
@@ -123,15 +128,20 @@ def approach(
     pause = QuinticRamp(plan.start, plan.start, options.settle_s)
     out = plan_of(Concatenation([ramp, pause]), limits, kind="approach", model_hash=plan.model_hash)
     check_curve(out.curve, limits)
-    Effort(model, limits.effort).check(out, limits)
+    for constraint in (Effort(model, limits.effort),) if constraints is None else constraints:
+        constraint.check(out, limits)
     return out
 
 
 def with_approach(
-    plan: Plan, model: RobotModel, measured_position: Array, options: ExecutionOptions | None = None
+    plan: Plan,
+    model: RobotModel,
+    measured_position: Array,
+    options: ExecutionOptions | None = None,
+    constraints: Sequence[Constraint] | None = None,
 ) -> tuple[Plan, float]:
     """A plan with its approach before it, and how long that takes [s]. See :func:`approach`."""
-    before = approach(plan, model, measured_position, options)
+    before = approach(plan, model, measured_position, options, constraints)
     return joined([before, plan]), before.duration
 
 
