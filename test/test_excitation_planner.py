@@ -14,12 +14,13 @@ from inertid_ros.excitation.constraints import motion_constraints
 from inertid_ros.excitation.improve import finished, motion_value
 from inertid_ros.excitation.limits import MotionLimits
 from inertid_ros.excitation.optimize import plan_excitation, random_shapes
-from inertid_ros.excitation.options import ExcitationOptions
+from inertid_ros.excitation.options import KINDS, ExcitationOptions
 from inertid_ros.excitation.problem import Problem
 from inertid_ros.robot.layout import ParameterLayout
 
 QUICK = ExcitationOptions(duration_s=10.0, starts=12, improved=1, iterations=25, criterion_samples=80)
 CYCLOIDAL = replace(QUICK, kind="cycloidal", intervals=10)
+SPLINE = replace(QUICK, kind="bspline", intervals=16)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def differences(function, at, direction, step):
     return sum(weight * function(at + offset * step * direction) for offset, weight in weights) / step
 
 
-@pytest.mark.parametrize("options", [QUICK, CYCLOIDAL], ids=["fourier", "cycloidal"])
+@pytest.mark.parametrize("options", [QUICK, CYCLOIDAL, SPLINE], ids=KINDS)
 def test_objective_is_differentiated_exactly(model, limits, options):
     # Weak joints and a high floor, so that both penalties are at work.
     model = replace(model, layout=ParameterLayout(model.layout.links, model.layout.joints, ("viscous", "offset")))
@@ -55,7 +56,7 @@ def test_objective_is_differentiated_exactly(model, limits, options):
     assert (gradient * shape).sum() == pytest.approx(0.0, abs=1e-6 * np.abs(gradient).max())
 
 
-@pytest.mark.parametrize("options", [QUICK, CYCLOIDAL], ids=["fourier", "cycloidal"])
+@pytest.mark.parametrize("options", [QUICK, CYCLOIDAL, SPLINE], ids=KINDS)
 def test_plan_keeps_every_limit_and_beats_chance(model, limits, options):
     options = replace(options, floor_m=0.1)
     reports = []
@@ -144,6 +145,7 @@ def test_a_start_on_the_limit_is_allowed(model, limits):
         ({}, {"kind": "spiral"}, {}, "'spiral' is unknown"),
         ({}, {"harmonics": 1}, {}, "1 harmonics leave nothing"),
         ({}, {"kind": "cycloidal", "intervals": 1}, {}, "1 intervals cannot move"),
+        ({}, {"kind": "bspline", "intervals": 1}, {}, "B-spline motion: 1 intervals cannot move"),
     ],
 )
 def test_impossible_requests_are_refused_at_once(model, limits, change, options, start, words):

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inertid_ros.errors import ExcitationError
+from inertid_ros.excitation.spline import SplineBasis
 from inertid_ros.excitation.trajectories import (
     Concatenation,
     CycloidalBasis,
@@ -23,6 +24,8 @@ BASES = [
     CycloidalBasis(6.0, 2),
     CycloidalBasis(9.0, 7),
     CycloidalBasis(9.0, 7, closed=False),
+    SplineBasis(3.0, 2),
+    SplineBasis(8.0, 11),
 ]
 
 

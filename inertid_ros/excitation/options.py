@@ -7,7 +7,7 @@ from ..errors import ExcitationError
 from ..options import option
 from .collision.options import CollisionOptions
 
-KINDS = ("fourier", "cycloidal")
+KINDS = ("fourier", "cycloidal", "bspline")
 CRITERIA = ("condition", "a", "d", "e")
 SCALINGS = ("columns", "metric", "prior", "none")
 MEASURED = ("joints", "base")
@@ -53,7 +53,7 @@ class ExcitationOptions:
         minimum=1e-3, maximum=10.0,
     )
     harmonics: int = option(6, "of the Fourier series", minimum=2, maximum=50)
-    intervals: int = option(20, "of the cycloidal motion", minimum=2, maximum=1000)
+    intervals: int = option(20, "of the cycloidal or B-spline motion", minimum=2, maximum=1000)
     criterion: str = option(
         "condition",
         "what planning makes small: condition number, or root mean square (a), geometric mean (d) or largest (e)"

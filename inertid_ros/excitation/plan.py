@@ -26,7 +26,7 @@ class Plan:
     time: ``(N,)`` s, from zero, strictly increasing.
     position, velocity, acceleration: ``(N, n)`` rad or m, per s, per s^2.
     limits: that the plan was made for and keeps.
-    kind: ``fourier``, ``cycloidal``, ``ramp``.
+    kind: ``fourier``, ``cycloidal``, ``bspline``, ``ramp``.
     model_hash: of the kinematics it was made for (``RobotModel.hash``); empty for ramps.
     seed: of the planner.
     condition_number: of the column-scaled base regressor along the motion; NaN when not computed.

@@ -1,5 +1,7 @@
 """The problem that planning solves: a smooth function of a shape, and its gradient."""
 
+from functools import cached_property
+
 import numpy as np
 
 from ..errors import ExcitationError
@@ -9,11 +11,12 @@ from ..robot.parameters import Array
 from .bases import Basis, CycloidalBasis, FourierBasis
 from .constraint import MotionSamples
 from .constraints import motion_constraints
-from .criteria import make_criterion, regressor_condition
+from .criteria import Criterion, make_criterion, regressor_condition
 from .feasible import shapes
 from .known import KnownInformation
 from .limits import MotionLimits
-from .options import ExcitationOptions
+from .options import KINDS, ExcitationOptions
+from .spline import SplineBasis
 
 
 class Problem:
@@ -24,7 +27,6 @@ class Problem:
     inner: limits of position, velocity and acceleration that motions touch.
     basis: functions of time.
     criterion: that motions are planned for.
-    comparison: condition number that motions are compared by, see :func:`~.criteria.regressor_condition`.
     limits: that finished motions keep.
     constraints: what finished motions keep beside their limits.
 
@@ -54,15 +56,19 @@ class Problem:
         self._dense = self.basis.evaluate(np.linspace(0.0, options.duration_s, options.constraint_samples))
         self._shapes = shapes(self.basis, _limit_instants(self.basis, options), self.start, self.inner)
         self._step = options.duration_s / options.criterion_samples
-        self.comparison = regressor_condition(model, limits)
         self.criterion = make_criterion(model, limits, options, known)
+
+    @cached_property
+    def comparison(self) -> Criterion:
+        """Condition number that motions are compared by, see :func:`~.criteria.regressor_condition`."""
+        return regressor_condition(self.model, self.limits)
 
     def sized(self, shape: Array) -> Array:
         """Parameters ``(size, n)`` of a shape at the size that just fits, nearly."""
         return shape * self._shapes.size(shape)[0]
 
     def value(self, shape: Array) -> float:
-        """See :meth:`gradient`; without the gradient it takes a fifth of the time."""
+        """See :meth:`gradient`; without the gradient it takes half of the time."""
         return self._evaluate(shape, False)[0]
 
     def gradient(self, shape: Array) -> tuple[float, Array]:
@@ -116,7 +122,9 @@ def make_basis(options: ExcitationOptions) -> Basis:
         return FourierBasis(options.duration_s, options.harmonics, options.base_frequency_hz)
     if options.kind == "cycloidal":
         return CycloidalBasis(options.duration_s, options.intervals)
-    raise ExcitationError(f"excitation.kind '{options.kind}' is unknown; choose fourier or cycloidal")
+    if options.kind == "bspline":
+        return SplineBasis(options.duration_s, options.intervals)
+    raise ExcitationError(f"excitation.kind '{options.kind}' is unknown; choose from {', '.join(KINDS)}")
 
 
 def _limit_instants(basis: Basis, options: ExcitationOptions) -> Array:

@@ -3,8 +3,8 @@
 Every motion starts and ends at rest: velocity and acceleration are zero at both ends by construction, so that
 motions can be concatenated, repeated and entered from a robot that stands still.
 
-Fourier and cycloidal motions are linear in their parameters, ``q(t) = start + Phi(t) @ parameters``; the basis
-``Phi`` depends on time alone. Scaling the parameters therefore scales the excursion, the velocity and the
+Fourier, cycloidal and B-spline motions are linear in their parameters, ``q(t) = start + Phi(t) @ parameters``; the
+basis ``Phi`` depends on time alone. Scaling the parameters therefore scales the excursion, the velocity and the
 acceleration alike, and the derivative of the motion with respect to its parameters is the basis itself.
 """
 
