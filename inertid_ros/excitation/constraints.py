@@ -5,6 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..robot.model import RobotModel
+from .balance.centre_of_mass import CentreOfMass
+from .balance.contact import Contact
+from .balance.options import BalanceOptions
+from .balance.polygon import polygon
 from .collision.clearance import Clearance
 from .constraint import Constraint
 from .effort import Effort
@@ -22,7 +26,19 @@ def motion_constraints(
     collision = options.collision
     if collision.self_collision or collision.obstacles or np.isfinite(options.floor_m):
         chosen.append(Clearance(model, limits, collision, options.floor_m))
-    return tuple(chosen)
+    return (*chosen, *_balance(model, options.balance))
+
+
+def _balance(model: RobotModel, options: BalanceOptions) -> list[Constraint]:
+    chosen: list[Constraint] = []
+    if options.com_region:
+        chosen.append(CentreOfMass(model, polygon(options.com_region, "balance.com_region"), options.ground_m))
+    if options.support:
+        area = polygon(options.support, "balance.support", options.support_margin_m)
+        if not options.com_region:
+            chosen.append(CentreOfMass(model, area, options.ground_m))
+        chosen.append(Contact(model, area, options.ground_m, options.normal_force))
+    return chosen
 
 
 def tightest_words(plan: Plan, limits: MotionLimits, constraints: Sequence[Constraint]) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from ..errors import ExcitationError
 from ..options import option
+from .balance.options import BalanceOptions
 from .collision.options import CollisionOptions
 
 KINDS = ("fourier", "cycloidal", "bspline")
@@ -102,6 +103,7 @@ class ExcitationOptions:
     )
     knot_step_s: float = option(0.02, "distance of the plan's points [s]", minimum=1e-3, maximum=0.1)
     collision: CollisionOptions = field(default_factory=CollisionOptions)
+    balance: BalanceOptions = field(default_factory=BalanceOptions)
 
     def __post_init__(self) -> None:
         if len(self.base_deviation) != 2:

@@ -14,6 +14,7 @@ from ...robot.capsules import Capsule, shape_capsules
 from ...robot.collision_shapes import CollisionShape, collision_shapes
 from ...robot.model import RobotModel
 from ...robot.parameters import Array
+from ...robot.reach import reaches
 
 _log = logging.getLogger(__name__)
 
@@ -99,28 +100,12 @@ def obstacle_thing(shape: CollisionShape) -> Thing:
     return Thing(shape.link, shape.body, shape_capsules(shape), (shape,))
 
 
-def reaches(model: RobotModel, thing: Thing) -> Array:
-    """``(n,)`` bound [m] of how far a point of a thing moves per radian (metre) of each joint, in any pose.
-
-    A prismatic joint moves everything by one metre per metre; its stroke lengthens the reach of those before it.
-    """
-    robot, out = model.pinocchio, np.zeros(model.joints)
-    if thing.body < 0:
-        return out
+def thing_reaches(model: RobotModel, thing: Thing) -> Array:
+    """``(n,)`` bound [m] of how far a point of a thing moves per radian (metre) of each joint, in any pose."""
     farthest = [
         np.linalg.norm(end) + capsule.radius for capsule in thing.capsules for end in (capsule.start, capsule.end)
     ]
-    reach, joint = float(max(farthest)), thing.body + 1
-    while joint > 0:
-        index = joint - 1
-        slides = not model.axes[index][3:].any()
-        out[index] = 1.0 if slides else reach
-        if slides:
-            stroke = max(abs(model.limits.lower[index]), abs(model.limits.upper[index]))
-            reach += stroke if np.isfinite(stroke) else 0.0
-        reach += float(np.linalg.norm(robot.jointPlacements[joint].translation))
-        joint = int(robot.parents[joint])
-    return out
+    return reaches(model, thing.body, float(max(farthest)))
 
 
 class CapsuleSet:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...regressors.chain import Chain
 from ...robot.model import RobotModel
 from ...robot.parameters import Array
-from .bodies import CapsuleSet, Thing, carried, reaches, with_root
+from .bodies import CapsuleSet, Thing, carried, thing_reaches, with_root
 from .exact import ExactDistances, available
 from .pairs import FLOOR, Pair
 from .segments import ClosestPoints, closest_points
@@ -59,7 +59,7 @@ class Scene:
         self._exact = ExactDistances(self.things) if available() else None
         bodies = np.array([thing.body for thing in self.things])
         self._bodies = np.where(self.pairs < 0, -1, bodies[self.pairs])
-        reach = np.vstack([*(reaches(model, thing) for thing in self.things), np.zeros(model.joints)])
+        reach = np.vstack([*(thing_reaches(model, thing) for thing in self.things), np.zeros(model.joints)])
         first, second = self._bodies.T
         alone = self._carried[first] & ~self._carried[second], self._carried[second] & ~self._carried[first]
         self.travel = alone[0] * reach[self.pairs[:, 0]] + alone[1] * reach[self.pairs[:, 1]]
