@@ -22,6 +22,7 @@ from typing import Any
 from .errors import InertidError
 
 _LENGTH = struct.Struct("<Q")
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class WorkerError(InertidError):
@@ -39,13 +40,20 @@ class Worker:
     name: what error messages call the work.
     timeout_s: the process is killed after this time.
     memory_mb: address space that it may use; 0 sets no limit.
+    one_thread: linear algebra in one thread, so that its rounding does not depend on the number of cores.
     """
 
     def __init__(
-        self, name: str, function: Callable[..., Any], arguments: tuple, timeout_s: float = 600.0, memory_mb: int = 0
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: tuple,
+        timeout_s: float = 600.0,
+        memory_mb: int = 0,
+        one_thread: bool = False,
     ) -> None:
         self.name = name
-        self.progress: tuple[str, float] = ("", 0.0)
+        self.progress: tuple[Any, float] = ("", 0.0)
         self._deadline = time.monotonic() + timeout_s
         self._timeout = timeout_s
         self._answer: tuple[str, Any] | None = None
@@ -55,7 +63,13 @@ class Worker:
         job = pickle.dumps((function.__module__, function.__qualname__, arguments))
         command = [sys.executable, "-m", "inertid_ros.worker", str(write), str(memory_mb)]
         try:
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=(write,), start_new_session=True)
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                pass_fds=(write,),
+                start_new_session=True,
+                env={**os.environ, **dict.fromkeys(_THREADS, "1")} if one_thread else None,
+            )
         finally:
             os.close(write)
         assert self._process.stdin is not None  # because of stdin=PIPE

@@ -84,6 +84,9 @@ class ExcitationOptions:
     seed: int = option(0, "of the random starts; the same seed gives the same motion", minimum=0)
     starts: int = option(48, "random feasible motions to begin with", minimum=1, maximum=100_000)
     improved: int = option(3, "of the best of them that are improved", minimum=0, maximum=1000)
+    workers: int = option(
+        0, "processes that improve at once; 0 takes one per core; the motion is the same", minimum=0, maximum=1024
+    )
     iterations: int = option(60, "of each improvement, at most", minimum=0, maximum=100_000)
     time_limit_s: float = option(
         60.0, "planning ends then with the best motion so far; reached, it depends on the machine's speed [s]",

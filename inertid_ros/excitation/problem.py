@@ -28,6 +28,7 @@ class Problem:
     basis: functions of time.
     criterion: that motions are planned for.
     limits: that finished motions keep.
+    options, known: as given.
     constraints: what finished motions keep beside their limits.
 
     Raises
@@ -43,7 +44,7 @@ class Problem:
         options: ExcitationOptions,
         known: KnownInformation | None = None,
     ) -> None:
-        self.model, self.limits = model, limits
+        self.model, self.limits, self.options, self.known = model, limits, options, known
         self.inner = limits.scaled(options.limit_use, options.limit_use)
         self.start = np.array(start, dtype=float)
         self.constraints = motion_constraints(model, limits, options)
