@@ -202,8 +202,10 @@ def stream_memory() -> None:
     publish(
         "figaroh-stream",
         "### A million samples in flat memory\n\nMade in parts of 10,000 and compressed as they come,"
-        f" {run['samples_per_s']:,.0f} samples per second of processor time, peak {run['peak_mb']:.0f} MB, of which"
-        f" {run['imported_mb']:.0f} MB are Python and its libraries.\n\n{text}\n\n{machine()}",
+        f" {run['samples_per_s']:,.0f} samples per second of processor time; with the fit {run['seconds']:.1f} s to"
+        f" parameters, every link physically consistent: {'yes' if run['consistent'] else 'no'}. Peak"
+        f" {run['peak_mb']:.0f} MB, of which {run['imported_mb']:.0f} MB are Python and its libraries.\n\n{text}"
+        f"\n\n{machine()}",
     )
 
 

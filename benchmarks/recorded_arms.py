@@ -12,8 +12,9 @@ from inertid_ros.data.load import load_recording
 from inertid_ros.data.prepare import PrepareOptions, prepare
 from inertid_ros.data.samples import Samples
 from inertid_ros.identification.estimate import Estimate
-from inertid_ros.identification.identify import IdentifyOptions, identify
+from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information import compress
+from inertid_ros.identification.options import IdentifyOptions
 from inertid_ros.identification.validation import torque_errors
 from inertid_ros.regressors.force import predict_torque
 from inertid_ros.robot.layout import Coupling

@@ -7,7 +7,7 @@ from .data.bags import BagTopics
 from .data.prepare import PrepareOptions
 from .excitation.options import ExcitationOptions, LimitOptions
 from .identification.constraints import Constraints
-from .identification.identify import IdentifyOptions
+from .identification.options import IdentifyOptions
 from .options import ConfigurationError, option
 from .robot.collision import collision_ellipsoids
 from .robot.contacts import BASES

@@ -9,7 +9,8 @@ from recordings import random_motion
 
 from inertid_ros.data.samples import Samples
 from inertid_ros.identification.delay import estimate_delay, undelayed
-from inertid_ros.identification.identify import IdentifyOptions, identify
+from inertid_ros.identification.identify import identify
+from inertid_ros.identification.options import IdentifyOptions
 from inertid_ros.identification.validation import validate
 from inertid_ros.regressors.force import predict_torque
 

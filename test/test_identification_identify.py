@@ -10,8 +10,10 @@ from inertid_ros.data.load import load_recording
 from inertid_ros.data.prepare import prepare
 from inertid_ros.data.samples import Samples
 from inertid_ros.errors import IdentificationError
-from inertid_ros.identification.identify import IdentifyOptions, identify
+from inertid_ros.identification.identify import identify
+from inertid_ros.identification.information import compress
 from inertid_ros.identification.noise import effective_fraction
+from inertid_ros.identification.options import IdentifyOptions
 from inertid_ros.identification.validation import validate
 from inertid_ros.regressors.force import predict_torque
 from inertid_ros.robot.model import load_model
@@ -95,6 +97,18 @@ def test_useless_data_is_refused(change, message):
     model, train, _, _ = _experiment(9, joints=3, count=200)
     with pytest.raises(IdentificationError, match=message):
         identify(model, [change(train)])
+
+
+def test_information_alone_will_do():
+    model, train, held_out, _ = _experiment(12, joints=3)
+    from_samples, from_information = identify(model, [train]), identify(model, compress(model, [train]))
+    np.testing.assert_allclose(
+        from_information.parameters, from_samples.parameters, atol=1e-2 * np.abs(from_samples.parameters).max()
+    )
+    assert from_information.outliers is None and from_information.recordings == ()
+    assert validate(from_information, [held_out]).passed
+    with pytest.raises(IdentificationError, match=r"remove_delay looks at every sample; give recordings"):
+        identify(model, compress(model, [train]), IdentifyOptions(remove_delay=True))
 
 
 def test_no_recordings_are_refused():

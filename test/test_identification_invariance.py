@@ -7,7 +7,8 @@ import pinocchio as pin
 import pytest
 from random_robots import random_bodies, random_states
 
-from inertid_ros.identification.identify import IdentifyOptions, identify
+from inertid_ros.identification.identify import identify
+from inertid_ros.identification.options import IdentifyOptions
 from inertid_ros.regressors.force import predict_torque
 from inertid_ros.robot.layout import DRIVE_TERMS
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model

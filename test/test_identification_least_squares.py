@@ -14,10 +14,11 @@ from inertid_ros.data.samples import Samples
 from inertid_ros.errors import IdentificationError
 from inertid_ros.identification.constraints import Constraints
 from inertid_ros.identification.coordinates import prior_coordinates
-from inertid_ros.identification.identify import IdentifyOptions, identify
+from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information import compress
 from inertid_ros.identification.least_squares import least_squares
 from inertid_ros.identification.least_squares_options import ESTIMATORS, LeastSquaresOptions
+from inertid_ros.identification.options import IdentifyOptions
 from inertid_ros.identification.scaling import scaling_matrix
 from inertid_ros.identification.uncertainty import COMBINED, IDENTIFIED, uncertainty
 from inertid_ros.identification.validation import torque_errors, validate

@@ -12,8 +12,9 @@ from inertid_ros.errors import IdentificationError
 from inertid_ros.identification.comparison import project_onto_residual
 from inertid_ros.identification.constraints import Constraints
 from inertid_ros.identification.coordinates import prior_coordinates
-from inertid_ros.identification.identify import IdentifyOptions, identify
+from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information import compress
+from inertid_ros.identification.options import IdentifyOptions
 from inertid_ros.identification.point_masses import point_masses
 from inertid_ros.identification.problem import Problem
 from inertid_ros.identification.regularizers import REGULARIZERS, Belief

@@ -8,7 +8,8 @@ from random_robots import random_model, random_states
 
 from inertid_ros.data.samples import Samples
 from inertid_ros.errors import IdentificationError
-from inertid_ros.identification.identify import IdentifyOptions, identify
+from inertid_ros.identification.identify import identify
+from inertid_ros.identification.options import IdentifyOptions
 from inertid_ros.regressors.force import predict_torque
 from inertid_ros.robot.model import ModelOptions, load_model
 

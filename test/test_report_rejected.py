@@ -8,7 +8,7 @@ from made_up_calibration import made_up_case
 
 from inertid_ros.calibration import calibrate
 from inertid_ros.configuration import Configuration
-from inertid_ros.identification.identify import IdentifyOptions
+from inertid_ros.identification.options import IdentifyOptions
 from inertid_ros.report.results import URDF, read_result, write_result
 
 

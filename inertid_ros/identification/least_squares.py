@@ -115,7 +115,7 @@ def least_squares(
         scores=scores,
         clipped=fit.clipped,
     )
-    return stated(estimate, fit.information)
+    return stated(estimate)
 
 
 def _given(

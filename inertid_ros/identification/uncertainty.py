@@ -79,9 +79,9 @@ class Uncertainty:
         return tuple(statements)
 
 
-def stated(estimate: _AnyEstimate, information: Information) -> _AnyEstimate:
+def stated(estimate: _AnyEstimate) -> _AnyEstimate:
     """The estimate with its :attr:`~.estimate.Estimate.statements`."""
-    return replace(estimate, statements=uncertainty(estimate, information).statements)
+    return replace(estimate, statements=uncertainty(estimate, estimate.information).statements)
 
 
 def uncertainty(estimate: Estimate, information: Information) -> Uncertainty:
