@@ -90,7 +90,7 @@ def test_provenance_names_robot_recordings_configuration_and_versions(outcome, c
     ]
     checksums = {source["sha256"] for source in where["recordings"]}
     assert len(checksums) == 2 and all(re.fullmatch("[0-9a-f]{64}", checksum) for checksum in checksums)
-    assert where["configuration"]["prepare"] == asdict(Configuration())["prepare"]
+    assert where["configuration"]["prepare"] == json.loads(json.dumps(asdict(Configuration())["prepare"]))
     assert {"inertid_ros", "numpy", "python"} <= set(where["versions"])
 
 

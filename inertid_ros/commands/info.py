@@ -127,7 +127,7 @@ def _describe_recording(path: Path, config: Configuration, options: argparse.Nam
 
 def _recording_content(recording: Recording) -> dict[str, Any]:
     steps = np.diff(recording.time)
-    optional = ("velocity", "acceleration", "base_pose", "base_twist", "base_acceleration")
+    optional = ("velocity", "acceleration", "base_pose", "base_twist", "base_acceleration", "imu")
     present = [channel for channel in optional if getattr(recording, channel) is not None]
     effort = np.sqrt(np.mean(recording.effort**2, axis=0))
     return {

@@ -69,14 +69,21 @@ def spectrum(position: Array, period: float) -> Spectrum:
     return Spectrum(motion, crossing, floor)
 
 
-def automatic_cutoff(found: Spectrum, period: float) -> float:
+def automatic_cutoff(found: Spectrum, period: float, base: Spectrum | None = None) -> float:
     """Cutoff [Hz] that passes what the motion excites and little of the noise.
 
     Where the spectrum sinks into the noise, but at least five and at most ten times the highest frequency of the
     motion: products of velocities and gravity put torque at multiples of it, and there is nothing to fit beyond.
     Never above 0.4 times the sample rate, nor below 1 Hz (or a tenth of the rate where that is less).
+
+    A free base is measured with far more noise than joints, and noise in its acceleration biases the fit: where
+    ``base``, the spectrum of what is measured of it, sinks into the noise sooner, the cutoff follows it down to three
+    times the motion.
     """
     rate = 1.0 / period
     fastest = float(found.motion_hz.max())
-    wanted = float(np.clip(found.noise_hz.max(), 5.0 * fastest, 10.0 * fastest))
+    if base is None:
+        wanted = float(np.clip(found.noise_hz.max(), 5.0 * fastest, 10.0 * fastest))
+    else:
+        wanted = float(np.clip(min(found.noise_hz.max(), base.noise_hz.max()), 3.0 * fastest, 10.0 * fastest))
     return float(np.clip(wanted, min(1.0, 0.1 * rate), 0.4 * rate))

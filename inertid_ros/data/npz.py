@@ -37,7 +37,8 @@ def read_npz(path: str | Path) -> Recording:
         raise RecordingError(f"{path}: no such file; check the path") from None
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
         raise RecordingError(f"{path}: cannot be read as npz ({error.__class__.__name__}); export it again") from None
-    missing = [key for key in _REQUIRED if key not in content]
+    measured = any(key.startswith(WRENCH_PREFIX) for key in content)
+    missing = [key for key in _REQUIRED if key not in content and not (key == "effort" and measured)]
     if missing:
         raise RecordingError(
             f"{path}: lacks {', '.join(missing)} (it has {', '.join(sorted(content)) or 'no known key'});"
@@ -50,6 +51,7 @@ def read_npz(path: str | Path) -> Recording:
     wrenches = {key.removeprefix(WRENCH_PREFIX): content.pop(key) for key in frames}
     text = [name.decode() if isinstance(name, bytes) else str(name) for name in names.tolist()]
     channels: dict[str, Any] = content
+    channels.setdefault("effort", np.full(channels["position"].shape, np.nan))
     return Recording(joint_names=tuple(text), **channels, wrenches=wrenches, name=str(path))
 
 

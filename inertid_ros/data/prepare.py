@@ -1,121 +1,136 @@
 """Raw recording to samples: joints in the model's order, even stamps, zero-phase filters, derivatives, masks."""
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import RecordingError
-from ..options import option
+from ..regressors.external import carried_by, external_force
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
-from .filters import Spectrum, automatic_cutoff, derivatives, low_pass, spectrum
+from .base_motion import base_channels, differentiated
+from .external_wrenches import WrenchOptions, measured_wrenches, untrusted
+from .filtered import PREFIX, Filtered, filtered, joined
+from .filters import Spectrum, automatic_cutoff, low_pass, spectrum
+from .prepare_options import PrepareOptions
 from .recording import Recording
 from .resample import Segment, resample
 from .samples import Samples
 from .saturation import near, saturated
 from .sliding import Sliding
 from .transients import settled
+from .wrench_checks import check_wrenches, notice_slipping, slipping
 
+__all__ = ["PrepareOptions", "joint_columns", "prepare"]
 _log = logging.getLogger(__name__)
 _MIN_SAMPLES = 16
+_POSE = "base_pose"
 _MIN_CUTOFF_PERIODS = 4.0  # a shorter piece is all filter transient
 
 
-@dataclass(frozen=True)
-class PrepareOptions:
-    """How a recording becomes samples. The defaults suit recordings never seen before."""
-
-    cutoff_hz: float = option(
-        0.0, "cutoff of the low-pass on every channel [Hz]; 0 chooses it from the motion", minimum=0.0, maximum=1e4
-    )
-    filter_order: int = option(
-        4, "order of the Butterworth low-pass, which runs forwards and backwards", minimum=1, maximum=10
-    )
-    rate_hz: float = option(
-        0.0, "sample rate of the result [Hz]; 0 keeps 20 samples per period of the cutoff", minimum=0.0, maximum=1e5
-    )
-    motion_from: str = option(
-        "position",
-        "measured channel that velocity and acceleration come from: position differentiates twice, velocity once,"
-        " acceleration takes both as measured",
-        choices=("position", "velocity", "acceleration"),
-    )
-    skip_start_s: float = option(0.0, "cut from the start of every recording [s]", minimum=0.0, maximum=1e6)
-    skip_end_s: float = option(0.0, "cut from the end of every recording [s]", minimum=0.0, maximum=1e6)
-    max_gap_periods: float = option(
-        4.0, "a longer break in the stamps splits the recording, in sample periods", minimum=1.5, maximum=1e3
-    )
-    edge_periods: float = option(
-        1.0, "left out at the ends of each piece, where the filter settles, in periods of the cutoff",
-        minimum=0.0, maximum=100.0,
-    )
-    trim_transients: bool = option(
-        True, "leave out a jerk at start-up or stop: ends that accelerate several times harder than all the rest"
-    )
-    low_speed_fraction: float = option(
-        0.03, "share of a joint's fast speed below which its friction has no sure sign and its equations are left out",
-        minimum=0.0, maximum=1.0,
-    )
-
-
-@dataclass(frozen=True)
-class _Motion:
-    """One filtered segment: ``time`` and ``usable`` are ``(N,)``, the rest ``(N, n)``."""
-
-    time: Array
-    q: Array
-    v: Array
-    a: Array
-    tau: Array
-    usable: NDArray[np.bool_]
-
-
 def prepare(recording: Recording, model: RobotModel, options: PrepareOptions | None = None) -> Samples:
-    """Samples of ``model``'s joints from a recording.
+    """Samples of ``model`` from a recording.
 
-    Position and effort pass the same zero-phase filter, so that they stay in phase and equally delayed; velocity and
-    acceleration are derivatives of the filtered position (or of the channel that ``motion_from`` names).
+    All channels pass the same zero-phase filter, so that they stay in phase and equally delayed; velocity and
+    acceleration are derivatives of the filtered position (or of the channels that ``motion_from`` and
+    ``base.motion_from`` name). External wrenches enter by their contacts; where one cannot be trusted, the channels
+    that feel it are masked.
 
     Raises
     ------
-    RecordingError: a joint of the model or a chosen channel is missing, nothing is left after cutting, or the cutoff
-        does not fit the sample rate.
+    RecordingError: a joint of the model or a chosen channel is missing, nothing is left after cutting, the cutoff
+        does not fit the sample rate, or wrenches contradict the robot's weight.
     """
     options = options or PrepareOptions()
     columns = joint_columns(recording, model)
+    wrenches = measured_wrenches(recording, model, options.wrenches)
     channels = _channels(recording, columns, options)
+    channels |= {PREFIX + name: wrench for name, wrench in wrenches.items()}
+    distrusted = untrusted(recording, wrenches)
+    if model.free:
+        base, distrusted[_POSE] = base_channels(recording, options.base)
+        channels |= base
     segments = resample(recording.name, recording.time, channels, options.skip_start_s, options.skip_end_s,
                         options.max_gap_periods)
     period = segments[0].period
-    found = spectrum(max(segments, key=_motion).channels["position"], period)
-    cutoff = _cutoff(recording, options, found, period)
+    liveliest = max(segments, key=_motion).channels
+    found = spectrum(liveliest["position"], period)
+    of_base = spectrum(liveliest[differentiated(options.base)], period) if model.free else None
+    cutoff = _cutoff(recording, options, (found, of_base), period)
+    pieces = [
+        filtered(recording.name, segment, cutoff, model, options)
+        for segment in _long_enough(recording.name, segments, cutoff)
+    ]
+    stride = _stride(period, cutoff, options)
+    motion = joined([piece.rows(slice(None, None, stride)) for piece in pieces])
+    of_joints = slice(model.velocities - model.joints, None)
+    noise = np.sqrt(found.noise_density * (2 * np.pi) ** 2 * cutoff**3 / 3)  # of the velocity below the cutoff
+    speeds = [piece.v[:, of_joints] for piece in pieces]
+    sliding = Sliding.of(speeds, noise, options.low_speed_fraction, model.layout)
+    slides = sliding.sure(motion.v[:, of_joints])
+    reach = 1.0 / cutoff
+    bad = {
+        key: near(flags[:, None], recording.time, motion.time, reach)[:, 0] for key, flags in distrusted.items()
+    }
+    usable = motion.usable & ~bad.pop(_POSE, np.zeros_like(motion.usable))
+    if options.trim_transients:
+        usable &= _trim(recording.name, motion.time, motion.a[:, of_joints])
+    if not model.free:
+        usable &= slides.any(axis=1)  # a robot at rest shows stiction, of which no model knows
+    known = _known(recording, model, columns, motion, usable, bad, options.wrenches)
+    mask = usable[:, None] & known
+    mask[:, of_joints] &= slides & ~_clipped(recording, columns, motion.time, reach)
+    tau = external_force(model, motion.q, motion.wrenches)
+    tau[:, of_joints] += motion.effort
+    directions = [low_pass(sliding.direction(v), period, cutoff, options.filter_order) for v in speeds]
+    direction = np.concatenate([piece[::stride] for piece in directions])
+    _notice_unused(recording, model, mask[:, of_joints])
+    return Samples(
+        motion.time, motion.q, motion.v, motion.a, np.where(known, tau, 0.0), mask, usable, name=recording.name,
+        cutoff_hz=cutoff, direction=direction, known=None if known.all() else known,
+    )
+
+
+def _known(
+    recording: Recording,
+    model: RobotModel,
+    columns: list[int],
+    motion: Filtered,
+    usable: NDArray[np.bool_],
+    bad: Mapping[str, NDArray[np.bool_]],
+    options: WrenchOptions,
+) -> NDArray[np.bool_]:
+    """``(N, nv)`` where the measured side of each channel is known: its effort, and all wrenches that it feels."""
+    if options.check:
+        seen = usable & ~np.any([np.zeros_like(usable), *bad.values()], axis=0)
+        part = motion.rows(seen)
+        check_wrenches(recording.name, model, (part.q, part.v, part.a), part.wrenches)
+    slips = slipping(model, motion.time, motion.q, motion.wrenches, options)
+    slips = {name: flags & usable & ~bad[name] for name, flags in slips.items()}
+    notice_slipping(recording.name, motion.time, slips)
+    known = np.ones((len(motion.time), model.velocities), dtype=bool)
+    known[:, model.velocities - model.joints :] = np.isfinite(recording.effort[:, columns]).all(axis=0)
+    for contact in model.options.contacts:
+        known[:, carried_by(model, contact)] &= ~(bad[contact.name] | slips[contact.name])[:, None]
+    return known
+
+
+def _long_enough(name: str, segments: list[Segment], cutoff: float) -> list[Segment]:
+    """Pieces that are more than filter transient."""
+    period = segments[0].period
     shortest = max(_MIN_SAMPLES * period, _MIN_CUTOFF_PERIODS / cutoff)
-    long_enough = [segment for segment in segments if len(segment) * period >= shortest]
-    if not long_enough:
+    kept = [segment for segment in segments if len(segment) * period >= shortest]
+    if not kept:
         raise RecordingError(
-            f"{recording.name}: time has no piece longer than {shortest:.2f} s without a gap;"
+            f"{name}: time has no piece longer than {shortest:.2f} s without a gap;"
             " record without losses, or set prepare.cutoff_hz higher"
         )
-    if len(long_enough) < len(segments):
-        lost = sum(map(len, segments)) - sum(map(len, long_enough))
-        _log.warning("%s: dropped %d samples in pieces too short to filter", recording.name, lost)
-    motions = [_filter(segment, cutoff, options) for segment in long_enough]
-    stride = _stride(period, cutoff, options)
-    joined = {key: np.concatenate([getattr(m, key)[::stride] for m in motions]) for key in _Motion.__annotations__}
-    if options.trim_transients:
-        joined["usable"] &= _trim(recording.name, joined["time"], joined["a"])
-    noise = np.sqrt(found.noise_density * (2 * np.pi) ** 2 * cutoff**3 / 3)  # of the velocity below the cutoff
-    sliding = Sliding.of([m.v for m in motions], noise, options.low_speed_fraction, model.layout)
-    slides = sliding.sure(joined["v"])
-    joined["usable"] &= slides.any(axis=1)  # a robot at rest shows stiction, of which no model knows
-    mask = joined["usable"][:, None] & slides
-    mask &= ~_clipped(recording, columns, joined["time"], 1 / cutoff)
-    directions = [low_pass(sliding.direction(m.v), period, cutoff, options.filter_order) for m in motions]
-    direction = np.concatenate([piece[::stride] for piece in directions])
-    _notice_unused(recording, model, mask)
-    return Samples(**joined, mask=mask, name=recording.name, cutoff_hz=cutoff, direction=direction)
+    if len(kept) < len(segments):
+        lost = sum(map(len, segments)) - sum(map(len, kept))
+        _log.warning("%s: dropped %d samples in pieces too short to filter", name, lost)
+    return kept
 
 
 def _motion(segment: Segment) -> float:
@@ -133,7 +148,7 @@ def _trim(name: str, time: Array, acceleration: Array) -> NDArray[np.bool_]:
 
 def _clipped(recording: Recording, columns: list[int], instants: Array, reach: float) -> NDArray[np.bool_]:
     """Where the filter mixes saturated effort into a sample."""
-    flags = saturated(recording.effort[:, columns])
+    flags = saturated(np.nan_to_num(recording.effort[:, columns]))
     for joint, column in enumerate(columns):
         if flags[:, joint].any():
             _log.warning(
@@ -165,7 +180,7 @@ def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
 
 
 def _channels(recording: Recording, columns: list[int], options: PrepareOptions) -> dict[str, Array]:
-    wanted = ["position", "effort"]
+    wanted = ["position"]
     if options.motion_from in ("velocity", "acceleration"):
         wanted.append("velocity")
     if options.motion_from == "acceleration":
@@ -176,40 +191,25 @@ def _channels(recording: Recording, columns: list[int], options: PrepareOptions)
         if values is None:
             raise RecordingError(f"{recording.name}: {name} was not recorded; set prepare.motion_from to 'position'")
         channels[name] = values[:, columns]
+    channels["effort"] = np.nan_to_num(recording.effort[:, columns])
     return channels
 
 
-def _cutoff(recording: Recording, options: PrepareOptions, found: Spectrum, period: float) -> float:
+def _cutoff(
+    recording: Recording, options: PrepareOptions, spectra: tuple[Spectrum, Spectrum | None], period: float
+) -> float:
+    found, base = spectra
     if options.cutoff_hz == 0.0:
         if not found.motion_hz.any():
             _log.warning("%s: no joint moves; filtering at a tenth of the sample rate", recording.name)
             return 0.1 / period
-        return automatic_cutoff(found, period)
+        return automatic_cutoff(found, period, base)
     if options.cutoff_hz >= 0.5 / period:
         raise RecordingError(
             f"{recording.name}: prepare.cutoff_hz is {options.cutoff_hz:g} but the sample rate is {1 / period:.1f} Hz;"
             f" choose it below {0.4 / period:.1f}, or 0 for automatic"
         )
     return options.cutoff_hz
-
-
-def _filter(segment: Segment, cutoff: float, options: PrepareOptions) -> _Motion:
-    smooth = {
-        channel: low_pass(values, segment.period, cutoff, options.filter_order)
-        for channel, values in segment.channels.items()
-    }
-    q = smooth["position"]
-    if options.motion_from == "position":
-        v, a = derivatives(q, segment.period, (1, 2))
-    elif options.motion_from == "velocity":
-        v = smooth["velocity"]
-        (a,) = derivatives(v, segment.period, (1,))
-    else:
-        v, a = smooth["velocity"], smooth["acceleration"]
-    edge = min(int(np.ceil(options.edge_periods / (cutoff * segment.period))), len(segment) // 3)
-    usable = np.ones(len(q), dtype=bool)
-    usable[:edge] = usable[len(q) - edge :] = False
-    return _Motion(segment.time, q, v, a, smooth["effort"], usable)
 
 
 def _stride(period: float, cutoff: float, options: PrepareOptions) -> int:

@@ -18,7 +18,8 @@ class Recording:
     joint_names: ``n`` names, any order.
     time: ``(N,)`` s, strictly increasing, from the header stamps.
     position: ``(N, n)`` rad or m.
-    effort: ``(N, n)`` N m or N, joint side.
+    effort: ``(N, n)`` N m or N, joint side; NaN throughout for joints that have no sensor, which is accepted where
+        external wrenches are measured.
     velocity, acceleration: ``(N, n)``, per s and s^2.
     wrenches: frame name to ``(N, 6)`` force [N] and torque [N m] acting on the robot, in that frame.
     base_pose: ``(N, 7)`` x y z [m], qx qy qz qw.
@@ -53,13 +54,12 @@ class Recording:
         duplicates = sorted({name for name in self.joint_names if self.joint_names.count(name) > 1})
         if duplicates:
             raise RecordingError(f"{self.name}: joint_names lists {duplicates} twice; rename or drop one")
+        object.__setattr__(self, "wrenches", {str(frame): wrench for frame, wrench in dict(self.wrenches).items()})
         for channel, width in (("position", n), ("effort", n), ("velocity", n), ("acceleration", n)):
             self._check(channel, (width,))
         for channel, width in (("base_pose", 7), ("base_twist", 6), ("base_acceleration", 6), ("imu", 6)):
             self._check(channel, (width,))
-        wrenches = {
-            str(frame): self._array(f"wrench/{frame}", w, (6,)) for frame, w in dict(self.wrenches).items()
-        }
+        wrenches = {frame: self._array(f"wrench/{frame}", w, (6,)) for frame, w in self.wrenches.items()}
         object.__setattr__(self, "wrenches", wrenches)
         self._check_time()
 
@@ -88,6 +88,8 @@ class Recording:
         if array.shape != wanted:
             raise RecordingError(f"{self.name}: {channel} has shape {array.shape}, expected {wanted}; fix the export")
         bad = ~np.isfinite(array)
+        if channel == "effort" and self.wrenches:
+            bad &= ~np.isnan(array).all(axis=0)
         if bad.any():
             row, *rest = np.argwhere(bad)[0].tolist()
             per_joint = channel in ("position", "effort", "velocity", "acceleration")

@@ -7,7 +7,7 @@ import numpy as np
 from ...errors import ModelError
 from ..example import example_urdf
 from .contact import Plate, Sole
-from .exoskeleton import PASSIVE, exoskeleton_urdf, plates, soles
+from .exoskeleton import IMU, PASSIVE, exoskeleton_urdf, plates, soles
 from .robot import StandingRobotDescription
 
 HUMANOID = "g1_description/urdf/g1_29dof_rev_1_0.urdf"
@@ -17,7 +17,7 @@ def biped(crouch: float) -> StandingRobotDescription:
     """The exoskeleton on both feet, knees bent so that hips and ankles turn by ``crouch`` [rad]."""
     bent = {"hip_flexion": crouch, "knee": -2 * crouch, "ankle_flexion": crouch}
     start = {f"{side}_{joint}": angle for side in ("right", "left") for joint, angle in bent.items()}
-    return StandingRobotDescription(exoskeleton_urdf(), soles(), plates(), start, PASSIVE)
+    return StandingRobotDescription(exoskeleton_urdf(), soles(), plates(), start, PASSIVE, imu=IMU)
 
 
 def humanoid(crouch: float) -> StandingRobotDescription:
@@ -28,7 +28,7 @@ def humanoid(crouch: float) -> StandingRobotDescription:
     start |= {"right_ankle_pitch_joint": -crouch, "left_hip_pitch_joint": -0.7, "left_knee_joint": 1.2}
     start |= {"left_shoulder_roll_joint": 0.3, "right_shoulder_roll_joint": -0.3}
     urdf = example_urdf(HUMANOID).read_text(encoding="utf-8")
-    return StandingRobotDescription(urdf, (sole,), (plate,), start)
+    return StandingRobotDescription(urdf, (sole,), (plate,), start, imu="imu_in_pelvis")
 
 
 ROBOTS: dict[str, Callable[[float], StandingRobotDescription]] = {"biped": biped, "humanoid": humanoid}

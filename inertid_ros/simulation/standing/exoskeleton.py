@@ -26,6 +26,7 @@ LEG = {
     "foot": (0.547, 0.0268, -0.000725, 0.0676, 0.0131, 5.17e-05, 0.0145, -0.00333, 9.73e-05, 0.00229),
 }
 JOINTS = ("hip_abduction", "hip_flexion", "knee", "ankle_flexion", "ankle_eversion")
+IMU = "imu"
 PASSIVE = ("right_ankle_eversion", "left_ankle_eversion")
 _MIRRORED = np.array([1, 1, 1, -1, 1, 1, 1, -1, -1, 1])  # of a link whose z axis is turned over
 
@@ -42,6 +43,7 @@ class Geometry:
     sole_length: float = 0.27
     sole_width: float = 0.11
     sole_before_ankle: float = 0.05
+    imu: tuple[float, float, float] = (-0.12, 0.0, 0.35)
 
     @property
     def leg_to_midline(self) -> float:
@@ -93,6 +95,11 @@ def exoskeleton_urdf(geometry: Geometry | None = None) -> str:
             _joint(robot, f"{side}_{joint}", (parent, child), origin, orientation.T @ wanted)
             _link(robot, child, parameters[child])
             parent, orientation = child, wanted
+    etree.SubElement(robot, "link", name=IMU)
+    mount = etree.SubElement(robot, "joint", name="imu_mount", type="fixed")
+    etree.SubElement(mount, "origin", xyz=_text(np.array(geometry.imu)), rpy=_text(np.array([0.0, 0.0, np.pi / 2])))
+    etree.SubElement(mount, "parent", link="body")
+    etree.SubElement(mount, "child", link=IMU)
     etree.indent(robot)
     return etree.tostring(robot, encoding="unicode")
 

@@ -74,10 +74,6 @@ class StandingOptions:
     seed: int = option(0, "of movements and noise", minimum=0)
     friction: float = option(0.8, "between soles and plates", minimum=0.01, maximum=5.0)
     crouch_rad: float = option(0.3, "how far the hips are bent where the robot starts [rad]", minimum=0.0, maximum=1.0)
-    imu_m: tuple[float, ...] = option(
-        (-0.12, 0.0, 0.35), "where the inertial measurement unit sits in the base's frame [m]", minimum=-2.0,
-        maximum=2.0,
-    )
     movement: MovementOptions = field(default_factory=MovementOptions)
     balance: BalanceOptions = field(default_factory=BalanceOptions)
     sensors: BodySensorOptions = field(default_factory=BodySensorOptions)

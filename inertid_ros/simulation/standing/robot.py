@@ -34,6 +34,7 @@ class StandingRobotDescription:
     start: joint to position [rad] where it is not zero.
     passive: joints without a motor.
     locked: joints that are held at zero.
+    imu: frame of the inertial measurement unit on the base; empty is the base's own.
     """
 
     urdf: str
@@ -42,6 +43,7 @@ class StandingRobotDescription:
     start: dict[str, float]
     passive: tuple[str, ...] = ()
     locked: tuple[str, ...] = ()
+    imu: str = ""
 
 
 class StandingRobot:
@@ -63,6 +65,7 @@ class StandingRobot:
         believed = free_model(controller_urdf, robot.locked) if controller_urdf else self.model
         self.joint_names = tuple(str(name) for name in self.model.names)[2:]
         passive = np.array([name in robot.passive for name in self.joint_names])
+        self._imu = _frame_on_base(self.model, robot.imu)
         self._mujoco = import_mujoco()
         self.world = build_world(robot.urdf, self.joint_names, robot.soles, robot.plates, self.options)
         self._data = self._mujoco.MjData(self.world.model)
@@ -118,7 +121,7 @@ class StandingRobot:
         self._mujoco.mj_forward(self.world.model, self._data)
         q, v, a = to_pinocchio(self.world, self._data)
         linear, angular, turn = a[:3] + np.cross(v[3:6], v[:3]), v[3:6], Rotation.from_quat(q[3:7]).inv()
-        lever = np.array(self.options.imu_m)
+        lever, axes = self._imu.translation, self._imu.rotation
         at_sensor = linear + np.cross(a[3:6], lever) + np.cross(angular, np.cross(angular, lever))
         return BodySample(
             self.time,
@@ -128,8 +131,8 @@ class StandingRobot:
             base_pose=q[:7],
             base_twist=v[:6],
             base_acceleration=a[:6],
-            specific_force=at_sensor - turn.apply(self.world.model.opt.gravity),
-            rate=angular.copy(),
+            specific_force=axes.T @ (at_sensor - turn.apply(self.world.model.opt.gravity)),
+            rate=axes.T @ angular,
             wrenches={
                 plate.name: plate_wrench(self.world, self._data, index, plate.placement)
                 for index, plate in enumerate(self.robot.plates)
@@ -163,6 +166,15 @@ class StandingRobot:
                 raise ModelError(f"simulation: start names joint '{name}', which the robot does not have")
             q[self.model.joints[self.model.getJointId(name)].idx_q] = position
         return stand(self.model, self.robot.soles, q)
+
+
+def _frame_on_base(model: pin.Model, frame: str) -> pin.SE3:
+    """Placement of a frame of the root link in it."""
+    if not frame:
+        return pin.SE3.Identity()
+    if not model.existFrame(frame) or model.frames[model.getFrameId(frame)].parentJoint != 1:
+        raise ModelError(f"simulation: '{frame}' is no frame of the root link; the inertial measurement unit needs one")
+    return model.frames[model.getFrameId(frame)].placement
 
 
 def free_model(urdf: str, locked: Sequence[str] = ()) -> pin.Model:

@@ -21,8 +21,8 @@ class BodySample:
     base_pose: ``(7,)`` x y z [m], qx qy qz qw.
     base_twist: ``(6,)`` linear then angular, in the base frame.
     base_acceleration: ``(6,)`` derivative of the twist in the base frame.
-    specific_force: ``(3,)`` of the accelerometer, in the base's axes [m/s^2].
-    rate: ``(3,)`` of the gyroscope, in the base's axes [rad/s].
+    specific_force: ``(3,)`` of the accelerometer, in its own axes [m/s^2].
+    rate: ``(3,)`` of the gyroscope, in its own axes [rad/s].
     wrenches: plate to force and torque ``(6,)`` on the robot, in the plate's frame.
     """
 
