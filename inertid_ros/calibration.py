@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from .configuration import Configuration
-from .data.prepare import prepare
+from .data.prepared import prepared
 from .data.recording import Recording
 from .identification.delay import undelayed
 from .identification.identify import identify
@@ -43,7 +43,7 @@ def calibrate(
     everything = [*train, *held_out]
     for index, recording in enumerate(everything):
         progress("preparing", _PREPARED * index / len(everything))
-        samples.append(prepare(recording, model, configuration.prepare))
+        samples.append(prepared(recording, model, configuration.prepare, configuration.identify.equations))
     fitted, judged = tuple(samples[: len(train)]), tuple(samples[len(train) :])
     clock.stop("preparing")
     estimate = identify(

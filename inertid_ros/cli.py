@@ -86,6 +86,10 @@ def _parser() -> argparse.ArgumentParser:
     identify.add_argument("recordings", nargs="+", metavar="RECORDING", help=_RECORDING)
     identify.add_argument("--urdf", required=True, metavar="FILE", help="robot description, the prior")
     identify.add_argument("--validate", nargs="+", default=[], metavar="RECORDING", help="held out, to judge it")
+    identify.add_argument(
+        "--model", choices=("force", "momentum", "momentum_change"),
+        help="equations to fit: force, or momentum of a robot that floats, momentum_change where it is not zero",
+    )  # fmt: skip
     identify.add_argument("--output", required=True, metavar="DIR", help="result directory to write")
 
     excite = add("excite", "plan an exciting motion within the robot's limits, or look at a plan", settings, force)

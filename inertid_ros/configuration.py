@@ -63,6 +63,13 @@ class RobotOptions:
         " where not zero, xyz [m] and rpy [rad] of the plate, such as left_plate=frame:left_foot,xyz:0 0.1 0",
     )
 
+    wheels: tuple[str, ...] = option(
+        (),
+        "reaction wheels of a free base, each a joint of the URDF, which is held, or NAME=FIELD:VALUE,... with the"
+        " inertia about the axis [kg m^2], and link and axis where the URDF has no joint of that name, such as"
+        " wheel_x=inertia:0.05,link:base,axis:1 0 0",
+    )
+
     def __post_init__(self) -> None:
         if len(self.gravity) != 3:
             raise ConfigurationError(f"robot.gravity has {len(self.gravity)} numbers; give x, y, z")
@@ -75,7 +82,8 @@ class RobotOptions:
         contacts = entries.contacts(self.contacts) + entries.plates(self.plates)
         speeds = entries.positions(self.stribeck_speeds, "robot.stribeck_speeds")
         return ModelOptions(
-            locked, self.drive_terms, (x, y, z), couplings, entries.rotors(self.rotors), self.base, contacts, speeds
+            locked, self.drive_terms, (x, y, z), couplings, entries.rotors(self.rotors), self.base, contacts, speeds,
+            entries.wheels(self.wheels),
         )
 
 

@@ -11,6 +11,7 @@ from .options import ConfigurationError
 from .robot.contacts import Contact, Plate
 from .robot.layout import Coupling
 from .robot.rotors import Rotor
+from .robot.wheels import Wheel
 
 T = TypeVar("T")
 
@@ -43,6 +44,12 @@ def plates(entries: Sequence[str], key: str = "robot.plates") -> tuple[Contact, 
     """``NAME=frame:FRAME,xyz:X Y Z,rpy:R P Y`` each; [m] and [rad] in the world."""
     form, example = "NAME=frame:FRAME,xyz:X Y Z,rpy:R P Y", "left_plate=frame:left_foot,xyz:0 0.1 0"
     return tuple(_parse(entries, key, form, example, _plate))
+
+
+def wheels(entries: Sequence[str], key: str = "robot.wheels") -> tuple[Wheel, ...]:
+    """``NAME`` or ``NAME=inertia:VALUE,link:LINK,axis:X Y Z`` each, any of the fields."""
+    form, example = "NAME=inertia:VALUE,link:LINK,axis:X Y Z", "wheel_x=inertia:0.05,link:base,axis:1 0 0"
+    return tuple(_parse(entries, key, form, example, lambda name, text: _wheel(name, text, key)))
 
 
 def bounds(entries: Sequence[str], key: str) -> dict[str, float]:
@@ -123,6 +130,19 @@ def _plate(name: str, text: str) -> Contact:
     if found or any(len(numbers) != 3 for numbers in pose.values()):
         raise ValueError
     return Contact(name, frame, Plate(**pose))
+
+
+def _wheel(name: str, text: str, key: str) -> Wheel:
+    found = _fields(text) if text else {}
+    inertia = float(found.pop("inertia", "nan"))
+    axis = tuple(map(float, found.pop("axis", "").split()))
+    link = found.pop("link", "")
+    if found:
+        raise ValueError
+    try:
+        return Wheel(name, inertia, link, axis)
+    except ModelError as error:
+        raise ConfigurationError(f"{key}: {error}") from None
 
 
 def _rotor(name: str, text: str, key: str) -> Rotor:

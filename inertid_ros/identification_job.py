@@ -64,7 +64,7 @@ def identify_job(job: IdentificationJob, progress: Callable[[str, float], None])
     progress("reading", 0.0)
     topics = job.configuration.topics
     train, held_out = (
-        [e if isinstance(e, Recording) else load_recording(e, topics, model.joint_names) for e in entries]
+        [e if isinstance(e, Recording) else load_recording(e, topics, model.recorded_joints) for e in entries]
         for entries in (job.train, job.held_out)
     )
     outcome = calibrate(

@@ -4,7 +4,7 @@ import argparse
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -35,10 +35,10 @@ def set_up_logging(options: argparse.Namespace) -> None:
     logger.setLevel(logging.ERROR if options.quiet else logging.INFO)
 
 
-def configuration(options: argparse.Namespace, tree: type[T]) -> T:
-    """Of ``--config``, then ``--set``, then ``--lock``."""
+def configuration(options: argparse.Namespace, tree: type[T], given: Mapping[str, object] | None = None) -> T:
+    """Of ``--config``, then what other options stand for, then ``--set``, then ``--lock``."""
     config = load_configuration(options.config, tree) if options.config else tree()
-    values = flatten(asdict(config))
+    values = flatten(asdict(config)) | dict(given or {})
     for entry in options.set:
         key, _, text = entry.partition("=")
         try:

@@ -8,6 +8,7 @@ from pathlib import Path
 from ..calibration import calibrate
 from ..configuration import Configuration
 from ..errors import RecordingError
+from ..regressors.momentum_equations import MomentumEquations
 from ..report.results import check_target, write_result
 from ..robot.model import load_model
 from .common import configuration, print_json, progress_bar, recordings_from, set_up_logging
@@ -22,12 +23,12 @@ def run(options: argparse.Namespace) -> int:
     start = time.perf_counter()
     check_target(options.output, options.force)
     _check_held_out(options.recordings, options.validate)
-    config = configuration(options, Configuration)
+    config = configuration(options, Configuration, _of_model(options.model))
     model = load_model(Path(options.urdf), config.robot.model_options())
     with progress_bar(options) as progress:
         progress("reading", 0.0)
         train, held_out = (
-            recordings_from(paths, config, model.joint_names) for paths in (options.recordings, options.validate)
+            recordings_from(paths, config, model.recorded_joints) for paths in (options.recordings, options.validate)
         )
         read = time.perf_counter() - start
         outcome = calibrate(model, train, held_out, config, lambda stage, share: progress(stage, 0.1 + 0.7 * share))
@@ -41,6 +42,16 @@ def run(options: argparse.Namespace) -> int:
         print_report(outcome.report)
         print(f"written to {directory}")
     return 0 if outcome.passed else _REJECTED
+
+
+def _of_model(kind: str | None) -> dict[str, object]:
+    """Settings that a kind of equations stands for."""
+    if kind is None:
+        return {}
+    given: dict[str, object] = {"identify.equations": kind}
+    if kind in MomentumEquations.kinds:
+        given["robot.base"] = "free"
+    return given
 
 
 def _check_held_out(train: list[str], held_out: list[str]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..configuration import Configuration
-from ..data.prepare import prepare
+from ..data.prepared import prepared
 from ..errors import ModelError
 from ..identification.delay import undelayed
 from ..identification.validation import TorqueErrors, torque_errors
@@ -35,11 +35,11 @@ def run(options: argparse.Namespace) -> int:
     config = configuration(options, Configuration)
     model, parameters, baseline, delay = _subject(options, config)
     with progress_bar(options) as progress:
-        recordings = recordings_from(options.recordings, config, model.joint_names)
+        recordings = recordings_from(options.recordings, config, model.recorded_joints)
         samples = []
         for index, recording in enumerate(recordings):
             progress("preparing", index / len(recordings))
-            samples.append(undelayed(prepare(recording, model, config.prepare), delay))
+            samples.append(undelayed(prepared(recording, model, config.prepare, config.identify.equations), delay))
         progress("validating", 0.9)
         equations = equations_of(model, config.identify.equations)
         errors = torque_errors(equations, parameters, samples)

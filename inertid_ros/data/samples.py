@@ -32,6 +32,7 @@ class Samples:
     direction: ``(N, n + couplings)`` direction of sliding from -1 to 1, filtered like the torque; ``None`` where the
         sign of the velocity will do.
     cutoff_hz: of the low-pass that they went through; 0 where none did.
+    noise: ``(nv,)`` standard deviation of the noise of ``v``, where it is known.
     """
 
     time: Array
@@ -45,6 +46,7 @@ class Samples:
     direction: Array | None = None
     cutoff_hz: float = 0.0
     known: NDArray[np.bool_] | None = None
+    noise: Array | None = None
 
     def __post_init__(self) -> None:
         self._check(("v", "a"), (len(self.q), self.v.shape[-1]))

@@ -10,6 +10,7 @@ from ..errors import IdentificationError
 from ..regressors.equations import Equations
 from .information import Channel, Information
 
+_SCALE = 1e-3  # of the momentum that the prior sees in joints and base: less from the wheels is as good as none
 _SEEN = 1e-9  # of the largest pivot; what motion shows of a channel's parameters
 
 _log = logging.getLogger(__name__)
@@ -44,6 +45,13 @@ def check_usable(equations: Equations, information: Information, recordings: Seq
             )
     if empty:
         _log.info("%s: nothing was measured of %s; the rest is fitted", names, ", ".join(empty))
+    if information.noise is not None:
+        level = information.rms_error(equations.model.prior).max()
+        if information.rms_measured.max() <= _SCALE * level:
+            raise IdentificationError(
+                f"{names}: the reaction wheels do not turn, or hardly, so that momentum has no scale and all parameters"
+                " are known up to one common factor; spin the wheels"
+            )
     if not information.rms_measured.any():
         raise IdentificationError(f"{names}: effort is zero throughout; the robot does not report torque")
 

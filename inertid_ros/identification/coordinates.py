@@ -73,6 +73,7 @@ def prior_coordinates(model: RobotModel, information: Information) -> Coordinate
         effect = np.linalg.norm(channel.triangle[:, :-1], axis=0) / np.sqrt(max(channel.count, 1))
         effect = np.where(effect > _STILL, effect, 1.0)  # nothing is seen of it: as if it moved at a rate of one
         scale[channel.columns] = np.minimum(scale[channel.columns], ENERGY_SHARE * level / effect)
+    scale[np.isinf(scale)] = 1.0  # drives are in no equation of momentum, and stay as they are
     given = model.prior.copy()
     known = np.zeros(layout.size, dtype=bool)
     known[layout.non_negative] = given[layout.non_negative] > 0

@@ -64,7 +64,7 @@ class Fit:
     def doubting(self) -> Weighting:
         """Weights before anything is fitted: by the errors of the prior."""
         information = self.data.information
-        doubt = np.maximum(information.rms_error(self.data.equations.model.prior), 0.01 * information.rms_measured)
+        doubt = np.maximum(information.deviation(self.data.equations.model.prior), 0.01 * information.rms_measured)
         return Weighting(np.maximum(doubt, 1e-9 * doubt.max()), np.ones(len(doubt)), self.belief)
 
     def reweighted(self, weighting: Weighting) -> tuple[Weighting, Solution]:
@@ -136,4 +136,4 @@ def _evidence_spread(R: Array, solution: Solution, layout: ParameterLayout, beli
 
 def _deviation(information: Information, parameters: Array) -> Array:
     """Residual deviation per channel, never so small that a perfect fit divides by nothing."""
-    return np.maximum(information.rms_error(parameters), 1e-9 * information.rms_measured.max())
+    return np.maximum(information.deviation(parameters), 1e-9 * information.rms_measured.max())

@@ -20,6 +20,8 @@ from ..robot.parameters import Array
 from .compression import Compressor
 from .triangular import triangle
 
+_PERFECT = 1e-9  # of what is measured: a smaller residual is rounding
+
 
 @dataclass(frozen=True)
 class Channel:
@@ -57,12 +59,15 @@ class Information:
     channels: one per channel of the equations.
     robot: fingerprint of all that the equations depend on beside the layout, see :func:`fingerprint`.
     names: of the channels.
+    noise: ``(c, p, p)`` or none; where given, the mean variance of a channel's error is ``x noise x`` times a factor
+        that all channels share, and residuals decide that factor alone, see :meth:`deviation`.
     """
 
     layout: ParameterLayout
     channels: tuple[Channel, ...]
     robot: str
     names: tuple[str, ...]
+    noise: Array | None = None
 
     def __add__(self, other: "Information") -> "Information":
         if (other.layout, other.robot, other.names) != (self.layout, self.robot, self.names):
@@ -75,6 +80,7 @@ class Information:
             ),
             self.robot,
             self.names,
+            None if self.noise is None or other.noise is None else _pooled(self, other),
         )
 
     @property
@@ -90,6 +96,25 @@ class Information:
     def rms_error(self, parameters: Array) -> Array:
         """``(c,)`` root mean square of the residual per channel."""
         return np.array([np.sqrt(c.squared_error(parameters) / max(c.count, 1)) for c in self.channels])
+
+    def deviation(self, parameters: Array, freedom: Array | None = None) -> Array:
+        """``(c,)`` standard deviation of the error per channel.
+
+        Where the noise is in the regressor and not in what is measured, residuals must not decide it channel by
+        channel: parameters that tend to zero would take the residuals of homogeneous equations with them, whose
+        weights then tend to infinity. Its ratio between channels follows from the noise of the sensors instead.
+
+        Parameters
+        ----------
+        freedom: ``(c,)`` equations less what the fit took off; the counts, if not given.
+        """
+        freedom = np.maximum(self.counts, 1) if freedom is None else np.maximum(freedom, 1e-9)
+        error = np.array([channel.squared_error(parameters) for channel in self.channels])
+        if self.noise is None:
+            return np.sqrt(error / freedom)
+        variance = np.einsum("cij,i,j->c", self.noise, parameters, parameters)
+        least = (_PERFECT * self.rms_measured.max()) ** 2 / variance.max()
+        return np.sqrt(variance * max(np.sum(error / variance) / np.sum(freedom), least))
 
     def relative_error(self, parameters: Array) -> float:
         """``|error| / |measured|`` over all channels."""
@@ -112,6 +137,14 @@ class Information:
             rows.append(block)
         whole = triangle(np.vstack(rows))
         return whole[:size, :size], whole[:size, size]
+
+
+def _pooled(first: "Information", second: "Information") -> Array:
+    """Noise of both, by their counts."""
+    if first.noise is None or second.noise is None:
+        raise ValueError("noise is known of one information only")
+    share = (first.counts / np.maximum(first.counts + second.counts, 1))[:, None, None]
+    return share * first.noise + (1 - share) * second.noise
 
 
 def fingerprint(equations: Equations) -> str:
@@ -141,8 +174,14 @@ def compress(equations: RobotModel | Equations, recordings: Iterable[Samples]) -
     """
     equations = equations_of(equations)
     compressor = Compressor(equations)
+    noise, counts = None, np.zeros(equations.count)
     for samples in recordings:
         compressor.add(samples)
+        own, count = equations.noise(samples), samples.mask.sum(axis=0)
+        if own is not None:
+            counts = counts + count
+            share = (count / np.maximum(counts, 1))[:, None, None]
+            noise = own if noise is None else (1 - share) * noise + share * own
     parts = zip(equations.columns, compressor.triangles(), compressor.counts, strict=True)
     channels = tuple(Channel(columns, triangle(R), int(count)) for columns, R, count in parts)
-    return Information(equations.model.layout, channels, fingerprint(equations), equations.channels)
+    return Information(equations.model.layout, channels, fingerprint(equations), equations.channels, noise)

@@ -24,8 +24,8 @@ def write_information(information: Information, path: str | Path) -> Path:
     """Write information to an ``.npz``, atomically; an existing file is replaced.
 
     It holds ``format``, ``layout`` (JSON), ``robot`` (fingerprint), ``names`` and ``counts`` (n,), and for every
-    channel ``j`` ``columns/j`` (c,) and ``triangle/j`` (c + 1, c + 1). Its size depends on the robot, not on the
-    recordings.
+    channel ``j`` ``columns/j`` (c,) and ``triangle/j`` (c + 1, c + 1); ``noise`` (n, p, p) where it is known. Its size
+    depends on the robot, not on the recordings.
 
     Raises
     ------
@@ -50,6 +50,8 @@ def information_bytes(information: Information) -> bytes:
     }
     for index, channel in enumerate(information.channels):
         content |= {f"columns/{index}": channel.columns, f"triangle/{index}": channel.triangle}
+    if information.noise is not None:
+        content["noise"] = information.noise
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **content)
     return buffer.getvalue()
@@ -93,7 +95,10 @@ def _information(path: Path, content: dict[str, np.ndarray]) -> Information:
         inside = channel.columns.size and channel.columns.min() >= 0 and channel.columns.max() < layout.size
         if not inside or channel.triangle.shape != (width, width) or not np.isfinite(channel.triangle).all():
             raise IdentificationError(f"{path}: channel '{name}' is damaged; write it again")
-    return Information(layout, channels, str(content["robot"]), names)
+    noise = content.get("noise")
+    if noise is not None and (noise.shape != (len(names), layout.size, layout.size) or not np.isfinite(noise).all()):
+        raise IdentificationError(f"{path}: noise is damaged; write it again")
+    return Information(layout, channels, str(content["robot"]), names, noise)
 
 
 def _layout(fields: dict[str, list]) -> ParameterLayout:

@@ -95,6 +95,8 @@ class LinearProblem:
         model = equations.model
         coordinates = prior_coordinates(model, information)
         level = information.rms_measured
+        if information.noise is not None:
+            level = information.deviation(coordinates.physical(coordinates.prior))
         R, _ = information.whitened(1 / np.maximum(level, _WEAK * level.max()))
         base = base_parameters(model.layout, R)
         return cls(equations, options, coordinates, base, scaling_matrix(options.scaling, coordinates))
@@ -123,7 +125,7 @@ class LinearProblem:
         """Fit with the weights that the options want, at their fixed point (D 29-32)."""
         weighted, weights = self.options.weighting == "residual", start
         if weights is None:
-            weights = 1 / _level(information)
+            weights = 1 / (_level(information) if information.noise is None else information.deviation(self.prior))
         if not weighted:
             weights = np.ones(self.equations.count)
         for iteration in range(1, _ITERATIONS + 1):
@@ -137,10 +139,10 @@ class LinearProblem:
     def deviation(self, information: Information, weights: Array, parts: Spectrum, rank: int) -> Array:
         """``(n,)`` residual deviation per joint, with the degrees of freedom that its fit took off (D 30)."""
         roots, parameters = parts.roots(rank), parts.solution(rank)
-        deviation = []
+        free = []
         for name, channel, weight in zip(self.equations.channels, information.channels, weights, strict=True):
             if channel.count == 0:
-                deviation.append(0.0)
+                free.append(0.0)
                 continue
             taken = weight**2 * float(np.sum((channel.triangle[:, :-1] @ roots[channel.columns]) ** 2))
             freedom = channel.count - taken
@@ -149,8 +151,8 @@ class LinearProblem:
                     f"least squares: '{name}' has {channel.count} samples and as many parameters to fit;"
                     " record more motion"
                 )
-            deviation.append(np.sqrt(channel.squared_error(parameters) / freedom))
-        return np.maximum(deviation, least_deviation(information))
+            free.append(freedom)
+        return np.maximum(information.deviation(parameters, np.array(free)), least_deviation(information))
 
     def covariance(self, fit: LinearFit, rank: int) -> Array:
         """``(p, p)`` mean squared error of a rank: what noise does to what is fitted, whatever the weights, and what

@@ -16,7 +16,9 @@ class IdentifyOptions:
 
     equations: str = option(
         "force",
-        "what is measured: force (joint torques, and on a free base the external wrenches)",
+        "what is measured: force (joint torques, and on a free base the external wrenches), momentum (of a robot that"
+        " floats: what reaction wheels give it), or momentum_change (where joints and wheels do not start at zero"
+        " momentum)",
         choices=tuple(KINDS),
     )
     estimator: str = option(

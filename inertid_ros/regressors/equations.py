@@ -50,6 +50,11 @@ class Equations(ABC):
     def predict(self, parameters: Array, samples: Samples) -> Array:
         """``(N, c)`` what parameters ``(p,)`` say that the channels measure."""
 
+    def noise(self, samples: Samples) -> Array | None:
+        """``(c, p, p)`` where noise is in the regressor: its mean variance in a channel is ``x noise x``, up to a
+        factor that all channels share. None where it is in what is measured, so that residuals show it."""
+        return None
+
     @property
     def fingerprint(self) -> str:
         """What the equations depend on beside the robot; information is merged only where it is the same."""

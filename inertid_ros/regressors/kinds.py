@@ -3,8 +3,11 @@
 from ..robot.model import RobotModel
 from .equations import Equations
 from .force import ForceEquations
+from .momentum_equations import MomentumChangeEquations, MomentumEquations
 
-KINDS: dict[str, type[Equations]] = {ForceEquations.kind: ForceEquations}
+KINDS: dict[str, type[Equations]] = {
+    kind.kind: kind for kind in (ForceEquations, MomentumEquations, MomentumChangeEquations)
+}
 
 
 def equations_of(source: RobotModel | Equations, kind: str = ForceEquations.kind) -> Equations:

@@ -20,6 +20,7 @@ from ..robot.layout import Coupling
 from ..robot.model import ModelOptions, RobotModel, load_model
 from ..robot.parameters import Array
 from ..robot.rotors import Rotor
+from ..robot.wheels import Wheel
 from .outcome import FORMAT, URDF, Outcome, plain
 from .page import render_page
 
@@ -161,7 +162,15 @@ def _model_options(robot: Mapping[str, Any]) -> ModelOptions:
     contacts = tuple(_contact(entry) for entry in robot.get("contacts", ()))
     drive_terms, base = tuple(robot["drive_terms"]), robot.get("base", "fixed")
     speeds = robot.get("stribeck_speeds", {})
-    return ModelOptions(robot["locked_joints"], drive_terms, (x, y, z), couplings, rotors, base, contacts, speeds)
+    wheels = tuple(_wheel(entry) for entry in robot.get("wheels", ()))
+    return ModelOptions(
+        robot["locked_joints"], drive_terms, (x, y, z), couplings, rotors, base, contacts, speeds, wheels
+    )
+
+
+def _wheel(entry: Mapping[str, Any]) -> Wheel:
+    inertia = entry["inertia"]
+    return Wheel(entry["name"], float("nan") if inertia is None else inertia, entry["link"], tuple(entry["axis"]))
 
 
 def _contact(entry: Mapping[str, Any]) -> Contact:
@@ -191,6 +200,7 @@ def parameters_content(outcome: Outcome) -> dict[str, Any]:
             "rotors": plain([asdict(rotor) for rotor in options.rotors]),
             "base": options.base,
             "contacts": plain([asdict(contact) for contact in options.contacts]),
+            "wheels": plain([asdict(wheel) for wheel in options.wheels]),
         },
         "status": report["status"],
         "message": report["message"],

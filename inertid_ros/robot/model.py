@@ -18,6 +18,7 @@ from .layout import DRIVE_TERMS, STRIBECK_SPEED, Coupling, ParameterLayout
 from .parameters import BODY_PARAMETERS, Array, is_consistent, nearest_consistent
 from .rotors import Rotor, with_rotors
 from .tree import TreeJoint, tree_joints
+from .wheels import MountedWheels, Wheel, completed, mount
 
 _log = logging.getLogger(__name__)
 _UNBOUNDED = 1e6  # rad; stands for the limits of a continuous joint, far beyond any multi-turn encoder
@@ -38,6 +39,7 @@ class ModelOptions:
     base: "fixed", or "free" where the root link moves in the world and is a body to identify like the others.
     contacts: external wrenches that are measured.
     stribeck_speeds: joint name to the speed of its Stribeck friction [rad/s or m/s], where it is known.
+    wheels: reaction wheels on a free base; their joints are held.
     """
 
     locked_joints: Mapping[str, float] = field(default_factory=dict)
@@ -48,10 +50,13 @@ class ModelOptions:
     base: str = "fixed"
     contacts: tuple[Contact, ...] = ()
     stribeck_speeds: Mapping[str, float] = field(default_factory=dict)
+    wheels: tuple[Wheel, ...] = ()
 
     def __post_init__(self) -> None:
         if self.base not in BASES:
             raise ModelError(f"base '{self.base}' is unknown; choose from {', '.join(BASES)}")
+        if self.wheels and self.base != "free":
+            raise ModelError(f"wheel '{self.wheels[0].name}': turns a robot that floats; set robot.base to free")
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,7 @@ class RobotModel:
         own inertial elements in the written URDF, so that a consistent estimate is at least this much.
     drive_prior: drive term to ``(n,)``; friction from ``<dynamics>``, zero where absent.
     limits: of the joints.
+    wheels: reaction wheels on the bodies.
     """
 
     name: str
@@ -95,6 +101,7 @@ class RobotModel:
     drive_prior: Mapping[str, Array]
     limits: JointLimits
     options: ModelOptions
+    wheels: MountedWheels
 
     @cached_property
     def body_belief(self) -> Array:
@@ -125,6 +132,11 @@ class RobotModel:
     def link_names(self) -> tuple[str, ...]:
         """The moving bodies: the root link where the base is free, then one per joint."""
         return self.layout.links
+
+    @property
+    def recorded_joints(self) -> tuple[str, ...]:
+        """What a recording names joints of this robot: movable joints, then wheels."""
+        return self.joint_names + self.wheels.names
 
     @property
     def joints(self) -> int:
@@ -220,7 +232,10 @@ def load_model(source: str | Path, options: ModelOptions | None = None) -> Robot
 
 def _from_text(text: str, options: ModelOptions) -> RobotModel:
     root = description.parse_description(text)
-    locked = _locked_joints(root, options.locked_joints)
+    wheels = completed(root, options.wheels)
+    names = {joint.get("name") for joint in root.findall("joint")}
+    held = {wheel.name: 0.0 for wheel in wheels if wheel.name in names}
+    locked = _locked_joints(root, {**held, **options.locked_joints})
     _check_supported(root, locked)
     free = options.base == "free"
     try:
@@ -257,6 +272,7 @@ def _from_text(text: str, options: ModelOptions) -> RobotModel:
         drive_prior=_drive_prior(root, joints),
         limits=_limits(root, joints),
         options=options,
+        wheels=mount(model, wheels),
     )
 
 

@@ -1,10 +1,12 @@
 """Kinematic trees as base parameters see them: placements and axes, with the rounding of URDF files taken out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
 
+from ...robot.denavit_hartenberg import DhJoint
 from ...robot.model import RobotModel
 from ...robot.parameters import Array
 from ...robot.rotors import with_rotors
@@ -110,6 +112,21 @@ def kinematic_tree(model: RobotModel) -> KinematicTree:
         np.array(kinematics.gravity.linear),
         tuple(layout.joints.index(rotor.joint) + model.free for rotor in layout.rotors),
         tuple(rotor.ratio for rotor in layout.rotors),
+    )
+
+
+def denavit_hartenberg_tree(table: Sequence[DhJoint], gravity: Sequence[float] = (0.0, 0.0, 0.0)) -> KinematicTree:
+    """Tree of a modified Denavit-Hartenberg table on a base that moves freely, which is its first body."""
+    count = len(table) + 1
+    axes = np.zeros((count, 6))
+    for index, row in enumerate(table, start=1):
+        axes[index, 2 if row.prismatic else 5] = 1.0
+    return KinematicTree(
+        (-1, *(row.parent for row in table)),
+        np.array([np.eye(3), *(row.rotation for row in table)]),
+        np.array([np.zeros(3), *(row.translation for row in table)]),
+        axes,
+        np.array(gravity, dtype=float),
     )
 
 

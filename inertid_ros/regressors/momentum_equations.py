@@ -1,0 +1,144 @@
+"""Equations of momentum: six rows per sample of a robot that floats, without torque or acceleration (B 26).
+
+What joints and base hold of momentum is what the reaction wheels have given: ``K x = m``. Linear momentum is measured
+to be zero, so that only the wheels, whose inertia is known, give the parameters their scale.
+"""
+
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from ..data.samples import Samples
+from ..errors import ModelError
+from ..robot.model import RobotModel
+from ..robot.parameters import BODY_PARAMETERS, Array
+from ..robot.tree import TreeJoint
+from .equations import Equations, RowWriter
+from .momentum import momentum_regressor
+
+CHANNELS = tuple(f"momentum.{kind}_{axis}" for kind in ("linear", "angular") for axis in "xyz")
+_LINEAR = 3  # of the channels; linear momentum depends on masses and first moments only
+_NOISE_SAMPLES = 300  # poses over which noise is averaged
+_LEAST_NOISE = 1e-6  # of the fastest rate
+_FIRST = 4  # parameters of a body: mass and first moments
+
+
+class MomentumEquations(Equations):
+    """Momentum in the base frame about the base's origin, where that of robot and wheels together is zero.
+
+    The pose of the base does not matter: zero is zero in every frame.
+    """
+
+    kind = "momentum"
+    kinds: ClassVar[tuple[str, ...]] = ("momentum", "momentum_change")
+
+    def __init__(self, model: RobotModel) -> None:
+        if not model.free:
+            raise ModelError(
+                f"robot '{model.name}': momentum equations are of a robot that floats; set robot.base to free"
+            )
+        self.model = model
+        self.channels = CHANNELS
+        self.joint_channels = slice(0, 0)
+        self.optional = False
+
+    @cached_property
+    def columns(self) -> tuple[np.ndarray, ...]:  # type: ignore[override]
+        """Masses and first moments of all bodies; for angular momentum also their inertia."""
+        every = np.arange(self.model.layout.inertial_size)
+        moments = every[every % BODY_PARAMETERS < _FIRST]
+        return tuple(moments if channel < _LINEAR else every for channel in range(len(CHANNELS)))
+
+    @cached_property
+    def tree(self) -> tuple[TreeJoint, ...]:
+        """Bodies, then rotors that turn with the joints."""
+        return self.model.rotor_tree
+
+    @property
+    def fingerprint(self) -> str:
+        wheels = self.model.wheels
+        return f"{self.kind} {wheels.bodies} {np.round(wheels.axes, 9).tolist()}"
+
+    def writer(self) -> "MomentumWriter":
+        return MomentumWriter(self)
+
+    def predict(self, parameters: Array, samples: Samples) -> Array:
+        self.check(samples)
+        inertial = parameters[: self.model.layout.inertial_size]
+        return np.asarray(self.rows(samples, slice(None)) @ inertial)
+
+    def noise(self, samples: Samples) -> Array:
+        """Of the measured rates: momentum is linear in them, so that their noise comes times the parameters."""
+        chosen = np.linspace(0, len(samples) - 1, min(len(samples), _NOISE_SAMPLES)).astype(int)
+        q, count = samples.q[chosen], samples.v.shape[1]
+        size, least = self.model.layout.size, _LEAST_NOISE * np.abs(samples.v).max(initial=1e-300)
+        deviations = np.full(count, least) if samples.noise is None else np.maximum(samples.noise, least)
+        gearing, out = self.model.layout.gearing, np.zeros((len(CHANNELS), size, size))
+        for rate, deviation in enumerate(deviations):
+            v = np.zeros((len(chosen), count))
+            v[:, rate] = deviation
+            rows = momentum_regressor(self.tree, v[:, :6], q[:, 7:] @ gearing.T, v[:, 6:] @ gearing.T, self.pose(q))
+            inertial = rows.shape[-1]
+            out[:, :inertial, :inertial] += np.einsum("kcp,kcq->cpq", rows, rows) / len(chosen)
+        return out
+
+    def rows(self, samples: Samples, rows: slice) -> Array:
+        """``(k, 6, p)`` regressor in all inertial parameters."""
+        q, v = samples.q[rows], samples.v[rows]
+        gearing = self.model.layout.gearing
+        return momentum_regressor(self.tree, v[:, :6], q[:, 7:] @ gearing.T, v[:, 6:] @ gearing.T, self.pose(q))
+
+    def pose(self, q: Array) -> Array | None:
+        """``(k, 7)`` of the base, where momentum is looked at in the world."""
+        return None
+
+
+class MomentumChangeEquations(MomentumEquations):
+    """Change of momentum in the world about its origin, whatever constant momentum robot and wheels have together.
+
+    The constant is taken out by subtracting the mean over a recording from both sides. Unlike at zero momentum the
+    pose of the base must be known all along.
+    """
+
+    kind = "momentum_change"
+
+    def predict(self, parameters: Array, samples: Samples) -> Array:
+        momentum = super().predict(parameters, samples)
+        return momentum - momentum[samples.usable].mean(axis=0)
+
+    def pose(self, q: Array) -> Array | None:
+        return q[:, :7]
+
+    def writer(self) -> "MomentumWriter":
+        return ChangeWriter(self)
+
+
+class MomentumWriter(RowWriter):
+    """All ten parameters of every body: there are few samples and six rows, and nothing to save."""
+
+    def __init__(self, equations: MomentumEquations) -> None:
+        self.equations = equations
+        self.spans = tuple(slice(0, len(columns) + 1) for columns in equations.columns)
+        self.expansions = tuple(np.eye(len(columns)) for columns in equations.columns)
+
+    def write(self, samples: Samples, rows: slice, out: Array) -> None:
+        regressor = self.equations.rows(samples, rows) - self.mean(samples)
+        for channel, columns in enumerate(self.equations.columns):
+            out[channel, : len(columns)] = regressor[:, channel, columns].T
+
+    def mean(self, samples: Samples) -> Array | float:
+        """What is subtracted from all rows of a recording."""
+        return 0.0
+
+
+class ChangeWriter(MomentumWriter):
+    """Rows less their mean over the recording."""
+
+    _of: Samples | None = None
+    _mean: Array | float = 0.0
+
+    def mean(self, samples: Samples) -> Array | float:
+        if self._of is not samples:
+            self._of, self._mean = samples, self.equations.rows(samples, slice(None))[samples.usable].mean(axis=0)
+        return self._mean

@@ -1,0 +1,201 @@
+"""A robot that floats freely, moved by its joints and reaction wheels alone: its base follows from momentum (B §6.3).
+
+Joints and wheels are driven by their rates, as drives with good velocity loops do. What robot and wheels hold of
+momentum then decides how the base moves; without external wrenches it stays as it was at the start.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data.dead_reckoning import dead_reckoning, fine_dead_reckoning
+from ..data.recording import Recording
+from ..errors import ModelError
+from ..excitation.trajectories import Trajectory
+from ..regressors.base_motion import BaseMotion
+from ..regressors.floating_kinematics import cross, rotations
+from ..regressors.momentum import momentum_regressor
+from ..robot.model import RobotModel
+from ..robot.parameters import Array
+
+REST_POSE = np.array([0.0, 0, 0, 0, 0, 0, 1.0])
+_ROUNDS, _SETTLED = 30, 1e-12
+
+ExternalTorque = Callable[[Array, Array], Array]
+"""``(M,)`` times [s] and ``(M, 3, 3)`` inertia about the centre of mass in world axes to ``(M, 3)`` torque on it."""
+
+
+@dataclass(frozen=True)
+class GravityGradient:
+    """Torque of an orbit on a body that is not round: ``3 n^2 r x (I r)``, ``r`` the direction away from the planet.
+
+    Attributes
+    ----------
+    rate: angular velocity of a circular orbit ``n`` [rad/s]; 1.1e-3 in low Earth orbit.
+    """
+
+    rate: float = 1.1e-3
+
+    def __call__(self, time: Array, inertia: Array) -> Array:
+        angle = self.rate * time
+        away = np.stack([np.cos(angle), np.zeros_like(angle), np.sin(angle)], axis=-1)
+        return np.asarray(3 * self.rate**2 * np.cross(away, (inertia @ away[..., None])[..., 0]))
+
+
+@dataclass(frozen=True)
+class RateNoise:
+    """Standard deviations of white noise on every sample of measured rates; the defaults are those of B §6.3.
+
+    Attributes
+    ----------
+    linear, angular: of the base [m/s], [rad/s]. joint: of joints and wheels [rad/s or m/s].
+    """
+
+    linear: float = 50e-6
+    angular: float = 80e-6
+    joint: float = 50e-6
+
+
+@dataclass(frozen=True)
+class FreeMotion:
+    """What the robot really did.
+
+    Attributes
+    ----------
+    time: ``(N,)`` s.
+    pose, twist: ``(N, 7)`` of the base in the world, and ``(N, 6)`` in its own frame.
+    q, v: ``(N, n)`` joints. angles, speeds: ``(N, w)`` wheels [rad], [rad/s].
+    momentum: ``(N, 6)`` of robot and wheels about the origin of the world, in its axes [N s], [N m s].
+    """
+
+    time: Array
+    pose: Array
+    twist: Array
+    q: Array
+    v: Array
+    angles: Array
+    speeds: Array
+    momentum: Array
+
+
+def float_freely(
+    model: RobotModel,
+    bodies: Array,
+    trajectory: Trajectory,
+    rate_hz: float = 100.0,
+    momentum: Array | None = None,
+    torque: ExternalTorque | None = None,
+) -> FreeMotion:
+    """Motion from rest at the origin, or with a given momentum.
+
+    Parameters
+    ----------
+    model: with a free base; its own inertial parameters are not used.
+    bodies: ``(nb, 10)`` true parameters.
+    trajectory: of joints, then wheels.
+    momentum: ``(6,)`` total at the start, about the origin of the world.
+    torque: external, about the centre of mass; without one momentum is conserved.
+
+    Raises
+    ------
+    ModelError: the base is fixed, or the trajectory has other numbers of joints and wheels.
+    """
+    if not model.free:
+        raise ModelError(f"robot '{model.name}': its base is fixed and cannot float; load it with robot.base: free")
+    count = int(round(trajectory.duration * rate_hz)) + 1
+    period = float(trajectory.duration) / (count - 1)
+    time: Array = 0.5 * period * np.arange(2 * count - 1, dtype=float)  # samples and midway
+    both, rates, _ = trajectory.sample(time)
+    if both.shape[1] != model.joints + len(model.wheels.names):
+        raise ModelError(
+            f"trajectory: moves {both.shape[1]} axes, robot '{model.name}' has {model.joints} joints and"
+            f" {len(model.wheels.names)} wheels; give one that moves all of them, wheels last"
+        )
+    q, v, speeds = both[:, : model.joints], rates[:, : model.joints], rates[:, model.joints :]
+    base = BaseMotion(model.tree, bodies, model.wheels)
+    inertia, own = base.momentum(q, v, speeds)
+    start = np.zeros(6) if momentum is None else np.asarray(momentum, dtype=float)
+    total = np.tile(start, (len(time), 1))
+    pose = np.tile(REST_POSE, (len(time), 1))
+    for _ in range(_ROUNDS):  # where the base is decides what its momentum is in its own frame: a fixed point
+        local = _to_base(total, pose)
+        twist: Array = np.asarray(np.linalg.solve(inertia, (local - own)[..., None])[..., 0], dtype=float)
+        known = _between(fine_dead_reckoning(period, twist, REST_POSE), twist, period)
+        change, pose = float(np.abs(known - pose).max()), known
+        if torque is not None:
+            total = start + _impulse(torque(time, _central_inertia(inertia, pose)), period)
+        if change < _SETTLED or (not start.any() and torque is None):
+            break
+    samples = slice(None, None, 2)
+    found = momentum_regressor(model.tree, twist[samples], q[samples], v[samples], pose[samples]) @ np.ravel(bodies)
+    spin = base.wheel_momentum(q[samples], speeds[samples])
+    found[:, 3:] += np.einsum("ijk,kj->ki", rotations(pose[samples, 3:]), spin)
+    return FreeMotion(
+        time[samples], pose[samples], twist[samples], q[samples], v[samples], both[samples, model.joints :],
+        speeds[samples], found,
+    )
+
+
+def measured(model: RobotModel, motion: FreeMotion, noise: RateNoise, rng: np.random.Generator, name: str) -> Recording:
+    """What sensors of rates say of a motion; positions and poses are integrated from the measured rates (B §7.3).
+
+    Joint positions and the base's pose are known at the start only.
+    """
+    twist = motion.twist + rng.normal(size=motion.twist.shape) * np.repeat([noise.linear, noise.angular], 3)
+    rates = np.hstack([motion.v, motion.speeds])
+    rates = rates + noise.joint * rng.normal(size=rates.shape)
+    step = np.diff(motion.time)[:, None]
+    start = np.hstack([motion.q[0], motion.angles[0]])
+    position = start + np.vstack([np.zeros_like(start), np.cumsum(0.5 * (rates[1:] + rates[:-1]) * step, axis=0)])
+    return Recording(
+        joint_names=model.joint_names + model.wheels.names,
+        time=motion.time,
+        position=position,
+        velocity=rates,
+        effort=np.zeros_like(position),
+        base_pose=dead_reckoning(motion.time, twist, motion.pose[0]),
+        base_twist=twist,
+        name=name,
+    )
+
+
+def _to_base(momentum: Array, pose: Array) -> Array:
+    """``(M, 6)`` momentum about the world's origin to that about the base's, in base coordinates."""
+    turn = rotations(pose[:, 3:])
+    angular = momentum[:, 3:].T - cross(pose[:, :3].T, momentum[:, :3].T)
+    return np.vstack([np.einsum("jik,jk->ik", turn, momentum[:, :3].T), np.einsum("jik,jk->ik", turn, angular)]).T
+
+
+def _between(poses: Array, twist: Array, period: float) -> Array:
+    """Poses at samples and midway, from those at the samples."""
+    out = np.empty((2 * len(poses) - 1, 7))
+    out[::2] = poses
+    first, middle, last = twist[:-1:2], twist[1::2], twist[2::2]
+    half = period / 24 * (5 * first + 8 * middle - last)
+    turn = rotations(poses[:-1, 3:])
+    out[1::2, :3] = poses[:-1, :3] + np.einsum("ijk,kj->ki", turn, half[:, :3])
+    x, y, z = (0.5 * half[:, 3:]).T
+    qx, qy, qz, qw = poses[:-1, 3:].T
+    out[1::2, 3:] = np.stack(
+        [qx + qw * x + qy * z - qz * y, qy + qw * y + qz * x - qx * z, qz + qw * z + qx * y - qy * x,
+         qw - qx * x - qy * y - qz * z], axis=-1,
+    )
+    return out
+
+
+def _central_inertia(inertia: Array, pose: Array) -> Array:
+    """``(M, 3, 3)`` about the centre of mass in world axes, of ``(M, 6, 6)`` about the base's origin in its axes."""
+    mass = inertia[:, :1, :1]
+    lever = inertia[:, 3:, :3] / mass
+    turn = rotations(pose[:, 3:]).transpose(2, 0, 1)
+    return turn @ (inertia[:, 3:, 3:] + mass * (lever @ lever)) @ turn.transpose(0, 2, 1)
+
+
+def _impulse(torque: Array, period: float) -> Array:
+    """``(M, 6)`` momentum that a torque at samples and midway, ``(M, 3)``, has brought."""
+    first, middle, last = torque[:-1:2], torque[1::2], torque[2::2]
+    out = np.zeros((len(torque), 6))
+    out[2::2, 3:] = np.cumsum(period / 6 * (first + 4 * middle + last), axis=0)
+    out[1::2, 3:] = out[:-1:2, 3:] + period / 24 * (5 * first + 8 * middle - last)
+    return out
