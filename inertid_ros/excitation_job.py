@@ -14,6 +14,7 @@ from .excitation.optimize import PlanningProgress, plan_excitation
 from .excitation.options import ExcitationOptions, ExecutionOptions, LimitOptions
 from .excitation.plan import Plan, slower
 from .excitation.plan_file import load_motion
+from .report.earlier import earlier
 from .robot.model import load_model
 from .robot.parameters import Array
 
@@ -31,6 +32,7 @@ class ExcitationJob:
     start: ``(n,)`` where a planned motion begins and ends; where the robot stands if None.
     plan_file: a plan, or a JointTrajectory in YAML, to replay; empty plans one.
     speed_scale: above 0, at most 1.
+    prior: result directory; the motion asks for what its data left open, and needs the effort that its bodies need.
     """
 
     urdf: str
@@ -38,6 +40,7 @@ class ExcitationJob:
     start: Array | None = None
     plan_file: str = ""
     speed_scale: float = 1.0
+    prior: str = ""
     robot: RobotOptions = field(default_factory=RobotOptions)
     limits: LimitOptions = field(default_factory=LimitOptions)
     excitation: ExcitationOptions = field(default_factory=ExcitationOptions)
@@ -67,7 +70,10 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[str, float], None]) -
     InertidError: the URDF or plan cannot be used, or something would break a limit.
     """
     model = load_model(job.urdf, job.robot.model_options())
-    limits = motion_limits(model, job.limits)
+    limits, known = motion_limits(model, job.limits), None
+    if job.prior:
+        before = earlier(job.prior, model)
+        model, known = before.model, before.known
     progress("planning", 0.0)
     if job.plan_file:
         plan = load_motion(job.plan_file, limits)
@@ -79,7 +85,7 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[str, float], None]) -
         def report(now: PlanningProgress) -> None:
             progress(f"planning {now.condition_number:.4g}", _PLANNED * now.fraction)
 
-        plan = plan_excitation(model, limits, start, job.excitation, report)
+        plan = plan_excitation(model, limits, start, job.excitation, report, known)
     plan = slower(plan, job.speed_scale)
     constraints = motion_constraints(model, limits, job.excitation)
     check_plan(plan, model, limits, constraints=constraints)

@@ -1,7 +1,7 @@
 """The identifier node's work, as a function that a :class:`~inertid_ros.worker.Worker` can run in another process."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,9 @@ from .configuration import Configuration
 from .data.load import load_recording
 from .data.recording import Recording
 from .identification.estimate import Estimate
+from .identification.rounds import Round, RoundsOptions, Verdict
 from .identification.validation import Validation
-from .report.results import write_result
+from .report.results import read_result, write_result
 from .robot.model import load_model
 
 _READ, _SOLVED = 0.1, 0.9
@@ -26,6 +27,8 @@ class IdentificationJob:
     urdf: text.
     train, held_out: recordings, or paths of recordings.
     output: result directory to write; None writes nothing.
+    rounds: when rounds of excitation and identification end.
+    previous: result directory of the round before; empty in the first.
     """
 
     urdf: str
@@ -33,6 +36,8 @@ class IdentificationJob:
     train: tuple[Recording | str, ...]
     held_out: tuple[Recording | str, ...] = ()
     output: Path | None = None
+    rounds: RoundsOptions = field(default_factory=RoundsOptions)
+    previous: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,8 @@ class IdentificationResult:
     report: content of ``report.json``.
     urdf: the calibrated URDF.
     output: where it was written; None where nothing was.
+    history: what was known after each round, this one last; empty on a free base.
+    verdict: whether another round is worth its time; None on a free base.
     """
 
     estimate: Estimate
@@ -51,6 +58,8 @@ class IdentificationResult:
     report: dict[str, Any]
     urdf: str
     output: Path | None
+    history: tuple[Round, ...] = ()
+    verdict: Verdict | None = None
 
 
 def identify_job(job: IdentificationJob, progress: Callable[[str, float], None]) -> IdentificationResult:
@@ -62,6 +71,7 @@ def identify_job(job: IdentificationJob, progress: Callable[[str, float], None])
     """
     model = load_model(job.urdf, job.configuration.robot.model_options())
     progress("reading", 0.0)
+    history = _history(job.previous) if job.previous else ()
     topics = job.configuration.topics
     train, held_out = (
         [e if isinstance(e, Recording) else load_recording(e, topics, model.recorded_joints) for e in entries]
@@ -74,6 +84,7 @@ def identify_job(job: IdentificationJob, progress: Callable[[str, float], None])
         job.configuration,
         lambda stage, fraction: progress(stage, _READ + (_SOLVED - _READ) * fraction),
     )
+    outcome = replace(outcome, rounds=(job.rounds, history))
     progress("writing", _SOLVED)
     if job.output is not None:
         write_result(outcome, job.output)
@@ -83,4 +94,12 @@ def identify_job(job: IdentificationJob, progress: Callable[[str, float], None])
         report=outcome.report,
         urdf=outcome.urdf,
         output=job.output,
+        history=outcome.history,
+        verdict=outcome.verdict,
     )
+
+
+def _history(directory: str) -> tuple[Round, ...]:
+    """Rounds of the result before."""
+    rounds = read_result(directory).report.get("rounds")
+    return tuple(Round.read(entry) for entry in rounds["done"]) if rounds else ()

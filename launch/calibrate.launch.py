@@ -4,11 +4,12 @@ The robot's own drivers run already: they publish `joint_states` and take joint 
 plan has been checked against the measured pose, and `calibrate:=false` starts the nodes without starting the flow.
 """
 
-from launch import LaunchDescription
+from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, EmitEvent, RegisterEventHandler
 from launch.conditions import IfCondition
 from launch.event_handlers import OnProcessExit
 from launch.events import Shutdown
+from launch.events.process import ProcessExited
 from launch.substitutions import AndSubstitution, LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
@@ -18,11 +19,12 @@ DEFAULTS = PathJoinSubstitution([FindPackageShare("inertid_ros"), "config", "cal
 ARGUMENTS = (
     ("namespace", "", "namespace of all nodes and topics, one for each robot"),
     ("urdf", "", "URDF file of the robot; empty takes the topic robot_description"),
-    ("config", DEFAULTS, "parameter file; it is read after the package's own and may hold only what differs"),
+    ("defaults", DEFAULTS, "parameter file that is read first, the package's own"),
+    ("config", LaunchConfiguration("defaults"), "parameter file that is read after it and may hold only what differs"),
     ("output", "results", "directory of the results; recordings are written below it"),
     ("use_sim_time", "false", "take the time from /clock"),
     ("calibrate", "true", "start the flow; false only starts the nodes"),
-    ("exit", "false", "end everything once the flow has ended; otherwise the parameters stay on offer"),
+    ("exit", "false", "end everything once the flow has ended; status 1 where it failed or the result was rejected"),
 )
 
 
@@ -34,11 +36,18 @@ def node(executable: str, parameters: dict, **keywords) -> Node:
         executable=executable,
         name=executable,
         namespace=LaunchConfiguration("namespace"),
-        parameters=[DEFAULTS, LaunchConfiguration("config"), {**common, **parameters}],
+        parameters=[LaunchConfiguration("defaults"), LaunchConfiguration("config"), {**common, **parameters}],
         output="screen",
         additional_env={"PYTHONUNBUFFERED": "1"},
         **keywords,
     )
+
+
+def end(event: ProcessExited, _context: LaunchContext) -> EmitEvent:
+    """End everything; an exception is how a launch file makes `ros2 launch` itself end with a status other than 0."""
+    if event.returncode:
+        raise RuntimeError(f"calibration ended with status {event.returncode}; see its output above")
+    return EmitEvent(event=Shutdown(reason="calibration has ended"))
 
 
 def text(argument: str) -> ParameterValue:
@@ -57,7 +66,7 @@ def generate_launch_description() -> LaunchDescription:
             node("identifier", {"urdf": text("urdf"), "output_directory": text("output")}),
             flow,
             RegisterEventHandler(
-                OnProcessExit(target_action=flow, on_exit=[EmitEvent(event=Shutdown(reason="calibration has ended"))]),
+                OnProcessExit(target_action=flow, on_exit=end),
                 condition=IfCondition(AndSubstitution(LaunchConfiguration("calibrate"), LaunchConfiguration("exit"))),
             ),
         ]

@@ -20,7 +20,7 @@ ARGUMENTS = (
     ("config", DEFAULTS, "parameter file; it is read after the package's own and may hold only what differs"),
     ("output", "results", "directory of the results; recordings are written below it"),
     ("calibrate", "true", "start the flow; false only starts the nodes"),
-    ("exit", "false", "end everything once the flow has ended; otherwise the parameters stay on offer"),
+    ("exit", "false", "end everything once the flow has ended; status 1 where it failed or the result was rejected"),
 )
 PASSED_ON = ("namespace", "config", "output", "calibrate", "exit")
 
@@ -45,7 +45,11 @@ def generate_launch_description() -> LaunchDescription:
     calibrate = IncludeLaunchDescription(
         PathJoinSubstitution([SHARE, "launch", "calibrate.launch.py"]),
         # The flow reads the description from the simulator's topic, as it would from a robot's.
-        launch_arguments={"urdf": "", **{name: LaunchConfiguration(name) for name in PASSED_ON}}.items(),
+        launch_arguments={
+            "urdf": "",
+            "defaults": DEFAULTS,
+            **{name: LaunchConfiguration(name) for name in PASSED_ON},
+        }.items(),
     )
     return LaunchDescription(
         [

@@ -6,16 +6,16 @@ from pathlib import Path
 
 from ..configuration import ExcitationConfiguration
 from ..entries import positions
-from ..errors import ExcitationError, ModelError
+from ..errors import ExcitationError
 from ..excitation.check import check_plan
 from ..excitation.constraints import motion_constraints
 from ..excitation.inspection import inspect_plan
-from ..excitation.known import KnownInformation, known_information
 from ..excitation.limits import MotionLimits, motion_limits
 from ..excitation.optimize import PlanningProgress, plan_excitation
 from ..excitation.plan_file import load_motion
-from ..report.results import StoredResult, check_target, read_result
-from ..robot.model import RobotModel, load_model
+from ..report.earlier import earlier
+from ..report.results import check_target
+from ..robot.model import load_model
 from ..robot.parameters import Array
 from .common import configuration, number, print_json, progress_bar, set_up_logging
 from .motion import PLAN, SUMMARY, print_motion, summarise, write_motion
@@ -32,8 +32,8 @@ def run(options: argparse.Namespace) -> int:
     model = load_model(Path(options.urdf), config.robot.model_options())
     known = None
     if options.prior:
-        result = _result(options.prior, model)
-        model, known = result.model, _known(result)
+        before = earlier(options.prior, model)
+        model, known = before.model, before.known
     limits = motion_limits(model, config.limits)
     with progress_bar(options) as progress:
 
@@ -59,24 +59,6 @@ def run(options: argparse.Namespace) -> int:
     print_motion(summary)
     print(f"written to {files['plan_file']}" if options.output else f"{options.check}: keeps every limit")
     return 0
-
-
-def _result(directory: str, model: RobotModel) -> StoredResult:
-    """A result for the same robot: its inertia gives the effort that a motion needs."""
-    result = read_result(directory)
-    if result.model.joint_names != model.joint_names or result.model.hash != model.hash:
-        raise ModelError(f"{directory}: is of another robot, or has other joints locked; give the result of this one")
-    return result
-
-
-def _known(result: StoredResult) -> KnownInformation:
-    """What its recordings said, so that the motion asks for what they left open."""
-    report = result.report
-    recordings = report["provenance"]["recordings"]
-    seconds = sum(entry["seconds"] for entry in recordings if entry["role"] == "train")
-    return known_information(
-        result.model, result.information, report["residual_deviation"], report["effective_samples"], seconds
-    )
 
 
 def _start(entries: Sequence[str], limits: MotionLimits) -> Array:

@@ -57,6 +57,10 @@ def print_motion(summary: Mapping[str, Any]) -> None:
     header = ("joint", "from", "to", *(f"of the {name}" for name in _USED.values()))
     print_table(f"{summary['kind']} motion of {number(summary['duration'])} s", header, map(_row, summary["joints"]))
     print(f"condition number of the base regressor {number(summary['condition_number'])}")
+    if summary["singular_values"]["before"] is not None:
+        values = (summary["singular_values"][when] for when in ("before", "after"))
+        before, after = (number(v[0] / v[-1] if v[-1] else None) for v in values)
+        print(f"with the data of before {after}; that data alone {before}")
     for constraint in summary["constraints"]:
         print(f"{constraint['words']} at {percent(constraint['used'])} of what is allowed")
     print(f"at rest within {number(summary['longest_stop'])} s, whatever dies")

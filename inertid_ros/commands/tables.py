@@ -71,6 +71,15 @@ def print_report(report: Mapping[str, Any]) -> None:
         f"{base['count']} base parameters, condition number {number(base['condition_number'])};"
         f" {solver['name']}: {solver['status']} after {solver['iterations']} iterations"
     )
+    confidence, rounds = report.get("confidence"), report.get("rounds")
+    if confidence:
+        share, joint = percent(confidence["deviation"]), confidence["joint"]
+        print(f"torque anywhere in the robot's range is known to {share} or better; least known is {joint}")
+    for index, entry in enumerate(rounds["done"] if rounds else (), start=1):
+        gain = "" if entry["gain"] is None else f", {percent(entry['gain'])} better than before"
+        print(f"round {index}: torque known to {percent(entry['deviation'])} ({entry['joint']}){gain}")
+    if rounds and rounds["stopped"]:
+        print(f"ended: {rounds['stopped']}")
     print(report["message"])
 
 

@@ -6,7 +6,10 @@ validation, 130 interrupted.
 """
 
 import json
+import math
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 from action_msgs.msg import GoalStatus
 from lifecycle_msgs.msg import State, Transition
@@ -24,6 +27,7 @@ from .options import CalibrateOptions
 _DONE, _FAILED, _REJECTED, _INTERRUPTED = 0, 2, 3, 130
 _MOTION_S = 1800.0  # longest time for planning and one motion
 _IDENTIFY_S = 1800.0
+_SEEDS_APART = 1000  # from round to round, so that none has the seed of the held-out motion
 
 
 class Flow:
@@ -41,14 +45,29 @@ class Flow:
             self._wait_for_nodes()
             self._arm()
             options = self.options
-            train = self._record("training", options.motion, options.duration_s, options.seed)
+            train = [self._record("training", options.motion, options.duration_s, options.seed)]
             held_out = self._record(
                 "held-out", options.validation_motion, options.validation_duration_s, options.validation_seed
             )
-            self._disarm()
-            return self._identify(train, held_out)
+            if options.rounds == 1:
+                self._disarm()
+            result = self._identify(train, held_out)
+            while not result.stop_reason and len(train) < options.rounds:
+                train.append(self._next_round(len(train) + 1, result))
+                result = self._identify(train, held_out, result.result_directory)
+            if self.armed:
+                self._disarm()
+            return self._conclude(result)
         finally:
             self._leave()
+
+    def _next_round(self, number: int, result: Identify.Result) -> str:
+        """A motion that asks for what the data so far left open; the recording's name."""
+        if not result.result_directory:
+            raise FlowError("the identifier writes no results, which the next round needs; set output_directory")
+        options = self.options
+        purpose, seed = f"round {number}", options.seed + _SEEDS_APART * (number - 1)
+        return self._record(purpose, options.motion, options.duration_s, seed, result.result_directory)
 
     def _wait_for_nodes(self) -> None:
         client, wait = self.client, self.options.wait_s
@@ -76,7 +95,7 @@ class Flow:
         self.armed = True
         client.say("excitation is armed")
 
-    def _record(self, purpose: str, motion: str, duration: float, seed: int) -> str:
+    def _record(self, purpose: str, motion: str, duration: float, seed: int, prior: str = "") -> str:
         """Move along one motion with the recorder running; the recording's name."""
         client = self.client
         answer = client.trigger("recorder/start")
@@ -84,7 +103,12 @@ class Flow:
             raise FlowError(answer.message)
         self.recording, name = True, answer.message
         goal = Excite.Goal(
-            motion=motion, duration=duration, seed=seed, speed_scale=self.options.speed_scale, lease=True
+            motion=motion,
+            duration=duration,
+            seed=seed,
+            speed_scale=self.options.speed_scale,
+            lease=True,
+            prior=prior,
         )
         client.say(f"{purpose} motion ({motion}): recording as {name}")
 
@@ -106,9 +130,20 @@ class Flow:
         client.until(arrived, f"{name} did not reach the identifier; check that it runs in the same namespace", 20.0)
         return name
 
-    def _identify(self, train: str, held_out: str) -> int:
-        client = self.client
-        goal = Identify.Goal(train=[train], validation=[held_out], output_directory=self.options.output_directory)
+    def _identify(self, train: Sequence[str], held_out: str, previous: str = "") -> Identify.Result:
+        client, options = self.client, self.options
+        output = options.output_directory
+        if output and options.rounds > 1:
+            output = str(Path(output) / f"round_{len(train)}")
+        goal = Identify.Goal(
+            train=list(train),
+            validation=[held_out],
+            output_directory=output,
+            previous=previous,
+            rounds=options.rounds,
+            wanted_deviation=options.wanted_deviation,
+            least_gain=options.least_gain,
+        )
 
         def describe(feedback: Identify.Feedback) -> tuple[str, float]:
             return f"identifying: {feedback.stage or 'starting'}", feedback.fraction
@@ -116,6 +151,14 @@ class Flow:
         status, result = client.run_action(Identify, "identifier/identify", goal, describe, _IDENTIFY_S)
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"identification: {result.message}")
+        if options.rounds > 1:
+            gain = "" if math.isnan(result.gain) else f", {100 * result.gain:.0f} % better than before"
+            client.say(f"round {len(train)}: torque known to {100 * result.torque_deviation:.2g} %{gain}")
+        return result
+
+    def _conclude(self, result: Identify.Result) -> int:
+        """Say what came of it; the exit status."""
+        client = self.client
         client.until(
             lambda: self.report and self.report[-1].message == result.message, "no identifier/report arrived", 10.0
         )
@@ -123,7 +166,9 @@ class Flow:
             print_report(json.loads(self.report[-1].report_json))
         else:
             client.say(result.message)
-        if result.result_directory and self.options.tables:
+        if self.options.rounds > 1:
+            client.say(f"rounds ended: {result.stop_reason}")
+        if result.result_directory and (self.options.tables or self.options.rounds > 1):
             client.say(f"result: {result.result_directory}")
         return _DONE if result.validation_status == InertialParameters.PASSED else _REJECTED
 

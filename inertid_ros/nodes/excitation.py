@@ -148,7 +148,7 @@ class Excitation(LifecycleNode):
         status.header.stamp = self.get_clock().now().to_msg()
         goals = getattr(self, "goals", None)
         if goals is not None and goals.run is not None:
-            progress = goals.run.progress(self.published_at)
+            progress = goals.run.progress()
             status.state, status.fraction = _STAGES[progress.stage], float(progress.fraction)
             status.message = goals.run.fault or progress.stage
             status.joint_names = list(goals.robot.model.joint_names)

@@ -17,19 +17,16 @@ from inertid_ros.msg import ExcitationStatus
 
 from ..errors import ExcitationError, InertidError
 from ..excitation.check import check_start
-from ..excitation.execution import Horizon
-from ..excitation.monitor import Lease, StateMonitor
-from ..excitation.supervisor import Supervisor
 from ..excitation_job import ExcitationJob, PreparedMotion, prepare_motion
 from ..ros.conversions import JointSample, TrajectoryArrays, to_joint_trajectory
 from ..ros.parameters import read
 from ..ros.qos import LATCHED
 from ..ros.robot_side import RobotSide
 from ..worker import Worker
+from .motion_run import MotionRun, largest
 from .options import ExcitationNodeOptions, MotionOptions
 
 _START_TOLERANCE = 0.01  # rad or m; the robot must not have moved while the motion was planned
-_REST_S = 0.3  # after the last command; the controller's own lag
 _LISTEN_S = 1.0
 _NAN = float("nan")
 
@@ -56,10 +53,10 @@ class ExciteGoals:
         self._worker: Worker | None = None
         self._step: Future | None = None  # what the goal awaits; None while there is no goal
         self._handle: ServerGoalHandle | None = None
-        self._rested_at = self.ended_at = -np.inf
+        self.ended_at = -np.inf
         self._interrupted = ""
-        self._listening_until = 0.0  # a goal that comes with the first joint states waits for a few more
-        self.run: Supervisor | None = None
+        self._listening_until = 0.0  # while it is ahead, the goal waits for a few more joint states
+        self.run: MotionRun | None = None
         self.robot = RobotSide(node, fixed, self._take_state, lambda: self.stop("the robot description changed"))
         self._plan_publisher = node.create_publisher(JointTrajectory, "~/plan", LATCHED)
         self._server = ActionServer(
@@ -81,7 +78,7 @@ class ExciteGoals:
         """Brake now because of a fault; while planning, nothing will move."""
         self._interrupted = self._interrupted or reason
         if self.run is not None:
-            self._send(self.run.stop(time.monotonic(), reason))
+            self.run.stop(reason)
 
     def tick(self) -> None:
         """Watch and send; to be called every ``tick_s`` on the steady clock."""
@@ -96,15 +93,7 @@ class ExciteGoals:
         asked = self._handle is not None and self._handle.is_cancel_requested
         if self._worker is not None:
             self._poll_worker(self._worker, step, asked)
-        if run is None:
-            return
-        if run.moving and asked:
-            self._send(run.cancel(now))
-        self._send(run.tick(now))
-        self.robot.commander.stream(run.commanded(now))
-        if not run.at_rest(now):
-            self._rested_at = now
-        elif now - self._rested_at >= _REST_S:
+        if run is not None and run.tick(asked):
             step.set_result(None)
 
     def look_around(self) -> None:
@@ -117,9 +106,9 @@ class ExciteGoals:
             return
         feedback = Excite.Feedback(condition_number=_NAN)
         if self.run is not None:
-            progress = self.run.progress(time.monotonic())
+            progress = self.run.progress()
             feedback.stage, feedback.fraction = progress.stage, float(progress.fraction)
-            feedback.tracking_error = float(np.abs(progress.tracking_error).max())
+            feedback.tracking_error = largest(progress)
         elif self._worker is not None:
             stage, fraction = self._worker.progress
             feedback.stage, feedback.fraction = "planning", float(fraction)
@@ -128,14 +117,8 @@ class ExciteGoals:
 
     def brake_without_executor(self, reason: str) -> None:
         """A callback raised and nothing spins any more: bring the robot to rest, then return."""
-        run = self.run
-        if run is None:
-            return
-        self._send(run.stop(time.monotonic(), reason))
-        while not run.at_rest(now := time.monotonic()):
-            self._send(run.tick(now))
-            self.robot.commander.stream(run.commanded(now))
-            time.sleep(self._fixed.tick_s)
+        if self.run is not None:
+            self.run.brake_without_executor(reason, self._fixed.tick_s)
 
     # The goal
 
@@ -170,8 +153,7 @@ class ExciteGoals:
         return result
 
     async def _serve(self, goal: Excite.Goal, result: Excite.Result) -> None:
-        self._listening_until = time.monotonic() + _LISTEN_S
-        await self._next_step()
+        await self._listen()
         self._check(goal)
         self._say(ExcitationStatus.PLANNING, "planning")
         self._worker = Worker(
@@ -184,11 +166,15 @@ class ExciteGoals:
             result.message = f"planned {prepared.plan.duration:.1f} s; nothing moved"
             self._say(ExcitationStatus.READY, result.message)
             return
-        began = time.monotonic()
+        await self._listen()  # taking over a large plan may have held up this thread
         self._begin(prepared, goal)
         await self._next_step()
-        result.duration = time.monotonic() - began
         self._conclude(result)
+
+    def _listen(self) -> Future:
+        """Until enough joint states have come of late to judge them."""
+        self._listening_until = time.monotonic() + _LISTEN_S
+        return self._next_step()
 
     def _next_step(self) -> Future:
         """What :meth:`tick` completes when the step is over."""
@@ -229,6 +215,7 @@ class ExciteGoals:
             start=np.array(self._options.start) if self._options.start else None,
             plan_file=goal.plan_file,
             speed_scale=goal.speed_scale or 1.0,
+            prior=goal.prior,
             robot=self._fixed.robot,
             limits=self._options.limits,
             excitation=excitation,
@@ -241,29 +228,22 @@ class ExciteGoals:
             raise ExcitationError(self._interrupted or self._objection())
         self._check_surroundings(goal)
         check_start(prepared.table.plan, self.robot.position(), _START_TOLERANCE)
-        model, options, now = self.robot.model, self._options.monitor, time.monotonic()
-        limits = model.limits
-        monitor = StateMonitor(
-            model.joint_names, limits.lower, limits.upper, limits.velocity, limits.effort, options, now
-        )
-        lease = Lease(options.lease_timeout_s, now, goal.lease)
-        streams = self.robot.commander.streams
-        self.run, self._rested_at = Supervisor(prepared.table, monitor, lease, prepared.approach_s, streams), now
-        self._send(self.run.start(now, self.robot.clock() - now))
+        self.run = MotionRun(self.robot, prepared, self._options.monitor, goal.lease)
 
     def _conclude(self, result: Excite.Result) -> None:
         run, self.run = self.run, None  # what is said from here on is the node's own state
         if run is None:
             return
-        result.max_tracking_error = run.max_tracking_error
-        if run.fault:
-            result.error_code, result.message = Excite.Result.STOPPED, f"{run.fault}; arm again before the next goal"
-            self._say(ExcitationStatus.LATCHED, f"stopped: {run.fault}; deactivate and activate to arm again")
+        ending = run.ending
+        result.max_tracking_error, result.duration = ending.max_tracking_error, ending.seconds
+        if ending.fault:
+            result.error_code, result.message = Excite.Result.STOPPED, f"{ending.fault}; arm again before the next goal"
+            self._say(ExcitationStatus.LATCHED, f"stopped: {ending.fault}; deactivate and activate to arm again")
             return
-        if run.canceled:
+        if ending.canceled:
             result.error_code, result.message = Excite.Result.CANCELED, "canceled; the robot is at rest"
         else:
-            result.message = f"done; largest tracking error {run.max_tracking_error:.4g}"
+            result.message = f"done; largest tracking error {ending.max_tracking_error:.4g}"
         self._say(ExcitationStatus.READY, result.message)
 
     def _publish_plan(self, prepared: PreparedMotion) -> None:
@@ -275,7 +255,7 @@ class ExciteGoals:
 
     def _take_state(self, sample: JointSample, now: float) -> None:
         if self.run is not None:
-            self.run.update(sample.stamp_ns * 1e-9, self.robot.clock(), now, sample.position, sample.effort)
+            self.run.update(sample, now)
 
     def _poll_worker(self, worker: Worker, step: Future, canceled: bool) -> None:
         if canceled or self._interrupted:
@@ -287,7 +267,3 @@ class ExciteGoals:
             step.set_result(worker.result())
         except InertidError as error:
             step.set_exception(error)
-
-    def _send(self, horizon: Horizon | None) -> None:
-        if horizon is not None:
-            self.robot.commander.send(horizon)

@@ -19,6 +19,7 @@ from ..configuration import Configuration
 from ..data.received import ReceivedRecordings
 from ..data.recording import Recording
 from ..errors import InertidError, ModelError, RecordingError
+from ..identification.rounds import RoundsOptions
 from ..identification_job import IdentificationJob, IdentificationResult, identify_job
 from ..report.results import check_target
 from ..robot.description import read_description
@@ -30,6 +31,10 @@ from ..ros.qos import BATCH, LATCHED
 from ..worker import Worker
 from .options import IdentifierOptions
 from .run import run
+
+_NUMBERS = (
+    "train_relative_error", "validation_relative_error", "prior_relative_error", "torque_deviation", "gain",
+)  # fmt: skip
 
 
 class Identifier(Node):
@@ -128,8 +133,7 @@ class Identifier(Node):
 
     async def _identify(self, request: Identify.Goal) -> Identify.Result:
         self._say(IdentifierStatus.SOLVING, "identifying")
-        nan = float("nan")
-        answer = Identify.Result(train_relative_error=nan, validation_relative_error=nan, prior_relative_error=nan)
+        answer = Identify.Result(**dict.fromkeys(_NUMBERS, float("nan")))
         outcome = self.outcome = self.outcome or Future()
         try:
             self.worker = Worker("identification", identify_job, (self._job(request),), *self._bounds())
@@ -168,6 +172,8 @@ class Identifier(Node):
             train=tuple(self._source(name) for name in train),
             held_out=tuple(self._source(name) for name in goal.validation),
             output=self._output(goal.output_directory),
+            rounds=RoundsOptions(goal.rounds or 1, goal.wanted_deviation, goal.least_gain),
+            previous=goal.previous,
         )
 
     def _source(self, name: str) -> Recording | str:
@@ -220,6 +226,9 @@ class Identifier(Node):
         answer.train_relative_error = report.train_relative_error
         answer.validation_relative_error = report.validation_relative_error
         answer.prior_relative_error = report.prior_relative_error
+        if result.verdict is not None:
+            answer.torque_deviation, answer.gain = result.history[-1].deviation, result.verdict.gain
+            answer.stop_reason = result.verdict.reason
 
     def _say(self, state: int, message: str) -> None:
         self.state, self.message = state, message

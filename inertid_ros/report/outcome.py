@@ -1,7 +1,7 @@
 """Outcome: one identification with all that was measured of it, and the same as plain data for report.json."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..data.samples import Samples
+from ..identification.confidence import TorqueConfidence, torque_confidence
 from ..identification.estimate import Estimate
+from ..identification.rounds import Round, RoundsOptions, Verdict, judge
 from ..identification.validation import TorqueErrors, Validation, torque_errors
 from ..robot.layout import COUPLING_TERMS
 from ..robot.parameters import Array, is_consistent, mass_com_inertia
@@ -29,6 +31,7 @@ class Outcome:
     train, held_out: prepared samples; ``held_out`` is empty where nothing was held out.
     validation: None where nothing was held out.
     timing: stage to seconds.
+    rounds: options of the rounds that this is one of, and what was known after each before it.
     """
 
     estimate: Estimate
@@ -37,6 +40,7 @@ class Outcome:
     validation: Validation | None
     provenance: Provenance
     timing: Mapping[str, float]
+    rounds: tuple[RoundsOptions, tuple[Round, ...]] = (RoundsOptions(), ())
 
     @cached_property
     def train_errors(self) -> TorqueErrors:
@@ -81,6 +85,23 @@ class Outcome:
         return "not validated: no held-out recording" if self.validation is None else self.validation.message
 
     @cached_property
+    def confidence(self) -> TorqueConfidence | None:
+        """How well torque is known anywhere in the robot's range; None on a free base."""
+        return None if self.estimate.model.free else torque_confidence(self.estimate)
+
+    @property
+    def history(self) -> tuple[Round, ...]:
+        """What was known after each round, this one last; empty on a free base."""
+        if self.confidence is None:
+            return ()
+        return (*self.rounds[1], Round.of(self.estimate.recordings, self.confidence))
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Whether another round is worth its time; None on a free base."""
+        return judge(self.history, self.rounds[0]) if self.history else None
+
+    @cached_property
     def report(self) -> dict[str, Any]:
         """Content of ``report.json``; numbers that are not finite are None."""
         estimate, validation = self.estimate, self.validation
@@ -109,6 +130,8 @@ class Outcome:
             "base_parameters": _base_parameters(estimate),
             "statements": [asdict(statement) for statement in estimate.statements],
             "solver": _solver(estimate),
+            "confidence": _confidence(self.confidence),
+            "rounds": _rounds(self.history, self.rounds[0]),
             "effort_delay_s": estimate.delay,
             "timing": dict(self.timing),
             "peak_memory_mb": peak_memory_mb(),
@@ -233,6 +256,27 @@ def _solver(estimate: Estimate) -> dict[str, Any]:
         "gap": solution.gap,
         "prior_spread": estimate.prior_spread,
     }
+
+
+def _confidence(confidence: TorqueConfidence | None) -> dict[str, Any] | None:
+    """Standard deviation of predicted torque at random states of the robot, per joint."""
+    if confidence is None:
+        return None
+    return {
+        "deviation": confidence.share,
+        "joint": confidence.joint,
+        "torque_deviation": confidence.deviation,
+        "rms_torque": confidence.torque,
+    }
+
+
+def _rounds(history: Sequence[Round], options: RoundsOptions) -> dict[str, Any] | None:
+    """The rounds so far, and why the last one was the last; None where there is only ever one."""
+    if not history or options.rounds == 1:
+        return None
+    verdicts = [judge(history[: index + 1], options) for index in range(len(history))]
+    done = [{**asdict(entry), "gain": verdict.gain} for entry, verdict in zip(history, verdicts, strict=True)]
+    return {"done": done, "stopped": verdicts[-1].reason}
 
 
 def plain(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """ROS parameters from option dataclasses (:mod:`inertid_ros.options`): type, range and description in one place."""
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -18,7 +19,7 @@ _LISTS = {
     str: Parameter.Type.STRING_ARRAY,
     bool: Parameter.Type.BOOL_ARRAY,
 }
-_UNBOUNDED = {float: 1e300, int: 2**62}
+_UNBOUNDED = {float: math.inf, int: 2**62}
 
 
 def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "") -> T:

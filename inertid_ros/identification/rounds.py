@@ -1,0 +1,105 @@
+"""Rounds of a calibration: excite, identify, excite for what was left open, until it is enough or nothing more comes.
+
+What is watched is :class:`~.confidence.TorqueConfidence`: how well torque is known anywhere in the robot's range.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import IdentificationError
+from .confidence import TorqueConfidence
+
+
+@dataclass(frozen=True)
+class RoundsOptions:
+    """When to stop.
+
+    Attributes
+    ----------
+    rounds: at most so many.
+    wanted: standard deviation of predicted torque of the least known joint, as a share of its torque, that is enough;
+        0 is never enough.
+    least_gain: a round that lowers it by less than this share was the last.
+    """
+
+    rounds: int = 1
+    wanted: float = 0.0
+    least_gain: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1 or not self.wanted >= 0 or not 0 <= self.least_gain < 1:
+            raise IdentificationError(
+                f"rounds: {self.rounds} rounds, wanted confidence {self.wanted:g}, least gain {self.least_gain:g} are"
+                " impossible; give at least 1, at least 0, and 0 to below 1"
+            )
+
+
+@dataclass(frozen=True)
+class Round:
+    """What was known after a round.
+
+    Attributes
+    ----------
+    recordings: that were fitted, those of earlier rounds included.
+    deviation: of the least known joint's torque, as a share of its torque.
+    joint: the least known one.
+    """
+
+    recordings: tuple[str, ...]
+    deviation: float
+    joint: str
+
+    @classmethod
+    def of(cls, recordings: Sequence[str], confidence: TorqueConfidence) -> "Round":
+        """From what an estimate says of itself."""
+        return cls(tuple(recordings), confidence.share, confidence.joint)
+
+    @classmethod
+    def read(cls, content: Mapping[str, Any]) -> "Round":
+        """From an entry of ``rounds`` in a report.
+
+        Raises
+        ------
+        IdentificationError: it is none.
+        """
+        try:
+            return cls(tuple(content["recordings"]), float(content["deviation"]), str(content["joint"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise IdentificationError(f"rounds: the last report has a damaged entry ({error!r}); begin anew") from None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether another round is worth its time.
+
+    Attributes
+    ----------
+    gain: share by which the last round lowered the deviation; NaN in the first.
+    reason: why it was the last; empty where another one follows.
+    """
+
+    gain: float
+    reason: str
+
+
+def judge(rounds: Sequence[Round], options: RoundsOptions) -> Verdict:
+    """Verdict after the last of ``rounds``.
+
+    Raises
+    ------
+    IdentificationError: there is none.
+    """
+    if not rounds:
+        raise IdentificationError("rounds: there was none yet; identify first")
+    last, count = rounds[-1], len(rounds)
+    gain = 1.0 - last.deviation / rounds[-2].deviation if count > 1 and rounds[-2].deviation > 0 else math.nan
+    known = f"torque is known to {100 * last.deviation:.2g} % ({last.joint})"
+    if last.deviation <= options.wanted:
+        return Verdict(gain, f"confidence reached: {known}, {100 * options.wanted:.2g} % was wanted")
+    if gain < options.least_gain:
+        return Verdict(gain, f"nothing more is gained: round {count} made it {100 * gain:.0f} % better; {known}")
+    if count >= options.rounds:
+        return Verdict(gain, f"all rounds are done ({count}): {known}")
+    return Verdict(gain, "")
