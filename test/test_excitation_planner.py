@@ -10,6 +10,7 @@ from random_robots import random_model
 
 from inertid_ros.errors import ExcitationError
 from inertid_ros.excitation.check import check_plan
+from inertid_ros.excitation.collision.options import CollisionOptions
 from inertid_ros.excitation.constraints import motion_constraints
 from inertid_ros.excitation.improve import finished, motion_value
 from inertid_ros.excitation.limits import MotionLimits
@@ -51,8 +52,11 @@ def test_objective_is_differentiated_exactly(model, limits, options):
         direction = np.random.default_rng(seed).normal(size=shape.shape)
         difference = differences(problem.value, shape, direction, 1e-5)
         assert (gradient * direction).sum() == pytest.approx(difference, rel=2e-5, abs=1e-6)
-    # The size of a shape does not matter.
-    assert problem.value(3.7 * shape) == pytest.approx(value, rel=1e-9)
+    # The size of a shape does not matter once it is too large for the limits, nor at all where these alone confine it.
+    assert problem.value(1e4 * shape) == pytest.approx(problem.value(1e5 * shape), rel=1e-9)
+    free = Problem(model, weak, PANDA_START, replace(options, collision=CollisionOptions(self_collision=False)))
+    value, gradient = free.gradient(shape)
+    assert free.value(3.7 * shape) == pytest.approx(value, rel=1e-9)
     assert (gradient * shape).sum() == pytest.approx(0.0, abs=1e-6 * np.abs(gradient).max())
 
 

@@ -133,6 +133,10 @@ class Constraint(Protocol):
         """What breaking the constraint costs during the search."""
         ...
 
+    def refine(self, motion: MotionSamples) -> bool:
+        """Correct what is coarse in the penalty where a motion breaks the constraint; whether anything changed."""
+        ...
+
     def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
         """Refuse a motion that breaks the constraint anywhere, between samples too.
 

@@ -70,6 +70,10 @@ class Effort:
             joint_entries=push[:, :, None] * self._model.body_prior.ravel(),
         )
 
+    def refine(self, motion: MotionSamples) -> bool:
+        """See :class:`Constraint`; the penalty is exact."""
+        return False
+
     def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
         """See :class:`Constraint`; the whole motion is covered, by bounds of how fast efforts can change."""
         curve = curve_of(trajectory)

@@ -58,8 +58,12 @@ def shapes(basis: Basis, time: Array, start: Array, limits: MotionLimits) -> Sha
     return Shapes(np.concatenate(values), above, below)
 
 
-def fitted(trajectory: LinearTrajectory, limits: MotionLimits, knot_step: float) -> LinearTrajectory:
+def fitted(
+    trajectory: LinearTrajectory, limits: MotionLimits, knot_step: float, grow: bool = True
+) -> LinearTrajectory:
     """The motion with every joint scaled so that it touches a limit and crosses none, between the knots too.
+
+    Without ``grow`` joints that cross none stay as they are.
 
     What is bounded is the quintic through knots ``knot_step`` [s] apart, which is what a plan holds.
     """
@@ -72,7 +76,8 @@ def fitted(trajectory: LinearTrajectory, limits: MotionLimits, knot_step: float)
         high = (np.array([e.value for e in largest]) - offset) / above
         low = (offset - np.array([e.value for e in smallest])) / below
         worst = np.max([worst, high, low], axis=0)
-    return replace(trajectory, parameters=trajectory.parameters * (_SAFE / worst))
+    scale = _SAFE / worst
+    return replace(trajectory, parameters=trajectory.parameters * (scale if grow else np.minimum(scale, 1.0)))
 
 
 def _rooms(start: Array, limits: MotionLimits) -> list[tuple[Array, Array]]:

@@ -29,6 +29,7 @@ from .trajectories import LinearTrajectory, Trajectory
 
 _SHRINK_ROUNDS = 12
 _REPORT_EVERY = 5
+_STAGES = (1.0, 10.0, 100.0, 100.0, 100.0)  # strictness; the last ones where penalties had to be corrected
 
 Report = Callable[[float, float, Array], None]
 """Called now and then with the fraction done, the best smooth logarithm of the criterion, and its shape."""
@@ -60,8 +61,14 @@ def improved(
     deadline: float = np.inf,
     report: Report = lambda done, value, shape: None,
 ) -> Array:
-    """The best shape that gradient descent from ``shape`` meets before the deadline [s, monotonic]."""
+    """The best shape that gradient descent from ``shape`` meets before the deadline [s, monotonic].
+
+    Where more than limits of single joints confines the motion, penalties become stricter in stages, and are
+    corrected between them: what is left of a broken constraint in the end is as small as the room in which its
+    penalty begins.
+    """
     best, best_value, count = shape, np.inf, 0
+    stages = _STAGES if problem.confined else _STAGES[:1]
 
     def objective(flat: Array) -> tuple[float, Array]:
         nonlocal best, best_value
@@ -78,13 +85,20 @@ def improved(
         if count % _REPORT_EVERY == 0:
             report(min(count / options.iterations, 1.0), best_value, best)
 
-    settings = {"maxiter": options.iterations, "maxfun": 3 * options.iterations, "maxcor": 20}
+    each = -(-options.iterations // min(len(stages), 3))
+    settings = {"maxiter": each, "maxfun": 3 * each, "maxcor": 20}
     if options.iterations:
-        begin = problem.sized(shape).ravel()
+        begin = shape if problem.confined else problem.sized(shape)
         with contextlib.suppress(_OutOfTimeError):
-            scipy.optimize.minimize(
-                objective, begin, jac=True, method="L-BFGS-B", callback=count_iteration, options=settings
-            )
+            for stage, strictness in enumerate(stages):
+                if stage and not problem.refine(begin) and strictness == stages[stage - 1]:
+                    break
+                problem.strictness, best, best_value = strictness, begin, np.inf
+                scipy.optimize.minimize(
+                    objective, begin.ravel(), jac=True, method="L-BFGS-B", callback=count_iteration, options=settings
+                )
+                begin = best
+    problem.strictness = 1.0
     return best
 
 
@@ -95,8 +109,12 @@ def finished(problem: Problem, shape: Array, options: ExcitationOptions) -> Cand
     ------
     ExcitationError: even a thousandth of the motion breaks a limit.
     """
+    own = problem.sized(shape) if problem.confined else shape
     trajectory = fitted(
-        LinearTrajectory(problem.basis, problem.start, shape), problem.inner, options.knot_step_s
+        LinearTrajectory(problem.basis, problem.start, own),
+        problem.inner,
+        options.knot_step_s,
+        grow=not problem.confined,
     )
     complaint = _complaint(problem, trajectory, options)
     if complaint:

@@ -150,7 +150,7 @@ def random_shapes(problem: Problem, options: ExcitationOptions, deadline: float 
     rng = np.random.default_rng(options.seed)
     found: list[tuple[float, int, Array]] = []
     for index in range(options.starts):
-        shape = random_shape(problem.basis, problem.start, problem.inner, rng)
+        shape = problem.settled(random_shape(problem.basis, problem.start, problem.inner, rng))
         found.append((problem.value(shape), index, shape))
         if time.monotonic() > deadline:
             break

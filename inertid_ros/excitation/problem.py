@@ -18,6 +18,9 @@ from .limits import MotionLimits
 from .options import KINDS, ExcitationOptions
 from .spline import SplineBasis
 
+_POWER = 8.0
+_SHARES = (1.0, 0.5, 0.25, 0.12)  # of the size that fits the limits, where a search may begin
+
 
 class Problem:
     """Shapes of motions from one start pose, and how good they are.
@@ -30,6 +33,8 @@ class Problem:
     limits: that finished motions keep.
     options, known: as given.
     constraints: what finished motions keep beside their limits.
+    confined: there is more to keep than limits of single joints, so that the best motion may touch few of them.
+    strictness: factor on all penalties.
 
     Raises
     ------
@@ -48,6 +53,8 @@ class Problem:
         self.inner = limits.scaled(options.limit_use, options.limit_use)
         self.start = np.array(start, dtype=float)
         self.constraints = motion_constraints(model, limits, options)
+        self.confined = any(constraint.positions_only for constraint in self.constraints)
+        self.strictness = 1.0
         _check_start(limits, self.start)
         for constraint in self.constraints:
             constraint.check_start(self.start)
@@ -65,8 +72,28 @@ class Problem:
         return regressor_condition(self.model, self.limits)
 
     def sized(self, shape: Array) -> Array:
-        """Parameters ``(size, n)`` of a shape at the size that just fits, nearly."""
-        return shape * self._shapes.size(shape)[0]
+        """Parameters ``(size, n)`` of a shape at the size that just fits, nearly; see :meth:`gradient`."""
+        return shape * self._size(shape)[0]
+
+    def refine(self, shape: Array) -> bool:
+        """Correct penalties where the motion of a shape shows them to be coarse; whether anything changed."""
+        many = self._many(self.criterion.measured.chain, self.sized(shape))
+        return sum(constraint.refine(many) for constraint in self.constraints) > 0
+
+    def settled(self, shape: Array) -> Array:
+        """A shape to begin with, at the best of a few sizes where the size matters."""
+        if not self.confined:
+            return shape
+        whole = shape * self._shapes.size(shape)[0]
+        return min((share * whole for share in _SHARES), key=self.value)
+
+    def _size(self, shape: Array) -> tuple[Array, Array]:
+        """Factor per joint ``(n,)`` on a shape, and the derivative ``(size, n)`` of its logarithm."""
+        size, slope = self._shapes.size(shape)
+        if not self.confined:
+            return size, slope
+        power = size**-_POWER  # at most both 1 and the size that fits, and smooth
+        return (1 + power) ** (-1 / _POWER), slope * (power / (1 + power))
 
     def value(self, shape: Array) -> float:
         """See :meth:`gradient`; without the gradient it takes half of the time."""
@@ -76,12 +103,13 @@ class Problem:
         """Smooth logarithm of the criterion plus the penalties of the constraints, and its gradient.
 
         ``shape`` is ``(size, n)`` of any scale; what is judged is the motion of that shape that just fits the limits
-        of position, velocity and acceleration. The gradient has the form of the shape.
+        of position, velocity and acceleration. Where more than these confines the motion, it is the motion of the
+        shape's own size as long as that is well within the limits. The gradient has the form of the shape.
         """
         return self._evaluate(shape, True)
 
     def _evaluate(self, shape: Array, with_gradient: bool) -> tuple[float, Array]:
-        size, size_slope = self._shapes.size(shape)
+        size, size_slope = self._size(shape)
         parameters = shape * size
         q, v, a = (rows @ parameters for rows in self._rows)
         motion = MotionSamples(self.criterion.measured.chain, q + self.start, v, a, self._step)
@@ -91,19 +119,20 @@ class Problem:
         closely = [entry for entry in self.constraints if entry.positions_only]
         many = self._many(motion.chain, parameters) if closely else motion
         by_position = [entry.penalty(many) for entry in closely]
-        value += sum(penalty.value for penalty in penalties + by_position)
+        value += self.strictness * sum(penalty.value for penalty in penalties + by_position)
         if not with_gradient:
             return value, np.zeros_like(shape)
         entries = (
-            sum((getattr(penalty, name) for penalty in penalties), np.zeros(()))
+            self.strictness * sum((getattr(penalty, name) for penalty in penalties), np.zeros(()))
             for name in ("joint_entries", "base_entries")
         )
         along = self.criterion.gradient(excitation, *entries)
         by_parameters = np.zeros_like(shape)
         for rows, channel in zip(self._rows, ("position", "velocity", "acceleration"), strict=True):
-            part = sum((getattr(penalty, channel) for penalty in penalties), getattr(along, channel))
-            by_parameters += rows.T @ part
-        by_parameters += self._dense[0].T @ sum((penalty.position for penalty in by_position), np.zeros_like(many.q))
+            part = self.strictness * sum((getattr(penalty, channel) for penalty in penalties), np.zeros_like(q))
+            by_parameters += rows.T @ (getattr(along, channel) + part)
+        for penalty in by_position:
+            by_parameters += self.strictness * self._dense[0].T @ np.broadcast_to(penalty.position, many.q.shape)
         return value, by_parameters * size + (by_parameters * parameters).sum(axis=0) * size_slope
 
     def _many(self, chain: Chain, parameters: Array) -> MotionSamples:

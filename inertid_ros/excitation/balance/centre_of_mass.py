@@ -61,6 +61,10 @@ class CentreOfMass:
         jacobian = self._masses.jacobian(motion.chain, motion.placements, motion.screws)
         return Penalty(_PENALTY / len(motion) * float((lack**2).sum()), position=(jacobian @ push[..., None])[..., 0])
 
+    def refine(self, motion: MotionSamples) -> bool:
+        """See :class:`Constraint`; the penalty is exact."""
+        return False
+
     def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
         """See :class:`Constraint`; the speed of the centre is bounded by those of the joints."""
         curve = curve_of(trajectory)

@@ -72,6 +72,10 @@ class Contact:
             _PENALTY / len(motion) * float((lack**2).sum()), base_entries=push[:, :, None] * prior
         )
 
+    def refine(self, motion: MotionSamples) -> bool:
+        """See :class:`Constraint`; the penalty is exact."""
+        return False
+
     def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
         """See :class:`Constraint`; the whole motion is covered, by bounds of how fast the reaction can change."""
         curve = curve_of(trajectory)

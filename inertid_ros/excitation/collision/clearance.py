@@ -15,8 +15,8 @@ from ..trajectories import Trajectory
 from .bodies import obstacle_thing, robot_things
 from .obstacles import obstacles
 from .options import CollisionOptions
-from .pairs import FLOOR, candidate_pairs, named_pairs, srdf_pairs
-from .scene import Indices, Scene
+from .pairs import FLOOR, Indices, candidate_pairs, named_pairs, srdf_pairs
+from .scene import Scene
 
 _log = logging.getLogger(__name__)
 _PENALTY = 3000.0  # 1/m^2
@@ -24,6 +24,7 @@ _BEGINS = 0.01  # m beyond the clearance, where the penalty begins
 _CHANCE = 100  # poses
 _ALWAYS = 0.95  # of the chance poses; links that are close in as many are taken to be neighbours
 _STILL = 1e-6  # m
+_SPARE_POSES, _NEAR = 100, 0.03  # m
 _TOLERANCE = 1e-5  # m, to which distances are worked out
 _PORTION = 256  # distances measured before looking whether any more can matter
 
@@ -31,7 +32,8 @@ _PORTION = 256  # distances measured before looking whether any more can matter
 class Clearance:
     """Links of a robot keep a distance from one another, from obstacles and from the floor.
 
-    The search works with capsules around the links (A 53); what is executed is proven with the shapes themselves.
+    Capsules around the links (A 53) tell quickly what is near. There the search measures convex hulls, and what is
+    executed is proven with the shapes themselves.
 
     Parameters
     ----------
@@ -62,6 +64,7 @@ class Clearance:
             pairs += [(index, -1) for index, thing in enumerate(things) if thing.body >= 0]
         self.clearance, self._limits, self._around = options.clearance_m, limits, {thing.name for thing in around}
         whole = Scene(model, things, pairs, floor)
+        self._joints = model.joints
         kept = self._separable(whole)
         self.scene = Scene(
             model,
@@ -110,9 +113,9 @@ class Clearance:
             raise ExcitationError(self._words(int(pairs[worst]), slack[worst], "in the start pose", "start elsewhere"))
 
     def penalty(self, motion: MotionSamples) -> Penalty:
-        """Mean over samples of the squares of what capsules lack in distance [m^2]."""
+        """Mean over samples of the squares of what hulls lack in distance [m^2]."""
         begin = self.needed + _BEGINS - self._spare
-        near = self.scene.near(motion.placements, begin)
+        near = self.scene.hulls_near(motion.placements, begin)
         lack = begin[near.pair] - near.distance
         if not len(lack):
             return Penalty(0.0)
@@ -121,6 +124,13 @@ class Clearance:
             _PENALTY * float((lack**2).sum()) / len(motion),
             position=self.scene.gradient(near, motion.screws, weights),
         )
+
+    def refine(self, motion: MotionSamples) -> bool:
+        """See :class:`Constraint`: hulls of a pair that is too close may overlap by no more than there."""
+        _, pairs, gap, slack = self._gaps(motion.placements)
+        before = self._spare.copy()
+        np.minimum.at(self._spare, pairs[slack < 0], np.maximum(gap[slack < 0], 0.0))
+        return bool((self._spare < before - _TOLERANCE).any())
 
     def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
         """See :class:`Constraint`; speeds of the links bound their distances between samples."""
@@ -179,8 +189,30 @@ class Clearance:
 
     @cached_property
     def _spare(self) -> Array:
-        """``(P,)`` what capsules lie at least outside the shapes where these come close [m], by chance poses."""
-        return np.zeros(len(self.scene.pairs))
+        """``(P,)`` how far hulls lie outside the shapes [m] where these come close, at the median of chance poses.
+
+        The search lets hulls overlap by that much; else those of links that are close by build, such as a shoulder in
+        the hollow of a trunk, would push the motion away from poses that are good. Where it is too much,
+        :meth:`refine` takes it back.
+        """
+        poses = np.random.default_rng(1).uniform(self._limits.lower, self._limits.upper, (_SPARE_POSES, self._joints))
+        placements = self.scene.chain.placements(poses)
+        rows, pairs, gap, slack = self._gaps(placements)
+        out = np.zeros(len(self.scene.pairs))
+        for pair in np.unique(pairs):
+            own = pairs == pair
+            close = own & (slack < _NEAR)
+            out[pair] = max(float(np.median(gap[close if close.any() else own])), 0.0)
+        return out
+
+    def _gaps(self, placements: Array) -> tuple[Indices, Indices, Array, Array]:
+        """Poses and pairs whose hulls are close, how far these lie outside the shapes, what is left of the distance."""
+        rows, pairs = np.nonzero(self.scene.capsule_distances(placements) < self.needed + _BEGINS)
+        hulls = self.scene.distances(placements[rows], pairs, np.full(len(rows), -np.inf))
+        close = hulls < self.needed[pairs] + _BEGINS
+        rows, pairs, hulls = rows[close], pairs[close], hulls[close]
+        slack = self._slack(placements[rows], pairs)
+        return rows, pairs, slack + self.needed[pairs] + _TOLERANCE - hulls, slack
 
     def _slack(self, placements: Array, pairs: Indices) -> Array:
         needed = self.needed[pairs] + _TOLERANCE

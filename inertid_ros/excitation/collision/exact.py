@@ -1,6 +1,7 @@
 """Exact distances of things by Coal: of convex hulls first, and of meshes where their hulls are too close."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +12,7 @@ from ...robot.collision_shapes import CollisionShape
 from ...robot.meshes import collision_library, mesh
 from ...robot.parameters import Array
 from .bodies import Thing
+from .pairs import Indices
 
 
 def available() -> bool:
@@ -20,6 +22,26 @@ def available() -> bool:
     except ModelError:
         return False
     return True
+
+
+_TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True)
+class Closest:
+    """Of two convex shapes.
+
+    Attributes
+    ----------
+    distance: m; negative where they overlap by that much.
+    first, second: ``(3,)`` closest (or deepest) points in the root frame.
+    normal: ``(3,)`` unit vector along which the first moves away from the second.
+    """
+
+    distance: float
+    first: Array
+    second: Array
+    normal: Array
 
 
 class ExactDistances:
@@ -37,15 +59,24 @@ class ExactDistances:
         return [[(*_model(shape), _transform(shape.placement)) for shape in thing.shapes] for thing in self._things]
 
     @cached_property
+    def _result(self) -> Any:
+        return collision_library().DistanceResult()
+
+    @cached_property
     def _measure(self) -> Callable[..., float]:
-        coal = collision_library()
-        request, result, distance = coal.DistanceRequest(), coal.DistanceResult(), coal.distance
+        coal, result = collision_library(), self._result
+        request, distance = coal.DistanceRequest(), coal.distance
+        request.gjk_tolerance = request.epa_tolerance = _TOLERANCE
 
         def measure(first: Any, at_1: Any, second: Any, at_2: Any) -> float:
             result.clear()
             return float(distance(first, at_1, second, at_2, request, result))
 
         return measure
+
+    def _floor(self, height: float) -> list[tuple[Any, Any, Any]]:
+        floor = collision_library().Halfspace(np.array([0.0, 0.0, 1.0]), height)
+        return [(floor, floor, _transform(np.eye(4)))]
 
     def distance(self, first: int, second: int, placements: Array, enough: float) -> float:
         """Distance [m] of two things, negative where they overlap by that much; placements of both bodies (4, 4).
@@ -66,10 +97,27 @@ class ExactDistances:
                 smallest = min(smallest, value)
         return smallest
 
+    def closest(self, pair: Indices, placements: Array, height: float) -> Closest:
+        """Closest points of the convex hulls of two things, or of one and the floor where the second is -1."""
+        first, second = pair
+        bodies = [_transform(placement) for placement in placements]
+        others = self._floor(height) if second < 0 else self._geometry[second]
+        best: Closest | None = None
+        for hull_1, _, own in self._geometry[first]:
+            at = bodies[0] * own
+            for hull_2, _, other in others:
+                value = self._measure(hull_1, at, hull_2, bodies[1] * other)
+                if best is None or value < best.distance:
+                    result = self._result
+                    best = Closest(value, result.getNearestPoint1(), result.getNearestPoint2(), -result.normal)
+        if best is None:
+            raise ModelError(f"'{self._things[first].name}' or '{self._things[second].name}' has no collision shape")
+        return best
+
     def above(self, thing: int, placement: Array, height: float) -> float:
         """Height [m] of a thing's lowest point above a horizontal plane of the root frame."""
-        floor = collision_library().Halfspace(np.array([0.0, 0.0, 1.0]), height)
-        body, rest = _transform(placement), _transform(np.eye(4))
+        (floor, _, rest), = self._floor(height)
+        body = _transform(placement)
         return min(self._measure(hull, body * own, floor, rest) for hull, _, own in self._geometry[thing])
 
 

@@ -3,8 +3,10 @@
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from lxml import etree
+from numpy.typing import NDArray
 
 from ...errors import ExcitationError
 from ...robot import description
@@ -15,6 +17,7 @@ _log = logging.getLogger(__name__)
 _MAX_BYTES = 16 * 1024 * 1024
 FLOOR = "floor"
 Pair = tuple[int, int]
+Indices = NDArray[Any]  # whole numbers
 
 
 def candidate_pairs(model: RobotModel, things: Sequence[Thing], obstacles: int, between_links: bool) -> list[Pair]:

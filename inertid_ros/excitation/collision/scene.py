@@ -2,20 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...regressors.chain import Chain
 from ...robot.model import RobotModel
 from ...robot.parameters import Array
 from .bodies import CapsuleSet, Thing, carried, thing_reaches, with_root
 from .exact import ExactDistances, available
-from .pairs import FLOOR, Pair
+from .pairs import FLOOR, Indices, Pair
 from .segments import ClosestPoints, closest_points
 
-Indices = NDArray[Any]  # whole numbers
 Ends = tuple[Array, Array]
 _AT_ONCE = 20_000  # distances; keeps arrays in the processor's cache
 
@@ -122,6 +119,37 @@ class Scene:
             np.array([found.first[:, close], found.second[:, close]]),
             found.gap[close],
             found.normal[:, close],
+        )
+
+    def hulls_near(self, placements: Array, reach: Array) -> Near:
+        """The same of the convex hulls of the things of each pair, one entry for every pose and pair.
+
+        They change smoothly with the pose, as capsules do, and lie much closer to the shapes. Where there is no library
+        to measure them, or no shape, capsules stand for them.
+        """
+        rough = self.near(placements, reach)
+        exact = self._exact
+        if exact is None:
+            return rough
+        solid = np.array([bool(thing.shapes) for thing in self.things])[self.pairs[:, 0]]
+        kept = ~solid[rough.pair]
+        asked = np.unique(np.array([rough.row, rough.pair])[:, ~kept], axis=1)
+        bodies = with_root(placements)
+        found = [
+            exact.closest(self.pairs[pair], bodies[row, self._bodies[pair]], self.height) for row, pair in asked.T
+        ]
+        distance = np.array([entry.distance for entry in found])
+        close = np.flatnonzero(distance < reach[asked[1]])
+        points = np.array([[entry.first, entry.second] for entry in found]).reshape(-1, 2, 3)[close].transpose(1, 2, 0)
+        normal = np.array([entry.normal for entry in found]).reshape(-1, 3)[close].T
+        row, pair = asked[:, close]
+        return Near(
+            np.concatenate([rough.row[kept], row]),
+            np.concatenate([rough.pair[kept], pair]),
+            np.hstack([rough.bodies[:, kept], self._bodies[pair].T]),
+            np.concatenate([rough.points[:, :, kept], points], axis=2),
+            np.concatenate([rough.distance[kept], distance[close]]),
+            np.hstack([rough.normal[:, kept], normal]),
         )
 
     def distances(self, placements: Array, pairs: Indices, enough: Array) -> Array:
