@@ -11,7 +11,7 @@ from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.identification.information import Information
 from inertid_ros.regressors.force import ForceEquations, predict_torque
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.robot.parameters import Array
+from inertid_ros.robot.parameters import Array, skew
 
 METRICS = ("gen. force", "torque [Nm]", "CoM [mm]", "momentum", "parameters [%]")
 
@@ -20,51 +20,52 @@ class Judge:
     """Errors of parameters on data without noise (D IV-B): norms over all rows, root mean square over the samples."""
 
     def __init__(self, model: RobotModel, samples: Samples) -> None:
-        self._model, self._samples, self._truth = model, samples, model.prior
+        self.model, self.samples, self._truth = model, samples, model.prior
+        self._moments, self._momenta = _centroidal_maps(model, samples)
         self._com, self._momentum = self._centroidal(self._truth)
 
     def __call__(self, parameters: Array) -> Array:
         """``(5,)``: generalized force [N, N m], joint torque [N m] with known external wrenches, centre of mass [mm],
         centroidal momentum [N s, N m s], mean relative error of the parameters [%]."""
-        error = predict_torque(self._model, parameters, self._samples) - self._samples.tau
+        error = predict_torque(self.model, parameters, self.samples) - self.samples.tau
         com, momentum = self._centroidal(parameters)
         relative = np.abs(parameters / self._truth - 1)[self._truth != 0]
-        return np.array(
-            [
-                _rms(error),
-                _rms(error[:, 6:]),
-                1e3 * _rms(com - self._com),
-                _rms(momentum - self._momentum),
-                100 * relative.mean(),
-            ]
-        )
+        parts = (error, error[:, 6:], 1e3 * (com - self._com), momentum - self._momentum)
+        return np.array([*map(rms, parts), 100 * relative.mean()])
 
     def _centroidal(self, parameters: Array) -> tuple[Array, Array]:
         """Centre of mass in the world and momentum about it, linear then angular; any parameters have them."""
-        model, samples = self._model.pinocchio, self._samples
-        data = model.createData()
-        com, momentum = np.empty((len(samples), 3)), np.empty((len(samples), 6))
-        bodies = self._model.layout.bodies(parameters)
-        total = bodies[:, 0].sum()
-        for row, (q, v) in enumerate(zip(samples.q, samples.v, strict=True)):
-            pin.forwardKinematics(model, data, q, v)
-            moment, spatial = np.zeros(3), np.zeros(6)
-            for body, pi in enumerate(bodies):
-                place = data.oMi[body + 1]
-                moment += place.rotation @ pi[1:4] + pi[0] * place.translation
-                inertia = np.array([[pi[4], pi[5], pi[7]], [pi[5], pi[6], pi[8]], [pi[7], pi[8], pi[9]]])
-                linear, angular = data.v[body + 1].linear, data.v[body + 1].angular
-                own = pin.Force(
-                    pi[0] * linear + np.cross(angular, pi[1:4]), inertia @ angular + np.cross(pi[1:4], linear)
-                )
-                spatial += place.act(own).vector
-            com[row] = moment / total
-            momentum[row, :3] = spatial[:3]
-            momentum[row, 3:] = spatial[3:] - np.cross(com[row], spatial[:3])
+        com = self._moments @ parameters / self.model.layout.bodies(parameters)[:, 0].sum()
+        momentum = self._momenta @ parameters
+        momentum[:, 3:] -= np.cross(com, momentum[:, :3])
         return com, momentum
 
 
-def _rms(errors: Array) -> float:
+def _centroidal_maps(model: RobotModel, samples: Samples) -> tuple[Array, Array]:
+    """``(N, 3, p)`` first moments and ``(N, 6, p)`` momentum about the origin of the world, per parameter."""
+    kinematics, data = model.pinocchio, model.pinocchio.createData()
+    moments, momenta = np.zeros((len(samples), 3, model.layout.size)), np.zeros((len(samples), 6, model.layout.size))
+    for row, (q, v) in enumerate(zip(samples.q, samples.v, strict=True)):
+        pin.forwardKinematics(kinematics, data, q, v)
+        for body in range(len(model.link_names)):
+            place, motion, columns = data.oMi[body + 1], data.v[body + 1], model.layout.body(body)
+            moments[row, :, columns] = np.column_stack([place.translation, place.rotation, np.zeros((3, 6))])
+            momenta[row, :, columns] = place.toActionMatrixInverse().T @ _momentum_map(motion.linear, motion.angular)
+    return moments, momenta
+
+
+def _momentum_map(v: Array, w: Array) -> Array:
+    """``(6, 10)``: momentum of one body at its own origin, per parameter."""
+    out = np.zeros((6, 10))
+    out[:3, 0], out[:3, 1:4] = v, skew(w)
+    out[3:, 1:4] = -skew(v)
+    for column, (i, j) in enumerate(((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)), start=4):
+        out[3 + i, column] = w[j]
+        out[3 + j, column] = w[i]
+    return out
+
+
+def rms(errors: Array) -> float:
     """Root mean square of the rows' norms."""
     return float(np.sqrt(np.mean(np.sum(errors**2, axis=1))))
 

@@ -1,6 +1,6 @@
 """Samples: prepared motion and force of one experiment, ordered like the model, ready for a regressor."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,9 +50,9 @@ class Samples:
 
     def __post_init__(self) -> None:
         self._check(("v", "a"), (len(self.q), self.v.shape[-1]))
-        if self.q.shape[-1] not in (self.v.shape[-1], self.v.shape[-1] + 1):
+        if self.q.shape[-1] < self.v.shape[-1]:
             raise RecordingError(
-                f"{self.name}: q has shape {self.q.shape}, expected {self.v.shape}, or a column more on a free base"
+                f"{self.name}: q has shape {self.q.shape}, expected {self.v.shape}, or a column more for a free base"
             )
         self._check(("tau", "mask", "known"), (len(self.q), self.tau.shape[-1]))
         self._check(("time", "usable"), (len(self.q),))
@@ -69,6 +69,15 @@ class Samples:
         """``(N, c)`` bool; where a prediction can be compared with a measurement, however slow a joint is."""
         usable = np.repeat(self.usable[:, None], self.channels, axis=1)
         return usable if self.known is None else usable & self.known
+
+    def part(self, rows: slice) -> "Samples":
+        """Samples of some rows; every array that has one row per sample is cut."""
+        cut = {
+            field.name: getattr(self, field.name)[rows]
+            for field in fields(self)
+            if getattr(getattr(self, field.name), "shape", ())[:1] == (len(self),)
+        }
+        return replace(self, **cut)
 
     def _check(self, channels: tuple[str, ...], expected: tuple[int, ...]) -> None:
         for channel in channels:

@@ -32,15 +32,16 @@ def check_usable(equations: Equations, information: Information, recordings: Seq
     """
     names = ", ".join(recordings)
     empty = [name for name, count in zip(information.names, information.counts, strict=True) if count == 0]
-    for name, channel in zip(information.names, information.channels, strict=True):
+    counts = _together(information)
+    for name, channel, count in zip(information.names, information.channels, counts, strict=True):
         what = f"joint '{name}'" if name in information.layout.joints else f"'{name}'"
         if channel.count == 0:
             if equations.optional and len(empty) < len(information.names):
                 continue
             raise IdentificationError(f"{names}: no usable sample of {what}; did it move? record more motion")
-        if channel.count <= _unknowns(channel):
+        if count <= _unknowns(channel):
             raise IdentificationError(
-                f"{names}: {channel.count} usable samples of {what}, and as many parameters to fit to them;"
+                f"{names}: {count} usable samples of {what}, and as many parameters to fit to them;"
                 " record for some seconds at least"
             )
     if empty:
@@ -75,6 +76,14 @@ def check_effort_varies(equations: Equations, recordings: Sequence[Samples]) -> 
                 f"{names}: effort of joint '{joint_name}' is {effort[0]:.6g} throughout while it moves; its driver does"
                 " not report torque: mend it, or lock the joint (robot.locked_joints)"
             )
+
+
+def _together(information: Information) -> list[int]:
+    """Equations that each channel's parameters have: its own, and those of channels that depend on the very same."""
+    alike = [channel.columns.tobytes() for channel in information.channels]
+    return [
+        sum(other.count for key, other in zip(alike, information.channels, strict=True) if key == own) for own in alike
+    ]
 
 
 def _unknowns(channel: Channel) -> int:

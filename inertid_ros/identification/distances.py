@@ -4,7 +4,7 @@ There every body's prior is the identity, so that each distance is a function of
 but the Euclidean one are the same in any frames and units (C 3.3).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -34,20 +34,22 @@ class Distance(Protocol):
 
 @dataclass(frozen=True)
 class Quadratic:
-    """``sum (x - x0)^T g (x - x0)``: constant pullback (C 3.3.32), Euclidean, or that of point masses.
+    """``sum (x - x0)^T g (x - x0)``: constant pullback (C 3.3.32), Euclidean, relative, or that of point masses.
 
     Attributes
     ----------
     metric: ``(nb, 10, 10)`` or ``(10, 10)`` g.
+    centre: ``(nb, 10)`` or ``(10,)`` x0; the prior, which is the identity where it is a body that can exist.
     """
 
     metric: Array
+    centre: Array = field(default_factory=IDENTITY.copy)
 
     def value(self, bodies: Array) -> float:
-        return float(np.sum((bodies - IDENTITY) * self.gradient(bodies)) / 2)
+        return float(np.sum((bodies - self.centre) * self.gradient(bodies)) / 2)
 
     def gradient(self, bodies: Array) -> Array:
-        return 2 * np.asarray((self.metric @ (bodies - IDENTITY)[..., None])[..., 0])
+        return 2 * np.asarray((self.metric @ (bodies - self.centre)[..., None])[..., 0])
 
     def hessian(self, bodies: Array) -> Array:
         return np.array(np.broadcast_to(2 * self.metric, (len(bodies), BODY_PARAMETERS, BODY_PARAMETERS)))

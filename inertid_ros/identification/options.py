@@ -28,8 +28,8 @@ class IdentifyOptions:
     )
     regularizer: str = option(
         "entropic",
-        "how distance to the prior is measured: entropic, or for comparison pullback, riemannian, euclidean, point_mass"
-        " (with OSQP) or geodesic",
+        "how distance to the prior is measured: entropic; relative, where every parameter is known up to some per cent;"
+        " or for comparison pullback, riemannian, euclidean, point_mass (with OSQP) or geodesic",
         choices=REGULARIZERS,
     )
     solver: str = option(
@@ -39,7 +39,7 @@ class IdentifyOptions:
     )
     prior_spread: float = option(
         0.0,
-        "how far a link may be from its prior: standard deviation of its geodesic distance; 0 learns it from the data",
+        "how far a link may be from its prior: standard deviation of its distance; 0 learns it from the data",
         minimum=0.0,
         maximum=100.0,
     )

@@ -16,7 +16,7 @@ from .interior_point import solve
 from .point_masses import point_masses
 from .program import Program, Solution
 from .quadratic import solve_point_masses
-from .regularizers import Belief, euclidean_metric, regularized
+from .regularizers import Belief, euclidean_metric, regularized, relative_metric
 from .riemannian import solve_riemannian
 from .triangular import marginal
 
@@ -49,6 +49,12 @@ class Problem:
         """
         if belief.regularizer == "euclidean":
             return replace(belief, metric=euclidean_metric(self.coordinates, bodies[:, 0]))
+        if belief.regularizer == "relative":
+            layout, coordinates = self.coordinates.layout, self.coordinates
+            own = self.prior - coordinates.offset
+            centre: Array = np.linalg.solve(coordinates.matrix, own)[: layout.inertial_size].astype(float)
+            metric = relative_metric(coordinates, layout.all_bodies(own))
+            return replace(belief, metric=metric, centre=layout.all_bodies(centre))
         if belief.regularizer == "point_mass":
             layout, matrix = self.coordinates.layout, self.coordinates.matrix
             blocks = [layout.body(index) for index in range(len(bodies))]

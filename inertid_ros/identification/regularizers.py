@@ -15,9 +15,10 @@ from .distances import IDENTITY, PULLBACK, TRACE, Distance, Entropic, Quadratic,
 from .point_masses import PointMasses
 from .program import Program
 
-REGULARIZERS = ("entropic", "pullback", "riemannian", "euclidean", "point_mass", "geodesic")
+REGULARIZERS = ("entropic", "pullback", "riemannian", "euclidean", "relative", "point_mass", "geodesic")
 TYPICAL_SPREAD = 0.3  # geodesic distance of CAD links to real ones: some tens of per cent in mass and size
 _BARRIER = 0.05
+_ZERO, _LEAST = 1e-3, 0.1  # of its natural size: what counts as zero in a prior, and how far it may then be off
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Belief:
         - riemannian: squared geodesic distance (C 3.5.53), not convex, found from the entropic solution;
         - euclidean: of parameters in SI units (C 3.2.16), as is common in the field; neither frames nor units may
           change;
+        - relative: of parameters by the size of their prior (D III-C), for a prior that is right up to some per cent of
+          every single parameter; bodies that no real body could be are not repaired before, but kept in the cone;
         - point_mass: Euclidean distance of point masses that make up the bodies (C 3.5.54), by OSQP;
         - geodesic: geodesic distance to the prior and to the hyperplane of every equation (C 3.4.37).
     spread: standard deviation of a body's geodesic distance to its prior.
@@ -40,7 +43,8 @@ class Belief:
         normalised unit, so that a term stays near zero unless the data ask for it. A weak log barrier
         (C 5.3.30) keeps it above zero.
     offset_deviation: standard deviation of normalised offsets around zero.
-    metric: ``(nb, 10, 10)`` of the squared distance, of "euclidean" and "point_mass" only.
+    metric: ``(nb, 10, 10)`` of the squared distance, of "euclidean", "relative" and "point_mass" only.
+    centre: ``(nb, 10)`` prior in normalised coordinates, of "relative" only; elsewhere it is the identity.
     points: of "point_mass" only.
     """
 
@@ -50,6 +54,7 @@ class Belief:
     offset_deviation: float
     metric: Array | None = None
     points: PointMasses | None = None
+    centre: Array | None = None
 
     @property
     def weight(self) -> float:
@@ -59,16 +64,16 @@ class Belief:
     @property
     def distance(self) -> Distance:
         """The squared distance of bodies to their prior."""
-        return distance(self.regularizer, self.metric)
+        return distance(self.regularizer, self.metric, self.centre)
 
 
-def distance(regularizer: str, metric: Array | None = None) -> Distance:
-    """Squared distance of a regularizer; ``metric`` is that of "euclidean" and "point_mass"."""
+def distance(regularizer: str, metric: Array | None = None, centre: Array | None = None) -> Distance:
+    """Squared distance of a regularizer; ``metric`` and ``centre`` are those of :class:`Belief`."""
     if regularizer == "entropic":
         return Entropic()
     if regularizer in ("riemannian", "geodesic"):
         return Riemannian()
-    return Quadratic(PULLBACK if metric is None else metric)
+    return Quadratic(PULLBACK if metric is None else metric, IDENTITY if centre is None else centre)
 
 
 def euclidean_metric(coordinates: Coordinates, masses: Array) -> Array:
@@ -82,6 +87,22 @@ def euclidean_metric(coordinates: Coordinates, masses: Array) -> Array:
         block = coordinates.layout.body(index)
         matrix = coordinates.matrix[block, block]
         metric.append(0.5 * matrix.T @ matrix / np.mean(np.square(masses)))
+    return np.array(metric)
+
+
+def relative_metric(coordinates: Coordinates, bodies: Array) -> Array:
+    """``(nb, 10, 10)`` metric of ``sum (d pi / s)^2`` with the sizes ``s`` of the prior's parameters ``(nb, 10)``.
+
+    A parameter that is zero in the prior, as of symmetric bodies, counts as some share of its natural size.
+    """
+    metric = []
+    for index, body in enumerate(bodies):
+        block = coordinates.layout.body(index)
+        matrix = coordinates.matrix[block, block]
+        natural = np.linalg.norm(matrix @ np.linalg.inv(np.linalg.cholesky(PULLBACK)).T, axis=1)
+        sizes = np.where(np.abs(body) > _ZERO * natural, np.abs(body), _LEAST * natural)
+        scaled = matrix / sizes[:, None]
+        metric.append(scaled.T @ scaled)
     return np.array(metric)
 
 
@@ -104,9 +125,10 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, belief: Belief) -> 
         constant -= 4 * belief.weight * bodies
         body_weights += belief.weight
     elif isinstance(belief.distance, Quadratic):
-        root = _roots(belief.weight * belief.distance.hessian(np.tile(IDENTITY, (bodies, 1))), size)
+        centre = np.broadcast_to(belief.distance.centre, (bodies, BODY_PARAMETERS))
+        root = _roots(belief.weight * belief.distance.hessian(centre), size)
         rows.append(root)
-        targets.append(root[:, :inertial] @ np.tile(IDENTITY, bodies))
+        targets.append(root[:, :inertial] @ centre.ravel())
     return Program(
         R=np.vstack(rows),
         z=np.concatenate(targets),

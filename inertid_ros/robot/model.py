@@ -150,12 +150,12 @@ class RobotModel:
     @property
     def positions(self) -> int:
         """Length of ``q``: joints, and seven of a free base."""
-        return self.joints + 7 * self.free
+        return int(self.pinocchio.nq)
 
     @property
     def velocities(self) -> int:
         """Length of ``v``, ``a`` and generalized force: joints, and six of a free base."""
-        return self.joints + 6 * self.free
+        return int(self.pinocchio.nv)
 
     @cached_property
     def prior(self) -> Array:
@@ -180,7 +180,7 @@ class RobotModel:
     def axes(self) -> Array:
         """``(nb, 6)`` motion subspace of the joint before each body in its own frame, linear then angular; zero for a
         base that moves freely."""
-        data, base = self.pinocchio.createData(), int(self.free)
+        data, base = self.pinocchio.createData(), len(self.link_names) - self.joints
         pin.computeJointJacobians(self.pinocchio, data, pin.neutral(self.pinocchio))
         jacobian = data.J.reshape(6, -1)[:, 6 * base :]  # a single column comes as a vector
         columns = [data.oMi[i + 1 + base].actInv(pin.Motion(jacobian[:, i])).vector for i in range(self.joints)]

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 
 BODY_PARAMETERS = 10
+_FLAT = 1e-9  # of the largest second moment of a body: what is thinner has no thickness but rounding
 NAMES = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 
 
@@ -124,7 +125,7 @@ def nearest_consistent(pi: ArrayLike, floor: float = 0.01) -> Array:
 
     Mass and com stay; eigenvalues of the second moment matrix below ``floor`` times the largest are raised to it,
     which is the nearest such matrix in the Frobenius norm. A body without extent gets a centimetre. Consistent
-    bodies come back as they are.
+    bodies come back as they are, unless they are flat, as discs of no thickness: nothing can be inside of such a bound.
     """
     pi = np.asarray(pi, dtype=float)
     mass, com, inertia = mass_com_inertia(pi)
@@ -133,7 +134,8 @@ def nearest_consistent(pi: ArrayLike, floor: float = 0.01) -> Array:
     least = np.maximum(floor * values[..., -1:], 1e-4 * np.abs(mass)[..., None] * floor)
     lifted = (vectors * np.maximum(values, least)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
     about_com = np.trace(lifted, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - lifted
-    return np.where(is_consistent(pi)[..., None], pi, from_mass_com_inertia(mass, com, about_com))
+    thick = is_consistent(pi) & (values[..., 0] > _FLAT * values[..., -1])
+    return np.where(thick[..., None], pi, from_mass_com_inertia(mass, com, about_com))
 
 
 def geodesic_distance(pi: ArrayLike, other: ArrayLike) -> Array:

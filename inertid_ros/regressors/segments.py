@@ -1,0 +1,86 @@
+"""Equations of segments: the external wrench that moves bodies whose motion is each measured (C 3.6.3).
+
+``sum of external wrenches = sum over segments of Y_b x_b``, whatever holds the segments together: the base rows of a
+floating base, from the segments' own motion instead of joint angles.
+"""
+
+import numpy as np
+
+from ..data.samples import Samples
+from ..robot.model import RobotModel
+from ..robot.parameters import BODY_PARAMETERS, Array
+from .chain import cross
+from .equations import Equations, RowWriter
+from .joint_torque import BATCH
+from .sweep import PRODUCTS
+from .wrench import WRENCH_TABLE
+
+CHANNELS = tuple(f"{kind}_{axis}" for kind in ("force", "torque") for axis in "xyz")
+
+
+class SegmentEquations(Equations):
+    """Force and torque about the origin of the first segment, in the axes of the world.
+
+    Samples of ``nb`` segments hold ``q (N, 7 nb)`` poses, ``v, a (N, 6 nb)`` twists and their derivatives, each in the
+    segment's own frame as those of a free base, and ``tau (N, 6)``; see :func:`segment_samples`.
+    """
+
+    kind = "segments"
+
+    def __init__(self, model: RobotModel) -> None:
+        self.model = model
+        self.channels = CHANNELS
+        self.columns = (np.arange(model.layout.size),) * len(CHANNELS)
+        self.joint_channels = slice(0, 0)
+        self.optional = True
+
+    def writer(self) -> "SegmentWriter":
+        return SegmentWriter(self)
+
+    def predict(self, parameters: Array, samples: Samples) -> Array:
+        self.check(samples)
+        writer, out = self.writer(), np.empty((len(samples), len(CHANNELS)))
+        for start in range(0, len(samples), BATCH):
+            rows = slice(start, min(start + BATCH, len(samples)))
+            block = np.zeros((len(CHANNELS), writer.width, rows.stop - start))
+            writer.write(samples, rows, block)
+            out[rows] = np.einsum("cpk,p->kc", block[:, :-1], parameters)
+        return out
+
+
+class SegmentWriter(RowWriter):
+    """All ten columns of every segment."""
+
+    def __init__(self, equations: SegmentEquations) -> None:
+        size = equations.model.layout.size
+        self.spans, self.expansions = (slice(0, size + 1),) * len(CHANNELS), (np.eye(size),) * len(CHANNELS)
+        self._gravity = np.array(equations.model.options.gravity)
+        self._bodies = len(equations.model.link_names)
+
+    def write(self, samples: Samples, rows: slice, out: Array) -> None:
+        q, v, a = samples.q[rows], samples.v[rows], samples.a[rows]
+        table = WRENCH_TABLE.reshape(-1, PRODUCTS)
+        for body in range(self._bodies):
+            pose, twist = q[:, 7 * body : 7 * body + 7], v[:, 6 * body : 6 * body + 6]
+            rotation = rotations(pose[:, 3:])
+            linear = a[:, 6 * body : 6 * body + 3] - self._gravity @ rotation
+            angular, w = a[:, 6 * body + 3 : 6 * body + 6], twist[:, 3:]
+            linear = linear + cross(w, twist[:, :3])
+            squares = [w[:, i] * w[:, j] for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))]
+            products = np.column_stack([linear, angular, *squares])
+            wrench = (table @ products.T).reshape(6, BODY_PARAMETERS, -1)
+            force, torque = (np.einsum("kij,jck->kci", rotation, part) for part in (wrench[:3], wrench[3:]))
+            torque = torque + cross((pose[:, :3] - q[:, :3])[:, None], force)
+            columns = slice(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1))
+            out[:3, columns], out[3:, columns] = force.transpose(2, 1, 0), torque.transpose(2, 1, 0)
+
+
+def rotations(quaternions: Array) -> Array:
+    """``(N, 3, 3)`` of unit quaternions (x, y, z, w)."""
+    x, y, z, w = quaternions.T
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.moveaxis(np.array(rows), 2, 0)
