@@ -76,13 +76,10 @@ def space_robot(table: tuple = TRUE) -> RobotModel:
 
 
 def limits() -> MotionLimits:
-    """Of joints, then wheels. B prints none: joints turn by 180 degrees either way; peaks of velocity, 5.03 deg/s, and
-    acceleration, 15.8 deg/s^2, are those of the widest range of Table 4. Wheels have no limit of position."""
-    joints, wheels = 6, len(WHEELS)
-    fast = np.concatenate([np.full(joints, 2 * RANGE), np.full(wheels, 2 * WHEEL_RANGE)])
-    wide = np.concatenate([np.full(joints, np.pi), np.full(wheels, 1e6)])
-    names = (*(f"J{index}" for index in range(1, joints + 1)), *WHEELS)
-    return MotionLimits(names, -wide, wide, fast, np.pi * fast, np.full(joints + wheels, 1e3))
+    """Of the joints. B prints none: here they turn by 180 degrees either way; peaks of velocity, 5.03 deg/s, and of
+    acceleration, 15.8 deg/s^2, are those of the widest range of Table 4."""
+    fast, wide = np.full(6, 2 * RANGE), np.full(6, np.pi)
+    return MotionLimits(tuple(f"J{index}" for index in range(1, 7)), -wide, wide, fast, np.pi * fast, np.full(6, 1e3))
 
 
 def table_5(values: dict[str, float]) -> list[float]:

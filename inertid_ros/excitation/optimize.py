@@ -11,6 +11,7 @@ from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .constraints import tightest_words
 from .improve import Candidate, finished
+from .intervals.fixed import plan_combinations
 from .known import KnownInformation
 from .limits import MotionLimits
 from .options import ExcitationOptions
@@ -70,6 +71,8 @@ def plan_excitation(
         the criterion cannot be reached; joint or link and values named.
     """
     options = options or ExcitationOptions()
+    if options.kind == "combinations":
+        return _combinations(model, limits, start, options, progress)
     deadline = time.monotonic() + options.time_limit_s
     problem = Problem(model, limits, start, options, known)
     shapes = random_shapes(problem, options, deadline)
@@ -83,6 +86,17 @@ def plan_excitation(
         planning.interrupted()
     planning.report(1.0)
     return planning.best.plan
+
+
+def _combinations(
+    model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions, progress: Progress
+) -> Plan:
+    """Motion of direction combinations; the time limit ends the search there too."""
+
+    def tell(fraction: float, condition: float) -> None:
+        progress(PlanningProgress(fraction, condition, "", condition))
+
+    return plan_combinations(model, limits, start, options, tell)[0]
 
 
 class _Planning:

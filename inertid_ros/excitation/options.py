@@ -7,8 +7,9 @@ from ..errors import ExcitationError
 from ..options import option
 from .balance.options import BalanceOptions
 from .collision.options import CollisionOptions
+from .intervals.options import CombinationOptions
 
-KINDS = ("fourier", "cycloidal", "bspline")
+KINDS = ("fourier", "cycloidal", "bspline", "combinations")
 CRITERIA = ("condition", "a", "d", "e")
 SCALINGS = ("columns", "metric", "prior", "none")
 MEASURED = ("joints", "base")
@@ -47,7 +48,12 @@ class LimitOptions:
 class ExcitationOptions:
     """How an exciting motion is planned."""
 
-    kind: str = option("fourier", "motion to plan", choices=KINDS)
+    kind: str = option(
+        "fourier",
+        "motion to plan; combinations are cycloidal intervals of direction combinations, which are planned for the"
+        " condition number, without regard to earlier recordings",
+        choices=KINDS,
+    )
     duration_s: float = option(20.0, "of the motion [s]", minimum=1.0, maximum=600.0)
     base_frequency_hz: float = option(
         0.1, "of the Fourier series; a whole number of periods in the duration moves best [Hz]",
@@ -107,6 +113,7 @@ class ExcitationOptions:
     knot_step_s: float = option(0.02, "distance of the plan's points [s]", minimum=1e-3, maximum=0.1)
     collision: CollisionOptions = field(default_factory=CollisionOptions)
     balance: BalanceOptions = field(default_factory=BalanceOptions)
+    combinations: CombinationOptions = field(default_factory=CombinationOptions)
 
     def __post_init__(self) -> None:
         if len(self.base_deviation) != 2:

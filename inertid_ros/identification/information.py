@@ -59,8 +59,8 @@ class Information:
     channels: one per channel of the equations.
     robot: fingerprint of all that the equations depend on beside the layout, see :func:`fingerprint`.
     names: of the channels.
-    noise: ``(c, p, p)`` or none; where given, the mean variance of a channel's error is ``x noise x`` times a factor
-        that all channels share, and residuals decide that factor alone, see :meth:`deviation`.
+    noise: ``(c,)`` or none; where given, variances of the channels' errors up to a factor that all share, and
+        residuals decide that factor alone, see :meth:`deviation`.
     """
 
     layout: ParameterLayout
@@ -112,9 +112,8 @@ class Information:
         error = np.array([channel.squared_error(parameters) for channel in self.channels])
         if self.noise is None:
             return np.sqrt(error / freedom)
-        variance = np.einsum("cij,i,j->c", self.noise, parameters, parameters)
-        least = (_PERFECT * self.rms_measured.max()) ** 2 / variance.max()
-        return np.sqrt(variance * max(np.sum(error / variance) / np.sum(freedom), least))
+        least = (_PERFECT * self.rms_measured.max()) ** 2 / self.noise.max()
+        return np.sqrt(self.noise * max(np.sum(error / self.noise) / np.sum(freedom), least))
 
     def relative_error(self, parameters: Array) -> float:
         """``|error| / |measured|`` over all channels."""
@@ -143,7 +142,7 @@ def _pooled(first: "Information", second: "Information") -> Array:
     """Noise of both, by their counts."""
     if first.noise is None or second.noise is None:
         raise ValueError("noise is known of one information only")
-    share = (first.counts / np.maximum(first.counts + second.counts, 1))[:, None, None]
+    share = first.counts / np.maximum(first.counts + second.counts, 1)
     return share * first.noise + (1 - share) * second.noise
 
 
@@ -180,7 +179,7 @@ def compress(equations: RobotModel | Equations, recordings: Iterable[Samples]) -
         own, count = equations.noise(samples), samples.mask.sum(axis=0)
         if own is not None:
             counts = counts + count
-            share = (count / np.maximum(counts, 1))[:, None, None]
+            share = count / np.maximum(counts, 1)
             noise = own if noise is None else (1 - share) * noise + share * own
     parts = zip(equations.columns, compressor.triangles(), compressor.counts, strict=True)
     channels = tuple(Channel(columns, triangle(R), int(count)) for columns, R, count in parts)

@@ -24,7 +24,7 @@ def write_information(information: Information, path: str | Path) -> Path:
     """Write information to an ``.npz``, atomically; an existing file is replaced.
 
     It holds ``format``, ``layout`` (JSON), ``robot`` (fingerprint), ``names`` and ``counts`` (n,), and for every
-    channel ``j`` ``columns/j`` (c,) and ``triangle/j`` (c + 1, c + 1); ``noise`` (n, p, p) where it is known. Its size
+    channel ``j`` ``columns/j`` (c,) and ``triangle/j`` (c + 1, c + 1); ``noise`` (n,) where it is known. Its size
     depends on the robot, not on the recordings.
 
     Raises
@@ -96,7 +96,7 @@ def _information(path: Path, content: dict[str, np.ndarray]) -> Information:
         if not inside or channel.triangle.shape != (width, width) or not np.isfinite(channel.triangle).all():
             raise IdentificationError(f"{path}: channel '{name}' is damaged; write it again")
     noise = content.get("noise")
-    if noise is not None and (noise.shape != (len(names), layout.size, layout.size) or not np.isfinite(noise).all()):
+    if noise is not None and (noise.shape != (len(names),) or not (np.isfinite(noise) & (noise > 0)).all()):
         raise IdentificationError(f"{path}: noise is damaged; write it again")
     return Information(layout, channels, str(content["robot"]), names, noise)
 

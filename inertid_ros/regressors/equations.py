@@ -51,8 +51,8 @@ class Equations(ABC):
         """``(N, c)`` what parameters ``(p,)`` say that the channels measure."""
 
     def noise(self, samples: Samples) -> Array | None:
-        """``(c, p, p)`` where noise is in the regressor: its mean variance in a channel is ``x noise x``, up to a
-        factor that all channels share. None where it is in what is measured, so that residuals show it."""
+        """``(c,)`` mean variance of the channels up to a factor that all share, where noise is in the regressor rather
+        than in what is measured; None where residuals show it."""
         return None
 
     @property

@@ -69,18 +69,17 @@ class MomentumEquations(Equations):
         return np.asarray(self.rows(samples, slice(None)) @ inertial)
 
     def noise(self, samples: Samples) -> Array:
-        """Of the measured rates: momentum is linear in them, so that their noise comes times the parameters."""
+        """Of the measured rates: momentum is linear in them, so that their noise comes times the prior's parameters."""
         chosen = np.linspace(0, len(samples) - 1, min(len(samples), _NOISE_SAMPLES)).astype(int)
         q, count = samples.q[chosen], samples.v.shape[1]
-        size, least = self.model.layout.size, _LEAST_NOISE * np.abs(samples.v).max(initial=1e-300)
+        inertial, least = self.model.prior[: self.model.layout.inertial_size], _LEAST_NOISE * np.abs(samples.v).max()
         deviations = np.full(count, least) if samples.noise is None else np.maximum(samples.noise, least)
-        gearing, out = self.model.layout.gearing, np.zeros((len(CHANNELS), size, size))
+        gearing, out = self.model.layout.gearing, np.zeros(len(CHANNELS))
         for rate, deviation in enumerate(deviations):
             v = np.zeros((len(chosen), count))
             v[:, rate] = deviation
             rows = momentum_regressor(self.tree, v[:, :6], q[:, 7:] @ gearing.T, v[:, 6:] @ gearing.T, self.pose(q))
-            inertial = rows.shape[-1]
-            out[:, :inertial, :inertial] += np.einsum("kcp,kcq->cpq", rows, rows) / len(chosen)
+            out += np.mean((rows @ inertial) ** 2, axis=0)
         return out
 
     def rows(self, samples: Samples, rows: slice) -> Array:

@@ -22,7 +22,10 @@ class CombinationOptions:
         0.003, "weight of one over the mean squared velocity beside the condition number [rad^2/s^2]",
         minimum=0.0, maximum=1e6,
     )
-    orders: int = option(12, "random orders of the combinations that are tried", minimum=1, maximum=10_000)
+    wheel_range: float = option(
+        9.42477796076938, "way of every reaction wheel in an interval [rad]", minimum=1e-6, maximum=1e6
+    )
+    orders: int = option(8, "random orders of the combinations that are tried", minimum=1, maximum=10_000)
     starts: int = option(20, "random seeds tried per order, before and after pruning", minimum=1, maximum=100_000)
     iterations: int = option(
         40, "of sequential quadratic programming after pruning; before it a quarter", minimum=0, maximum=100_000

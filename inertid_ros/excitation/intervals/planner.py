@@ -34,14 +34,14 @@ class IntervalPlan:
     ----------
     motion: of all planned joints.
     condition_number, significant: of its equations under the prior.
-    offered: number of combinations before pruning; pruned_condition: condition number of the best motion with all.
+    whole: the motion of all combinations that was pruned. whole_condition: its condition number.
     """
 
     motion: IntervalMotion
     condition_number: float
     significant: int
-    offered: int
-    pruned_condition: float
+    whole: IntervalMotion
+    whole_condition: float
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class IntervalProblem:
     limits: of all planned joints.
     given: range of joints whose seeds are given, NaN where they are to be found; a given joint starts at zero and has
         no limits of position.
+    penalty: of constraints beside the limits.
+    unit_columns: the condition number is that of columns of unit norm; B's is not.
     """
 
     rows: MotionRows
@@ -61,6 +63,7 @@ class IntervalProblem:
     given: Array
     options: CombinationOptions
     penalty: Penalty = lambda q, v, a: 0.0
+    unit_columns: bool = False
 
     @property
     def free(self) -> np.ndarray:
@@ -75,11 +78,13 @@ class IntervalProblem:
         return IntervalMotion(directions, *whole, self.options.interval_s)
 
     def evaluate(self, motion: IntervalMotion) -> tuple[Array, float]:
-        """``(K, s r, p)`` equations of every interval, and the cost of the motion (B 32)."""
+        """``(K, s r, p)`` equations of every interval, columns scaled, and the cost of the motion (B 32)."""
         count = self.options.samples
         q, v, a = motion.sample((np.arange(count) + 0.5) / count)
         rows, rates = self.rows.rows(q, v, a)
         blocks = rows.reshape(len(motion.directions), -1, rows.shape[-1])
+        if self.unit_columns:
+            blocks = blocks / np.maximum(np.sqrt(np.sum(blocks**2, axis=(0, 1))), 1e-300)
         values = np.linalg.eigvalsh(np.einsum("krp,krc->pc", blocks, blocks, optimize=True))
         condition = np.sqrt(values[-1] / max(values[0], 1e-15 * values[-1]))
         cost = condition + self.options.velocity_reward * rates.size / max(float(np.sum(rates**2)), 1e-12)
@@ -141,7 +146,7 @@ def _with_order(
     motion = improved(problem, _best_start(problem, kept.directions, rng, kept), options.iterations, deadline)
     rows = _stacked(problem.evaluate(motion)[0])
     count, condition = spread(rows, options.significant)
-    return IntervalPlan(motion, condition, count, len(directions), spread(_stacked(blocks), options.significant)[1])
+    return IntervalPlan(motion, condition, count, whole, spread(_stacked(blocks), options.significant)[1])
 
 
 def _stacked(blocks: Array) -> Array:
