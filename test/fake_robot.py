@@ -110,7 +110,8 @@ class FakeRobot:
     def reset(self) -> None:
         """No fault, nothing done and nothing commanded yet."""
         self.silent = self.frozen = self.not_finite = self.deaf = False
-        self.stamp_offset_s = 0.0
+        self.stamp_offset_s = 0.0  # wrong stamps of states
+        self.clock_offset_s = 0.0  # the robot's clock itself has stepped: stamps of states and of commands are its
         self.disturbance = np.zeros(self.model.joints)  # added to the reported position
         self.commands: list[tuple[float, JointTrajectory]] = []
         self.streamed: list[tuple[float, np.ndarray]] = []
@@ -184,7 +185,7 @@ class FakeRobot:
             position = position + self.disturbance
         if self.not_finite:
             position = np.full_like(position, np.nan)
-        stamp = to_time(round((now + self.stamp_offset_s) * 1e9) + self._offset_ns)
+        stamp = to_time(round((now + self.stamp_offset_s + self.clock_offset_s) * 1e9) + self._offset_ns)
         self._publisher.publish(
             to_joint_state(self.model.joint_names, stamp, position, velocity, np.zeros_like(position))
         )
@@ -198,7 +199,7 @@ class FakeRobot:
         try:
             points = from_joint_trajectory(message, self.model.joint_names)
             stamp = to_nanoseconds(message.header.stamp)
-            start = (stamp - self._offset_ns) * 1e-9 if stamp else now
+            start = (stamp - self._offset_ns) * 1e-9 - self.clock_offset_s if stamp else now
             self._follower.follow(
                 CommandedTrajectory(points.time, points.position, points.velocity, points.acceleration), now, start
             )

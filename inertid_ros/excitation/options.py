@@ -173,7 +173,11 @@ class MonitorOptions:
     """When the joint states say that the motion must stop."""
 
     state_timeout_s: float = option(
-        0.04, "longest time without an accepted state, by receipt on the steady clock [s]", minimum=0.005, maximum=2.0
+        0.03,
+        "longest time without an accepted state, by receipt on the steady clock; three periods of the driver at least,"
+        " and the robot is told to brake 5 to 15 ms later [s]",
+        minimum=0.005,
+        maximum=2.0,
     )
     max_age_s: float = option(
         0.1, "states whose stamp is older than this at receipt are late and rejected [s]", minimum=0.005, maximum=10.0

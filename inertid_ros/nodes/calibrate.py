@@ -8,14 +8,22 @@ validation, 130 interrupted.
 import json
 import math
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from action_msgs.msg import GoalStatus
 from lifecycle_msgs.msg import State, Transition
 
 from inertid_ros.action import Excite, Identify
-from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters
+from inertid_ros.msg import (
+    ExcitationStatus,
+    IdentificationReport,
+    IdentifierStatus,
+    InertialParameters,
+    RecorderStatus,
+)
 
 from ..commands.tables import print_report
 from ..errors import InertidError
@@ -27,7 +35,25 @@ from .options import CalibrateOptions
 _DONE, _FAILED, _REJECTED, _INTERRUPTED = 0, 2, 3, 130
 _MOTION_S = 1800.0  # longest time for planning and one motion
 _IDENTIFY_S = 1800.0
+_SILENT_S = 5.0  # nodes tell their status at least once a second
 _SEEDS_APART = 1000  # from round to round, so that none has the seed of the held-out motion
+
+
+class Heard:
+    """The last status of a node, and how long ago it came."""
+
+    def __init__(self, client: FlowClient, kind: Any, topic: str) -> None:
+        self.last: Any = None
+        self._at = -math.inf
+        client.node.create_subscription(kind, topic, self._take, LATCHED)
+
+    def gone(self, node: str) -> str:
+        """Why the node must be taken for dead; empty while it talks."""
+        silent = time.monotonic() - self._at
+        return f"{node} has not been heard for {silent:.0f} s; see its output" if silent > _SILENT_S else ""
+
+    def _take(self, status: Any) -> None:
+        self.last, self._at = status, time.monotonic()
 
 
 class Flow:
@@ -37,6 +63,8 @@ class Flow:
         self.client, self.options = client, options
         self.identifier = client.latest(IdentifierStatus, "identifier/status", LATCHED)
         self.report = client.latest(IdentificationReport, "identifier/report", LATCHED)
+        self.excitation = Heard(client, ExcitationStatus, "excitation/status")
+        self.recorder = Heard(client, RecorderStatus, "recorder/status")
         self.armed = self.recording = False
 
     def run(self) -> int:
@@ -115,7 +143,10 @@ class Flow:
         def describe(feedback: Excite.Feedback) -> tuple[str, float]:
             return f"{purpose}: {feedback.stage or 'checking'}", feedback.fraction
 
-        status, result = client.run_action(Excite, "excitation/excite", goal, describe, _MOTION_S, lease=True)
+        def watch() -> str:
+            return self.excitation.gone("excitation") or self.recorder.gone("recorder") or self._not_recording(name)
+
+        status, result = client.run_action(Excite, "excitation/excite", goal, describe, _MOTION_S, True, watch)
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"{purpose} motion: {result.message}")
         client.say(f"{purpose} motion: {result.message}, condition number {result.condition_number:.1f}")
@@ -129,6 +160,11 @@ class Flow:
 
         client.until(arrived, f"{name} did not reach the identifier; check that it runs in the same namespace", 20.0)
         return name
+
+    def _not_recording(self, name: str) -> str:
+        """Why a motion is of no use any more: the recorder writes nothing."""
+        status = self.recorder.last
+        return f"the recorder stopped: {status.message}" if status is not None and status.name != name else ""
 
     def _identify(self, train: Sequence[str], held_out: str, previous: str = "") -> Identify.Result:
         client, options = self.client, self.options

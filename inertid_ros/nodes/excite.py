@@ -27,7 +27,8 @@ from .motion_run import MotionRun, largest
 from .options import ExcitationNodeOptions, MotionOptions
 
 _START_TOLERANCE = 0.01  # rad or m; the robot must not have moved while the motion was planned
-_LISTEN_S = 1.0
+_LISTEN_S, _LONGEST_LISTEN_S = 1.0, 5.0
+_STALL_S = 0.1  # a thread that was held up for this long has missed joint states
 _NAN = float("nan")
 
 
@@ -53,9 +54,9 @@ class ExciteGoals:
         self._worker: Worker | None = None
         self._step: Future | None = None  # what the goal awaits; None while there is no goal
         self._handle: ServerGoalHandle | None = None
-        self.ended_at = -np.inf
+        self.ended_at = self._ticked = -np.inf
         self._interrupted = ""
-        self._listening_until = 0.0  # while it is ahead, the goal waits for a few more joint states
+        self._listening_since = self._listening_until = 0.0  # while it is ahead, the goal waits for a few more joint states
         self.run: MotionRun | None = None
         self.robot = RobotSide(node, fixed, self._take_state, lambda: self.stop("the robot description changed"))
         self._plan_publisher = node.create_publisher(JointTrajectory, "~/plan", LATCHED)
@@ -85,7 +86,10 @@ class ExciteGoals:
         now, run, step = time.monotonic(), self.run, self._step
         if step is None or step.done():
             return
+        stalled, self._ticked = now - self._ticked > _STALL_S, now
         if self._listening_until:
+            if stalled:
+                self._listening_until = min(now + _LISTEN_S, self._listening_since + _LONGEST_LISTEN_S)
             if self.robot.heard or now > self._listening_until:
                 self._listening_until = 0.0
                 step.set_result(None)
@@ -173,7 +177,8 @@ class ExciteGoals:
 
     def _listen(self) -> Future:
         """Until enough joint states have come of late to judge them."""
-        self._listening_until = time.monotonic() + _LISTEN_S
+        self._listening_since = time.monotonic()
+        self._listening_until = self._listening_since + _LISTEN_S
         return self._next_step()
 
     def _next_step(self) -> Future:

@@ -172,12 +172,18 @@ class FlowClient:
         describe: Callable[[Any], tuple[str, float]],
         timeout_s: float,
         lease: bool = False,
+        watch: Callable[[], str] = lambda: "",
     ) -> tuple[int, Any]:
         """Goal to its end: status and result. An interruption cancels it and waits until it has ended.
 
+        Parameters
+        ----------
+        lease: whether to renew the lease meanwhile.
+        watch: asked all the time; why the goal is pointless by now, or an empty string.
+
         Raises
         ------
-        FlowError: refused, or not ended in time; then it is canceled.
+        FlowError: refused, not ended in time or pointless; then it is canceled.
         Interrupted: a signal came and the goal has ended.
         """
         client = ActionClient(self.node, kind, name)
@@ -193,18 +199,33 @@ class FlowClient:
             handle = sent.result()
             if not handle.accepted:
                 raise FlowError(f"action {name} refuses the goal; another one is active")
-            return self._finish(handle, handle.get_result_async(), name, timeout_s)
+            return self._finish(handle, handle.get_result_async(), watch, f"action {name}", timeout_s)
         finally:
             self._leasing = False
             self._line.end()
             client.destroy()
 
-    def _finish(self, handle: Any, ended: Future, name: str, timeout_s: float) -> tuple[int, Any]:
+    def _finish(
+        self, handle: Any, ended: Future, watch: Callable[[], str], name: str, timeout_s: float
+    ) -> tuple[int, Any]:
+        problem = ""
+
+        def over() -> bool:
+            nonlocal problem
+            problem = "" if ended.done() else watch()
+            return ended.done() or bool(problem)
+
         try:
-            self.until(ended.done, f"action {name} takes longer than {timeout_s:g} s", timeout_s)
-        except (FlowError, Interrupted):
+            self.until(over, f"{name} takes longer than {timeout_s:g} s", timeout_s)
+            if problem:
+                raise FlowError(problem)
+        except (FlowError, Interrupted) as error:
             handle.cancel_goal_async()
-            self.until(ended.done, f"action {name} does not react to its cancellation", _CANCEL_S)
+            try:
+                self.until(ended.done, "", _CANCEL_S)
+            except FlowError:
+                reason = str(error) or "interrupted"
+                raise FlowError(f"{reason}; {name} does not react to its cancellation") from None
             raise
         return ended.result().status, ended.result().result
 
