@@ -1,4 +1,4 @@
-"""The excitation node with a callback that raises as soon as a file appears: ``python faulty_excitation.py FILE ...``."""
+"""The excitation node with a callback that raises once a file appears: ``python faulty_excitation.py FILE ...``."""
 
 import sys
 from pathlib import Path

@@ -56,7 +56,7 @@ class ExciteGoals:
         self._handle: ServerGoalHandle | None = None
         self.ended_at = self._ticked = -np.inf
         self._interrupted = ""
-        self._listening_since = self._listening_until = 0.0  # while it is ahead, the goal waits for a few more joint states
+        self._listening_since = self._listening_until = 0.0  # while it is ahead, the goal waits for joint states
         self.run: MotionRun | None = None
         self.robot = RobotSide(node, fixed, self._take_state, lambda: self.stop("the robot description changed"))
         self._plan_publisher = node.create_publisher(JointTrajectory, "~/plan", LATCHED)
