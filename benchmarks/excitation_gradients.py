@@ -153,8 +153,8 @@ def main() -> None:
     text = (
         "## Gradients of the excitation criteria\n\n"
         f"Largest relative error against central differences of eighth order over {ROBOTS} random robots of one to"
-        f" seven joints, {SAMPLES} random samples each, along random directions of position, velocity and acceleration; every"
-        " second robot with earlier recordings. Wanted: at most 1e-6.\n\n"
+        f" seven joints, {SAMPLES} random samples each, along random directions of position, velocity and acceleration;"
+        " every second robot with earlier recordings. Wanted: at most 1e-6.\n\n"
         + table(["measured", "scaling", *CRITERIA], accuracy)
         + f"\n\nCost along {SAMPLES} instants of A's Fourier series of {HARMONICS} harmonics, processor time of one"
         f" thread. Wanted for 14 joints and 294 variables: a gradient for at most {WANTED_RATIO:g} evaluations (A's"

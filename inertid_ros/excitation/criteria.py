@@ -17,14 +17,13 @@ from ..regressors.gradient import MotionGradient
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .constraint import MotionSamples
+from .graded import right_spectrum
 from .known import KnownInformation
 from .limits import MotionLimits
 from .options import ExcitationOptions
 from .rows import Indices, MeasuredRows
 from .scaling import Scaling, prior_scaling
 from .spectral import Spectral
-
-_GOOD, _FAIR = 1e-6, 1e-9  # of the largest eigenvalue
 
 
 @dataclass(frozen=True)
@@ -60,16 +59,7 @@ class Excitation:
 
     @cached_property
     def _spectrum(self) -> tuple[Array, Array]:
-        """From the cheap square matrix where it can tell the eigenvalues, from the rows where rounding hides them."""
-        values, vectors = np.linalg.eigh(self.scaled.T @ self.scaled)
-        if values[0] < _FAIR * values[-1]:
-            _, singular, right = np.linalg.svd(triangle(self.scaled))
-            return singular[::-1] ** 2, right[::-1].T
-        if values[0] < _GOOD * values[-1]:  # the vectors' errors enter lengths as squares
-            values = np.sum((self.scaled @ vectors) ** 2, axis=0)
-            order = np.argsort(values)
-            return values[order], vectors[:, order]
-        return values, vectors
+        return right_spectrum(self.scaled)
 
 
 @dataclass(frozen=True)
