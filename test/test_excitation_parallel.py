@@ -26,10 +26,11 @@ def setting(joints=3):
     return model, limits, np.zeros(joints)
 
 
-def test_the_number_of_processes_does_not_change_the_motion():
+@pytest.mark.parametrize("floor", [-np.inf, -1.5], ids=["free", "floor"])
+def test_the_number_of_processes_does_not_change_the_motion(floor):
     reports = []
-    one = plan_excitation(*setting(), replace(OPTIONS, workers=1))
-    two = plan_excitation(*setting(), replace(OPTIONS, workers=2), reports.append)
+    one = plan_excitation(*setting(), replace(OPTIONS, workers=1, floor_m=floor))
+    two = plan_excitation(*setting(), replace(OPTIONS, workers=2, floor_m=floor), reports.append)
     assert (one.position == two.position).all() and (one.acceleration == two.acceleration).all()
     assert one.condition_number == two.condition_number
     fractions = [report.fraction for report in reports]

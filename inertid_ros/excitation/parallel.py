@@ -89,6 +89,8 @@ class Descents:
         for index, shape in enumerate(shapes):
             if index and time.monotonic() > self._deadline:
                 return
+            if index and problem.confined:  # a descent corrects its problem's penalties; each begins with new ones
+                problem = Problem(problem.model, problem.limits, problem.start, options, problem.known)
 
             def report(done: float, value: float, best: Array, index: int = index) -> None:
                 self._latest[index] = value, best
