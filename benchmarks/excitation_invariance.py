@@ -107,9 +107,9 @@ def main() -> None:
     text = (
         "## Excitation criteria in four frames or bases\n\n"
         "Each criterion is worked out anew in every frame or base, and motions are improved from the same starts. The"
-        " invariant criterion is equal in all of them but for rounding, which a descent magnifies about tenfold in every"
-        " five to ten steps: the longer it goes on along flat valleys, the farther rounding alone drives two motions of"
-        " the same quality apart.\n\n"
+        " invariant criterion is equal in all of them but for rounding, which a descent magnifies about tenfold in"
+        " every five to ten steps: the longer it goes on along flat valleys, the farther rounding alone drives two"
+        " motions of the same quality apart.\n\n"
     )
     tables = "\n\n".join([payload(), *(arm(name) for name in seven_joints.ARMS)])
     publish("excitation-invariance", f"{text}{tables}\n\n{machine()}")

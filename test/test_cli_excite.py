@@ -59,6 +59,17 @@ def test_start_and_kind_are_chosen(folder, capsys):
     assert plan.position[0] == pytest.approx([0, 0.5, 0]) and plan.position[-1] == pytest.approx([0, 0.5, 0])
 
 
+def test_criterion_and_scaling_are_chosen(folder, capsys):
+    chosen = ("--set", "excitation.criterion=e", "--set", "excitation.scaling=metric")
+    assert _excite(capsys, *chosen)[0] == 0
+    summary = json.loads((folder / "out/excitation.json").read_text())["criterion"]
+    assert (summary["kind"], summary["scaling"]) == ("e", "metric") and summary["value"] > 0
+    status, out, _ = _excite(capsys, *chosen, "--set", "excitation.kept_parameters=5", output="fewer")
+    assert status == 0 and "criterion 'e' in the scaling 'metric'" in out and "5 combinations" in out
+    fewer = json.loads((folder / "fewer/excitation.json").read_text())["criterion"]
+    assert fewer["parameters"] == 5 and fewer["value"] < summary["value"]
+
+
 def test_a_parameter_file_of_the_nodes_is_understood(folder, capsys):
     text = "/**/excitation: {ros__parameters: {excitation: {harmonics: 3, seed: 9}, tick_s: 1}}"
     (folder / "node.yaml").write_text(text)

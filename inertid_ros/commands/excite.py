@@ -35,10 +35,13 @@ def run(options: argparse.Namespace) -> int:
         before = earlier(options.prior, model)
         model, known = before.model, before.known
     limits = motion_limits(model, config.limits)
+    planned: PlanningProgress | None = None
     with progress_bar(options) as progress:
 
         def report(now: PlanningProgress) -> None:
-            progress(f"planning {number(now.condition_number)}", now.fraction)
+            nonlocal planned
+            planned = now
+            progress(f"planning {number(now.value)}", now.fraction)
 
         if options.check:
             plan = load_motion(options.check, limits)
@@ -49,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         constraints = motion_constraints(model, limits, config.excitation)
         check_plan(plan, model, limits, constraints=constraints)
         inspection = inspect_plan(plan, model, limits, constraints, known=known)
-    summary = summarise(inspection, model, config)
+    summary = summarise(inspection, model, config, planned)
     if options.output:
         write_motion(inspection, summary, Path(options.output), options.force)
     files = {"plan_file": str(Path(options.output) / PLAN)} if options.output else {"plan_file": str(options.check)}

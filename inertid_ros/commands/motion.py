@@ -10,6 +10,7 @@ from ..configuration import ExcitationConfiguration
 from ..errors import ExcitationError
 from ..excitation.inspection import CHANNELS, Inspection
 from ..excitation.joint_trajectory_file import joint_trajectory_text
+from ..excitation.optimize import PlanningProgress
 from ..excitation.plan_file import plan_text
 from ..files import write_directory
 from ..report.motion_page import motion_files
@@ -21,9 +22,19 @@ PLAN, SUMMARY, TRAJECTORY = "plan.yaml", "excitation.json", "joint_trajectory.ya
 _USED = dict(zip(("range_used", "velocity_used", "acceleration_used", "effort_used"), CHANNELS, strict=True))
 
 
-def summarise(inspection: Inspection, model: RobotModel, config: ExcitationConfiguration) -> dict[str, Any]:
-    """Content of ``excitation.json``; shares of limits are fractions."""
-    plan = inspection.plan
+def summarise(
+    inspection: Inspection,
+    model: RobotModel,
+    config: ExcitationConfiguration,
+    planned: PlanningProgress | None = None,
+) -> dict[str, Any]:
+    """Content of ``excitation.json``; shares of limits are fractions. ``planned`` is how planning ended."""
+    plan, wanted = inspection.plan, config.excitation
+    criterion = None
+    if planned is not None:
+        criterion = {
+            "kind": wanted.criterion, "scaling": wanted.scaling, "value": planned.value, "parameters": planned.kept
+        }  # fmt: skip
     joints = [
         {
             "name": name,
@@ -41,6 +52,7 @@ def summarise(inspection: Inspection, model: RobotModel, config: ExcitationConfi
             "seed": plan.seed,
             "duration": plan.duration,
             "points": len(plan.time),
+            "criterion": criterion,
             "condition_number": inspection.condition_number,
             "singular_values": {"before": inspection.spectrum_before, "after": inspection.spectrum},
             "constraints": [asdict(tightest) for tightest in inspection.tightest],
@@ -56,6 +68,12 @@ def print_motion(summary: Mapping[str, Any]) -> None:
     """A motion as a table with a row per joint, and what it amounts to."""
     header = ("joint", "from", "to", *(f"of the {name}" for name in _USED.values()))
     print_table(f"{summary['kind']} motion of {number(summary['duration'])} s", header, map(_row, summary["joints"]))
+    criterion = summary["criterion"]
+    if criterion is not None and (criterion["kind"], criterion["scaling"]) != ("condition", "columns"):
+        print(
+            f"criterion '{criterion['kind']}' in the scaling '{criterion['scaling']}' {number(criterion['value'])},"
+            f" {criterion['parameters']} combinations of parameters"
+        )
     print(f"condition number of the base regressor {number(summary['condition_number'])}")
     if summary["singular_values"]["before"] is not None:
         values = (summary["singular_values"][when] for when in ("before", "after"))
