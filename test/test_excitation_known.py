@@ -73,6 +73,21 @@ def test_a_second_motion_complements_the_first():
     assert motion_value(together, second) < 0.98 * motion_value(together, first)
 
 
+@pytest.mark.parametrize(
+    ("measured", "criterion", "scaling", "kind"),
+    [(("base",), "condition", "columns", "fourier"), (("joints", "base"), "a", "metric", "bspline")],
+)
+def test_motions_are_planned_for_what_is_measured(measured, criterion, scaling, kind):
+    _, model, limits = setting(seed=3)
+    chosen = replace(OPTIONS, measured=measured, criterion=criterion, scaling=scaling, kind=kind, intervals=8)
+    judge = make_criterion(model, limits, chosen)
+    values = [
+        motion_value(judge, plan_excitation(model, limits, np.zeros(3), replace(chosen, improved=improved)))
+        for improved in (0, 1)
+    ]
+    assert values[1] < 0.9 * values[0]
+
+
 def test_information_of_another_robot_is_refused():
     rng, model, _ = setting()
     information = compress(model, [random_states(rng, model, 50)])
