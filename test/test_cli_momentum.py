@@ -8,6 +8,7 @@ from floating_robots import motion, satellite, with_prior
 
 from inertid_ros import cli
 from inertid_ros.data.npz import write_npz
+from inertid_ros.excitation.plan_file import load_plan
 from inertid_ros.regressors.kinds import KINDS
 from inertid_ros.robot.urdf import write_urdf
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
@@ -26,7 +27,10 @@ def files(tmp_path_factory):
         found = float_freely(model, model.body_prior, motion(model, 24, seed).trajectory, 50.0)
         recording = measured(model, found, RateNoise(1e-4, 1e-4, 1e-4), np.random.default_rng(seed), name)
         write_npz(recording, folder / f"{name}.npz")
-    (folder / "config.yaml").write_text(f"robot:\n  base: free\n  wheels: {json.dumps(WHEELS)}\n")
+    robot = f"robot:\n  base: free\n  wheels: {json.dumps(WHEELS)}\n"
+    (folder / "config.yaml").write_text(robot)
+    quick = "excitation:\n  kind: combinations\n  combinations: {orders: 1, starts: 3, iterations: 2, most: 20}\n"
+    (folder / "excite.yaml").write_text(robot + quick)
     return folder
 
 
@@ -63,3 +67,19 @@ def test_command_line_knows_every_kind(capsys):
     with pytest.raises(SystemExit):
         cli.main(["identify", "--help"])
     assert f"{{{','.join(KINDS)}}}" in capsys.readouterr().out.replace("\n", "")
+
+
+def test_excite_plans_joints_and_wheels(files, tmp_path, capsys):
+    output = tmp_path / "motion"
+    command = ["excite", "--urdf", str(files / "given.urdf"), "--config", str(files / "excite.yaml"), "--quiet"]
+    assert cli.main([*command, "--output", str(output), "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["intervals_kept"] <= 20 < summary["intervals_offered"] == 32
+    plan = load_plan(output / "plan.yaml")
+    assert plan.joint_names == ("J1", "J2", "J3", "wheel_x", "wheel_y", "wheel_z")
+    np.testing.assert_allclose(plan.position[0], 0.0, atol=1e-9)
+    model = satellite(np.random.default_rng(0), 3)
+    found = float_freely(model, model.body_prior, plan, 50.0)
+    assert np.abs(found.momentum).max() < 1e-9
+    assert cli.main([*command, "--output", str(tmp_path / "b"), "--set", "excitation.kind=fourier"]) == 2
+    assert "set excitation.kind to combinations" in capsys.readouterr().err

@@ -15,9 +15,10 @@ from ..excitation.optimize import PlanningProgress, plan_excitation
 from ..excitation.plan_file import load_motion
 from ..report.earlier import earlier
 from ..report.results import check_target
-from ..robot.model import load_model
+from ..robot.model import RobotModel, load_model
 from ..robot.parameters import Array
 from .common import configuration, number, print_json, progress_bar, set_up_logging
+from .excite_floating import excite_floating, print_floating
 from .motion import PLAN, SUMMARY, print_motion, summarise, write_motion
 
 
@@ -35,6 +36,8 @@ def run(options: argparse.Namespace) -> int:
         before = earlier(options.prior, model)
         model, known = before.model, before.known
     limits = motion_limits(model, config.limits)
+    if model.free and model.wheels.names:
+        return _floating(options, model, config, limits)
     planned: PlanningProgress | None = None
     with progress_bar(options) as progress:
 
@@ -61,6 +64,19 @@ def run(options: argparse.Namespace) -> int:
         return 0
     print_motion(summary)
     print(f"written to {files['plan_file']}" if options.output else f"{options.check}: keeps every limit")
+    return 0
+
+
+def _floating(
+    options: argparse.Namespace, model: RobotModel, config: ExcitationConfiguration, limits: MotionLimits
+) -> int:
+    """Of a robot with reaction wheels."""
+    with progress_bar(options) as progress:
+        summary = excite_floating(
+            options, model, config, limits, _start(options.start, limits),
+            lambda fraction, condition: progress(f"planning {number(condition)}", fraction),
+        )  # fmt: skip
+    print_floating(summary, options.json)
     return 0
 
 
