@@ -14,7 +14,6 @@ from .excitation.optimize import PlanningProgress, plan_excitation
 from .excitation.options import ExcitationOptions, ExecutionOptions, LimitOptions
 from .excitation.plan import Plan, slower
 from .excitation.plan_file import load_motion
-from .report.earlier import earlier
 from .robot.model import load_model
 from .robot.parameters import Array
 
@@ -72,6 +71,8 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[str, float], None]) -
     model = load_model(job.urdf, job.robot.model_options())
     limits, known = motion_limits(model, job.limits), None
     if job.prior:
+        from .report.earlier import earlier  # results and identification take as long to import as all the rest
+
         before = earlier(job.prior, model)
         model, known = before.model, before.known
     progress("planning", 0.0)

@@ -67,7 +67,7 @@ class Setup:
             goal = self.excite(**fields)
             assert goal.accepted
             ended = goal.get_result_async()
-            self.bench.until(lambda ended=ended: self.robot.speed > 0.8 or ended.done(), "fast motion")
+            self.bench.until(lambda ended=ended: self.robot.speed > 0.8 or ended.done(), "fast motion", 40.0)
             if not ended.done():
                 return goal
             self.bench.until(lambda: self.robot.at_rest, "rest", 5.0)

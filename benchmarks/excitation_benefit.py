@@ -1,0 +1,137 @@
+"""What an optimised motion is worth: identification after it against identification after a random feasible one.
+
+Both motions have the same length, limits and start, are executed by the same simulated arm (MuJoCo, with friction,
+sensor noise and a controller that believes the wrong URDF), and are identified with the same options.
+"""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+from tables import machine, publish, table
+
+from inertid_ros.data.prepare import prepare
+from inertid_ros.errors import ModelError
+from inertid_ros.excitation.limits import MotionLimits, motion_limits
+from inertid_ros.excitation.optimize import plan_excitation
+from inertid_ros.excitation.options import ExcitationOptions, LimitOptions
+from inertid_ros.identification.base_parameters import base_parameters_of_robot
+from inertid_ros.identification.confidence import probe
+from inertid_ros.identification.coordinates import prior_coordinates
+from inertid_ros.identification.estimate import Estimate
+from inertid_ros.identification.identify import IdentifyOptions, identify
+from inertid_ros.identification.regularizers import TYPICAL_SPREAD
+from inertid_ros.identification.scaling import prior_root
+from inertid_ros.regressors.force import predict_torque
+from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.parameters import Array, geodesic_distance
+from inertid_ros.robot.perturbation import perturb
+from inertid_ros.robot.urdf import write_urdf
+from inertid_ros.simulation.example import example_urdf
+from inertid_ros.simulation.offline import simulate
+from inertid_ros.simulation.options import SimulationOptions
+from inertid_ros.simulation.robot import SimulatedRobot
+
+SEEDS, DURATION_S = range(10), 10.0
+START = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
+MODEL = ModelOptions(locked_joints={"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.02})
+ACCELERATION = (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0)  # rad/s^2, by the maker of the arm
+CONDITION = ExcitationOptions(duration_s=DURATION_S, time_limit_s=600.0, workers=1)
+MOTIONS = {
+    "random": replace(CONDITION, starts=1, improved=0),
+    "condition number": CONDITION,
+    "A, invariant": replace(CONDITION, criterion="a", scaling="metric"),
+}
+ESTIMATORS = {"default": "consistent", "least squares": "wls"}
+MEASURES = ("base parameters", "in units of doubt", "torque at random states", "geodesic distance")
+
+
+def limits_of(model: RobotModel) -> MotionLimits:
+    given = zip(model.joint_names, ACCELERATION, strict=True)
+    return motion_limits(model, LimitOptions(acceleration=tuple(f"{name}={value}" for name, value in given)))
+
+
+def errors(estimate: Estimate, truth: Array) -> dict[str, float]:
+    """Errors of base parameters in SI units [%] and in units of what was known before, of torque [%], and the mean
+    geodesic distance of a link to its truth; bodies that cannot exist are infinitely far away."""
+    model = estimate.model
+    projection = base_parameters_of_robot(model).projection
+    error, states = projection @ (estimate.parameters - truth), probe(model)
+    doubt = projection @ prior_root(prior_coordinates(model, estimate.information), TYPICAL_SPREAD)
+    torque, wanted = (predict_torque(model, parameters, states) for parameters in (estimate.parameters, truth))
+    scale = np.linalg.norm(wanted, axis=0)  # per joint, so that a wrist counts as much as a shoulder
+    distance = float("inf")
+    if estimate.consistent:
+        distance = float(geodesic_distance(estimate.bodies, model.layout.bodies(truth)).mean())
+    return dict(
+        zip(
+            MEASURES,
+            (
+                100 * float(np.linalg.norm(error) / np.linalg.norm(projection @ truth)),
+                float(np.sqrt(np.mean((error / np.linalg.norm(doubt, axis=1)) ** 2))),
+                100 * float(np.mean(np.linalg.norm(torque - wanted, axis=0) / scale)),
+                distance,
+            ),
+            strict=True,
+        )
+    )
+
+
+def experiment(true: RobotModel, seed: int) -> tuple[dict[str, float], dict[tuple[str, str], dict[str, float]]]:
+    """Condition numbers by motion, and errors by motion and estimator, of one wrong URDF, arm and noise."""
+    given = load_model(write_urdf(true, perturb(true, np.random.default_rng(seed))), MODEL)
+    limits = limits_of(given)
+    conditions, found = {}, {}
+    for name, options in MOTIONS.items():
+        plan = plan_excitation(given, limits, START, replace(options, seed=seed))
+        robot = SimulatedRobot(true, SimulationOptions(seed=seed), controller_model=given, start=START)
+        samples = prepare(simulate(robot, plan), given)
+        truth = np.concatenate([robot.bodies.ravel(), *map(robot.drives.term, given.layout.drive_terms)])
+        conditions[name] = plan.condition_number
+        for title, estimator in ESTIMATORS.items():
+            found[name, title] = errors(identify(given, [samples], IdentifyOptions(estimator=estimator)), truth)
+    return conditions, found
+
+
+def main() -> None:
+    try:
+        true = load_model(example_urdf(), MODEL)
+    except ModelError as error:
+        sys.exit(f"skipped: {error}")
+    conditions, found = [], []
+    for seed in SEEDS:
+        condition, errors_ = experiment(true, seed)
+        print(f"seed {seed}: {condition} {errors_}", flush=True)
+        conditions.append(condition)
+        found.append(errors_)
+    rows = []
+    for name in [name for name in MOTIONS if name != "random"]:
+        before, after = ([entry[motion] for entry in conditions] for motion in ("random", name))
+        rows.append([name, "condition number", "", *_compared(before, after)])
+        for title in ESTIMATORS:
+            for measure in MEASURES:
+                pair = ([entry[motion, title][measure] for entry in found] for motion in ("random", name))
+                rows.append([name, measure, title, *_compared(*pair)])
+    header = ["planned for", "error", "estimator", "after random", "after planned", "ratio", "smallest", "improved"]
+    text = (
+        f"## What an optimised motion is worth\n\nA simulated Panda, {len(SEEDS)} seeds (wrong URDF, friction, noise,"
+        f" motion), {DURATION_S:g} s of motion each, same limits and start; medians over seeds of errors against the"
+        " truth. *Base parameters*: norm of the error over the norm of the truth [%], SI units, bodies and drives."
+        " *In units of doubt*: the same, each base parameter by its standard deviation before any data, root mean"
+        " square. *Torque at random states*: error of predicted torque over the joints' whole range, their mean [%]."
+        " *Geodesic distance*: mean over links.\n\n"
+    )
+    publish("excitation-benefit", text + table(header, rows) + f"\n\n{machine()}")
+
+
+def _compared(random: list[float], optimised: list[float]) -> list[str]:
+    """Medians, ratio of each seed (median and smallest), and how many seeds improved."""
+    if not np.isfinite([*random, *optimised]).all():
+        return ["not physical", "not physical", "", "", ""]
+    ratio = np.array(random) / np.array(optimised)
+    medians = (f"{np.median(values):.3g}" for values in (random, optimised))
+    return [*medians, f"{np.median(ratio):.2f}", f"{ratio.min():.2f}", f"{(ratio > 1).sum()} of {len(ratio)}"]
+
+
+if __name__ == "__main__":
+    main()
