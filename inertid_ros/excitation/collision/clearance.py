@@ -24,7 +24,8 @@ _BEGINS = 0.01  # m beyond the clearance, where the penalty begins
 _CHANCE = 100  # poses
 _ALWAYS = 0.95  # of the chance poses; links that are close in as many are taken to be neighbours
 _STILL = 1e-6  # m
-_SPARE_POSES, _NEAR = 100, 0.03  # m
+_NEAR = 0.03  # m
+_SURE = 0.7  # of the least gap between capsules and hulls in chance poses
 _TOLERANCE = 1e-5  # m, to which distances are worked out
 _PORTION = 256  # distances measured before looking whether any more can matter
 
@@ -115,7 +116,7 @@ class Clearance:
     def penalty(self, motion: MotionSamples) -> Penalty:
         """Mean over samples of the squares of what hulls lack in distance [m^2]."""
         begin = self.needed + _BEGINS - self._spare
-        near = self.scene.hulls_near(motion.placements, begin)
+        near = self.scene.hulls_near(motion.placements, begin, self._outside)
         lack = begin[near.pair] - near.distance
         if not len(lack):
             return Penalty(0.0)
@@ -195,9 +196,7 @@ class Clearance:
         the hollow of a trunk, would push the motion away from poses that are good. Where it is too much,
         :meth:`refine` takes it back.
         """
-        poses = np.random.default_rng(1).uniform(self._limits.lower, self._limits.upper, (_SPARE_POSES, self._joints))
-        placements = self.scene.chain.placements(poses)
-        rows, pairs, gap, slack = self._gaps(placements)
+        rows, pairs, gap, slack = self._gaps(self._chance)
         out = np.zeros(len(self.scene.pairs))
         for pair in np.unique(pairs):
             own = pairs == pair
@@ -205,9 +204,26 @@ class Clearance:
             out[pair] = max(float(np.median(gap[close if close.any() else own])), 0.0)
         return out
 
+    @cached_property
+    def _outside(self) -> Array:
+        """``(P,)`` how far capsules lie outside hulls [m] at least, less some room for what chance does not show."""
+        capsules = self.scene.capsule_distances(self._chance)
+        rows, pairs = np.nonzero(capsules < self.needed + _BEGINS)
+        gap = self.scene.distances(self._chance[rows], pairs, np.full(len(rows), -np.inf)) - capsules[rows, pairs]
+        least = np.full(len(self.scene.pairs), np.inf)
+        np.minimum.at(least, pairs, gap)
+        return np.where(np.isfinite(least), np.maximum(_SURE * least, 0.0), 0.0)
+
+    @cached_property
+    def _chance(self) -> Array:
+        """``(N, n, 4, 4)`` placements in random poses."""
+        poses = np.random.default_rng(1).uniform(self._limits.lower, self._limits.upper, (_CHANCE, self._joints))
+        return self.scene.chain.placements(poses)
+
     def _gaps(self, placements: Array) -> tuple[Indices, Indices, Array, Array]:
         """Poses and pairs whose hulls are close, how far these lie outside the shapes, what is left of the distance."""
-        rows, pairs = np.nonzero(self.scene.capsule_distances(placements) < self.needed + _BEGINS)
+        capsules = self.scene.capsule_distances(placements) + self._outside
+        rows, pairs = np.nonzero(capsules < self.needed + _BEGINS)
         hulls = self.scene.distances(placements[rows], pairs, np.full(len(rows), -np.inf))
         close = hulls < self.needed[pairs] + _BEGINS
         rows, pairs, hulls = rows[close], pairs[close], hulls[close]

@@ -97,21 +97,41 @@ class ExactDistances:
                 smallest = min(smallest, value)
         return smallest
 
-    def closest(self, pair: Indices, placements: Array, height: float) -> Closest:
-        """Closest points of the convex hulls of two things, or of one and the floor where the second is -1."""
-        first, second = pair
-        bodies = [_transform(placement) for placement in placements]
-        others = self._floor(height) if second < 0 else self._geometry[second]
-        best: Closest | None = None
-        for hull_1, _, own in self._geometry[first]:
-            at = bodies[0] * own
-            for hull_2, _, other in others:
-                value = self._measure(hull_1, at, hull_2, bodies[1] * other)
+    def closest(
+        self, pairs: Indices, rows: Indices, bodies: Indices, placements: Array, height: float
+    ) -> list[Closest]:
+        """Closest points of the convex hulls of two things each, or of one and the floor where the second is -1.
+
+        Parameters
+        ----------
+        pairs, rows, bodies: ``(K, 2)`` things, ``(K,)`` poses, and ``(K, 2)`` the bodies that carry the things.
+        placements: ``(N, n + 1, 4, 4)`` of the bodies.
+        height: of the floor in the root frame [m].
+        """
+        known: dict[tuple[int, int], list[Any]] = {}
+
+        def placed(thing: int, row: int, body: int) -> list[Any]:
+            if (thing, row) not in known:
+                at = _transform(placements[row, body])
+                known[thing, row] = [(hull, at * own) for hull, _, own in self._geometry[thing]]
+            return known[thing, row]
+
+        floor = [(plane, rest) for plane, _, rest in self._floor(height)]
+        out = []
+        for (first, second), row, (body, other) in zip(pairs.tolist(), rows.tolist(), bodies.tolist(), strict=True):
+            against = floor if second < 0 else placed(second, row, other)
+            out.append(self._closest(placed(first, row, body), against))
+        return out
+
+    def _closest(self, first: list[Any], second: list[Any]) -> Closest:
+        measure, result, best = self._measure, self._result, None
+        for hull_1, at_1 in first:
+            for hull_2, at_2 in second:
+                value = measure(hull_1, at_1, hull_2, at_2)
                 if best is None or value < best.distance:
-                    result = self._result
                     best = Closest(value, result.getNearestPoint1(), result.getNearestPoint2(), -result.normal)
         if best is None:
-            raise ModelError(f"'{self._things[first].name}' or '{self._things[second].name}' has no collision shape")
+            raise ModelError("a link without collision shapes has no distance; this is a defect of the program")
         return best
 
     def above(self, thing: int, placement: Array, height: float) -> float:

@@ -121,13 +121,14 @@ class Scene:
             found.normal[:, close],
         )
 
-    def hulls_near(self, placements: Array, reach: Array) -> Near:
+    def hulls_near(self, placements: Array, reach: Array, outside: Array) -> Near:
         """The same of the convex hulls of the things of each pair, one entry for every pose and pair.
 
         They change smoothly with the pose, as capsules do, and lie much closer to the shapes. Where there is no library
-        to measure them, or no shape, capsules stand for them.
+        to measure them, or no shape, capsules stand for them. Capsules lie ``outside (P,)`` [m] of hulls at least:
+        hulls are measured where capsules are closer than ``reach - outside``.
         """
-        rough = self.near(placements, reach)
+        rough = self.near(placements, reach - outside)
         exact = self._exact
         if exact is None:
             return rough
@@ -135,9 +136,7 @@ class Scene:
         kept = ~solid[rough.pair]
         asked = np.unique(np.array([rough.row, rough.pair])[:, ~kept], axis=1)
         bodies = with_root(placements)
-        found = [
-            exact.closest(self.pairs[pair], bodies[row, self._bodies[pair]], self.height) for row, pair in asked.T
-        ]
+        found = exact.closest(self.pairs[asked[1]], asked[0], self._bodies[asked[1]], bodies, self.height)
         distance = np.array([entry.distance for entry in found])
         close = np.flatnonzero(distance < reach[asked[1]])
         points = np.array([[entry.first, entry.second] for entry in found]).reshape(-1, 2, 3)[close].transpose(1, 2, 0)
