@@ -4,7 +4,7 @@ import logging
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from inertid_ros.identification.fit import Data, Fit
 from inertid_ros.identification.information import compress
 from inertid_ros.identification.options import IdentifyOptions
 from inertid_ros.regressors.force import ForceEquations
+from inertid_ros.robot.layout import DRIVE_TERMS
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.simulation.example import example_urdf
 
@@ -53,48 +54,52 @@ def states(model: RobotModel, count: int, seed: int = 0) -> Samples:
     return replace(samples, tau=tau + NOISE * tau.std(axis=0) * rng.normal(size=tau.shape))
 
 
-def compression() -> str:
-    rows = []
-    for path, held in HUMANOIDS.items():
-        model = load_model(example_urdf(path), ModelOptions(dict.fromkeys(held, 0.0), base="free"))
-        equations, samples = ForceEquations(model), states(model, SAMPLES)
-        mask = samples.mask.copy()
-        mask[:, BASE] = False
-        base_only = replace(samples, mask=mask)
-        writer = equations.writer()
-        work = np.zeros((equations.count, writer.width, 1024))
-        built = seconds(lambda: [writer.write(samples, slice(s, s + 1024), work) for s in range(0, SAMPLES, 1024)])
-        both, base = (seconds(lambda given=given: compress(equations, [given])) for given in (samples, base_only))
-        rows.append([Path(path).stem, model.joints, *(f"{SAMPLES / value:,.0f}" for value in (built, both, base))])
-    header = ["robot", "joints", "equations built [1/s]", "built and compressed [1/s]", "of the base rows alone [1/s]"]
-    return table(header, rows)
+def compression(path: str, held: Sequence[str]) -> list[object]:
+    """A row of the table: samples per second built, built and compressed, and of base rows alone."""
+    model = load_model(example_urdf(path), ModelOptions(dict.fromkeys(held, 0.0), base="free"))
+    equations, samples = ForceEquations(model), states(model, SAMPLES)
+    mask = samples.mask.copy()
+    mask[:, BASE] = False
+    writer = equations.writer()
+    work = np.zeros((equations.count, writer.width, 1024))
+    times = (
+        seconds(lambda: [writer.write(samples, slice(s, s + 1024), work) for s in range(0, SAMPLES, 1024)]),
+        seconds(lambda: compress(equations, [samples])),
+        seconds(lambda: compress(equations, [replace(samples, mask=mask)])),
+    )
+    return [Path(path).stem, model.joints, *(f"{SAMPLES / value:,.0f}" for value in times)]
 
 
-def fit() -> str:
-    full = load_model(example_urdf(LARGE), ModelOptions(base="free"))
-    held = full.joint_names[LARGE_JOINTS:]
-    rows = []
-    for terms in ((), full.options.drive_terms):
-        model = load_model(example_urdf(LARGE), ModelOptions(dict.fromkeys(held, 0.0), terms, base="free"))
-        equations, samples = ForceEquations(model), states(model, SAMPLES)
-        information = compress(equations, [samples])
-        given = Fit.of(Data(equations, (), information), IdentifyOptions(), Constraints())
-        weighting = given.doubting
-        coordinates = given.problem.coordinates
-        whitening = seconds(lambda: information.whitened(1 / weighting.deviation))
-        R, z = coordinates.normalise(*information.whitened(1 / weighting.deviation))
-        solving = seconds(lambda: given.problem.solve(R, z, weighting.belief))
-        whole = seconds(lambda: given.reweighted(weighting))
-        times = (f"{1e3 * value:.0f}" for value in (whitening, solving, whole))
-        rows.append([len(model.link_names), model.layout.size, *times])
-    header = ["bodies", "parameters", "whitening [ms]", "consistent fit [ms]", "with weights and prior learnt [ms]"]
-    return table(header, rows)
+def fit(terms: tuple[str, ...], held: Sequence[str]) -> list[object]:
+    """A row of the table: milliseconds of whitening, of one solve, and of the whole iteration."""
+    model = load_model(example_urdf(LARGE), ModelOptions(dict.fromkeys(held, 0.0), terms, base="free"))
+    equations = ForceEquations(model)
+    information = compress(equations, [states(model, SAMPLES)])
+    given = Fit.of(Data(equations, (), information), IdentifyOptions(), Constraints())
+    weighting = given.doubting
+    R, z = given.problem.coordinates.normalise(*information.whitened(1 / weighting.deviation))
+    times = (
+        seconds(lambda: information.whitened(1 / weighting.deviation)),
+        seconds(lambda: given.problem.solve(R, z, weighting.belief)),
+        seconds(lambda: given.reweighted(weighting)),
+    )
+    return [len(model.link_names), model.layout.size, *(f"{1e3 * value:.0f}" for value in times)]
 
 
 def main() -> None:
     logging.disable(logging.WARNING)
     if not example_urdf(LARGE).is_file():
         sys.exit("skipped: the humanoids of example-robot-data are not installed; pip install example-robot-data")
+    joints = load_model(example_urdf(LARGE), ModelOptions(base="free")).joint_names
+    held = joints[LARGE_JOINTS:]
+    speeds = table(
+        ["robot", "joints", "equations built [1/s]", "built and compressed [1/s]", "of the base rows alone [1/s]"],
+        [compression(path, locked) for path, locked in HUMANOIDS.items()],
+    )
+    fits = table(
+        ["bodies", "parameters", "whitening [ms]", "consistent fit [ms]", "with weights and prior learnt [ms]"],
+        [fit(terms, held) for terms in ((), DRIVE_TERMS)],
+    )
     publish(
         "floating-speed",
         f"""## Speed on a floating base
@@ -102,12 +107,12 @@ def main() -> None:
 Samples per second of processor time of one thread, medians of {REPEATS}: six base rows and one row per joint, with all
 drive terms.
 
-{compression()}
+{speeds}
 
-The consistent fit of a humanoid after compression, entropic prior, started cold: one solve, and the whole iteration that
-learns the weights of {LARGE_JOINTS + 6} channels and the spread of the prior.
+The consistent fit of a humanoid after compression, entropic prior, started cold: one solve, and the whole iteration
+that learns the weights of {LARGE_JOINTS + 6} channels and the spread of the prior.
 
-{fit()}
+{fits}
 
 {machine()}""",
     )

@@ -16,9 +16,9 @@ _PANEL, _WIDE_PANEL, _WIDE = 16, 32, 100  # columns that LAPACK reduces before i
 class Compressor:
     """Takes samples and keeps one triangle per channel.
 
-    The regressor is written in the order that LAPACK reads, and QR takes it up into the triangle: no sample is copied on
-    the way, and the zeros of the triangle cost nothing. The writer may leave out columns that are exact combinations of
-    others; they return with :meth:`triangles`.
+    The regressor is written in the order that LAPACK reads, and QR takes it up into the triangle: no sample is
+    copied on the way, and the zeros of the triangle cost nothing. The writer may leave out columns that are exact
+    combinations of others; they return with :meth:`triangles`.
     """
 
     def __init__(self, equations: Equations) -> None:

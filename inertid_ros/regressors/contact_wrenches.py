@@ -22,9 +22,9 @@ def contact_map(model: RobotModel, q: Array) -> Array:
 def predict_wrenches(model: RobotModel, force: Array, torque: Array, q: Array) -> dict[str, Array]:
     """Contact name to ``(N, 6)``: the wrenches that explain best, in least squares, what joint torques do not.
 
-    ``J^T f = Y x - S^T tau`` (D 4.1). Two feet flat on the ground and ten joints leave 12 unknowns for 16 equations. What
-    feet do against one another without any joint between them feeling it, as turning about the vertical where no leg
-    can, is taken for zero.
+    ``J^T f = Y x - S^T tau`` (D 4.1). Two feet flat on the ground and ten joints leave 12 unknowns for 16 equations.
+    What feet do against one another without any joint between them feeling it, as turning about the vertical where no
+    leg can, is taken for zero.
 
     Parameters
     ----------

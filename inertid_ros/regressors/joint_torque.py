@@ -72,7 +72,8 @@ class TorqueRegressor:
         self._wrenches = [_Wrenches(table, kept) for table, kept in zip(tables, columns, strict=True)]
         self._forces = 3 if self._joints[0].free else 0  # rows of a free base whose screws do not turn
         self._runs = [
-            [] if joint.free else list(_runs(joint.ancestors[self._forces : -1], self._forces)) for joint in self._joints
+            [] if joint.free else list(_runs(joint.ancestors[self._forces : -1], self._forces))
+            for joint in self._joints
         ]
 
     @property
