@@ -7,6 +7,7 @@ MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
 ARGS ?=
+ROBOT ?= arm
 WORKERS ?= 2
 # Sets up what is missing, then enters the environment.
 enter = environment="$$("$(PYTHON)" scripts/bootstrap.py --print-environment)"; source "$$environment"
@@ -22,8 +23,8 @@ help:  ## list the targets
 setup build:  ## set up the environment, build the interfaces, take up new files
 	@$(enter); echo "ready: source $$environment"
 
-demo:  ## calibrate a simulated seven-joint arm; ARGS="--help" shows the options
-	@$(enter); demo $(ARGS)
+demo:  ## calibrate a simulated arm, or ROBOT=biped on force plates; ARGS="--help" shows the options
+	@$(enter); demo --robot $(ROBOT) $(ARGS)
 
 lint:  ## check style and types
 	@$(enter); ruff check .; $(types)

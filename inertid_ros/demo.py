@@ -1,7 +1,8 @@
-"""The demo: calibrate a simulated arm with all nodes as processes of their own, and compare with the truth.
+"""The demo: calibrate a simulated robot with all nodes as processes of their own, and compare with the truth.
 
-Started by ``make demo`` or ``ros2 run inertid_ros demo``. The simulator's true URDF is made wrong by point masses; what
-it publishes as robot_description is wrong, and the others find out.
+Started by ``make demo`` or ``ros2 run inertid_ros demo``; ``make demo ROBOT=biped`` takes one on force plates. The
+simulator's true URDF is made wrong by point masses; what it publishes as robot_description is wrong, and the others
+find out.
 """
 
 import argparse
@@ -19,11 +20,13 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
-from .demo_tables import Comparison, print_comparison
+from .configuration_file import load_configuration
+from .demo_tables import Comparison, describe_centre_of_mass, held_out_configurations, print_comparison
 from .errors import InertidError
 from .ros_domain import claim_domain
 
 NODES = ("simulator", "excitation", "recorder", "identifier")
+CONFIGURATIONS = {"arm": "simulate.yaml", "biped": "biped.yaml", "humanoid": "humanoid.yaml"}
 RESULT = "report.json"  # marks a directory that an earlier demo may be replaced in
 _STOP_S = 8.0
 
@@ -122,12 +125,14 @@ def _run(options: argparse.Namespace, work: Path) -> int:
     began = time.monotonic()
     logs = work / "logs"
     logs.mkdir()
-    configuration = Path(options.config) if options.config else _share() / "config" / "simulate.yaml"
+    configuration = Path(options.config) if options.config else _share() / "config" / CONFIGURATIONS[options.robot]
     if not configuration.is_file():
         raise DemoError(f"{configuration}: no such parameter file; build the package again")
     base = ["--ros-args", "--params-file", str(configuration)]
     own: dict[str, list[str]] = {
-        "simulator": [f"perturbation_seed:={options.seed}", f"simulation.seed:={options.seed}"],
+        "simulator": [
+            f"perturbation_seed:={options.seed}", f"simulation.seed:={options.seed}", f"standing.seed:={options.seed}"
+        ],
         "recorder": [f"directory:={work / 'recordings'}"],
         "identifier": [f"output_directory:={work}"],
         "calibrate": [f"output_directory:={work / 'calibration'}", "tables:=false"],
@@ -139,16 +144,17 @@ def _run(options: argparse.Namespace, work: Path) -> int:
         files = base if name != "gravity_compensation" else ["--ros-args"]
         return [sys.executable, *module, *files, *extra]
 
+    nodes = [name for name in NODES if name != "excitation" or options.robot == "arm"]
     with Processes(logs) as processes:
-        for name in NODES:
+        for name in nodes:
             processes.start(name, command(name, ("-m", f"inertid_ros.nodes.{name}")))
         processes.start("calibrate", command("calibrate", ("-m", "inertid_ros.nodes.calibrate")), own_terminal=True)
         status = processes.wait("calibrate", 600.0)
         if status not in (0, 3):
             raise DemoError(f"the calibration ended with status {status}")
-        comparison = Comparison.receive(_locked_entries(configuration))
+        comparison = Comparison.receive(load_configuration(configuration).robot)
         tracking = ""
-        if status == 0:
+        if status == 0 and options.robot == "arm":
             print("tracking with gravity compensation, either set of parameters ...", flush=True)
             example = _share().parent.parent / "lib" / "inertid_ros" / "gravity_compensation"
             processes.start("gravity_compensation", command("gravity_compensation", (str(example),)))
@@ -162,15 +168,21 @@ def _run(options: argparse.Namespace, work: Path) -> int:
     (work / "given.urdf").write_text(comparison.given.urdf)
     (work / "comparison.json").write_text(json.dumps(comparison.content(report), indent=1) + "\n")
     print_comparison(comparison, report)
+    if options.robot != "arm":
+        tracking = describe_centre_of_mass(comparison, report, held_out_configurations(comparison, configuration, work))
     print(f"{tracking}\n{time.monotonic() - began:.0f} s in all")
     return status
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="demo", description="Calibrate a simulated seven-joint arm.")
+    parser = argparse.ArgumentParser(prog="demo", description="Calibrate a simulated robot.")
+    parser.add_argument(
+        "--robot", default="arm", choices=CONFIGURATIONS,
+        help="arm: seven joints; biped: an exoskeleton on two force plates; humanoid: on one foot",
+    )
     parser.add_argument("--output", default="result", help="result directory; that of an earlier demo is replaced")
     parser.add_argument("--seed", type=int, default=0, help="of the point masses, the drives and the noise")
-    parser.add_argument("--config", default="", help="parameter file in place of config/simulate.yaml")
+    parser.add_argument("--config", default="", help="parameter file in place of the robot's own in config")
     return parser.parse_args(arguments)
 
 
@@ -181,8 +193,6 @@ def _share() -> Path:
 
 
 def _locked_entries(configuration: Path) -> tuple[str, ...]:
-    from .configuration_file import load_configuration
-
     return load_configuration(configuration).robot.locked_joints
 
 

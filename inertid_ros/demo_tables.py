@@ -3,13 +3,18 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 
 from .commands.common import number, print_table
 from .commands.tables import print_errors
 from .configuration import RobotOptions
+from .configuration_file import load_configuration
+from .data.bags import read_bag
+from .data.prepare import prepare
 from .errors import InertidError
 from .robot.model import RobotModel, load_model
 from .robot.parameters import Array, geodesic_distance, mass_com_inertia
@@ -25,8 +30,8 @@ class Comparison:
     truth: Array
 
     @classmethod
-    def receive(cls, locked_joints: tuple[str, ...]) -> "Comparison":
-        """Ask the simulator, over its latched topics.
+    def receive(cls, robot: RobotOptions) -> "Comparison":
+        """Ask the simulator, over its latched topics; the model is read as ``robot`` says.
 
         Raises
         ------
@@ -57,7 +62,7 @@ class Comparison:
             node.destroy_node()
         finally:
             rclpy.try_shutdown()
-        model = load_model(description[0].data, RobotOptions(locked_joints=locked_joints).model_options())
+        model = load_model(description[0].data, robot.model_options())
         return cls(model, from_inertial_parameters(truth[0]).bodies)
 
     def content(self, report: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,3 +114,32 @@ def print_comparison(comparison: Comparison, report: Mapping[str, Any]) -> None:
     print(f"held-out torque error {100 * before:.2f} % → {100 * after:.2f} %, {before / after:.1f} times smaller")
     smallest = min(link["min_pseudo_inertia_eigenvalue"] for link in report["links"])
     print(f"every link physically consistent: {'yes' if smallest > 0 else 'NO'} (smallest eigenvalue {smallest:.2g})")
+
+
+def held_out_configurations(comparison: Comparison, configuration: Path, work: Path) -> Array:
+    """``(N, nq)`` of the last recording, which was not fitted."""
+    options = load_configuration(configuration)
+    bag = sorted((work / "recordings").iterdir())[-1]
+    samples = prepare(read_bag(bag, options.topics, comparison.given.joint_names), comparison.given, options.prepare)
+    return samples.q[samples.usable]
+
+
+def describe_centre_of_mass(comparison: Comparison, report: Mapping[str, Any], configurations: Array) -> str:
+    """The whole robot's centre of mass against the truth, over configurations ``(N, nq)``; gives the line."""
+    true, given, found = (
+        centres_of_mass(comparison.given, bodies, configurations)
+        for bodies in (comparison.truth, comparison.given.body_prior, comparison.calibrated(report))
+    )
+    before, after = (float(np.sqrt(np.mean(np.sum((c - true) ** 2, axis=1)))) for c in (given, found))
+    mass = comparison.calibrated(report)[:, 0].sum()
+    return (
+        f"centre of mass off by {1e3 * before:.1f} mm → {1e3 * after:.2f} mm on held-out data,"
+        f" {before / after:.1f} times closer; total mass {mass:.2f} kg of {comparison.truth[:, 0].sum():.2f} kg"
+    )
+
+
+def centres_of_mass(model: RobotModel, bodies: Array, configurations: Array) -> Array:
+    """``(N, 3)`` in the world [m] of a robot with inertial parameters ``(nb, 10)``."""
+    kinematics = model.with_bodies(bodies)
+    data = kinematics.createData()
+    return np.array([pin.centerOfMass(kinematics, data, q).copy() for q in configurations])

@@ -99,12 +99,12 @@ def test_joint_states_far_from_any_wrench_are_left_out_with_a_notice():
     recording = assembler.recording()
     lost = np.setdiff1d(np.arange(40) * 5, np.round(1e3 * recording.time))
     assert lost.tolist() == [85, 90, 95, 100, 105, 110, 115, 120, 125]
-    assert recording.notices == ("left out 9 samples without a wrench",)
+    assert recording.notices == ("left out 9 samples without wrench/tool (9)",)
 
 
 def test_a_silent_wrench_topic_is_an_error_that_names_it():
     assembler = _fill(RecordingAssembler("bag", wrench_frames=("tool",)))
-    with pytest.raises(RecordingError, match="bag: no wrench of tool within 0.05 s of any joint state"):
+    with pytest.raises(RecordingError, match="bag: no sample of wrench/tool within 0.05 s of any joint state"):
         assembler.recording()
 
 

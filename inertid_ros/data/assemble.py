@@ -9,12 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import RecordingError
 from ..robot.parameters import Array
+from .base_messages import WIDTHS
 from .recording import Recording
 
 _log = logging.getLogger(__name__)
 _NOTHING = "holds no joint states; record the joint_states topic while the robot moves"
 _EMPTY = np.zeros(0)
-_LATENCY_NS = 1_000_000_000  # a wrench that is this late does not come any more
+_LATENCY_NS = 1_000_000_000  # what is this late does not come any more
 
 
 class StampOrderError(RecordingError):
@@ -32,6 +33,7 @@ class Block:
     position, effort: ``(N, n)``.
     velocity: ``(N, n)``; None where the robot does not report it.
     wrenches: frame to ``(N, 6)`` force and torque at the same stamps.
+    base: motion of a free base, ``base_pose (N, 7)``, ``base_twist (N, 6)``, ``imu (N, 6)``, where it is recorded.
     """
 
     joint_names: tuple[str, ...]
@@ -40,6 +42,7 @@ class Block:
     velocity: Array | None
     effort: Array
     wrenches: Mapping[str, Array] = field(default_factory=dict)
+    base: Mapping[str, Array] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.stamps_ns)
@@ -47,18 +50,33 @@ class Block:
 
 @dataclass
 class _Stream:
-    """Stamps and values of one wrench topic."""
+    """Stamps and values of one channel that is not the joints'."""
 
+    width: int
     stamps_ns: list[int] = field(default_factory=list)
     values: list[Array] = field(default_factory=list)
+
+    def add(self, where: str, stamp_ns: int, values: Array) -> None:
+        if self.stamps_ns and stamp_ns <= self.stamps_ns[-1]:
+            raise StampOrderError(
+                f"{where}: time goes back or repeats (header.stamp {self.stamps_ns[-1]} ns, then {stamp_ns} ns);"
+                " check the publisher's clock, or cut the recording there"
+            )
+        self.stamps_ns.append(stamp_ns)
+        self.values.append(values)
+
+    def at(self, stamps: NDArray[np.int64], max_gap_ns: int) -> tuple[Array, NDArray[np.bool_]]:
+        """Interpolated, and where it is known."""
+        times = np.array(self.stamps_ns, dtype=np.int64)
+        return interpolate(stamps, times, np.array(self.values).reshape(len(times), self.width), max_gap_ns)
 
 
 class RecordingAssembler:
     """Collects joint states and wrenches and gives synchronised blocks, or a whole recording.
 
     Joints keep the order of the first message; messages that list the same joints in another order are reordered.
-    Wrenches are interpolated linearly to the joint-state stamps; a joint state that has no wrench sample within
-    ``max_wrench_gap_s`` before and after it is left out, which later reads as a gap.
+    Wrenches and the motion of a free base are interpolated linearly to the joint-state stamps; a joint state that has
+    no sample of one of them within ``max_wrench_gap_s`` before and after it is left out, which later reads as a gap.
 
     Parameters
     ----------
@@ -68,6 +86,7 @@ class RecordingAssembler:
     wrench_frames: frames that every sample must have a wrench for.
     max_wrench_gap_s: see above.
     expected: joints of the robot, as a hint: messages with none of them are skipped, others are taken whole.
+    base: channels of a free base that every sample must have, of ``base_pose``, ``base_twist``, ``imu``.
     """
 
     def __init__(
@@ -77,6 +96,7 @@ class RecordingAssembler:
         wrench_frames: Sequence[str] = (),
         max_wrench_gap_s: float = 0.05,
         expected: Sequence[str] = (),
+        base: Sequence[str] = (),
     ) -> None:
         self.name = name
         self._expected = frozenset(expected)
@@ -89,8 +109,10 @@ class RecordingAssembler:
         self._has_velocity: bool | None = None
         self._stamps: list[int] = []
         self._rows: dict[str, list[Array]] = {"position": [], "velocity": [], "effort": []}
-        self._wrenches = {frame: _Stream() for frame in wrench_frames}
+        self._wrenches = {frame: _Stream(6) for frame in wrench_frames}
+        self._base = {channel: _Stream(WIDTHS[channel]) for channel in base}
         self.dropped = 0
+        self.missing: dict[str, int] = {}
 
     def add_joint_state(
         self,
@@ -136,14 +158,21 @@ class RecordingAssembler:
         ------
         StampOrderError: the stamp is not after the one before of this frame.
         """
-        stream = self._wrenches.setdefault(frame, _Stream())
-        if stream.stamps_ns and stamp_ns <= stream.stamps_ns[-1]:
-            raise StampOrderError(
-                f"{self.name}: wrench/{frame}: time goes back or repeats (header.stamp {stream.stamps_ns[-1]} ns, then"
-                f" {stamp_ns} ns); check the publisher's clock, or cut the recording there"
-            )
-        stream.stamps_ns.append(stamp_ns)
-        stream.values.append(np.concatenate([np.asarray(force, dtype=float), np.asarray(torque, dtype=float)]))
+        stream = self._wrenches.setdefault(frame, _Stream(6))
+        wrench = np.concatenate([np.asarray(force, dtype=float), np.asarray(torque, dtype=float)])
+        stream.add(f"{self.name}: wrench/{frame}", stamp_ns, wrench)
+
+    def add_base(self, channel: str, stamp_ns: int, values: Array) -> None:
+        """Take one measurement of the base, for ``base_pose``, ``base_twist`` or ``imu``.
+
+        Raises
+        ------
+        StampOrderError: the stamp is not after the one before of this channel.
+        """
+        stream = self._base.setdefault(channel, _Stream(WIDTHS[channel]))
+        if channel == "base_pose" and stream.values and values[3:] @ stream.values[-1][3:] < 0:
+            values = np.concatenate([values[:3], -values[3:]])  # the same rotation; a mean with its negative is none
+        stream.add(f"{self.name}: {channel}", stamp_ns, values)
 
     def take(self, final: bool = False) -> Block | None:
         """Samples whose wrenches are all known by now, each given once; all that are left when ``final``.
@@ -155,15 +184,17 @@ class RecordingAssembler:
         stamps = np.array(self._stamps, dtype=np.int64)
         ready = len(stamps) if final else self._ready(stamps)
         keep = np.ones(ready, dtype=bool)
-        wrenches = {}
-        for frame, stream in self._wrenches.items():
-            times = np.array(stream.stamps_ns, dtype=np.int64)
-            table = np.array(stream.values).reshape(len(times), 6)
-            wrenches[frame], known = interpolate(stamps[:ready], times, table, self._max_gap_ns)
-            keep &= known
+        found: dict[str, dict[str, Array]] = {}
+        for group, streams in (("wrench/", self._wrenches), ("", self._base)):
+            found[group] = {}
+            for key, stream in streams.items():
+                found[group][key], known = stream.at(stamps[:ready], self._max_gap_ns)
+                if not known.all():
+                    self.missing[group + key] = self.missing.get(group + key, 0) + int((~known).sum())
+                keep &= known
         columns = {key: self._pop(key, ready)[keep] for key in self._rows}
         del self._stamps[:ready]
-        self._forget_wrenches(stamps[ready - 1] if ready else None)
+        self._forget_streams(stamps[ready - 1] if ready else None)
         self.dropped += int(ready - keep.sum())
         return Block(
             self.joint_names,
@@ -171,7 +202,8 @@ class RecordingAssembler:
             columns["position"],
             columns["velocity"] if self._has_velocity else None,
             columns["effort"],
-            {frame: values[keep] for frame, values in wrenches.items()},
+            {key: values[keep] for key, values in found["wrench/"].items()},
+            {key: values[keep] for key, values in found[""].items()},
         )
 
     def recording(self, notices: tuple[str, ...] = ()) -> Recording:
@@ -185,13 +217,13 @@ class RecordingAssembler:
         if block is None or (len(block) == 0 and self.dropped == 0):
             raise RecordingError(f"{self.name}: {_NOTHING}")
         if len(block) == 0:
-            frames = ", ".join(self._wrenches)
             raise RecordingError(
-                f"{self.name}: no wrench of {frames} within {self._max_gap_ns * 1e-9:g} s of any joint state;"
-                " check the wrench topic and its clock"
+                f"{self.name}: no sample of {', '.join(self.missing)} within {self._max_gap_ns * 1e-9:g} s of any joint"
+                " state; check its topic and its clock"
             )
         if self.dropped:
-            notices = (*notices, f"left out {self.dropped} samples without a wrench")
+            parts = ", ".join(f"{key} ({count})" for key, count in self.missing.items())
+            notices = (*notices, f"left out {self.dropped} samples without {parts}")
         return recording_from_blocks(self.name, [block], notices)
 
     def _order(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
@@ -219,23 +251,25 @@ class RecordingAssembler:
         self._orders[names] = order
         return order
 
-    @staticmethod
-    def _row(where: str, channel: str, value: ArrayLike, count: int, order: NDArray[np.intp]) -> Array:
+    def _row(self, where: str, channel: str, value: ArrayLike, count: int, order: NDArray[np.intp]) -> Array:
         row = np.asarray(value, dtype=float)
         if row.shape == (count,):
             return row[order]
         if row.size == 0 and channel == "velocity":
             return _EMPTY
+        if row.size == 0 and channel == "effort" and self._wrenches:
+            return np.full(len(order), np.nan)  # base rows do without
         if row.size == 0:
             raise RecordingError(f"{where}: {channel} is empty; record joint states with {channel} filled")
         raise RecordingError(f"{where}: {channel} has {row.size} values for {count} joints; fix the publisher")
 
     def _ready(self, stamps: NDArray[np.int64]) -> int:
-        """Number of leading samples that no later wrench can change."""
-        if not self._wrenches or len(stamps) == 0:
+        """Number of leading samples that nothing that is yet to come can change."""
+        streams = [*self._wrenches.values(), *self._base.values()]
+        if not streams or len(stamps) == 0:
             return len(stamps)
         oldest = int(stamps[-1]) - self._max_gap_ns - _LATENCY_NS
-        ends = [max([oldest, *stream.stamps_ns[-1:]]) for stream in self._wrenches.values()]
+        ends = [max([oldest, *stream.stamps_ns[-1:]]) for stream in streams]
         return int(np.searchsorted(stamps, min(ends), side="right"))
 
     def _pop(self, channel: str, count: int) -> Array:
@@ -243,11 +277,11 @@ class RecordingAssembler:
         del self._rows[channel][:count]
         return np.array(rows).reshape(count, -1) if count else np.zeros((0, len(self.joint_names)))
 
-    def _forget_wrenches(self, stamp: np.int64 | None) -> None:
+    def _forget_streams(self, stamp: np.int64 | None) -> None:
         """Drop what lies before the last wrench at or before ``stamp``; later samples still need that one."""
         if stamp is None:
             return
-        for stream in self._wrenches.values():
+        for stream in (*self._wrenches.values(), *self._base.values()):
             first = max(int(np.searchsorted(stream.stamps_ns, stamp, side="right")) - 1, 0)
             del stream.stamps_ns[:first]
             del stream.values[:first]
@@ -278,8 +312,8 @@ def interpolate(
 def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str, ...] = ()) -> Recording:
     """One recording of consecutive blocks; time counts from the first stamp, ``(ns - ns0) * 1e-9``.
 
-    Joints without an effort interface (NaN throughout) are left out, and a velocity that is NaN throughout for some
-    joint counts as not measured; both with a notice.
+    Joints without an effort interface (NaN throughout) are left out, unless there are wrenches, which can do without;
+    a velocity that is NaN throughout for some joint counts as not measured. Both with a notice.
 
     Raises
     ------
@@ -291,6 +325,7 @@ def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str
     first = blocks[0]
     for block in blocks[1:]:
         same = (block.velocity is None) == (first.velocity is None) and set(block.wrenches) == set(first.wrenches)
+        same = same and set(block.base) == set(first.base)
         if block.joint_names != first.joint_names or not same:
             raise RecordingError(f"{name}: joints or channels change within the recording; start a new recording")
     stamps = np.concatenate([block.stamps_ns for block in blocks])
@@ -298,7 +333,7 @@ def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str
     velocity = None
     if first.velocity is not None:
         velocity = np.concatenate([block.velocity for block in blocks if block.velocity is not None])
-    silent = np.isnan(effort).all(axis=0)
+    silent = np.isnan(effort).all(axis=0) & (not first.wrenches)
     if silent.all():
         raise RecordingError(f"{name}: effort is NaN for every joint; enable the effort state interface of the driver")
     if silent.any():
@@ -317,6 +352,7 @@ def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str
         effort=effort[:, ~silent],
         velocity=None if velocity is None else velocity[:, ~silent],
         wrenches={frame: np.concatenate([block.wrenches[frame] for block in blocks]) for frame in first.wrenches},
+        **{channel: np.concatenate([block.base[channel] for block in blocks]) for channel in first.base},
         name=name,
         notices=notices,
     )

@@ -11,21 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import RecordingError
-from ..options import option
+from ..options import ConfigurationError, option
 from .assemble import RecordingAssembler
+from .bag_messages import JOINT_STATE, WRENCH_STAMPED, write_messages
+from .base_messages import IMU, ODOMETRY, POSE_STAMPED, base_values, channels_of
 from .live_bag import FINALISED_KEY
 from .mcap_recovery import Message, Recovered, recover
 from .recording import Recording
 
 if TYPE_CHECKING:
-    from rosbags.rosbag2 import Writer
     from rosbags.typesys.store import Typestore
 
 Storage = Literal["mcap", "sqlite3"]
-JOINT_STATE = "sensor_msgs/msg/JointState"
-WRENCH_STAMPED = "geometry_msgs/msg/WrenchStamped"
+_KEYS = {JOINT_STATE: "joint_states", ODOMETRY: "odometry", POSE_STAMPED: "pose", IMU: "imu"}
 SQLITE_MAGIC = b"SQLite format 3\x00"
 SUFFIXES = {".mcap": "mcap", ".db3": "sqlite3"}
 
@@ -42,10 +43,23 @@ class BagTopics:
         (),
         "topics of geometry_msgs/WrenchStamped, each TOPIC or TOPIC=FRAME; without FRAME the messages' frame_id counts",
     )
+    odometry: str = option("", "topic of nav_msgs/Odometry: pose and twist of a free base; empty takes none")
+    pose: str = option("", "topic of geometry_msgs/PoseStamped in place of odometry: the pose alone")
+    imu: str = option("", "topic of sensor_msgs/Imu on a free base; empty takes none")
     max_wrench_gap_s: float = option(
-        0.05, "a joint state farther than this from a wrench before or after it is left out [s]",
+        0.05, "a joint state farther than this from a wrench or a sample of the base on either side is left out [s]",
         minimum=0.0, maximum=10.0,
     )
+
+    def __post_init__(self) -> None:
+        if self.odometry and self.pose:
+            raise ConfigurationError("topics.odometry and topics.pose both give the pose of the base; set one")
+
+    @property
+    def base(self) -> dict[str, str]:
+        """Topic to type of what tells how a free base moves."""
+        given = ((self.odometry, ODOMETRY), (self.pose, POSE_STAMPED), (self.imu, IMU))
+        return {topic: kind for topic, kind in given if topic}
 
 
 def read_bag(path: str | Path, topics: BagTopics | None = None, joints: Sequence[str] = ()) -> Recording:
@@ -65,8 +79,9 @@ def read_bag(path: str | Path, topics: BagTopics | None = None, joints: Sequence
     """
     path, topics = Path(path), topics or BagTopics()
     frames = dict(_topic_and_frame(entry) for entry in topics.wrenches)
-    bag = _open(path, {topics.joint_states, *frames})
-    _check_topics(str(path), bag.types, {topics.joint_states: JOINT_STATE, **dict.fromkeys(frames, WRENCH_STAMPED)})
+    wanted = {topics.joint_states: JOINT_STATE, **dict.fromkeys(frames, WRENCH_STAMPED), **topics.base}
+    bag = _open(path, {*wanted, *map(tare_topic, frames)})
+    _check_topics(str(path), bag.types, wanted)
     expected = () if topics.joints else tuple(joints)
     assembler = _assembled(bag, str(path), topics, frames, expected)
     if expected and not assembler.joint_names:  # another robot's bag; whoever asked says so better
@@ -78,18 +93,43 @@ def _assembled(
     bag: "_Bag", name: str, topics: BagTopics, frames: dict[str, str], expected: tuple[str, ...]
 ) -> RecordingAssembler:
     known = tuple(filter(None, frames.values()))
-    assembler = RecordingAssembler(name, topics.joints, known, topics.max_wrench_gap_s, expected)
-    store = typestore()
+    channels = [channel for kind in topics.base.values() for channel in channels_of(kind)]
+    assembler = RecordingAssembler(name, topics.joints, known, topics.max_wrench_gap_s, expected, channels)
+    store, tares = typestore(), _tares(bag, frames)
     for index, message in enumerate(bag.messages):
+        if message.topic in map(tare_topic, frames):
+            continue
         content = _deserialize(store, message, bag.types[message.topic], f"{name}: message {index + 1}")
         stamp = content.header.stamp.sec * 1_000_000_000 + content.header.stamp.nanosec
         if message.topic == topics.joint_states:
             assembler.add_joint_state(content.name, stamp, content.position, content.velocity, content.effort)
+        elif message.topic in topics.base:
+            for channel, values in base_values(topics.base[message.topic], content).items():
+                assembler.add_base(channel, stamp, values)
         else:
-            force, torque = content.wrench.force, content.wrench.torque
-            frame = frames[message.topic] or content.header.frame_id
-            assembler.add_wrench(frame, stamp, (force.x, force.y, force.z), (torque.x, torque.y, torque.z))
+            wrench = _wrench(content) - tares.get(message.topic, 0.0)
+            assembler.add_wrench(frames[message.topic] or content.header.frame_id, stamp, wrench[:3], wrench[3:])
     return assembler
+
+
+def tare_topic(topic: str) -> str:
+    """Topic of a bag that holds what was subtracted from a wrench topic while it was recorded."""
+    return f"{topic}/tare"
+
+
+def _tares(bag: "_Bag", frames: dict[str, str]) -> dict[str, NDArray[np.float64]]:
+    """Wrench topic to the zero ``(6,)`` that its recorder subtracted."""
+    found, topics = {}, {tare_topic(topic): topic for topic in frames}
+    for message in bag.messages:
+        if message.topic in topics:
+            content = _deserialize(typestore(), message, WRENCH_STAMPED, "tare")
+            found[topics[message.topic]] = _wrench(content)
+    return found
+
+
+def _wrench(content: Any) -> NDArray[np.float64]:
+    force, torque = content.wrench.force, content.wrench.torque
+    return np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
 
 
 def bag_topics(path: str | Path) -> dict[str, tuple[str, int]]:
@@ -106,10 +146,11 @@ def bag_topics(path: str | Path) -> dict[str, tuple[str, int]]:
 def write_bag(
     recording: Recording, path: str | Path, storage: Storage = "mcap", start_ns: int = 10**18
 ) -> Path:
-    """Write a recording as a new rosbag2 directory: ``/joint_states``, and ``/wrench/<frame>`` for every wrench.
+    """Write a recording as a new rosbag2 directory: ``/joint_states``, ``/wrench/<frame>`` for every wrench, and where
+    the base is free ``/odometry`` (or ``/pose`` without a twist) and ``/imu``.
 
     Header stamps are ``start_ns`` plus the recording's time from its first sample. The directory appears at once when
-    it is complete. A measured acceleration or base motion has no place in these messages and is not written.
+    it is complete. A measured acceleration has no place in these messages and is not written.
 
     Raises
     ------
@@ -126,7 +167,7 @@ def write_bag(
         with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as scratch:
             # The file inside is named after its directory, so the scratch directory only holds it.
             with Writer(Path(scratch) / path.name, version=9, storage_plugin=plugin) as writer:
-                _write_messages(writer, store, recording, start_ns)
+                write_messages(writer, store, recording, start_ns)
             os.rename(Path(scratch) / path.name, path)
     except OSError as error:
         raise RecordingError(f"{path}: cannot be written ({error.strerror}); choose another path") from None
@@ -254,7 +295,7 @@ def _check_topics(name: str, types: dict[str, str], wanted: dict[str, str]) -> N
     for topic, kind in wanted.items():
         if topic not in types:
             there = ", ".join(f"{other} ({types[other].rpartition('/')[2]})" for other in sorted(types)) or "no topics"
-            key = "topics.joint_states" if kind == JOINT_STATE else "topics.wrenches"
+            key = f"topics.{_KEYS.get(kind, 'wrenches')}"
             raise RecordingError(f"{name}: has no topic {topic}; it has {there}; set {key}")
         if types[topic] != kind:
             raise RecordingError(f"{name}: topic {topic} is {types[topic]}, expected {kind}; choose another topic")
@@ -271,32 +312,3 @@ def _deserialize(store: "Typestore", message: Message, kind: str, where: str) ->
     except Exception as error:  # rosbags' generated code raises whatever the bytes lead to
         reason = error.__class__.__name__
         raise RecordingError(f"{where} on {message.topic}: is not a valid {kind} ({reason}); record again") from None
-
-
-def _write_messages(writer: "Writer", store: "Typestore", recording: Recording, start_ns: int) -> None:
-    types = store.types
-    stamp_type, header_type = types["builtin_interfaces/msg/Time"], types["std_msgs/msg/Header"]
-    vector, wrench_type = types["geometry_msgs/msg/Vector3"], types["geometry_msgs/msg/Wrench"]
-    topics = {"/joint_states": JOINT_STATE, **{f"/wrench/{frame}": WRENCH_STAMPED for frame in recording.wrenches}}
-    connections = {topic: writer.add_connection(topic, kind, typestore=store) for topic, kind in topics.items()}
-    names, nothing = list(recording.joint_names), np.zeros(0)
-    for row, nanoseconds in enumerate(np.rint((recording.time - recording.time[0]) * 1e9).astype(np.int64)):
-        stamp = start_ns + int(nanoseconds)
-        time = stamp_type(sec=stamp // 1_000_000_000, nanosec=stamp % 1_000_000_000)
-        velocity = nothing if recording.velocity is None else recording.velocity[row]
-        messages = {
-            "/joint_states": types[JOINT_STATE](
-                header=header_type(stamp=time, frame_id=""),
-                name=names,
-                position=recording.position[row],
-                velocity=velocity,
-                effort=recording.effort[row],
-            )
-        }
-        for frame, values in recording.wrenches.items():
-            force, torque = (vector(*map(float, part)) for part in (values[row, :3], values[row, 3:]))
-            messages[f"/wrench/{frame}"] = types[WRENCH_STAMPED](
-                header=header_type(stamp=time, frame_id=frame), wrench=wrench_type(force=force, torque=torque)
-            )
-        for topic, message in messages.items():
-            writer.write(connections[topic], stamp, store.serialize_cdr(message, topics[topic]))

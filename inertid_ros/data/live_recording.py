@@ -1,5 +1,6 @@
 """LiveRecording: what is accepted, counted, synchronised and written while a robot moves."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -40,9 +41,16 @@ class LiveRecording:
     assembler: synchronises the channels.
     bag: where accepted messages are written as they came; None writes nothing.
     max_gap_periods: a step between stamps above this many median steps is a gap.
+    prelude: topic and content of messages that the bag holds before all others.
     """
 
-    def __init__(self, assembler: RecordingAssembler, bag: LiveBag | None = None, max_gap_periods: float = 4.0) -> None:
+    def __init__(
+        self,
+        assembler: RecordingAssembler,
+        bag: LiveBag | None = None,
+        max_gap_periods: float = 4.0,
+        prelude: Sequence[tuple[int, bytes]] = (),
+    ) -> None:
         self.bag = bag
         self.counts = Counts()
         self.last_problem = ""
@@ -52,6 +60,7 @@ class LiveRecording:
         self._first_ns = self._last_ns = 0
         self._silent: dict[tuple[str, ...], NDArray[np.bool_]] = {}
         self._gap_stamps: list[int] = []
+        self._prelude, self._written_ns = list(prelude), 0
 
     @property
     def name(self) -> str:
@@ -104,6 +113,32 @@ class LiveRecording:
             return self._refuse(error, rejected=self.counts.rejected + 1)
         return True
 
+    def add_base(self, topic: int, data: bytes, stamp_ns: int, values: Mapping[str, NDArray[np.float64]]) -> bool:
+        """Take one message of the base's motion: channel to values; False where it was refused."""
+        try:
+            for channel, row in values.items():
+                if not np.isfinite(row).all():
+                    raise RecordingError(f"{self.name}: {channel} is not finite; check its publisher")
+            self._check_size(topic, data)
+            for channel, row in values.items():
+                self._assembler.add_base(channel, stamp_ns, row)
+            self._write(topic, stamp_ns, data)
+        except StampOrderError as error:
+            return self._refuse(error, out_of_order=self.counts.out_of_order + 1)
+        except RecordingError as error:
+            return self._refuse(error, rejected=self.counts.rejected + 1)
+        return True
+
+    @property
+    def incomplete(self) -> int:
+        """Samples left out so far because a wrench or the motion of the base was not known at their time."""
+        return self._assembler.dropped
+
+    @property
+    def missing(self) -> Mapping[str, int]:
+        """The same by channel."""
+        return self._assembler.missing
+
     def add_other(self, topic: int, data: bytes, stamp_ns: int) -> bool:
         """Take a message that is only written."""
         try:
@@ -145,8 +180,13 @@ class LiveRecording:
             self.bag.check(topic, data)
 
     def _write(self, topic: int, stamp_ns: int, data: bytes) -> None:
-        if self.bag is not None:
-            self.bag.write(topic, stamp_ns, data)
+        """Topics do not come in the order of their stamps, but readers want a file's messages in order of time."""
+        if self.bag is None:
+            return
+        self._written_ns = max(self._written_ns, stamp_ns)
+        while self._prelude:
+            self.bag.write(self._prelude[0][0], self._written_ns, self._prelude.pop(0)[1])
+        self.bag.write(topic, self._written_ns, data)
 
     def _refuse(self, error: RecordingError, **count: int) -> bool:
         self.last_problem = str(error)

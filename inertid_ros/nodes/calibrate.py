@@ -15,6 +15,7 @@ from typing import Any
 
 from action_msgs.msg import GoalStatus
 from lifecycle_msgs.msg import State, Transition
+from std_msgs.msg import Bool
 
 from inertid_ros.action import Excite, Identify
 from inertid_ros.msg import (
@@ -57,7 +58,10 @@ class Heard:
 
 
 class Flow:
-    """The steps, in order. Every step raises FlowError with one line that says what to do."""
+    """The steps, in order. Every step raises FlowError with one line that says what to do.
+
+    The robot is moved by the excitation node, or by itself: one that balances has a controller of its own.
+    """
 
     def __init__(self, client: FlowClient, options: CalibrateOptions) -> None:
         self.client, self.options = client, options
@@ -65,6 +69,8 @@ class Flow:
         self.report = client.latest(IdentificationReport, "identifier/report", LATCHED)
         self.excitation = Heard(client, ExcitationStatus, "excitation/status")
         self.recorder = Heard(client, RecorderStatus, "recorder/status")
+        self.by_itself = options.moved_by == "robot"
+        self.moving = client.latest(Bool, options.moving_topic, LATCHED)
         self.armed = self.recording = False
 
     def run(self) -> int:
@@ -99,11 +105,13 @@ class Flow:
 
     def _wait_for_nodes(self) -> None:
         client, wait = self.client, self.options.wait_s
-        client.say("waiting for excitation, recorder and identifier")
-        for service in ("excitation/get_state", "recorder/start", "recorder/stop"):
+        client.say(f"waiting for {'the robot' if self.by_itself else 'excitation'}, recorder and identifier")
+        mover = self.options.move_service if self.by_itself else "excitation/get_state"
+        for service in (mover, "recorder/start", "recorder/stop"):
             client.wait_for_service(service, wait)
-        for kind, action in ((Excite, "excitation/excite"), (Identify, "identifier/identify")):
-            client.wait_for_action(kind, action, wait)
+        client.wait_for_action(Identify, "identifier/identify", wait)
+        if not self.by_itself:
+            client.wait_for_action(Excite, "excitation/excite", wait)
 
         def ready() -> bool:
             return bool(self.identifier) and self.identifier[-1].state != IdentifierStatus.WAITING
@@ -113,6 +121,8 @@ class Flow:
     def _arm(self) -> None:
         """Active and not latched, whatever it was before."""
         client = self.client
+        if self.by_itself:
+            return
         state = client.lifecycle_state("excitation")
         if state == State.PRIMARY_STATE_ACTIVE:
             client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
@@ -130,15 +140,29 @@ class Flow:
         if not answer.success:
             raise FlowError(answer.message)
         self.recording, name = True, answer.message
-        goal = Excite.Goal(
-            motion=motion,
-            duration=duration,
-            seed=seed,
-            speed_scale=self.options.speed_scale,
-            lease=True,
-            prior=prior,
-        )
-        client.say(f"{purpose} motion ({motion}): recording as {name}")
+        if self.by_itself:
+            self._move_by_itself(purpose, name)
+        else:
+            scale = self.options.speed_scale
+            goal = Excite.Goal(
+                motion=motion, duration=duration, seed=seed, speed_scale=scale, lease=True, prior=prior
+            )
+            self._excite(purpose, name, goal)
+        answer = client.trigger("recorder/stop")
+        self.recording = False
+        if not answer.success:
+            raise FlowError(answer.message)
+
+        def arrived() -> bool:
+            return bool(self.identifier) and name in self.identifier[-1].recordings
+
+        client.until(arrived, f"{name} did not reach the identifier; check that it runs in the same namespace", 20.0)
+        return name
+
+    def _excite(self, purpose: str, name: str, goal: Excite.Goal) -> None:
+        """One motion of the excitation node."""
+        client = self.client
+        client.say(f"{purpose} motion ({goal.motion}): recording as {name}")
 
         def describe(feedback: Excite.Feedback) -> tuple[str, float]:
             return f"{purpose}: {feedback.stage or 'checking'}", feedback.fraction
@@ -150,16 +174,24 @@ class Flow:
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"{purpose} motion: {result.message}")
         client.say(f"{purpose} motion: {result.message}, condition number {result.condition_number:.1f}")
-        answer = client.trigger("recorder/stop")
-        self.recording = False
+
+    def _move_by_itself(self, purpose: str, name: str) -> None:
+        """Ask the robot to move, and wait until it has."""
+        client, options = self.client, self.options
+        client.say(f"{purpose} motion: recording as {name}")
+        answer = client.trigger(options.move_service)
         if not answer.success:
-            raise FlowError(answer.message)
+            raise FlowError(f"{purpose} motion: {answer.message}")
+        client.say(f"{purpose} motion: {answer.message}")
+        told = f"{options.moving_topic} does not say that the robot moves; check the topic"
+        client.until(lambda: self.moving and self.moving[-1].data, told, self.options.wait_s)
 
-        def arrived() -> bool:
-            return bool(self.identifier) and name in self.identifier[-1].recordings
+        def ended() -> bool:
+            if problem := self.recorder.gone("recorder") or self._not_recording(name):
+                raise FlowError(problem)
+            return not self.moving[-1].data
 
-        client.until(arrived, f"{name} did not reach the identifier; check that it runs in the same namespace", 20.0)
-        return name
+        client.until(ended, f"{purpose} motion: the robot does not end it", _MOTION_S)
 
     def _not_recording(self, name: str) -> str:
         """Why a motion is of no use any more: the recorder writes nothing."""
@@ -209,6 +241,8 @@ class Flow:
         return _DONE if result.validation_status == InertialParameters.PASSED else _REJECTED
 
     def _disarm(self) -> None:
+        if self.by_itself:
+            return
         self.armed = False
         self.client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
 

@@ -7,6 +7,7 @@ from ..excitation.options import KINDS, ExcitationOptions, ExecutionOptions, Lim
 from ..options import option
 from ..robot.perturbation import PerturbationOptions
 from ..simulation.options import SimulationOptions
+from ..simulation.standing.options import StandingOptions
 
 RELIABILITIES = ("reliable", "best_effort")
 COMMAND_INTERFACES = ("joint_trajectory", "follow_joint_trajectory", "position_stream")
@@ -20,6 +21,9 @@ class RecorderOptions:
     write_bag: bool = option(True, "write a bag; batches are published either way")
     joints: tuple[str, ...] = option((), "joints to take; empty takes those of the first message")
     wrenches: tuple[str, ...] = option((), "wrench topics, each TOPIC or TOPIC=FRAME (else the messages' frame_id)")
+    odometry: str = option("", "topic of nav_msgs/Odometry: pose and twist of a free base; empty takes none")
+    pose: str = option("", "topic of geometry_msgs/PoseStamped in place of odometry: the pose alone")
+    imu: str = option("", "topic of sensor_msgs/Imu on a free base; empty takes none")
     other_topics: tuple[str, ...] = option((), "topics only written to the bag, each TOPIC=PACKAGE/msg/TYPE")
     reliability: str = option("reliable", "of the subscriptions; best_effort takes any", choices=RELIABILITIES)
     batch_period_s: float = option(0.5, "time between batches [s]", minimum=0.02, maximum=10.0)
@@ -27,8 +31,13 @@ class RecorderOptions:
     start_timeout_s: float = option(2.0, "a start without samples fails after this time [s]", minimum=0.2, maximum=60.0)
     max_gap_periods: float = option(4.0, "longer steps of the stamps are gaps [median steps]", minimum=1.5, maximum=1e3)
     max_wrench_gap_s: float = option(
-        0.05, "a joint state farther than this from a wrench is left out [s]", minimum=0.001, maximum=1.0
+        0.05, "a joint state farther than this from a wrench or a sample of the base is left out [s]",
+        minimum=0.001, maximum=1.0,
     )
+    tare_s: float = option(1.0, "a tare is the mean of this long [s]", minimum=0.05, maximum=60.0)
+    tare_limit_n: float = option(50.0, "more force than this is a load and is not tared away [N]", minimum=0.0)
+    contact_on_n: float = option(20.0, "a wrench carries load from where its force exceeds this [N]", minimum=0.0)
+    contact_off_n: float = option(10.0, "until it falls below this [N]", minimum=0.0)
     min_free_mb: int = option(256, "refuse to record with less free space [MiB]", minimum=0, maximum=10**7)
     max_message_mb: int = option(4, "refuse larger messages [MiB]", minimum=1, maximum=1024)
 
@@ -59,7 +68,7 @@ class ReplayOptions:
 
 @dataclass(frozen=True)
 class FaultOptions:
-    """Faults of the simulated robot's joint states; may be changed while it runs."""
+    """Faults of the simulated robot's joint states and of the plates below it; may be changed while it runs."""
 
     silent: bool = option(False, "report nothing")
     frozen: bool = option(False, "repeat the last values with fresh stamps")
@@ -67,6 +76,9 @@ class FaultOptions:
     delay_s: float = option(0.0, "report every state this late [s]", minimum=0.0, maximum=10.0)
     drop: float = option(0.0, "share of states that are lost", minimum=0.0, maximum=1.0)
     stamp_offset_s: float = option(0.0, "added to every stamp [s]", minimum=-1e9, maximum=1e9)
+    silent_plates: tuple[str, ...] = option((), "force plates that report nothing")
+    frozen_plates: tuple[str, ...] = option((), "force plates that repeat their last values with fresh stamps")
+    reversed_plates: tuple[str, ...] = option((), "force plates that report what the robot does to them")
 
 
 @dataclass(frozen=True)
@@ -82,6 +94,7 @@ class SimulatorOptions:
     perturbation: PerturbationOptions = field(default_factory=PerturbationOptions)
     robot: RobotOptions = field(default_factory=RobotOptions)
     simulation: SimulationOptions = field(default_factory=SimulationOptions)
+    standing: StandingOptions = field(default_factory=StandingOptions)
 
 
 @dataclass(frozen=True)
@@ -118,6 +131,12 @@ class MotionOptions:
 class CalibrateOptions:
     """Parameters of the calibration flow."""
 
+    moved_by: str = option(
+        "excitation", "excitation: that node moves the robot; robot: it moves by itself when asked, see move_service",
+        choices=("excitation", "robot"),
+    )
+    move_service: str = option("simulator/move", "std_srvs/Trigger that makes the robot move by itself")
+    moving_topic: str = option("simulator/moving", "latched std_msgs/Bool, true while it does")
     motion: str = option("fourier", "kind of the motion that is fitted", choices=KINDS)
     duration_s: float = option(0.0, "of that motion [s]; 0 takes the excitation node's", minimum=0.0, maximum=600.0)
     seed: int = option(1, "of that motion", minimum=0)

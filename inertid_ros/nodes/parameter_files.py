@@ -13,6 +13,7 @@ import yaml
 
 from ..configuration import Configuration
 from ..options import Option, options
+from ..simulation.standing.catalogue import STANCES
 from .options import (
     CalibrateOptions,
     ExcitationNodeOptions,
@@ -34,6 +35,34 @@ NODES: Mapping[str, tuple[tuple[type, str], ...]] = {
 }
 """Node to the trees of its parameters and their prefixes."""
 
+def _standing(name: str, **movement: Any) -> Mapping[str, Mapping[str, Any]]:
+    """A simulated robot on force plates, and what the other nodes must know of it."""
+    stance, base = STANCES[name], {"robot.base": "free", "robot.drive_terms": ()}
+    topics = tuple(f"{plate.name}/wrench={plate.name}" for plate in stance.plates)
+    return {
+        "simulator": {
+            "standing.robot": name,
+            "state_hz": 100.0,
+            "perturb": True,
+            "perturbation.mass_uncertainty": 0.5,
+            "perturbation.region_scale": 2.0,
+            **base,
+            **{f"standing.movement.{key}": value for key, value in movement.items()},
+        },
+        "recorder": {"wrenches": topics, "odometry": "odometry", "imu": "imu"},
+        "identifier": {
+            **base,
+            "robot.plates": stance.plate_entries(),
+            "prepare.base.motion_from": "imu",
+            "prepare.base.imu_frame": stance.imu,
+            "topics.wrenches": tuple(f"/{topic}" for topic in topics),
+            "topics.odometry": "/odometry",
+            "topics.imu": "/imu",
+        },
+        "calibrate": {"moved_by": "robot"},
+    }
+
+
 _PANDA = {"robot.locked_joints": ("panda_finger_joint1=0.0",)}
 # The simulated robot shares the machine with everything else, which may hold it up.
 _MOTION = {
@@ -54,6 +83,10 @@ FILES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "identifier": _PANDA,
         "calibrate": {},
     },
+    "biped": _standing("biped"),
+    "humanoid": _standing(
+        "humanoid", joint_rad=0.3, torso_rad=(0.1, 0.1, 0.1), one_tilt_at_a_time=False, movements=30
+    ),
     "replay": {"recorder": {}, "identifier": {"automatic": True}, "replay": {}},
 }
 """File to its nodes and the values that differ from the defaults."""
@@ -61,6 +94,8 @@ FILES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 _HEADS = {
     "calibrate": "Calibrate a robot (calibrate.launch.py). Every value is the default.",
     "simulate": "Calibrate a simulated Panda (simulate.launch.py).",
+    "biped": "Calibrate a simulated biped on two force plates (stand.launch.py).",
+    "humanoid": "Calibrate a simulated humanoid on one foot (stand.launch.py robot:=humanoid).",
     "replay": "Identify from a bag that is played (replay.launch.py).",
 }
 _KINDS = {bool: "bool", int: "int", float: "double", str: "string"}

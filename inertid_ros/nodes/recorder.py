@@ -9,7 +9,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
@@ -17,10 +17,13 @@ from std_srvs.srv import Trigger
 from inertid_ros.msg import RecorderStatus, SampleBatch
 
 from ..data.assemble import RecordingAssembler
+from ..data.bags import tare_topic
+from ..data.base_messages import base_values, channels_of
 from ..data.live_bag import Committer, LiveBag, LiveBagOptions, Topic
 from ..data.live_recording import LiveRecording
+from ..data.wrench_watch import WrenchWatch
 from ..errors import InertidError, RecordingError
-from ..ros.conversions import BatchInfo, from_wrench, to_batch, to_nanoseconds
+from ..ros.conversions import BatchInfo, from_wrench, to_batch, to_nanoseconds, to_wrench
 from ..ros.definitions import message_class, message_definition
 from ..ros.diagnostics import ERROR, OK, WARN, diagnostics
 from ..ros.graph import TopicState, inspect_topic
@@ -41,6 +44,9 @@ class Recorder(Node):
         self.options = declare(self, RecorderOptions)
         self.profile = recording_profile(self.options.reliability)
         self.sources = sources(self, self.options)
+        self.wrench_topics = [source.name for source in self.sources if source.type == WRENCH and not source.of_base]
+        thresholds = (self.options.contact_on_n, self.options.contact_off_n)
+        self.watch = WrenchWatch(self.options.tare_s, self.options.tare_limit_n, *thresholds)
         self.recording: LiveRecording | None = None
         self.committer: Committer | None = None
         self.confirmation: Future | None = None
@@ -52,7 +58,7 @@ class Recorder(Node):
         self.batch_publisher = self.create_publisher(SampleBatch, "~/batch", BATCH)
         self.status_publisher = self.create_publisher(RecorderStatus, "~/status", LATCHED)
         self.diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        for name, callback in (("start", self.start), ("stop", self.stop), ("clear", self.clear)):
+        for name, callback in (("start", self.start), ("stop", self.stop), ("clear", self.clear), ("tare", self.tare)):
             # Reentrant: while a start awaits its confirmation, timers and subscriptions must go on.
             self.create_service(Trigger, f"~/{name}", callback, callback_group=ReentrantCallbackGroup())
         for index, source in enumerate(self.sources):
@@ -99,6 +105,15 @@ class Recorder(Node):
         self.message, self.failed = "cleared", False
         return _answer(response, True, self.message)
 
+    def tare(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Take what the wrench topics measure now as their zero; nothing may stand on the plates."""
+        if self.recording is not None:
+            return _answer(response, False, f"{self.recording.name} is being recorded; stop it before taring")
+        try:
+            return _answer(response, True, self.watch.tare(self.wrench_topics))
+        except InertidError as error:
+            return _answer(response, False, str(error))
+
     # Recording
 
     def _begin(self) -> None:
@@ -107,14 +122,22 @@ class Recorder(Node):
         while options.write_bag and (directory / self._name()).exists():
             self.number += 1
         frames = [source.frame for source in self.sources if source.frame]
-        assembler = RecordingAssembler(self._name(), options.joints, frames, options.max_wrench_gap_s)
-        bag = None
+        channels = [channel for source in self.sources if source.of_base for channel in channels_of(source.type)]
+        assembler = RecordingAssembler(
+            self._name(), options.joints, frames, options.max_wrench_gap_s, base=channels
+        )
+        bag, prelude = None, []
         if options.write_bag:
             limits = LiveBagOptions(options.min_free_mb * 2**20, options.max_message_mb * 2**20)
             topics = [Topic(source.name, source.type, message_definition(source.type)) for source in self.sources]
+            zeros = list(self.watch.zeros.items())
+            topics += [Topic(tare_topic(topic), WRENCH, message_definition(WRENCH)) for topic, _ in zeros]
             bag = LiveBag(directory.absolute() / self._name(), topics, limits)
+            stamp = self.get_clock().now().to_msg()
+            for index, (_, zero) in enumerate(zeros, start=len(self.sources)):
+                prelude.append((index, serialize_message(to_wrench(zero, "", stamp))))
             self.committer = Committer(bag, options.commit_period_s)
-        self.recording = LiveRecording(assembler, bag, options.max_gap_periods)
+        self.recording = LiveRecording(assembler, bag, options.max_gap_periods, prelude)
         self.batches = self.lost = 0
         self.started_ns = self.steady.now().nanoseconds
         self.message, self.failed = f"waiting for samples of {self._name()}", False
@@ -164,7 +187,10 @@ class Recorder(Node):
             confirmation.set_result(False)
 
     def _receive(self, index: int, source: Source, data: bytes) -> None:
-        recording = self.recording
+        recording, wrench = self.recording, None
+        if source.type == WRENCH and source.name in self.wrench_topics:
+            message = deserialize_message(data, WrenchStamped)
+            wrench = self.watch.add(source.name, to_nanoseconds(message.header.stamp), from_wrench(message))
         if recording is None:
             return
         if len(data) > self.options.max_message_mb * 2**20:
@@ -176,10 +202,13 @@ class Recorder(Node):
             channels = (message.position, message.velocity, message.effort)
             if recording.add_joint_state(index, data, message.name, stamp, channels):
                 self.received_ns = self.steady.now().nanoseconds
-        elif source.type == WRENCH:
-            message = deserialize_message(data, WrenchStamped)
+        elif wrench is not None:
             frame = source.frame or message.header.frame_id
-            recording.add_wrench(index, data, frame, to_nanoseconds(message.header.stamp), from_wrench(message))
+            recording.add_wrench(index, data, frame, to_nanoseconds(message.header.stamp), wrench)
+        elif source.of_base:
+            message = deserialize_message(data, message_class(source.type))
+            stamp = to_nanoseconds(message.header.stamp)
+            recording.add_base(index, data, stamp, base_values(source.type, message))
         else:
             recording.add_other(index, data, self.get_clock().now().nanoseconds)
 
@@ -199,6 +228,7 @@ class Recorder(Node):
     def _publish_status(self) -> None:
         message, recording = RecorderStatus(message=self.message, lost=self.lost), self.recording
         message.header.stamp = self.get_clock().now().to_msg()
+        message.loaded = self.watch.loaded
         if recording is not None:
             age = self.steady.now().nanoseconds - self.received_ns
             message.recording = self.confirmation is None and age < 500_000_000
@@ -209,6 +239,7 @@ class Recorder(Node):
             message.samples, message.rejected = counts.accepted, counts.rejected
             message.out_of_order, message.gaps = counts.out_of_order, counts.gaps
             message.seconds, message.rate_hz = recording.seconds, recording.rate_hz
+            message.incomplete = recording.incomplete
         self.status_publisher.publish(message)
 
     def _publish_diagnostics(self) -> None:
@@ -216,7 +247,9 @@ class Recorder(Node):
         problems = [state.problem or state.crowd for state in self._inspect()]
         if self.recording is not None:
             counts = self.recording.counts
-            values = {**vars(counts), "lost": self.lost}
+            values = {**vars(counts), "lost": self.lost, "incomplete": self.recording.incomplete}
+            if missing := ", ".join(self.recording.missing):
+                level, text = WARN, f"samples are left out, as they lack {missing}; check its topic and clock"
             if counts.rejected or counts.out_of_order or counts.gaps or self.lost:
                 level, text = WARN, self.recording.last_problem or "samples were lost"
         if any(problems):

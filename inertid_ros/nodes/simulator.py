@@ -1,4 +1,4 @@
-"""Simulator node: a MuJoCo arm in real time, with the topics of a real one."""
+"""Simulator node: a MuJoCo arm, or a robot on force plates, in real time, with the topics of a real one."""
 
 import sys
 
@@ -28,6 +28,7 @@ from ..ros.conversions import (
 )
 from ..ros.parameters import declare, guard, read
 from ..ros.qos import COMMAND, LATCHED
+from ..ros.standing_side import StandingSide
 from ..simulation.commands import CommandedTrajectory
 from ..simulation.example import example_urdf
 from ..simulation.robot import SimulatedRobot
@@ -46,6 +47,9 @@ class Simulator(Node):
         self.options = declare(self, SimulatorOptions)
         declare(self, FaultOptions, read_only=False, prefix="fault.")
         guard(self, FaultOptions, lambda: "", prefix="fault.")
+        if self.options.standing.robot:
+            self.side = StandingSide(self, self.options)
+            return
         truth = load_model(read_description(self.options.urdf or example_urdf()), self.options.robot.model_options())
         given = self._given(truth)
         self.robot = SimulatedRobot(

@@ -70,11 +70,7 @@ class TorqueRegressor:
             tables = np.broadcast_to(WRENCH_TABLE, (len(self._joints), *WRENCH_TABLE.shape))
         self.columns = _slices([len(kept) for kept in columns])
         self._wrenches = [_Wrenches(table, kept) for table, kept in zip(tables, columns, strict=True)]
-        self._forces = 3 if self._joints[0].free else 0  # rows of a free base whose screws do not turn
-        self._runs = [
-            [] if joint.free else list(_runs(joint.ancestors[self._forces : -1], self._forces))
-            for joint in self._joints
-        ]
+        self._runs = [[] if joint.free else list(_runs(joint.ancestors[:-1])) for joint in self._joints]
 
     @property
     def width(self) -> int:
@@ -89,10 +85,6 @@ class TorqueRegressor:
             mass, first, second = wrenches.of(self._sweep.products(motions))
             screws, block = motions[:, 2:], out[:, self.columns[body]]
             parts = [block[:, columns] for columns in wrenches.columns]
-            if self._forces and not joint.free:
-                np.einsum("ijk,ick->jck", screws[:3, :3], mass, out=parts[0][:3])
-                np.einsum("ijk,ick->jck", screws[:3, :3], first[:3], out=parts[1][:3])
-                parts[2][:3] = 0.0
             for rows, at in self._runs[body]:
                 for part, factors, wrench in (
                     (parts[0], screws[:3, at], mass),
@@ -139,10 +131,10 @@ def _slices(sizes: Sequence[int]) -> tuple[slice, ...]:
     return tuple(slice(int(a), int(b)) for a, b in pairwise(np.cumsum([0, *sizes])))
 
 
-def _runs(ancestors: Sequence[int], skipped: int = 0) -> Iterator[tuple[slice, slice]]:
-    """Rows of neighbouring velocities, and where they stand among the ancestors, of which some first were skipped."""
+def _runs(ancestors: Sequence[int]) -> Iterator[tuple[slice, slice]]:
+    """Rows of neighbouring velocities, and where they stand among the ancestors."""
     start = 0
     for end in range(1, len(ancestors) + 1):
         if end == len(ancestors) or ancestors[end] != ancestors[end - 1] + 1:
-            yield slice(ancestors[start], ancestors[end - 1] + 1), slice(skipped + start, skipped + end)
+            yield slice(ancestors[start], ancestors[end - 1] + 1), slice(start, end)
             start = end

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Point, WrenchStamped
+from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -23,6 +24,7 @@ from inertid_ros.msg import (
 )
 
 from ..data.assemble import Block
+from ..data.base_messages import WIDTHS
 from ..errors import InertidError, RecordingError
 from ..identification.estimate import Estimate
 from ..identification.statement import VERDICTS
@@ -123,6 +125,33 @@ def from_wrench(message: WrenchStamped) -> Array:
     return np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
 
 
+def to_odometry(pose: Array, twist: Array, child_frame: str, stamp: Time) -> Odometry:
+    """Pose ``(7,)`` of a base in the world and its twist ``(6,)`` in its own axes."""
+    message = Odometry(header=Header(stamp=stamp, frame_id="world"), child_frame_id=child_frame)
+    place, turn = message.pose.pose.position, message.pose.pose.orientation
+    place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w = map(float, pose)
+    linear, angular = message.twist.twist.linear, message.twist.twist.angular
+    linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = map(float, twist)
+    return message
+
+
+def to_imu(specific_force: Array, rate: Array, frame: str, stamp: Time) -> Imu:
+    """What an inertial measurement unit without an orientation of its own reports."""
+    message = Imu(header=Header(stamp=stamp, frame_id=frame))
+    message.orientation_covariance[0] = -1.0
+    for part, values in ((message.linear_acceleration, specific_force), (message.angular_velocity, rate)):
+        part.x, part.y, part.z = map(float, values)
+    return message
+
+
+def to_wrench(wrench: Array, frame: str, stamp: Time) -> WrenchStamped:
+    """Force and torque ``(6,)`` in a frame."""
+    message = WrenchStamped(header=Header(stamp=stamp, frame_id=frame))
+    for part, values in ((message.wrench.force, wrench[:3]), (message.wrench.torque, wrench[3:])):
+        part.x, part.y, part.z = map(float, values)
+    return message
+
+
 @dataclass(frozen=True)
 class TrajectoryArrays:
     """A joint trajectory: ``time`` (N,) s from its start, ``position``, ``velocity``, ``acceleration`` (N, n)."""
@@ -204,6 +233,7 @@ def to_batch(block: Block, info: BatchInfo, after_gap: NDArray[np.bool_]) -> Sam
         wrench_frames=frames,
         wrench=wrench.ravel().tolist(),
         flags=np.where(after_gap, SampleBatch.AFTER_GAP, SampleBatch.OK).astype(np.uint8).tolist(),
+        **{channel: values.ravel().tolist() for channel, values in block.base.items()},
     )
     if message.stamps:
         message.header.stamp = message.stamps[0]
@@ -234,6 +264,7 @@ def from_batch(message: SampleBatch) -> Block:
         velocity=table("velocity", n) if len(message.velocity) or not count else None,
         effort=table("effort", n),
         wrenches={frame: wrench[:, index] for index, frame in enumerate(message.wrench_frames)},
+        base={channel: table(channel, width) for channel, width in WIDTHS.items() if len(getattr(message, channel))},
     )
 
 

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from rclpy.node import Node
 
+from ..data.base_messages import IMU, ODOMETRY, POSE_STAMPED
+from ..errors import InertidError
 from ..nodes.options import RecorderOptions
 from .definitions import message_class
 
@@ -13,24 +15,31 @@ WRENCH = "geometry_msgs/msg/WrenchStamped"
 
 @dataclass(frozen=True)
 class Source:
-    """A topic that is recorded: resolved name, type, and the frame of its wrench (empty: from its messages)."""
+    """A topic that is recorded: resolved name, type, the frame of its wrench (empty: from its messages), and whether it
+    tells how a free base moves."""
 
     name: str
     type: str
     frame: str = ""
+    of_base: bool = False
 
 
 def sources(node: Node, options: RecorderOptions) -> list[Source]:
-    """Joint states first, then wrenches, then topics that are only written.
+    """Joint states first, then wrenches, then the motion of a free base, then topics that are only written.
 
     Raises
     ------
-    InertidError: a message type is not installed.
+    InertidError: a message type is not installed, or two topics are to give the pose of the base.
     """
+    if options.odometry and options.pose:
+        raise InertidError("odometry and pose both give the pose of the base; set one")
     found = [Source(node.resolve_topic_name("joint_states"), JOINT_STATE)]
     for entry in options.wrenches:
         topic, _, frame = entry.partition("=")
         found.append(Source(node.resolve_topic_name(topic), WRENCH, frame))
+    for topic, kind in ((options.odometry, ODOMETRY), (options.pose, POSE_STAMPED), (options.imu, IMU)):
+        if topic:
+            found.append(Source(node.resolve_topic_name(topic), kind, of_base=True))
     for entry in options.other_topics:
         topic, _, kind = entry.partition("=")
         message_class(kind)

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from ...errors import ModelError
 from ...options import option
 
+STANDING_ROBOTS = ("biped", "humanoid")
+
 
 @dataclass(frozen=True)
 class MovementOptions:
@@ -13,8 +15,10 @@ class MovementOptions:
     movements: int = option(20, "number of movements, the last of which returns to the start", minimum=1, maximum=10000)
     seconds: float = option(1.5, "of each movement [s]", minimum=0.1, maximum=60.0)
     com_m: tuple[float, ...] = option(
-        (0.04, 0.06, 0.03), "largest way of the centre of mass to either side: forward, left, up [m]", minimum=0.0,
-        maximum=1.0,
+        (0.04, 0.06, 0.03),
+        "largest way of the centre of mass to either side: forward, left, up [m]; never more than three tenths of the"
+        " way to the edge of the soles",
+        minimum=0.0, maximum=1.0,
     )
     torso_rad: tuple[float, ...] = option(
         (0.1, 0.25, 0.0), "largest roll, pitch and yaw of the base to either side [rad]", minimum=0.0, maximum=1.0
@@ -70,6 +74,10 @@ class BodySensorOptions:
 class StandingOptions:
     """How the simulated standing robot behaves."""
 
+    robot: str = option(
+        "", "a robot that stands on force plates in place of the arm: biped (an exoskeleton on two plates), humanoid"
+        " (a Unitree G1 on one); empty simulates an arm", choices=("", *STANDING_ROBOTS),
+    )
     timestep_s: float = option(1e-3, "of the physics [s]", minimum=1e-4, maximum=0.005)
     seed: int = option(0, "of movements and noise", minimum=0)
     friction: float = option(0.8, "between soles and plates", minimum=0.01, maximum=5.0)

@@ -1,7 +1,7 @@
 """StandingRobot: a free-floating robot in MuJoCo on force plates, under a balance controller."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
@@ -19,6 +19,7 @@ from .sensors import BodySample, BodySensors
 from .world import build_world, plate_wrench, set_configuration, to_pinocchio
 
 _SETTLE_S = 2.0
+_SAFE = 0.3  # of the way from the middle of the soles to their edge
 _MOST = 0.7  # of the way to a limit may be asked for
 _FALLEN = 0.3  # m below where the base began
 
@@ -60,7 +61,7 @@ class StandingRobot:
         self, robot: StandingRobotDescription, options: StandingOptions | None = None, controller_urdf: str = ""
     ) -> None:
         self.robot, self.options = robot, options or StandingOptions()
-        movement_rng, sensor_rng = np.random.default_rng(self.options.seed).spawn(2)
+        self._movement_rng, sensor_rng = np.random.default_rng(self.options.seed).spawn(2)
         self.model = free_model(robot.urdf, robot.locked)
         believed = free_model(controller_urdf, robot.locked) if controller_urdf else self.model
         self.joint_names = tuple(str(name) for name in self.model.names)[2:]
@@ -72,8 +73,8 @@ class StandingRobot:
         self._start = self._standing_configuration()
         set_configuration(self.world, self._data, self._start)
         self._controller = BalanceController(believed, robot.soles, passive, self._start, self.options.balance)
-        ways = np.where(carrying(self.model, robot.soles), 0.0, self._room())
-        self.movement = Movement(self.options.movement, ways, movement_rng)
+        self._ways = np.where(carrying(self.model, robot.soles), 0.0, self._room())
+        self._draw_movement()
         self._sensors = BodySensors(self.options.sensors, passive, sensor_rng)
         self._every = max(round(self.options.balance.period_s / self.options.timestep_s), 1)
         self._steps, self._zero = 0, np.inf
@@ -98,7 +99,9 @@ class StandingRobot:
         return self._zero <= self.time < self._zero + self.movement.duration
 
     def move(self) -> None:
-        """Begin the movements now."""
+        """Begin the movements now; every time others."""
+        if np.isfinite(self._zero):
+            self._draw_movement()
         self._zero = self.time
 
     def step(self, count: int = 1) -> None:
@@ -146,6 +149,23 @@ class StandingRobot:
     def state(self) -> BodySample:
         """Everything as it is reported."""
         return self._sensors.measure(self.true_state())
+
+    def _draw_movement(self) -> None:
+        options = self.options.movement
+        safe = np.minimum(options.com_m, [*(_SAFE * self._support()), np.inf])
+        options = replace(options, com_m=tuple(float(way) for way in safe))
+        self.movement = Movement(options, self._ways, self._movement_rng)
+
+    def _support(self) -> Array:
+        """``(2,)`` half the extent of the soles on the ground [m]."""
+        model, data = self.model, self.model.createData()
+        pin.framesForwardKinematics(model, data, self._start)
+        corners = [
+            data.oMf[model.getFrameId(sole.frame)].act(corner)
+            for sole in self.robot.soles
+            for corner in sole.corners
+        ]
+        return 0.5 * np.ptp(corners, axis=0)[:2]
 
     def _room(self) -> Array:
         """``(n,)`` most of the way from the start to the nearer limit of each joint [rad]."""
