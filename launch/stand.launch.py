@@ -11,11 +11,11 @@ from launch.event_handlers import OnProcessExit
 from launch.events import Shutdown
 from launch.substitutions import AndSubstitution, LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterValue
+from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
 FOLDER = PathJoinSubstitution([FindPackageShare("inertid_ros"), "config"])
-DEFAULTS = PathJoinSubstitution([FOLDER, [LaunchConfiguration("robot"), ".yaml"]])
+DEFAULTS = (FOLDER, "/", LaunchConfiguration("robot"), ".yaml")
 ARGUMENTS = (
     ("namespace", "", "namespace of all nodes and topics, one for each robot"),
     ("robot", "biped", "biped, on two plates, or humanoid, on one foot"),
@@ -34,7 +34,7 @@ def node(executable: str, parameters: dict, **keywords) -> Node:
         executable=executable,
         name=executable,
         namespace=LaunchConfiguration("namespace"),
-        parameters=[DEFAULTS, LaunchConfiguration("config"), parameters],
+        parameters=[ParameterFile(DEFAULTS), LaunchConfiguration("config"), parameters],
         output="screen",
         additional_env={"PYTHONUNBUFFERED": "1"},
         **keywords,
