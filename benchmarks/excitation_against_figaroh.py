@@ -91,7 +91,7 @@ def regressor(robot: pin.Model, q: Array, v: Array, a: Array) -> Array:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3, help="of FIGAROH's random waypoints (default: 3)")
-    parser.add_argument("--iterations", type=int, default=24, help="of our search (default: 24)")
+    parser.add_argument("--iterations", type=int, default=45, help="of our search (default: 45)")
     options, _ = parser.parse_known_args()
     if not (ENVIRONMENT / "bin" / "python").exists():
         sys.exit("skipped: FIGAROH is not installed; against_figaroh.py --install makes an environment for it")
