@@ -130,7 +130,9 @@ def _section(entries: list[Option], values: Mapping[str, Any]) -> list[str]:
         open_path = path
         indent = "  " * (len(path) + 2)
         lines += [f"{indent}# {entry.description} ({_kind(entry)})"]
-        lines += [f"{indent}{name}: {_value(values.get(entry.key, entry.default))}"]
+        value = values.get(entry.key, entry.default)
+        # ROS takes an empty list for one that was not given, and then the default counts.
+        lines += [f"{indent}{name}: {_value(('',) if value == () != entry.default else value)}"]
     return lines
 
 
