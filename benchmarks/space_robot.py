@@ -4,6 +4,7 @@ import argparse
 import logging
 import time
 
+import cvxpy
 import numpy as np
 from support.space_robot import OFFSET, RANGE, TABLE_5, TRUE, bodies, limits, space_robot, table_5
 from support.space_study import METHODS, Errors, Study
@@ -16,7 +17,7 @@ from inertid_ros.excitation.intervals.planner import IntervalPlan, plan_interval
 from inertid_ros.excitation.intervals.pruning import Worth, prune, spread
 from inertid_ros.identification.base_parameters import closed_form_base_parameters
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.robot.parameters import Array, is_consistent, nearest_consistent
+from inertid_ros.robot.parameters import PSEUDO_INERTIA_BASIS, Array, is_consistent, nearest_consistent
 from inertid_ros.simulation.free_floating import GravityGradient
 
 PUBLISHED = {67: (2.08, 174.02), 40: (12.28, 2141.79), 20: (150.22, 51817.41)}  # per cent, B's cases 1, 3 and 2
@@ -118,10 +119,24 @@ def _parameters(errors: dict[tuple[int, str], Errors], seeds: int) -> str:
         " and maximum of the run whose median is the median of all runs, and ranges over all runs.\n\n"
         + table(["intervals", "method", "median", "maximum", "medians", "maxima"], rows)
         + "\n\nB's robot cannot exist: no set of physically consistent bodies has its 52 minimal parameters (the"
-        " smallest eigenvalue of the pseudo-inertias is at best -4.67, by a semidefinite program), since arms of"
-        " 50 kg have inertias as (3.1, 1.9, 20.5) kg m² about their centres of mass. A consistent fit of its data is"
-        " wrong by what is impossible in it; below, the same robot with bodies that can exist."
+        f" smallest eigenvalue of the pseudo-inertias is at best {_possibility():.2f}, by a semidefinite program),"
+        " since arms of 50 kg have inertias as (3.1, 1.9, 20.5) kg m² about their centres of mass. A consistent fit of"
+        " its data is wrong by what is impossible in it; below, the same robot with bodies that can exist."
     )
+
+
+def _possibility() -> float:
+    """Largest smallest eigenvalue that pseudo-inertias with the minimal parameters of Table 3 can have."""
+    robot = space_robot(TRUE)
+    base = closed_form_base_parameters(robot)
+    x, least = cvxpy.Variable(robot.layout.size), cvxpy.Variable()
+    constraints = [base.projection @ x == base.projection @ robot.prior]
+    for body in range(len(TRUE)):
+        inertia = sum(x[10 * body + k] * basis for k, basis in enumerate(PSEUDO_INERTIA_BASIS))
+        constraints.append(inertia >> least * np.eye(4))
+    problem = cvxpy.Problem(cvxpy.Maximize(least), constraints)
+    problem.solve(solver=cvxpy.CLARABEL)
+    return float(problem.value)
 
 
 def _spread(errors: Errors) -> list[str]:
