@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from floating_robots import diver, motion, satellite
 
+from inertid_ros.data.bags import BagTopics, read_bag, write_bag
 from inertid_ros.data.momentum import prepare_momentum
 from inertid_ros.errors import RecordingError
+from inertid_ros.options import ConfigurationError
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 
 
@@ -93,3 +95,23 @@ def test_too_short(robot):
     )
     with pytest.raises(RecordingError, match="no piece without a gap is longer"):
         prepare_momentum(short, robot)
+
+
+@pytest.mark.parametrize("topic", ["odometry", "twist"])
+def test_bags_of_floating_robots(robot, tmp_path, topic):
+    """Odometry, or a twist alone; wheels are joints of the joint states; nothing measures effort."""
+    recording = recorded(robot, intervals=4)
+    if topic == "twist":
+        recording = replace(recording, base_pose=None)
+    silent = replace(recording, effort=np.full(recording.effort.shape, np.nan))
+    write_bag(silent, tmp_path / "flight")
+    again = read_bag(tmp_path / "flight", BagTopics(**{topic: f"/{topic}"}), robot.recorded_joints)
+    assert again.joint_names == recording.joint_names
+    one, two = prepare_momentum(recording, robot), prepare_momentum(again, robot)
+    np.testing.assert_allclose(two.tau, one.tau, atol=1e-4)
+    np.testing.assert_allclose(two.v, one.v, atol=1e-4)
+
+
+def test_twist_is_given_once():
+    with pytest.raises(ConfigurationError, match=r"topics\.odometry and topics\.twist both give the twist"):
+        BagTopics(odometry="/odometry", twist="/twist")

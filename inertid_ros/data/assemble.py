@@ -257,8 +257,8 @@ class RecordingAssembler:
             return row[order]
         if row.size == 0 and channel == "velocity":
             return _EMPTY
-        if row.size == 0 and channel == "effort" and self._wrenches:
-            return np.full(len(order), np.nan)  # base rows do without
+        if row.size == 0 and channel == "effort" and (self._wrenches or self._base):
+            return np.full(len(order), np.nan)  # base rows and momentum do without
         if row.size == 0:
             raise RecordingError(f"{where}: {channel} is empty; record joint states with {channel} filled")
         raise RecordingError(f"{where}: {channel} has {row.size} values for {count} joints; fix the publisher")
@@ -333,7 +333,7 @@ def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str
     velocity = None
     if first.velocity is not None:
         velocity = np.concatenate([block.velocity for block in blocks if block.velocity is not None])
-    silent = np.isnan(effort).all(axis=0) & (not first.wrenches)
+    silent = np.isnan(effort).all(axis=0) & (not (first.wrenches or first.base))
     if silent.all():
         raise RecordingError(f"{name}: effort is NaN for every joint; enable the effort state interface of the driver")
     if silent.any():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..robot.parameters import Array
-from .base_messages import IMU, ODOMETRY, POSE_STAMPED
+from .base_messages import IMU, ODOMETRY, POSE_STAMPED, TWIST_STAMPED
 from .recording import Recording
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def topics_of(recording: Recording) -> dict[str, str]:
     topics = {"/joint_states": JOINT_STATE, **{f"/wrench/{frame}": WRENCH_STAMPED for frame in recording.wrenches}}
     if recording.base_pose is not None:
         topics |= {"/pose": POSE_STAMPED} if recording.base_twist is None else {"/odometry": ODOMETRY}
+    elif recording.base_twist is not None:
+        topics["/twist"] = TWIST_STAMPED
     if recording.imu is not None:
         topics["/imu"] = IMU
     return topics
@@ -62,6 +64,9 @@ class _Maker:
             yield f"/wrench/{frame}", self._make(WRENCH_STAMPED, header=self._header(stamp, frame), wrench=wrench)
         if recording.base_pose is not None:
             yield self._base(row, stamp, recording.base_pose, recording.base_twist)
+        elif recording.base_twist is not None:
+            twist = self._twist(recording.base_twist[row])
+            yield "/twist", self._make(TWIST_STAMPED, header=self._header(stamp, BASE), twist=twist)
         if recording.imu is not None:
             yield "/imu", self._imu(row, stamp, recording.imu)
 
@@ -74,9 +79,7 @@ class _Maker:
         )
         if twists is None:
             return "/pose", self._make(POSE_STAMPED, header=header, pose=pose)
-        twist = self._make(
-            "geometry_msgs/msg/Twist", linear=self._vector(twists[row, :3]), angular=self._vector(twists[row, 3:])
-        )
+        twist = self._twist(twists[row])
         unknown = np.zeros(36)
         return "/odometry", self._make(
             ODOMETRY,
@@ -85,6 +88,9 @@ class _Maker:
             pose=self._make("geometry_msgs/msg/PoseWithCovariance", pose=pose, covariance=unknown),
             twist=self._make("geometry_msgs/msg/TwistWithCovariance", twist=twist, covariance=unknown),
         )
+
+    def _twist(self, twist: Array) -> Any:
+        return self._make("geometry_msgs/msg/Twist", linear=self._vector(twist[:3]), angular=self._vector(twist[3:]))
 
     def _imu(self, row: int, stamp: int, imu: Array) -> Any:
         none = np.zeros(9)

@@ -17,7 +17,7 @@ from ..errors import RecordingError
 from ..options import ConfigurationError, option
 from .assemble import RecordingAssembler
 from .bag_messages import JOINT_STATE, WRENCH_STAMPED, write_messages
-from .base_messages import IMU, ODOMETRY, POSE_STAMPED, base_values, channels_of
+from .base_messages import IMU, ODOMETRY, POSE_STAMPED, TWIST_STAMPED, base_values, channels_of
 from .live_bag import FINALISED_KEY
 from .mcap_recovery import Message, Recovered, recover
 from .recording import Recording
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
 
 Storage = Literal["mcap", "sqlite3"]
-_KEYS = {JOINT_STATE: "joint_states", ODOMETRY: "odometry", POSE_STAMPED: "pose", IMU: "imu"}
+_KEYS = {
+    JOINT_STATE: "joint_states", ODOMETRY: "odometry", POSE_STAMPED: "pose", TWIST_STAMPED: "twist", IMU: "imu",
+}
 SQLITE_MAGIC = b"SQLite format 3\x00"
 SUFFIXES = {".mcap": "mcap", ".db3": "sqlite3"}
 
@@ -45,6 +47,7 @@ class BagTopics:
     )
     odometry: str = option("", "topic of nav_msgs/Odometry: pose and twist of a free base; empty takes none")
     pose: str = option("", "topic of geometry_msgs/PoseStamped in place of odometry: the pose alone")
+    twist: str = option("", "topic of geometry_msgs/TwistStamped in place of odometry: twist in the base's axes")
     imu: str = option("", "topic of sensor_msgs/Imu on a free base; empty takes none")
     max_wrench_gap_s: float = option(
         0.05, "a joint state farther than this from a wrench or a sample of the base on either side is left out [s]",
@@ -54,11 +57,15 @@ class BagTopics:
     def __post_init__(self) -> None:
         if self.odometry and self.pose:
             raise ConfigurationError("topics.odometry and topics.pose both give the pose of the base; set one")
+        if self.odometry and self.twist:
+            raise ConfigurationError("topics.odometry and topics.twist both give the twist of the base; set one")
 
     @property
     def base(self) -> dict[str, str]:
         """Topic to type of what tells how a free base moves."""
-        given = ((self.odometry, ODOMETRY), (self.pose, POSE_STAMPED), (self.imu, IMU))
+        given = (
+            (self.odometry, ODOMETRY), (self.pose, POSE_STAMPED), (self.twist, TWIST_STAMPED), (self.imu, IMU),
+        )
         return {topic: kind for topic, kind in given if topic}
 
 
@@ -147,7 +154,7 @@ def write_bag(
     recording: Recording, path: str | Path, storage: Storage = "mcap", start_ns: int = 10**18
 ) -> Path:
     """Write a recording as a new rosbag2 directory: ``/joint_states``, ``/wrench/<frame>`` for every wrench, and where
-    the base is free ``/odometry`` (or ``/pose`` without a twist) and ``/imu``.
+    the base is free ``/odometry`` (or ``/pose`` without a twist, ``/twist`` without a pose) and ``/imu``.
 
     Header stamps are ``start_ns`` plus the recording's time from its first sample. The directory appears at once when
     it is complete. A measured acceleration has no place in these messages and is not written.

@@ -12,6 +12,7 @@ from ..robot.parameters import Array
 
 ODOMETRY = "nav_msgs/msg/Odometry"
 POSE_STAMPED = "geometry_msgs/msg/PoseStamped"
+TWIST_STAMPED = "geometry_msgs/msg/TwistStamped"
 IMU = "sensor_msgs/msg/Imu"
 WIDTHS = {"base_pose": 7, "base_twist": 6, "imu": 6}
 
@@ -32,6 +33,11 @@ def _odometry(message: Any) -> Mapping[str, Array]:
     return {"base_pose": _pose(message.pose.pose), "base_twist": np.array([*_xyz(twist.linear), *_xyz(twist.angular)])}
 
 
+def _twist_stamped(message: Any) -> Mapping[str, Array]:
+    """Twist of a body in its own axes: the header's frame must be that of the base."""
+    return {"base_twist": np.array([*_xyz(message.twist.linear), *_xyz(message.twist.angular)])}
+
+
 def _pose_stamped(message: Any) -> Mapping[str, Array]:
     return {"base_pose": _pose(message.pose)}
 
@@ -50,7 +56,9 @@ def _xyz(vector: Any) -> tuple[float, float, float]:
     return vector.x, vector.y, vector.z
 
 
-BASE_TYPES = {ODOMETRY: ("base_pose", "base_twist"), POSE_STAMPED: ("base_pose",), IMU: ("imu",)}
+BASE_TYPES = {
+    ODOMETRY: ("base_pose", "base_twist"), POSE_STAMPED: ("base_pose",), TWIST_STAMPED: ("base_twist",), IMU: ("imu",),
+}
 _READ: dict[str, Callable[[Any], Mapping[str, Array]]] = {
-    ODOMETRY: _odometry, POSE_STAMPED: _pose_stamped, IMU: _imu,
+    ODOMETRY: _odometry, POSE_STAMPED: _pose_stamped, TWIST_STAMPED: _twist_stamped, IMU: _imu,
 }

@@ -19,7 +19,7 @@ class Recording:
     time: ``(N,)`` s, strictly increasing, from the header stamps.
     position: ``(N, n)`` rad or m.
     effort: ``(N, n)`` N m or N, joint side; NaN throughout for joints that have no sensor, which is accepted where
-        external wrenches are measured.
+        external wrenches or the twist of the base are measured.
     velocity, acceleration: ``(N, n)``, per s and s^2.
     wrenches: frame name to ``(N, 6)`` force [N] and torque [N m] acting on the robot, in that frame.
     base_pose: ``(N, 7)`` x y z [m], qx qy qz qw.
@@ -88,7 +88,7 @@ class Recording:
         if array.shape != wanted:
             raise RecordingError(f"{self.name}: {channel} has shape {array.shape}, expected {wanted}; fix the export")
         bad = ~np.isfinite(array)
-        if channel == "effort" and self.wrenches:
+        if channel == "effort" and (self.wrenches or self.base_twist is not None):
             bad &= ~np.isnan(array).all(axis=0)
         if bad.any():
             row, *rest = np.argwhere(bad)[0].tolist()

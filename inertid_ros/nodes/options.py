@@ -23,6 +23,7 @@ class RecorderOptions:
     wrenches: tuple[str, ...] = option((), "wrench topics, each TOPIC or TOPIC=FRAME (else the messages' frame_id)")
     odometry: str = option("", "topic of nav_msgs/Odometry: pose and twist of a free base; empty takes none")
     pose: str = option("", "topic of geometry_msgs/PoseStamped in place of odometry: the pose alone")
+    twist: str = option("", "topic of geometry_msgs/TwistStamped in place of odometry: twist in the base's axes")
     imu: str = option("", "topic of sensor_msgs/Imu on a free base; empty takes none")
     other_topics: tuple[str, ...] = option((), "topics only written to the bag, each TOPIC=PACKAGE/msg/TYPE")
     reliability: str = option("reliable", "of the subscriptions; best_effort takes any", choices=RELIABILITIES)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from rclpy.node import Node
 
-from ..data.base_messages import IMU, ODOMETRY, POSE_STAMPED
+from ..data.base_messages import IMU, ODOMETRY, POSE_STAMPED, TWIST_STAMPED
 from ..errors import InertidError
 from ..nodes.options import RecorderOptions
 from .definitions import message_class
@@ -33,11 +33,14 @@ def sources(node: Node, options: RecorderOptions) -> list[Source]:
     """
     if options.odometry and options.pose:
         raise InertidError("odometry and pose both give the pose of the base; set one")
+    if options.odometry and options.twist:
+        raise InertidError("odometry and twist both give the twist of the base; set one")
     found = [Source(node.resolve_topic_name("joint_states"), JOINT_STATE)]
     for entry in options.wrenches:
         topic, _, frame = entry.partition("=")
         found.append(Source(node.resolve_topic_name(topic), WRENCH, frame))
-    for topic, kind in ((options.odometry, ODOMETRY), (options.pose, POSE_STAMPED), (options.imu, IMU)):
+    of_base = {ODOMETRY: options.odometry, POSE_STAMPED: options.pose, TWIST_STAMPED: options.twist, IMU: options.imu}
+    for kind, topic in of_base.items():
         if topic:
             found.append(Source(node.resolve_topic_name(topic), kind, of_base=True))
     for entry in options.other_topics:
