@@ -398,3 +398,14 @@ def test_real_arm(datasets, train, held_out, least_squares_at_most, consistent_a
         assert plain > 0.13
         assert errors["reduced"].relative_error < 0.6 * plain
         assert min(e.relative_error for e in errors.values()) > consistent_at_most
+
+
+def test_a_motion_that_excites_little_is_fitted_in_few_directions_and_it_is_said(caplog):
+    model, samples, _, rng = _robot(3)
+    rich, poor = _noisy(samples, rng, 1e-4), _noisy(samples, rng, 30.0)
+    automatic = LeastSquaresOptions(rank="auto")
+    for given, option in ((rich, LeastSquaresOptions()), (poor, LeastSquaresOptions(rank="variance"))):
+        expected, found = least_squares(model, [given], option), least_squares(model, [given], automatic)
+        np.testing.assert_allclose(found.parameters, expected.parameters, rtol=1e-12, atol=1e-12)
+    assert "directions are excited enough and fitted" in caplog.text
+    assert found.rank < found.spectrum.count

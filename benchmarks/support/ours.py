@@ -13,7 +13,7 @@ from support import arm
 from support.memory import peak_mb, resident_mb
 
 from inertid_ros.data.samples import Samples
-from inertid_ros.identification.compression import reduce_rows
+from inertid_ros.identification.compression import take_up
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information import compress
 from inertid_ros.regressors.drive import Motion, channel_drive
@@ -139,10 +139,11 @@ def _reduce(robot: RobotModel, count: int) -> None:
     columns = regroup(robot.tree).columns
     extra = len(robot.layout.drive_terms) + 1
     sizes = [sum(map(len, columns[joint:])) + extra for joint in range(robot.joints)]
-    works = [np.random.default_rng(0).normal(size=(size, sizes[0] + BATCH)) for size in sizes]
+    rng = np.random.default_rng(0)
+    works = [(np.zeros((size, size), order="F"), rng.normal(size=(size, BATCH))) for size in sizes]
     for _ in range(0, count, BATCH):
-        for work in works:
-            reduce_rows(work, sizes[0])
+        for triangle, columns in works:
+            take_up(triangle, columns)
 
 
 def _batches(samples: Samples) -> Iterator[Samples]:

@@ -20,7 +20,7 @@ from inertid_ros.robot.perturbation import perturb
 from inertid_ros.simulation.example import PANDA, example_urdf
 
 HARMONICS, OMEGA, DURATION, RATE, NOISE = 5, 0.3 * np.pi, 10.0, 1000.0, 0.1  # of the source
-INSTANTS, ITERATIONS, STATES = 150, 30, 2000  # ours: instants that the search looks at, validation states
+INSTANTS, ITERATIONS, STATES = 150, 30, 1000  # ours: instants that are looked at, steps, validation states
 ACCELERATION = 10.0  # rad/s^2, of validation states
 ARMS = {  # none of the robots at hand is an iiwa; the last link of an xArm7 is as light, that of a Panda is its hand
     "xArm7": ("xarm_description/urdf/xarm7.urdf", {}),
@@ -89,7 +89,7 @@ class Study:
             shape = flat.reshape(start.shape)
             size, slope = self._shapes.size(shape)
             parameters = shape * size
-            excitation = criterion.evaluate(self._motion(parameters, self._functions))
+            excitation = criterion.evaluate(self._motion(parameters))
             found = criterion.gradient(excitation)
             parts = (found.position, found.velocity, found.acceleration)
             by = sum(rows.T @ part for rows, part in zip(self._functions, parts, strict=True))
@@ -106,10 +106,9 @@ class Study:
         Parameter error in the metric; RMS errors of torque [N m] and acceleration [rad/s^2] for the source's groups of
         joints at random states; RMS acceleration error over all joints.
         """
-        functions = Series().evaluate(np.arange(0.0, DURATION, 1 / RATE))
-        rows = self.rows.regressor(self._motion(parameters, functions), self.columns).reshape(-1, self.count)
-        R = np.linalg.qr(rows, mode="r")
-        spread = np.linalg.inv(R)  # covariance = spread spread^T
+        motion = self._motion(parameters)
+        rows = np.sqrt(motion.step) * self.rows.regressor(motion, self.columns).reshape(-1, self.count)
+        spread = np.linalg.inv(np.linalg.qr(rows, mode="r"))  # covariance = spread spread^T
         inverse = np.linalg.inv(self.criterion("invariant", 1).scaling.root)
         parameter = np.sqrt(np.sum((inverse @ spread) ** 2) / self.count)
         torque, acceleration = self._validation(spread)
@@ -145,7 +144,7 @@ class Study:
     def _sized(self, shape: Array) -> Array:
         return np.asarray(shape * self._shapes.size(shape)[0], dtype=float)
 
-    def _motion(self, parameters: Array, functions: tuple[Array, Array, Array]) -> MotionSamples:
-        q, v, a = (rows @ parameters for rows in functions)
-        step = 1.0 if len(q) != INSTANTS else DURATION * RATE / INSTANTS  # measurements that an instant stands for
-        return MotionSamples(self.rows.chain, q + self.middle, v, a, step)
+    def _motion(self, parameters: Array) -> MotionSamples:
+        """Each of the instants stands for many measurements; the motion's products have no higher frequencies."""
+        q, v, a = (rows @ parameters for rows in self._functions)
+        return MotionSamples(self.rows.chain, q + self.middle, v, a, DURATION * RATE / INSTANTS)

@@ -38,6 +38,11 @@ def run(options: argparse.Namespace) -> int:
     limits = motion_limits(model, config.limits)
     if model.free and model.wheels.names:
         return _floating(options, model, config, limits)
+    if model.free:
+        raise ExcitationError(
+            f"{model.name}: nothing holds its base (robot.base is free), so no motion can be promised; plan with"
+            " robot.base fixed for a robot that stands still on its root link, or give robot.wheels of one that floats"
+        )
     planned: PlanningProgress | None = None
     with progress_bar(options) as progress:
 

@@ -7,7 +7,7 @@ from ..options import option
 from .scaling import SCALINGS
 
 WEIGHTINGS = ("none", "residual")
-RANKS = ("full", "gcv", "held_out", "variance")
+RANKS = ("full", "gcv", "held_out", "variance", "auto")
 NULL_SPACES = ("prior", "zero")
 LOSSES = ("squares", "huber")
 
@@ -24,7 +24,8 @@ class LeastSquaresOptions:
     )
     rank: str = option(
         "full",
-        "directions fitted: full, gcv (generalised cross-validation), held_out, or variance (reduced identification)",
+        "directions fitted: full, gcv (generalised cross-validation), held_out, variance (reduced identification), or"
+        " auto (full where all have a small variance, else reduced)",
         choices=RANKS,
     )
     null_space: str = option("prior", "what is not fitted stays at the prior, or at zero", choices=NULL_SPACES)
@@ -61,5 +62,6 @@ ESTIMATORS = {
     "wls": LeastSquaresOptions(),
     "truncated": LeastSquaresOptions(rank="gcv"),
     "reduced": LeastSquaresOptions(rank="variance"),
+    "auto": LeastSquaresOptions(rank="auto"),
     "huber": LeastSquaresOptions(loss="huber"),
 }

@@ -1,5 +1,6 @@
 """How many directions of a spectrum to fit: by generalised cross-validation, by held-out data, or by their variance."""
 
+import logging
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,6 +15,8 @@ from .linear_fit import LinearFit, LinearProblem
 from .residuals import Residuals
 from .spectrum import Spectrum
 
+_log = logging.getLogger(__name__)
+
 
 def choose_rank(
     problem: LinearProblem, fit: LinearFit, recordings: Sequence[Samples], held_out: Sequence[Samples] | Information
@@ -22,6 +25,16 @@ def choose_rank(
     kind = problem.options.rank
     if kind == "full":
         return fit.spectrum.count, np.zeros(0)
+    if kind == "auto":
+        rank = rank_by_variance(fit.variances, problem.options.variance_limit)
+        if rank < fit.spectrum.count:
+            _log.warning(
+                "least squares: %d of %d directions are excited enough and fitted; the others stay at the prior"
+                " (reduced identification)",
+                rank,
+                fit.spectrum.count,
+            )
+        return rank, np.zeros(0)
     if kind == "variance":
         return rank_by_variance(fit.variances, problem.options.variance_limit), np.zeros(0)
     if kind == "gcv":

@@ -7,6 +7,8 @@ from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .external import external_force
 
+_FELT = 0.01  # of the strongest direction; what joints feel less of is not predicted
+
 
 def contact_map(model: RobotModel, q: Array) -> Array:
     """``(N, nv, 6 k)`` transposed Jacobians of the model's ``k`` contacts: wrenches to generalized force."""
@@ -20,8 +22,9 @@ def contact_map(model: RobotModel, q: Array) -> Array:
 def predict_wrenches(model: RobotModel, force: Array, torque: Array, q: Array) -> dict[str, Array]:
     """Contact name to ``(N, 6)``: the wrenches that explain best, in least squares, what joint torques do not.
 
-    ``J^T f = Y x - S^T tau`` (D 4.1). Two feet flat on the ground and motors in ten joints leave 12 unknowns for 16
-    equations.
+    ``J^T f = Y x - S^T tau`` (D 4.1). Two feet flat on the ground and ten joints leave 12 unknowns for 16 equations.
+    What feet do against one another without any joint between them feeling it, as turning about the vertical where no
+    leg can, is taken for zero.
 
     Parameters
     ----------
@@ -37,5 +40,5 @@ def predict_wrenches(model: RobotModel, force: Array, torque: Array, q: Array) -
         raise ModelError(f"'{model.name}' has no contacts to predict wrenches of; give robot.contacts or robot.plates")
     missing = np.array(force)
     missing[:, model.velocities - model.joints :] -= torque
-    wrenches = (np.linalg.pinv(contact_map(model, q)) @ missing[..., None])[..., 0]
+    wrenches = (np.linalg.pinv(contact_map(model, q), rcond=_FELT) @ missing[..., None])[..., 0]
     return {contact.name: wrenches[:, 6 * k : 6 * k + 6] for k, contact in enumerate(contacts)}

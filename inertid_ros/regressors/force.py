@@ -19,6 +19,7 @@ from .joint_torque import TorqueRegressor, carried_bodies
 from .regrouping import regroup
 from .rotors import RotorRegressor, channel_rotor_columns, rotor_torque
 
+MOMENTS = 4  # mass and first moments
 BASE_CHANNELS = tuple(f"base.{kind}_{axis}" for kind in ("force", "torque") for axis in "xyz")
 
 
@@ -36,13 +37,17 @@ class ForceEquations(Equations):
 
     @cached_property
     def columns(self) -> tuple[np.ndarray, ...]:  # type: ignore[override]
-        """Carried bodies, rotors, drives."""
+        """Carried bodies, rotors, drives. Forces on the base do not depend on rotational inertia."""
         columns = []
         for velocity, bodies in enumerate(carried_bodies(self.model)):
-            inertial = [BODY_PARAMETERS * body + k for body in bodies for k in range(BODY_PARAMETERS)]
+            inertial = [BODY_PARAMETERS * body + k for body in bodies for k in range(self.felt(velocity))]
             rotors = channel_rotor_columns(self.model, velocity)
             columns.append(np.concatenate([np.array(inertial, dtype=int), rotors, self.drive_columns(velocity)]))
         return tuple(columns)
+
+    def felt(self, velocity: int) -> int:
+        """How many parameters of a body a row depends on, in their order: mass and first moments, or all."""
+        return MOMENTS if velocity < min(self.base, 3) else BODY_PARAMETERS
 
     def drive_columns(self, velocity: int) -> np.ndarray:
         """Columns of the drives that a channel feels; a free base has none."""
@@ -62,7 +67,10 @@ class ForceEquations(Equations):
 
 
 class ForceWriter(RowWriter):
-    """Of the ten parameters of a body only those that its parent cannot stand for are written."""
+    """Of the ten parameters of a body only those that its parent cannot stand for are written.
+
+    Rows of joints on a free base are written only where any of them is in use.
+    """
 
     def __init__(self, equations: ForceEquations) -> None:
         model = equations.model
@@ -71,19 +79,30 @@ class ForceWriter(RowWriter):
         self._regressor = TorqueRegressor(model, grouping.columns)
         self._rotors = RotorRegressor(model) if layout.rotors else None
         self._rotor_columns, spans, expansions = [], [], []
+        moments = [k < MOMENTS for kept in grouping.columns for k in kept]
+        self._moments = np.flatnonzero(moments)
         for velocity, bodies in enumerate(carried_bodies(model)):
-            first, last = self._regressor.columns[bodies[0]].start, self._regressor.columns[bodies[-1]].stop
+            written = np.arange(self._regressor.columns[bodies[0]].start, self._regressor.columns[bodies[-1]].stop)
+            first = written[0]
+            if equations.felt(velocity) == MOMENTS:  # the few columns are moved together
+                written, first = self._moments, 0
             felt = channel_rotor_columns(model, velocity)
             self._rotor_columns.append(felt - layout.body_size)
             others = len(felt) + len(equations.drive_columns(velocity))
-            spans.append(slice(first, last + others + 1))
-            columns = np.concatenate([np.arange(layout.size)[layout.body(body)] for body in bodies])
-            expansions.append(block_diag(grouping.matrix[first:last, columns], np.eye(others)))
+            spans.append(slice(first, first + len(written) + others + 1))
+            columns = [layout.body(body).start + k for body in bodies for k in range(equations.felt(velocity))]
+            expansions.append(block_diag(grouping.matrix[np.ix_(written, columns)], np.eye(others)))
         self.spans, self.expansions = tuple(spans), tuple(expansions)
+        self._forces = sum(equations.felt(velocity) == MOMENTS for velocity in range(model.velocities))
 
     def write(self, samples: Samples, rows: slice, out: Array) -> None:
         q, v, a = (np.asfortranarray(channel[rows]).T for channel in (samples.q, samples.v, samples.a))
-        self._regressor.write(q, v, a, out)
+        base_only = self._base > 0 and not samples.mask[rows, self._base :].any()
+        self._regressor.write(q, v, a, out, base_only)
+        for row in range(self._forces):
+            out[row, : len(self._moments)] = out[row, self._moments]
+        if base_only and self._rotors is None:
+            return
         rotors = self._rotors.of(q, v, a) if self._rotors else None
         motion = Motion(*map(np.asfortranarray, Motion.of(self._layout, samples, rows)))
         drives: list[list[Array]] = [[]] * self._base + drive_rows(self._layout, motion)

@@ -14,6 +14,7 @@ from ..robot.parameters import BODY_PARAMETERS, Array
 from .sweep import PRODUCTS, Sweep
 from .wrench import WRENCH_TABLE
 
+_BASE_TORQUE = ((slice(3, 6), slice(3, 6)),)  # rows of the torque on a free base, and where their screws stand
 BATCH = 2048  # samples worked out together: the arrays of one body fit the cache, and calls cost little per sample
 
 
@@ -70,22 +71,34 @@ class TorqueRegressor:
             tables = np.broadcast_to(WRENCH_TABLE, (len(self._joints), *WRENCH_TABLE.shape))
         self.columns = _slices([len(kept) for kept in columns])
         self._wrenches = [_Wrenches(table, kept) for table, kept in zip(tables, columns, strict=True)]
-        self._runs = [[] if joint.free else list(_runs(joint.ancestors[:-1])) for joint in self._joints]
+        self._forces = 3 if self._joints[0].free else 0  # rows of a free base whose screws do not turn
+        self._runs = [
+            [] if joint.free else list(_runs(joint.ancestors[self._forces : -1], self._forces))
+            for joint in self._joints
+        ]
 
     @property
     def width(self) -> int:
         """Number of columns of all bodies together; those of body ``b`` are ``columns[b]``."""
         return self.columns[-1].stop
 
-    def write(self, q: Array, v: Array, a: Array, out: Array) -> None:
-        """Fill ``out (nv, >= width, k)`` from motion ``(nq, k)``, ``(nv, k)``, only where a velocity moves the body."""
+    def write(self, q: Array, v: Array, a: Array, out: Array, base_only: bool = False) -> None:
+        """Fill ``out (nv, >= width, k)`` from motion ``(nq, k)``, ``(nv, k)``, only where a velocity moves the body.
+
+        With ``base_only`` only the six rows of a free base.
+        """
         self._sweep.start(q, v, a)
         for body, (joint, wrenches) in enumerate(zip(self._joints, self._wrenches, strict=True)):
             motions = self._sweep.advance(body)
             mass, first, second = wrenches.of(self._sweep.products(motions))
             screws, block = motions[:, 2:], out[:, self.columns[body]]
             parts = [block[:, columns] for columns in wrenches.columns]
-            for rows, at in self._runs[body]:
+            if self._forces and not joint.free:
+                if parts[0].shape[1]:
+                    np.einsum("ijk,ick->jck", screws[:3, :3], mass, out=parts[0][:3])
+                np.einsum("ijk,ick->jck", screws[:3, :3], first[:3], out=parts[1][:3])
+                parts[2][:3] = 0.0
+            for rows, at in _BASE_TORQUE if base_only and not joint.free else self._runs[body]:
                 for part, factors, wrench in (
                     (parts[0], screws[:3, at], mass),
                     (parts[1], screws[:, at], first),
@@ -98,6 +111,7 @@ class TorqueRegressor:
                 parts[0][:3], parts[0][3:6] = mass, 0.0
                 parts[1][:6] = first
                 parts[2][:3], parts[2][3:6] = 0.0, second
+            if joint.free or base_only:
                 continue
             own = joint.ancestors[-1]
             parts[0][own] = mass[2] if joint.prismatic else 0.0
@@ -131,10 +145,10 @@ def _slices(sizes: Sequence[int]) -> tuple[slice, ...]:
     return tuple(slice(int(a), int(b)) for a, b in pairwise(np.cumsum([0, *sizes])))
 
 
-def _runs(ancestors: Sequence[int]) -> Iterator[tuple[slice, slice]]:
-    """Rows of neighbouring velocities, and where they stand among the ancestors."""
+def _runs(ancestors: Sequence[int], skipped: int = 0) -> Iterator[tuple[slice, slice]]:
+    """Rows of neighbouring velocities, and where they stand among the ancestors, of which some first were skipped."""
     start = 0
     for end in range(1, len(ancestors) + 1):
         if end == len(ancestors) or ancestors[end] != ancestors[end - 1] + 1:
-            yield slice(ancestors[start], ancestors[end - 1] + 1), slice(start, end)
+            yield slice(ancestors[start], ancestors[end - 1] + 1), slice(skipped + start, skipped + end)
             start = end
