@@ -10,7 +10,7 @@ from ..robot.parameters import Array
 
 _WORKSPACE = 2**22  # numbers in the array that holds one batch of all channels, 32 MB, where the robot is not huge
 _LEAST_BATCH = 128
-_PANEL, _WIDE_PANEL, _WIDE = 16, 32, 100  # columns that LAPACK reduces before it updates the others
+_PANEL = 16  # columns that LAPACK reduces before it updates the others
 
 
 class Compressor:
@@ -67,6 +67,5 @@ def take_up(triangle: Array, columns: Array) -> Array:
 
     Both are overwritten; ``triangle`` in Fortran's order.
     """
-    panel = min(_PANEL if len(triangle) < _WIDE else _WIDE_PANEL, len(triangle))
-    updated, *_ = lapack.dtpqrt(0, panel, triangle, columns.T, overwrite_a=1, overwrite_b=1)
+    updated, *_ = lapack.dtpqrt(0, min(_PANEL, len(triangle)), triangle, columns.T, overwrite_a=1, overwrite_b=1)
     return np.asarray(updated)
