@@ -8,12 +8,12 @@ import numpy as np
 from support.arm import model, urdf
 from tables import machine, publish, table
 
-from inertid_ros.excitation.constraints import motion_constraints
+from inertid_ros.excitation.constraints.chosen import motion_constraints
+from inertid_ros.excitation.constraints.limits import motion_limits
 from inertid_ros.excitation.intervals.fixed import torque_problem
 from inertid_ros.excitation.intervals.options import CombinationOptions
 from inertid_ros.excitation.intervals.planner import improved, plan_intervals
 from inertid_ros.excitation.intervals.pruning import spread
-from inertid_ros.excitation.limits import motion_limits
 from inertid_ros.excitation.options import ExcitationOptions
 
 

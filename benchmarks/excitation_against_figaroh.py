@@ -18,13 +18,13 @@ from against_figaroh import ENVIRONMENT, HERE, _plain
 from support import arm
 from tables import machine, publish, table
 
-from inertid_ros.excitation.collision.clearance import Clearance
-from inertid_ros.excitation.collision.options import CollisionOptions
-from inertid_ros.excitation.known import KnownInformation
-from inertid_ros.excitation.limits import MotionLimits
-from inertid_ros.excitation.optimize import plan_excitation
+from inertid_ros.excitation.constraints.collision.clearance import Clearance
+from inertid_ros.excitation.constraints.collision.options import CollisionOptions
+from inertid_ros.excitation.constraints.limits import MotionLimits
+from inertid_ros.excitation.criteria.known import KnownInformation
 from inertid_ros.excitation.options import ExcitationOptions
-from inertid_ros.excitation.plan import Plan
+from inertid_ros.excitation.planning.optimize import plan_excitation
+from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.capsules import shape_capsules
 from inertid_ros.robot.collision_shapes import collision_shapes
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model

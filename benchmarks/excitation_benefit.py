@@ -12,9 +12,9 @@ from tables import machine, publish, table
 
 from inertid_ros.data.prepare import prepare
 from inertid_ros.errors import ModelError
-from inertid_ros.excitation.limits import MotionLimits, motion_limits
-from inertid_ros.excitation.optimize import plan_excitation
+from inertid_ros.excitation.constraints.limits import MotionLimits, motion_limits
 from inertid_ros.excitation.options import ExcitationOptions, LimitOptions
+from inertid_ros.excitation.planning.optimize import plan_excitation
 from inertid_ros.identification.base_parameters import base_parameters_of_robot
 from inertid_ros.identification.confidence import probe
 from inertid_ros.identification.coordinates import prior_coordinates

@@ -10,10 +10,10 @@ import numpy as np
 from support.humanoid import ARMS, BODY, humanoid, limits_of
 from tables import ROOT, machine, publish, table
 
-from inertid_ros.excitation.constraint import MotionSamples
-from inertid_ros.excitation.criteria import Criterion, make_criterion
-from inertid_ros.excitation.known import KnownInformation
-from inertid_ros.excitation.limits import MotionLimits
+from inertid_ros.excitation.constraints.constraint import MotionSamples
+from inertid_ros.excitation.constraints.limits import MotionLimits
+from inertid_ros.excitation.criteria.criterion import Criterion, make_criterion
+from inertid_ros.excitation.criteria.known import KnownInformation
 from inertid_ros.excitation.options import CRITERIA, MEASURED, SCALINGS, ExcitationOptions
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.parameters import Array

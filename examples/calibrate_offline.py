@@ -8,9 +8,9 @@ import argparse
 import numpy as np
 
 from inertid_ros.data.prepare import prepare
-from inertid_ros.excitation.limits import motion_limits
-from inertid_ros.excitation.optimize import plan_excitation
+from inertid_ros.excitation.constraints.limits import motion_limits
 from inertid_ros.excitation.options import ExcitationOptions
+from inertid_ros.excitation.planning.optimize import plan_excitation
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.validation import Validation, validate
 from inertid_ros.robot.model import ModelOptions, load_model

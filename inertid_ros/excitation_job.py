@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .configuration import RobotOptions
-from .excitation.check import check_plan, with_approach
-from .excitation.constraints import motion_constraints
-from .excitation.execution import HorizonTable
-from .excitation.limits import motion_limits
-from .excitation.optimize import PlanningProgress, plan_excitation
+from .excitation.constraints.chosen import motion_constraints
+from .excitation.constraints.limits import motion_limits
+from .excitation.execution.horizons import HorizonTable
 from .excitation.options import ExcitationOptions, ExecutionOptions, LimitOptions
-from .excitation.plan import Plan, slower
-from .excitation.plan_file import load_motion
+from .excitation.planning.optimize import PlanningProgress, plan_excitation
+from .excitation.plans.check import check_plan, with_approach
+from .excitation.plans.plan import Plan, slower
+from .excitation.plans.plan_file import load_motion
 from .robot.model import load_model
 from .robot.parameters import Array
 

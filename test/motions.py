@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
-from inertid_ros.excitation.feasible import fitted
-from inertid_ros.excitation.limits import MotionLimits, motion_limits
+from inertid_ros.excitation.constraints.limits import MotionLimits, motion_limits
+from inertid_ros.excitation.motions.trajectories import LinearTrajectory
 from inertid_ros.excitation.options import ExcitationOptions, LimitOptions
-from inertid_ros.excitation.plan import Plan, plan_of
-from inertid_ros.excitation.problem import make_basis
-from inertid_ros.excitation.seeds import random_shape
-from inertid_ros.excitation.trajectories import LinearTrajectory
+from inertid_ros.excitation.planning.feasible import fitted
+from inertid_ros.excitation.planning.problem import make_basis
+from inertid_ros.excitation.planning.seeds import random_shape
+from inertid_ros.excitation.plans.plan import Plan, plan_of
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 
 PANDA_START = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])

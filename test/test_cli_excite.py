@@ -9,7 +9,7 @@ from made_up_calibration import made_up_case
 
 from inertid_ros import cli
 from inertid_ros.data.npz import write_npz
-from inertid_ros.excitation.plan_file import load_plan
+from inertid_ros.excitation.plans.plan_file import load_plan
 from inertid_ros.robot.model import load_model
 
 FILES = [

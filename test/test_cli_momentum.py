@@ -8,7 +8,7 @@ from floating_robots import motion, satellite, with_prior
 
 from inertid_ros import cli
 from inertid_ros.data.npz import write_npz
-from inertid_ros.excitation.plan_file import load_plan
+from inertid_ros.excitation.plans.plan_file import load_plan
 from inertid_ros.regressors.kinds import KINDS
 from inertid_ros.robot.urdf import write_urdf
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured

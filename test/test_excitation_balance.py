@@ -8,15 +8,15 @@ from motions import quick_plan, simple_limits
 from random_robots import random_urdf
 
 from inertid_ros.errors import ExcitationError
-from inertid_ros.excitation.balance.centre_of_mass import CentreOfMass
-from inertid_ros.excitation.balance.contact import Contact
-from inertid_ros.excitation.balance.options import BalanceOptions
-from inertid_ros.excitation.balance.polygon import polygon
-from inertid_ros.excitation.constraint import MotionSamples
-from inertid_ros.excitation.constraints import motion_constraints
-from inertid_ros.excitation.limits import MotionLimits
-from inertid_ros.excitation.optimize import plan_excitation
+from inertid_ros.excitation.constraints.balance.centre_of_mass import CentreOfMass
+from inertid_ros.excitation.constraints.balance.contact import Contact
+from inertid_ros.excitation.constraints.balance.options import BalanceOptions
+from inertid_ros.excitation.constraints.balance.polygon import polygon
+from inertid_ros.excitation.constraints.chosen import motion_constraints
+from inertid_ros.excitation.constraints.constraint import MotionSamples
+from inertid_ros.excitation.constraints.limits import MotionLimits
 from inertid_ros.excitation.options import ExcitationOptions
+from inertid_ros.excitation.planning.optimize import plan_excitation
 from inertid_ros.regressors.chain import Chain
 from inertid_ros.regressors.gradient import regressor_product_gradient
 from inertid_ros.robot.model import ModelOptions, load_model

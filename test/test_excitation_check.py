@@ -7,14 +7,14 @@ import pytest
 from motions import PANDA_START, panda, panda_limits, quick_plan
 
 from inertid_ros.errors import ExcitationError
-from inertid_ros.excitation.check import approach, check_at_rest, check_plan, check_start, with_approach
-from inertid_ros.excitation.collision.clearance import Clearance
-from inertid_ros.excitation.collision.options import CollisionOptions
-from inertid_ros.excitation.effort import Effort, prior_effort
-from inertid_ros.excitation.limits import check_curve
+from inertid_ros.excitation.constraints.collision.clearance import Clearance
+from inertid_ros.excitation.constraints.collision.options import CollisionOptions
+from inertid_ros.excitation.constraints.effort import Effort, prior_effort
+from inertid_ros.excitation.constraints.limits import check_curve
+from inertid_ros.excitation.motions.trajectories import QuinticRamp
 from inertid_ros.excitation.options import ExecutionOptions
-from inertid_ros.excitation.plan import plan_of
-from inertid_ros.excitation.trajectories import QuinticRamp
+from inertid_ros.excitation.plans.check import approach, check_at_rest, check_plan, check_start, with_approach
+from inertid_ros.excitation.plans.plan import plan_of
 
 
 @pytest.fixture(scope="module")

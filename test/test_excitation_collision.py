@@ -12,13 +12,13 @@ from motions import PANDA_START, panda, panda_limits, quick_plan, simple_limits
 from random_robots import random_urdf
 
 from inertid_ros.errors import ExcitationError
-from inertid_ros.excitation.collision.clearance import Clearance
-from inertid_ros.excitation.collision.options import CollisionOptions
-from inertid_ros.excitation.collision.segments import closest_points
-from inertid_ros.excitation.constraint import MotionSamples
-from inertid_ros.excitation.limits import MotionLimits
-from inertid_ros.excitation.optimize import plan_excitation
+from inertid_ros.excitation.constraints.collision.clearance import Clearance
+from inertid_ros.excitation.constraints.collision.options import CollisionOptions
+from inertid_ros.excitation.constraints.collision.segments import closest_points
+from inertid_ros.excitation.constraints.constraint import MotionSamples
+from inertid_ros.excitation.constraints.limits import MotionLimits
 from inertid_ros.excitation.options import ExcitationOptions
+from inertid_ros.excitation.planning.optimize import plan_excitation
 from inertid_ros.robot.capsules import enclosing_capsule
 from inertid_ros.robot.model import load_model
 

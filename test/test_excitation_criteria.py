@@ -7,13 +7,13 @@ import pytest
 from random_robots import random_model
 
 from inertid_ros.errors import ExcitationError
-from inertid_ros.excitation.constraint import MotionSamples
-from inertid_ros.excitation.criteria import Excitation, make_criterion
-from inertid_ros.excitation.known import KnownInformation
-from inertid_ros.excitation.limits import MotionLimits
+from inertid_ros.excitation.constraints.constraint import MotionSamples
+from inertid_ros.excitation.constraints.limits import MotionLimits
+from inertid_ros.excitation.criteria.criterion import Excitation, make_criterion
+from inertid_ros.excitation.criteria.known import KnownInformation
+from inertid_ros.excitation.criteria.scaling import FixedScaling, pushforward_root
+from inertid_ros.excitation.criteria.spectral import Spectral
 from inertid_ros.excitation.options import CRITERIA, MEASURED, SCALINGS, ExcitationOptions
-from inertid_ros.excitation.scaling import FixedScaling, pushforward_root
-from inertid_ros.excitation.spectral import Spectral
 from inertid_ros.regressors.joint_torque import joint_torque_regressor
 from inertid_ros.robot.layout import ParameterLayout
 

@@ -9,10 +9,10 @@ from made_up_calibration import made_up_case
 
 from inertid_ros.calibration import calibrate
 from inertid_ros.errors import InertidError
-from inertid_ros.excitation.inspection import inspect_plan
-from inertid_ros.excitation.limits import motion_limits
-from inertid_ros.excitation.optimize import plan_excitation
+from inertid_ros.excitation.constraints.limits import motion_limits
 from inertid_ros.excitation.options import ExcitationOptions
+from inertid_ros.excitation.planning.optimize import plan_excitation
+from inertid_ros.excitation.plans.inspection import inspect_plan
 from inertid_ros.excitation_job import ExcitationJob, prepare_motion
 from inertid_ros.report.earlier import earlier
 from inertid_ros.report.results import write_result

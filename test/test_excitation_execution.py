@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from motions import PANDA_START, panda, panda_limits, quick_plan, simple_limits
 
 from inertid_ros.errors import ExcitationError
-from inertid_ros.excitation.brake import brake_table
-from inertid_ros.excitation.check import with_approach
-from inertid_ros.excitation.execution import Horizon, HorizonTable, MotionExecution, MotionState, hold_horizon
-from inertid_ros.excitation.limits import check_curve
+from inertid_ros.excitation.constraints.limits import check_curve
+from inertid_ros.excitation.execution.brake import brake_table
+from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable, MotionExecution, MotionState, hold_horizon
+from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
+from inertid_ros.excitation.motions.trajectories import QuinticRamp
 from inertid_ros.excitation.options import BrakeOptions, ExcitationOptions, ExecutionOptions
-from inertid_ros.excitation.plan import plan_of, slower
-from inertid_ros.excitation.quintic import PiecewiseQuintic
-from inertid_ros.excitation.trajectories import QuinticRamp
+from inertid_ros.excitation.plans.check import with_approach
+from inertid_ros.excitation.plans.plan import plan_of, slower
 
 LIMITS = simple_limits(3)
 FOURIER = quick_plan(LIMITS, np.array([0.1, -0.3, 0.5]), 5, ExcitationOptions(duration_s=6.0, base_frequency_hz=1 / 6))

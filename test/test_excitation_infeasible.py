@@ -11,15 +11,15 @@ from motions import FINGERS, PANDA_START, panda, panda_limits
 
 from inertid_ros.cli import main
 from inertid_ros.errors import ExcitationError
-from inertid_ros.excitation.balance.options import BalanceOptions
-from inertid_ros.excitation.check import check_plan
-from inertid_ros.excitation.collision.options import CollisionOptions
-from inertid_ros.excitation.constraints import motion_constraints
-from inertid_ros.excitation.limits import motion_limits
-from inertid_ros.excitation.optimize import plan_excitation
+from inertid_ros.excitation.constraints.balance.options import BalanceOptions
+from inertid_ros.excitation.constraints.chosen import motion_constraints
+from inertid_ros.excitation.constraints.collision.options import CollisionOptions
+from inertid_ros.excitation.constraints.limits import motion_limits
+from inertid_ros.excitation.motions.trajectories import QuinticRamp
 from inertid_ros.excitation.options import ExcitationOptions, LimitOptions
-from inertid_ros.excitation.plan import plan_of
-from inertid_ros.excitation.trajectories import QuinticRamp
+from inertid_ros.excitation.planning.optimize import plan_excitation
+from inertid_ros.excitation.plans.check import check_plan
+from inertid_ros.excitation.plans.plan import plan_of
 
 QUICK = ExcitationOptions(duration_s=5.0, base_frequency_hz=0.2, starts=2, improved=0, criterion_samples=20)
 BALL = "ball=shape:sphere,radius:0.1,xyz:0.31 0 0.6"

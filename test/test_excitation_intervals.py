@@ -9,8 +9,8 @@ from robot_files import load_with_locks
 from support.space_robot import OFFSET, TRUE, limits, space_robot
 
 from inertid_ros.errors import ExcitationError
-from inertid_ros.excitation.check import check_plan
-from inertid_ros.excitation.constraints import motion_constraints
+from inertid_ros.excitation.constraints.chosen import motion_constraints
+from inertid_ros.excitation.constraints.limits import MotionLimits, motion_limits
 from inertid_ros.excitation.intervals.combinations import direction_combinations
 from inertid_ros.excitation.intervals.fixed import plan_combinations, torque_problem
 from inertid_ros.excitation.intervals.floating import floating_problem, plan_floating
@@ -18,9 +18,9 @@ from inertid_ros.excitation.intervals.motion import IntervalMotion, SeedLimits
 from inertid_ros.excitation.intervals.options import CombinationOptions
 from inertid_ros.excitation.intervals.planner import improved
 from inertid_ros.excitation.intervals.pruning import Worth, prune, pruned_to, spread
-from inertid_ros.excitation.limits import MotionLimits, motion_limits
-from inertid_ros.excitation.optimize import plan_excitation
 from inertid_ros.excitation.options import ExcitationOptions
+from inertid_ros.excitation.planning.optimize import plan_excitation
+from inertid_ros.excitation.plans.check import check_plan
 
 
 def some_limits(joints, rng):

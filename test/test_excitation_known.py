@@ -9,11 +9,11 @@ from random_robots import random_model, random_states
 
 from inertid_ros.data.samples import Samples
 from inertid_ros.errors import ExcitationError
-from inertid_ros.excitation.criteria import make_criterion
-from inertid_ros.excitation.improve import along, motion_value
-from inertid_ros.excitation.known import KnownInformation, known_information
-from inertid_ros.excitation.optimize import plan_excitation
+from inertid_ros.excitation.criteria.criterion import make_criterion
+from inertid_ros.excitation.criteria.known import KnownInformation, known_information
 from inertid_ros.excitation.options import ExcitationOptions
+from inertid_ros.excitation.planning.improve import along, motion_value
+from inertid_ros.excitation.planning.optimize import plan_excitation
 from inertid_ros.identification.information import compress
 
 OPTIONS = ExcitationOptions(

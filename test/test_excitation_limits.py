@@ -5,9 +5,9 @@ import pytest
 from motions import panda, simple_limits
 
 from inertid_ros.errors import ExcitationError
-from inertid_ros.excitation.limits import MotionLimits, check_curve, motion_limits, usage
+from inertid_ros.excitation.constraints.limits import MotionLimits, check_curve, motion_limits, usage
+from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
 from inertid_ros.excitation.options import LimitOptions
-from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.model import load_model
 
 

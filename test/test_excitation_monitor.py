@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from inertid_ros.excitation.monitor import FaultCode, Lease, StateMonitor
+from inertid_ros.excitation.execution.monitor import FaultCode, Lease, StateMonitor
+from inertid_ros.excitation.execution.stamps import RobotClock
 from inertid_ros.excitation.options import MonitorOptions
-from inertid_ros.excitation.stamps import RobotClock
 
 NAMES = ("shoulder", "elbow")
 ELBOW = 0.5 * np.cos(2.0)  # rad, where it is after two seconds

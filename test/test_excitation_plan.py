@@ -8,10 +8,10 @@ import yaml
 from motions import quick_plan, simple_limits
 
 from inertid_ros.errors import ExcitationError
+from inertid_ros.excitation.motions.trajectories import QuinticRamp
 from inertid_ros.excitation.options import ExcitationOptions
-from inertid_ros.excitation.plan import MAX_KNOTS, Plan, joined, plan_of, slower
-from inertid_ros.excitation.plan_file import load_plan, save_plan
-from inertid_ros.excitation.trajectories import QuinticRamp
+from inertid_ros.excitation.plans.plan import MAX_KNOTS, Plan, joined, plan_of, slower
+from inertid_ros.excitation.plans.plan_file import load_plan, save_plan
 
 CHANNELS = ("time", "position", "velocity", "acceleration")
 

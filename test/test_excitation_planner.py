@@ -9,14 +9,14 @@ from motions import PANDA_START, panda, panda_limits, simple_limits
 from random_robots import random_model
 
 from inertid_ros.errors import ExcitationError
-from inertid_ros.excitation.check import check_plan
-from inertid_ros.excitation.collision.options import CollisionOptions
-from inertid_ros.excitation.constraints import motion_constraints
-from inertid_ros.excitation.improve import finished, motion_value
-from inertid_ros.excitation.limits import MotionLimits
-from inertid_ros.excitation.optimize import plan_excitation, random_shapes
+from inertid_ros.excitation.constraints.chosen import motion_constraints
+from inertid_ros.excitation.constraints.collision.options import CollisionOptions
+from inertid_ros.excitation.constraints.limits import MotionLimits
 from inertid_ros.excitation.options import KINDS, ExcitationOptions
-from inertid_ros.excitation.problem import Problem
+from inertid_ros.excitation.planning.improve import finished, motion_value
+from inertid_ros.excitation.planning.optimize import plan_excitation, random_shapes
+from inertid_ros.excitation.planning.problem import Problem
+from inertid_ros.excitation.plans.check import check_plan
 from inertid_ros.robot.layout import ParameterLayout
 
 QUICK = ExcitationOptions(duration_s=10.0, starts=12, improved=1, iterations=25, criterion_samples=80)

@@ -8,12 +8,12 @@ from motions import quick_plan, simple_limits
 from random_robots import random_model
 
 from inertid_ros.errors import ExcitationError
-from inertid_ros.excitation.effort import Effort, prior_effort
-from inertid_ros.excitation.limits import MotionLimits
+from inertid_ros.excitation.constraints.effort import Effort, prior_effort
+from inertid_ros.excitation.constraints.limits import MotionLimits
+from inertid_ros.excitation.constraints.proof import curve_of, everywhere, speeds_of, violation
+from inertid_ros.excitation.constraints.wrench_rates import WrenchBounds
+from inertid_ros.excitation.motions.trajectories import QuinticRamp
 from inertid_ros.excitation.options import ExcitationOptions
-from inertid_ros.excitation.proof import curve_of, everywhere, speeds_of, violation
-from inertid_ros.excitation.trajectories import QuinticRamp
-from inertid_ros.excitation.wrench_rates import WrenchBounds
 from inertid_ros.regressors.body_wrenches import BodyWrenches
 from inertid_ros.regressors.chain import Chain
 

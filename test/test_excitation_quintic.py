@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inertid_ros.excitation.quintic import PiecewiseQuintic, control_points, exceeds
+from inertid_ros.excitation.motions.quintic import PiecewiseQuintic, control_points, exceeds
 
 
 def random_curve(seed: int, knots: int = 12, joints: int = 2) -> PiecewiseQuintic:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from motions import quick_plan, simple_limits
 
-from inertid_ros.excitation.execution import HorizonTable
-from inertid_ros.excitation.monitor import Lease, StateMonitor
+from inertid_ros.excitation.execution.horizons import HorizonTable
+from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
+from inertid_ros.excitation.execution.supervisor import Supervisor
 from inertid_ros.excitation.options import MonitorOptions
-from inertid_ros.excitation.supervisor import Supervisor
 
 TICK = 0.005
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inertid_ros.errors import ExcitationError
-from inertid_ros.excitation.spline import SplineBasis
-from inertid_ros.excitation.trajectories import (
+from inertid_ros.excitation.motions.spline import SplineBasis
+from inertid_ros.excitation.motions.trajectories import (
     Concatenation,
     CycloidalBasis,
     FourierBasis,

@@ -7,8 +7,8 @@ import pytest
 from motions import FINGERS, PANDA_START, panda, panda_limits
 
 from inertid_ros.data.prepare import prepare
-from inertid_ros.excitation.optimize import plan_excitation
 from inertid_ros.excitation.options import ExcitationOptions
+from inertid_ros.excitation.planning.optimize import plan_excitation
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.validation import validate
 from inertid_ros.robot.model import ModelOptions, load_model

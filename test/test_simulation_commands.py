@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from inertid_ros.errors import ExcitationError
-from inertid_ros.excitation.trajectories import QuinticRamp
+from inertid_ros.excitation.motions.trajectories import QuinticRamp
 from inertid_ros.simulation.commands import CommandedTrajectory, Follower, in_order
 
 RAMP = QuinticRamp(np.zeros(2), np.array([1.0, -0.5]), 2.0)

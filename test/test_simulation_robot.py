@@ -10,7 +10,7 @@ from motions import PANDA_START, panda, panda_limits, quick_plan
 
 from inertid_ros.errors import ExcitationError, ModelError
 from inertid_ros.excitation.options import ExcitationOptions
-from inertid_ros.excitation.plan import slower
+from inertid_ros.excitation.plans.plan import slower
 from inertid_ros.simulation.commands import CommandedTrajectory
 from inertid_ros.simulation.drives import Drives
 from inertid_ros.simulation.offline import simulate

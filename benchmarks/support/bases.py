@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from inertid_ros.excitation.scaling import FixedScaling, pushforward_root
+from inertid_ros.excitation.criteria.scaling import FixedScaling, pushforward_root
 from inertid_ros.robot.parameters import Array
 
 SCALINGS = ("none", "diagonal", "invariant")

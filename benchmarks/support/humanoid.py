@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from inertid_ros.errors import ModelError
-from inertid_ros.excitation.limits import MotionLimits
+from inertid_ros.excitation.constraints.limits import MotionLimits
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.simulation.example import example_urdf
 

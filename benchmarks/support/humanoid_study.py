@@ -7,20 +7,20 @@ import pinocchio as pin
 from lxml import etree
 from support.humanoid import ARMS, TALOS, humanoid, limits_of
 
-from inertid_ros.excitation.balance.centre_of_mass import CentreOfMass
-from inertid_ros.excitation.balance.options import BalanceOptions
-from inertid_ros.excitation.balance.polygon import polygon
-from inertid_ros.excitation.collision.options import CollisionOptions
-from inertid_ros.excitation.constraint import MotionSamples
-from inertid_ros.excitation.improve import Candidate, finished, improved
-from inertid_ros.excitation.known import KnownInformation
-from inertid_ros.excitation.limits import MotionLimits
-from inertid_ros.excitation.optimize import random_shapes
+from inertid_ros.excitation.constraints.balance.centre_of_mass import CentreOfMass
+from inertid_ros.excitation.constraints.balance.options import BalanceOptions
+from inertid_ros.excitation.constraints.balance.polygon import polygon
+from inertid_ros.excitation.constraints.collision.options import CollisionOptions
+from inertid_ros.excitation.constraints.constraint import MotionSamples
+from inertid_ros.excitation.constraints.limits import MotionLimits
+from inertid_ros.excitation.criteria.known import KnownInformation
+from inertid_ros.excitation.criteria.rows import MeasuredRows
 from inertid_ros.excitation.options import ExcitationOptions
-from inertid_ros.excitation.plan import Plan
-from inertid_ros.excitation.problem import Problem
-from inertid_ros.excitation.rows import MeasuredRows
-from inertid_ros.excitation.seeds import random_shape
+from inertid_ros.excitation.planning.improve import Candidate, finished, improved
+from inertid_ros.excitation.planning.optimize import random_shapes
+from inertid_ros.excitation.planning.problem import Problem
+from inertid_ros.excitation.planning.seeds import random_shape
+from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.parameters import Array
 from inertid_ros.simulation.example import example_urdf

@@ -4,10 +4,10 @@ import numpy as np
 import scipy.optimize
 from support.bases import scaling_in
 
-from inertid_ros.excitation.constraint import MotionSamples
-from inertid_ros.excitation.criteria import Criterion
-from inertid_ros.excitation.rows import MeasuredRows
-from inertid_ros.excitation.spectral import Spectral
+from inertid_ros.excitation.constraints.constraint import MotionSamples
+from inertid_ros.excitation.criteria.criterion import Criterion
+from inertid_ros.excitation.criteria.rows import MeasuredRows
+from inertid_ros.excitation.criteria.spectral import Spectral
 from inertid_ros.identification.distances import PULLBACK
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.parameters import (

@@ -5,13 +5,13 @@ import pinocchio as pin
 import scipy.optimize
 from support.bases import scaling_in
 
-from inertid_ros.excitation.constraint import MotionSamples
-from inertid_ros.excitation.criteria import Criterion
-from inertid_ros.excitation.feasible import shapes
-from inertid_ros.excitation.limits import motion_limits
+from inertid_ros.excitation.constraints.constraint import MotionSamples
+from inertid_ros.excitation.constraints.limits import motion_limits
+from inertid_ros.excitation.criteria.criterion import Criterion
+from inertid_ros.excitation.criteria.rows import MeasuredRows
+from inertid_ros.excitation.criteria.spectral import Spectral
 from inertid_ros.excitation.options import LimitOptions
-from inertid_ros.excitation.rows import MeasuredRows
-from inertid_ros.excitation.spectral import Spectral
+from inertid_ros.excitation.planning.feasible import shapes
 from inertid_ros.identification.coordinates import normalised_coordinates
 from inertid_ros.identification.scaling import scaling_matrix
 from inertid_ros.robot.model import ModelOptions, load_model

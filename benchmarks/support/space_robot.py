@@ -7,7 +7,7 @@ where Table 3 has -0.45 m.
 
 import numpy as np
 
-from inertid_ros.excitation.limits import MotionLimits
+from inertid_ros.excitation.constraints.limits import MotionLimits
 from inertid_ros.robot.denavit_hartenberg import DhJoint, dh_urdf
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.parameters import Array, from_mass_com_inertia

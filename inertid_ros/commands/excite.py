@@ -7,12 +7,12 @@ from pathlib import Path
 from ..configuration import ExcitationConfiguration
 from ..entries import positions
 from ..errors import ExcitationError
-from ..excitation.check import check_plan
-from ..excitation.constraints import motion_constraints
-from ..excitation.inspection import inspect_plan
-from ..excitation.limits import MotionLimits, motion_limits
-from ..excitation.optimize import PlanningProgress, plan_excitation
-from ..excitation.plan_file import load_motion
+from ..excitation.constraints.chosen import motion_constraints
+from ..excitation.constraints.limits import MotionLimits, motion_limits
+from ..excitation.planning.optimize import PlanningProgress, plan_excitation
+from ..excitation.plans.check import check_plan
+from ..excitation.plans.inspection import inspect_plan
+from ..excitation.plans.plan_file import load_motion
 from ..report.earlier import earlier
 from ..report.results import check_target
 from ..robot.model import RobotModel, load_model

@@ -10,13 +10,13 @@ from typing import Any
 
 from ..configuration import ExcitationConfiguration
 from ..errors import ExcitationError
+from ..excitation.constraints.limits import MotionLimits, check_curve
 from ..excitation.intervals.floating import plan_floating, with_wheels
 from ..excitation.intervals.planner import IntervalPlan
-from ..excitation.joint_trajectory_file import joint_trajectory_text
-from ..excitation.limits import MotionLimits, check_curve
-from ..excitation.plan import Plan, plan_of
-from ..excitation.plan_file import plan_text
-from ..excitation.trajectories import Concatenation, QuinticRamp
+from ..excitation.motions.trajectories import Concatenation, QuinticRamp
+from ..excitation.plans.joint_trajectory_file import joint_trajectory_text
+from ..excitation.plans.plan import Plan, plan_of
+from ..excitation.plans.plan_file import plan_text
 from ..files import write_directory
 from ..report.outcome import plain
 from ..robot.model import RobotModel

@@ -8,10 +8,10 @@ from typing import Any
 
 from ..configuration import ExcitationConfiguration
 from ..errors import ExcitationError
-from ..excitation.inspection import CHANNELS, Inspection
-from ..excitation.joint_trajectory_file import joint_trajectory_text
-from ..excitation.optimize import PlanningProgress
-from ..excitation.plan_file import plan_text
+from ..excitation.planning.optimize import PlanningProgress
+from ..excitation.plans.inspection import CHANNELS, Inspection
+from ..excitation.plans.joint_trajectory_file import joint_trajectory_text
+from ..excitation.plans.plan_file import plan_text
 from ..files import write_directory
 from ..report.motion_page import motion_files
 from ..report.outcome import plain

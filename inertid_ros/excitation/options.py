@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from ..errors import ExcitationError
 from ..options import option
-from .balance.options import BalanceOptions
-from .collision.options import CollisionOptions
+from .constraints.balance.options import BalanceOptions
+from .constraints.collision.options import CollisionOptions
 from .intervals.options import CombinationOptions
 
 KINDS = ("fourier", "cycloidal", "bspline", "combinations")

@@ -16,7 +16,7 @@ from inertid_ros.action import Excite
 from inertid_ros.msg import ExcitationStatus
 
 from ..errors import ExcitationError, InertidError
-from ..excitation.check import check_start
+from ..excitation.plans.check import check_start
 from ..excitation_job import ExcitationJob, PreparedMotion, prepare_motion
 from ..ros.conversions import JointSample, TrajectoryArrays, to_joint_trajectory
 from ..ros.parameters import read

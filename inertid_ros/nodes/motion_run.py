@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..excitation.execution import Horizon
-from ..excitation.monitor import Lease, StateMonitor
+from ..excitation.execution.horizons import Horizon
+from ..excitation.execution.monitor import Lease, StateMonitor
+from ..excitation.execution.supervisor import Progress, Supervisor
 from ..excitation.options import MonitorOptions
-from ..excitation.supervisor import Progress, Supervisor
 from ..excitation_job import PreparedMotion
 from ..ros.conversions import JointSample
 from ..ros.robot_side import RobotSide

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ModelError
-from ..excitation.known import KnownInformation, known_information
+from ..excitation.criteria.known import KnownInformation, known_information
 from ..robot.model import RobotModel
 from .results import StoredResult, read_result
 

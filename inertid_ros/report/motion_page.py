@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-from ..excitation.inspection import Inspection
+from ..excitation.plans.inspection import Inspection
 from .motion_plots import limits_plot, spectrum_plot
 from .page import number
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..excitation.inspection import Inspection
+from ..excitation.plans.inspection import Inspection
 from ..robot.parameters import Array
 
 _POINTS = 800  # per curve; a screen shows no more

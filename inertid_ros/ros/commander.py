@@ -12,7 +12,7 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
 from ..errors import ExcitationError
-from ..excitation.execution import Horizon
+from ..excitation.execution.horizons import Horizon
 from ..robot.parameters import Array
 from .conversions import TrajectoryArrays, to_joint_trajectory, to_time
 from .qos import COMMAND

@@ -6,8 +6,8 @@ import numpy as np
 from sensor_msgs.msg import JointState
 
 from ..errors import ExcitationError
-from ..excitation.check import check_at_rest
 from ..excitation.options import MonitorOptions
+from ..excitation.plans.check import check_at_rest
 from ..robot.parameters import Array
 from .conversions import JointOrder, JointSample
 

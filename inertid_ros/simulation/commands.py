@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ExcitationError
-from ..excitation.quintic import PiecewiseQuintic
+from ..excitation.motions.quintic import PiecewiseQuintic
 from ..robot.parameters import Array
 
 _REST = 1e-3  # rad/s; a last point that moves faster is refused

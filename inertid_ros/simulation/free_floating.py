@@ -12,7 +12,7 @@ import numpy as np
 from ..data.dead_reckoning import dead_reckoning, fine_dead_reckoning
 from ..data.recording import Recording
 from ..errors import ModelError
-from ..excitation.trajectories import Trajectory
+from ..excitation.motions.trajectories import Trajectory
 from ..regressors.base_motion import BaseMotion
 from ..regressors.floating_kinematics import cross, rotations
 from ..regressors.momentum import momentum_regressor

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..data.recording import Recording
-from ..excitation.check import with_approach
-from ..excitation.execution import Horizon, HorizonTable, MotionExecution
+from ..excitation.execution.horizons import Horizon, HorizonTable, MotionExecution
 from ..excitation.options import ExecutionOptions
-from ..excitation.plan import Plan
+from ..excitation.plans.check import with_approach
+from ..excitation.plans.plan import Plan
 from .commands import CommandedTrajectory
 from .robot import SimulatedRobot
 

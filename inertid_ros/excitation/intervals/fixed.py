@@ -9,14 +9,14 @@ import numpy as np
 from ...errors import ExcitationError
 from ...robot.model import RobotModel
 from ...robot.parameters import Array
-from ..constraint import Constraint, MotionSamples
-from ..constraints import motion_constraints
-from ..criteria import Criterion, regressor_condition
-from ..improve import motion_value
-from ..limits import MotionLimits
+from ..constraints.chosen import motion_constraints
+from ..constraints.constraint import Constraint, MotionSamples
+from ..constraints.limits import MotionLimits
+from ..criteria.criterion import Criterion, regressor_condition
+from ..motions.trajectories import Concatenation, QuinticRamp, Trajectory
 from ..options import ExcitationOptions
-from ..plan import Plan, plan_of
-from ..trajectories import Concatenation, QuinticRamp, Trajectory
+from ..planning.improve import motion_value
+from ..plans.plan import Plan, plan_of
 from .motion import IntervalMotion
 from .planner import IntervalPlan, IntervalProblem, plan_intervals
 

@@ -7,7 +7,7 @@ import numpy as np
 from ...errors import ExcitationError
 from ...identification.base_parameters import closed_form_base_parameters
 from ...robot.model import RobotModel
-from ..limits import MotionLimits
+from ..constraints.limits import MotionLimits
 from .momentum_rows import MomentumRows
 from .options import CombinationOptions
 from .planner import IntervalPlan, IntervalProblem, plan_intervals

@@ -8,9 +8,9 @@ import numpy as np
 
 from ...errors import ExcitationError
 from ...robot.parameters import Array
-from ..bases import CycloidalBasis, Motion
-from ..limits import MotionLimits
-from ..trajectories import LinearTrajectory
+from ..constraints.limits import MotionLimits
+from ..motions.bases import CycloidalBasis, Motion
+from ..motions.trajectories import LinearTrajectory
 from .combinations import Directions
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.optimize
 
 from ...robot.parameters import Array
-from ..limits import MotionLimits
+from ..constraints.limits import MotionLimits
 from .combinations import Directions, direction_combinations
 from .motion import IntervalMotion, SeedLimits
 from .options import CombinationOptions

@@ -1,0 +1,1 @@
+"""Constraints: what a motion must keep, and the proof that it does."""

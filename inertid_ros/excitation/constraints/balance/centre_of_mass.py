@@ -1,0 +1,96 @@
+"""The constraint that the centre of mass stays above an area (A 52)."""
+
+import numpy as np
+
+from ....errors import ExcitationError
+from ....regressors.chain import Chain
+from ....robot.model import RobotModel
+from ....robot.parameters import Array
+from ...motions.trajectories import Trajectory
+from ..constraint import MotionSamples, Penalty, Tightest
+from ..limits import MotionLimits
+from ..proof import Speeds, curve_of, everywhere, speeds_of, violation
+from .masses import Masses
+from .polygon import Polygon
+
+_PENALTY = 3000.0  # 1/m^2
+_BEGINS = 0.1  # of the width of the area from its edges, where the penalty begins
+
+
+class CentreOfMass:
+    """The centre of mass of the prior, seen along gravity, stays above an area on the ground.
+
+    Parameters
+    ----------
+    model: the robot; its root link stands on the ground.
+    area: in the plane ``z = ground`` of the root frame.
+    ground: height of the ground in the root frame [m].
+    """
+
+    positions_only = True
+
+    def __init__(self, model: RobotModel, area: Polygon, ground: float) -> None:
+        self.area, self._masses, self._chain = area, Masses.of(model), Chain(model)
+        self._along = along = self._masses.gravity / self._masses.gravity[2]
+        self._ground = ground
+        # Distance from an edge: normal . (c + along (ground - c_z)) - offset, linear in the centre.
+        self._rows = np.column_stack([area.normals, -area.normals @ along[:2]])
+        self._offsets = area.offsets - ground * (area.normals @ along[:2])
+
+    def below(self, q: Array) -> Array:
+        """``(N, n)`` poses to the ``(N, 2)`` points on the ground below the centre of mass, along gravity [m]."""
+        centre = self._masses.centre(self._chain.placements(q))
+        return np.asarray((centre + np.outer(self._ground - centre[:, 2], self._along))[:, :2], dtype=float)
+
+    def check_start(self, pose: Array) -> None:
+        """See :class:`Constraint`."""
+        slack = float(self._distances(self._masses.centre(self._chain.placements(pose[None]))).min())
+        if slack < 0:
+            x, y = self.below(pose[None])[0]
+            raise ExcitationError(
+                f"centre of mass: is at ({x:.4f}, {y:.4f}) m in the start pose, {-slack:.4f} m outside its area;"
+                " start elsewhere or widen balance.com_region"
+            )
+
+    def penalty(self, motion: MotionSamples) -> Penalty:
+        """Mean over samples of the squares of what is missing to the edges, with some room [m^2]."""
+        lack = np.maximum(_BEGINS * self.area.width - self._distances(self._masses.centre(motion.placements)), 0.0)
+        if not lack.any():
+            return Penalty(0.0)
+        push = -2 * _PENALTY / len(motion) * lack @ self._rows
+        jacobian = self._masses.jacobian(motion.chain, motion.placements, motion.screws)
+        return Penalty(_PENALTY / len(motion) * float((lack**2).sum()), position=(jacobian @ push[..., None])[..., 0])
+
+    def refine(self, motion: MotionSamples) -> bool:
+        """See :class:`Constraint`; the penalty is exact."""
+        return False
+
+    def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
+        """See :class:`Constraint`; the speed of the centre is bounded by those of the joints."""
+        curve = curve_of(trajectory)
+        found = violation(curve, self, speeds_of(curve), *everywhere(curve, len(self._offsets)))
+        if found is not None:
+            x, y = self.below(curve.sample(np.array([found.time]))[0])[0]
+            raise ExcitationError(
+                f"centre of mass: is at ({x:.4f}, {y:.4f}) m at {found.time:.3f} s, {-found.value:.4f} m outside its"
+                " area; move less or widen balance.com_region"
+            )
+
+    def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
+        """See :class:`~..proof.Slack`: distances from edges [m]."""
+        distances = self._distances(self._masses.centre(self._chain.placements(q)))
+        return np.asarray(distances[np.arange(len(q)), channels], dtype=float)
+
+    def rates(self, speeds: Speeds, channels: Array) -> Array:
+        """See :class:`~..proof.Slack`."""
+        speed = speeds.velocity @ self._masses.travel
+        return np.asarray(speed * np.linalg.norm(self._rows, axis=1)[channels], dtype=float)
+
+    def tightest(self, trajectory: Trajectory) -> Tightest:
+        """See :class:`Constraint`."""
+        placements = self._chain.placements(curve_of(trajectory).position)
+        slack = float(self._distances(self._masses.centre(placements)).min())
+        return Tightest(1.0 - slack / self.area.width, "distance of the centre of mass from the middle of its area")
+
+    def _distances(self, centre: Array) -> Array:
+        return np.asarray(centre @ self._rows.T - self._offsets, dtype=float)

@@ -1,0 +1,76 @@
+"""Convex areas on the ground."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.optimize
+from scipy.spatial import ConvexHull, QhullError
+
+from ....errors import ExcitationError
+from ....robot.parameters import Array
+
+_LEAST = 1e-4  # m; an area narrower than this is empty
+
+
+@dataclass(frozen=True)
+class Polygon:
+    """Points with ``normals @ p >= offsets``.
+
+    Attributes
+    ----------
+    normals: ``(E, 2)`` unit, inward.
+    offsets: ``(E,)`` m.
+    width: m; radius of the largest circle inside.
+    """
+
+    normals: Array
+    offsets: Array
+    width: float
+
+    def distances(self, points: Array) -> Array:
+        """``(N, E)`` of points ``(N, 2)`` from the edges [m], positive inside."""
+        return np.asarray(points @ self.normals.T - self.offsets, dtype=float)
+
+
+def polygon(entries: Sequence[str], key: str, margin: float = 0.0) -> Polygon:
+    """Hull of corners ``X:Y`` each, less a margin [m].
+
+    Raises
+    ------
+    ExcitationError: not such entries, fewer than three corners, or nothing is left of the area.
+    """
+    corners = np.array([_corner(entry, key) for entry in entries]).reshape(-1, 2)
+    if len(corners) < 3:
+        raise ExcitationError(f"{key}: the area has {len(corners)} corners and is empty; give three or more")
+    try:
+        hull = ConvexHull(corners)
+    except QhullError:
+        raise ExcitationError(f"{key}: the area is empty, its corners lie on a line; correct them") from None
+    # Edges of the same line, as of collinear corners, are one.
+    edges = np.unique(np.round(hull.equations, 12), axis=0)
+    normals, offsets = -edges[:, :2], edges[:, 2]
+    width = _width(normals, offsets)
+    if width - margin < _LEAST:
+        raise ExcitationError(
+            f"{key}: the area is empty: nowhere is farther than {width:.4g} m from its edges, and the margin is"
+            f" {margin:.4g} m; widen the area or lower the margin"
+        )
+    return Polygon(normals, offsets + margin, width - margin)
+
+
+def _corner(entry: str, key: str) -> list[float]:
+    try:
+        numbers = [float(word) for word in entry.split(":")]
+    except ValueError:
+        numbers = []
+    if len(numbers) != 2 or not np.isfinite(numbers).all():
+        raise ExcitationError(f"{key}: '{entry}' is not X:Y with finite numbers; write for example 0.1:-0.05")
+    return numbers
+
+
+def _width(normals: Array, offsets: Array) -> float:
+    """Radius of the largest circle inside, a linear program."""
+    rows = np.column_stack([-normals, np.ones(len(normals))])
+    found = scipy.optimize.linprog([0, 0, -1], A_ub=rows, b_ub=-offsets, bounds=[(None, None), (None, None), (0, None)])
+    return float(found.x[2]) if found.success else 0.0

@@ -1,0 +1,114 @@
+"""Which things can touch one another and are kept apart."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+from numpy.typing import NDArray
+
+from ....errors import ExcitationError
+from ....robot import description
+from ....robot.model import RobotModel
+from .bodies import Thing
+
+_log = logging.getLogger(__name__)
+_MAX_BYTES = 16 * 1024 * 1024
+FLOOR = "floor"
+Pair = tuple[int, int]
+Indices = NDArray[Any]  # whole numbers
+
+
+def candidate_pairs(model: RobotModel, things: Sequence[Thing], obstacles: int, between_links: bool) -> list[Pair]:
+    """Pairs of things that move relative to one another and are not neighbours at a joint; obstacles come last.
+
+    Links without collision shapes are kept from obstacles, and not from each other.
+    """
+    links = len(things) - obstacles
+    groups = _rigid_groups(model)
+    joined = _joined_groups(model, groups)
+    found = []
+    for first in range(links):
+        for second in range(first + 1, len(things)):
+            a, b = things[first], things[second]
+            if a.body == b.body:
+                continue
+            if second < links:
+                near = groups[a.name] == groups[b.name] or frozenset((groups[a.name], groups[b.name])) in joined
+                if near or not between_links or not a.shapes or not b.shapes:
+                    continue
+            found.append((first, second))
+    return found
+
+
+def _rigid_groups(model: RobotModel) -> dict[str, str]:
+    """For each link one name for all links that fixed joints connect it to."""
+    root = description.parse_description(model.urdf)
+    parent_of = {
+        str(joint.find("child").get("link")): str(joint.find("parent").get("link"))
+        for joint in root.findall("joint")
+        if joint.get("type") == "fixed"
+    }
+
+    def first(link: str) -> str:
+        while link in parent_of:
+            link = parent_of[link]
+        return link
+
+    return {str(link.get("name")): first(str(link.get("name"))) for link in root.findall("link")}
+
+
+def _joined_groups(model: RobotModel, groups: dict[str, str]) -> set[frozenset[str]]:
+    """Pairs of groups with a joint between them."""
+    joints = description.parse_description(model.urdf).findall("joint")
+    return {
+        frozenset(groups[str(joint.find(end).get("link"))] for end in ("parent", "child"))
+        for joint in joints
+        if joint.get("type") != "fixed"
+    }
+
+
+def srdf_pairs(path: str) -> set[frozenset[str]]:
+    """Pairs of links for which an SRDF disables collision checks.
+
+    Raises
+    ------
+    ExcitationError: no such file, or not an SRDF.
+    """
+    try:
+        if Path(path).stat().st_size > _MAX_BYTES:
+            raise ExcitationError(f"{path}: larger than {_MAX_BYTES // 2**20} MiB; this is not an SRDF")
+        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+        root = etree.fromstring(Path(path).read_bytes(), parser)
+    except OSError as error:
+        raise ExcitationError(f"{path}: SRDF cannot be read ({error.strerror}); correct collision.srdf") from None
+    except etree.XMLSyntaxError as error:
+        raise ExcitationError(f"{path}: SRDF is not XML ({str(error).splitlines()[0]}); correct the file") from None
+    if root.tag != "robot":
+        raise ExcitationError(f"{path}: root element is <{root.tag}>, expected <robot>; give an SRDF file")
+    entries = root.iter("disable_collisions")
+    return {frozenset((str(entry.get("link1")), str(entry.get("link2")))) for entry in entries}
+
+
+def named_pairs(entries: Sequence[str], things: Sequence[Thing]) -> set[frozenset[str]]:
+    """``NAME=NAME`` each.
+
+    Raises
+    ------
+    ExcitationError: not of that form, or a name that is neither link nor obstacle.
+    """
+    known = {thing.name for thing in things} | {FLOOR}
+    found = set()
+    for entry in entries:
+        names = [name.strip() for name in entry.split("=")]
+        if len(names) != 2:
+            raise ExcitationError(f"collision.ignored: '{entry}' is not NAME=NAME; write for example hand=table")
+        for name in names:
+            if name not in known:
+                raise ExcitationError(
+                    f"collision.ignored: '{name}' is no link with collision shapes and no obstacle; there are"
+                    f" {', '.join(sorted(known))}"
+                )
+        found.add(frozenset(names))
+    return found

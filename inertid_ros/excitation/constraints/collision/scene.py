@@ -1,0 +1,220 @@
+"""A robot among obstacles: how far apart everything is, and how that changes with the pose."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ....regressors.chain import Chain
+from ....robot.model import RobotModel
+from ....robot.parameters import Array
+from .bodies import CapsuleSet, Thing, carried, thing_reaches, with_root
+from .exact import ExactDistances, available
+from .pairs import FLOOR, Indices, Pair
+from .segments import ClosestPoints, closest_points
+
+Ends = tuple[Array, Array]
+_AT_ONCE = 20_000  # distances; keeps arrays in the processor's cache
+
+
+@dataclass(frozen=True)
+class Near:
+    """Capsules at poses, one pair of them in each of K entries.
+
+    Attributes
+    ----------
+    row, pair: ``(K,)`` pose and pair of things.
+    bodies: ``(2, K)`` that carry them, the root (and the floor) last.
+    points: ``(2, 3, K)`` closest points of their axes in the root frame.
+    distance: ``(K,)`` of their surfaces [m], negative where they overlap.
+    normal: ``(3, K)`` from the second to the first.
+    """
+
+    row: Indices
+    pair: Indices
+    bodies: Indices
+    points: Array
+    distance: Array
+    normal: Array
+
+
+class Scene:
+    """Things, and which pairs of them matter.
+
+    Parameters
+    ----------
+    model: the robot.
+    things: its links and what is around it.
+    pairs: indices of things; -1 in place of the second is the floor.
+    height: of the floor in the root frame [m].
+    """
+
+    def __init__(self, model: RobotModel, things: Sequence[Thing], pairs: Sequence[Pair], height: float) -> None:
+        self.things, self.height, self.chain = tuple(things), height, Chain(model)
+        self.pairs = np.array(pairs, dtype=int).reshape(-1, 2)
+        self._capsules, self._carried = CapsuleSet(self.things), carried(self.chain)
+        self._exact = ExactDistances(self.things) if available() else None
+        bodies = np.array([thing.body for thing in self.things])
+        self._bodies = np.where(self.pairs < 0, -1, bodies[self.pairs])
+        reach = np.vstack([*(thing_reaches(model, thing) for thing in self.things), np.zeros(model.joints)])
+        first, second = self._bodies.T
+        alone = self._carried[first] & ~self._carried[second], self._carried[second] & ~self._carried[first]
+        self.travel = alone[0] * reach[self.pairs[:, 0]] + alone[1] * reach[self.pairs[:, 1]]
+        self._first_capsule, self._capsule_pairs = self._pair_up()
+
+    def names(self, pair: int) -> tuple[str, str]:
+        """Both things of a pair."""
+        first, second = self.pairs[pair]
+        return self.things[first].name, FLOOR if second < 0 else self.things[second].name
+
+    def _pair_up(self) -> tuple[Indices, Indices]:
+        """Where each pair's capsules begin, ``(P + 1,)``, and which they are, ``(2, sum)``; -1 is the floor."""
+        of = [np.flatnonzero(self._capsules.thing == index) for index in range(len(self.things))] + [np.array([-1])]
+        blocks = [np.array(np.meshgrid(of[first], of[second])).reshape(2, -1) for first, second in self.pairs]
+        starts = np.cumsum([0, *(block.shape[1] for block in blocks)])
+        return starts, np.hstack([np.zeros((2, 0), dtype=int), *blocks])
+
+    def capsule_distances(self, placements: Array) -> Array:
+        """``(N, P)`` distances [m] of the capsules around the things of each pair, which is never more than their own.
+
+        Placements of the bodies are ``(N, n, 4, 4)``.
+        """
+        rows, pairs = np.indices((len(placements), len(self.pairs))).reshape(2, -1)
+        return self.capsule_distances_of(placements, rows, pairs).reshape(len(placements), -1)
+
+    def capsule_distances_of(self, placements: Array, rows: Indices, pairs: Indices) -> Array:
+        """``(K,)`` the same, of one pair each in one of the poses."""
+        out = np.empty(len(rows))
+        ends = self._capsules.ends(placements)
+        for begin in range(0, len(rows), _AT_ONCE):
+            part = slice(begin, begin + _AT_ONCE)
+            row, _, first, second, starts = self._expanded(rows[part], pairs[part])
+            out[part] = np.minimum.reduceat(self._measured(ends, row, first, second).gap, starts)
+        return out
+
+    def far_bound(self, placements: Array) -> Array:
+        """``(N, P)`` a smaller bound of the distances [m], from one ball around each thing; quick."""
+        start, end = self._capsules.ends(placements)
+        radius = self._capsules.radius[:-1]
+        first = np.searchsorted(self._capsules.thing, np.arange(len(self.things)))
+        low = np.minimum.reduceat(np.minimum(start, end)[:, :, :-1] - radius, first, axis=2)
+        high = np.maximum.reduceat(np.maximum(start, end)[:, :, :-1] + radius, first, axis=2)
+        centre, around = 0.5 * (low + high), 0.5 * np.sqrt(((high - low) ** 2).sum(axis=0))
+        a, b = self.pairs.T
+        gap = np.sqrt(((centre[:, :, a] - centre[:, :, b]) ** 2).sum(axis=0)) - around[:, a] - around[:, b]
+        return np.asarray(np.where(b < 0, low[2][:, a] - self.height, gap), dtype=float)
+
+    def near(self, placements: Array, reach: Array) -> Near:
+        """Every two capsules of a pair that are closer than ``reach (P,)`` [m]."""
+        ends = self._capsules.ends(placements)
+        row, pair, first, second, _ = self._expanded(*np.nonzero(self.far_bound(placements) < reach))
+        keep = self._balls_near(ends, row, first, second, reach[pair])
+        row, pair, first, second = (values[keep] for values in (row, pair, first, second))
+        found = self._measured(ends, row, first, second)
+        close = np.flatnonzero(found.gap < reach[pair])
+        return Near(
+            row[close],
+            pair[close],
+            self._bodies[pair[close]].T,
+            np.array([found.first[:, close], found.second[:, close]]),
+            found.gap[close],
+            found.normal[:, close],
+        )
+
+    def hulls_near(self, placements: Array, reach: Array, outside: Array) -> Near:
+        """The same of the convex hulls of the things of each pair, one entry for every pose and pair.
+
+        They change smoothly with the pose, as capsules do, and lie much closer to the shapes. Where there is no library
+        to measure them, or no shape, capsules stand for them. Capsules lie ``outside (P,)`` [m] of hulls at least:
+        hulls are measured where capsules are closer than ``reach - outside``.
+        """
+        rough = self.near(placements, reach - outside)
+        exact = self._exact
+        if exact is None:
+            return rough
+        solid = np.array([bool(thing.shapes) for thing in self.things])[self.pairs[:, 0]]
+        kept = ~solid[rough.pair]
+        asked = np.unique(np.array([rough.row, rough.pair])[:, ~kept], axis=1)
+        bodies = with_root(placements)
+        found = exact.closest(self.pairs[asked[1]], asked[0], self._bodies[asked[1]], bodies, self.height)
+        distance = np.array([entry.distance for entry in found])
+        close = np.flatnonzero(distance < reach[asked[1]])
+        points = np.array([[entry.first, entry.second] for entry in found]).reshape(-1, 2, 3)[close].transpose(1, 2, 0)
+        normal = np.array([entry.normal for entry in found]).reshape(-1, 3)[close].T
+        row, pair = asked[:, close]
+        return Near(
+            np.concatenate([rough.row[kept], row]),
+            np.concatenate([rough.pair[kept], pair]),
+            np.hstack([rough.bodies[:, kept], self._bodies[pair].T]),
+            np.concatenate([rough.points[:, :, kept], points], axis=2),
+            np.concatenate([rough.distance[kept], distance[close]]),
+            np.hstack([rough.normal[:, kept], normal]),
+        )
+
+    def distances(self, placements: Array, pairs: Indices, enough: Array) -> Array:
+        """``(K,)`` distances [m] by the shapes themselves, of one pair each in poses ``(K, n, 4, 4)``.
+
+        Anything from ``enough (K,)`` on may be less than the truth, which is of no interest then. Without a library
+        of exact distances, and for lines between joints, capsules stand for the shapes.
+        """
+        if self._exact is None:
+            return self.capsule_distances_of(placements, np.arange(len(pairs)), pairs)
+        bodies = with_root(placements)
+        out = np.empty(len(pairs))
+        for index, pair in enumerate(pairs):
+            first, second = self.pairs[pair]
+            if not self.things[first].shapes:
+                here = slice(index, index + 1)
+                out[index] = self.capsule_distances_of(placements[here], np.zeros(1, dtype=int), pairs[here])[0]
+                continue
+            at = bodies[index, self._bodies[pair]]
+            out[index] = (
+                self._exact.above(first, at[0], self.height)
+                if second < 0
+                else self._exact.distance(first, second, at, float(enough[index]))
+            )
+        return out
+
+    def gradient(self, near: Near, screws: Array, weights: Array) -> Array:
+        """``(N, n)`` derivative of the sum of weighted distances of what is near, ``(K,)``, by the poses."""
+        S = screws[near.row]
+        out = np.zeros(screws.shape[:2])
+        for side, sign in ((0, 1.0), (1, -1.0)):
+            # A point x moves by v + w x x with its joints; along n that is n . v + w . (x x n).
+            arm = np.cross(near.points[side], near.normal, axis=0)
+            along = np.einsum("kji,ik->kj", S[..., :3], near.normal) + np.einsum("kji,ik->kj", S[..., 3:], arm)
+            np.add.at(out, near.row, sign * weights[:, None] * along * self._carried[near.bodies[side]])
+        return out
+
+    def _expanded(self, rows: Indices, pairs: Indices) -> tuple[Indices, Indices, Indices, Indices, Indices]:
+        """Row, pair and both capsules of every pair of capsules of pairs of things, and where each of these begins."""
+        counts = np.diff(self._first_capsule)[pairs]
+        starts = np.cumsum(counts) - counts
+        within = np.arange(counts.sum()) - np.repeat(starts, counts)
+        pair = np.repeat(pairs, counts)
+        first, second = self._capsule_pairs[:, self._first_capsule[pair] + within]
+        return np.repeat(rows, counts), pair, first, second, starts
+
+    def _balls_near(self, ends: Ends, row: Indices, first: Indices, second: Indices, reach: Array) -> Array:
+        """Whether balls around capsules are closer than ``reach``."""
+        middle = 0.5 * (ends[0] + ends[1])
+        apart = middle[:, row, first] - middle[:, row, second]
+        size = self._capsules.half + self._capsules.radius
+        limit = reach + size[first] + size[second]
+        return np.asarray((second < 0) | ((apart**2).sum(axis=0) < limit * np.abs(limit)), dtype=bool)
+
+    def _measured(self, ends: Ends, row: Indices, first: Indices, second: Indices) -> ClosestPoints:
+        """Closest points on the axes of capsules and the gap between their surfaces; capsule -1 is the floor."""
+        start, end = ends
+        sides = ((row, first), (row, second))
+        found = closest_points(*(points[:, at, which] for at, which in sides for points in ends))
+        floor = np.flatnonzero(second < 0)
+        if len(floor):
+            low, high = start[:, row[floor], first[floor]], end[:, row[floor], first[floor]]
+            low = np.where(low[2] < high[2], low, high)
+            found.first[:, floor] = found.second[:, floor] = low
+            found.second[2, floor] = self.height
+            found.gap[floor] = low[2] - self.height
+            found.normal[:, floor] = [[0.0], [0.0], [1.0]]
+        gap = found.gap - self._capsules.radius[first] - self._capsules.radius[second]
+        return replace(found, gap=gap)

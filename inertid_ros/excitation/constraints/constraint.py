@@ -1,0 +1,153 @@
+"""What every constraint on a motion offers, beside the limits that shapes keep by their size.
+
+Planning knows three kinds of restriction. Position, velocity and acceleration need no constraint object: every shape
+of motion is scaled until it fits them (:mod:`~..planning.feasible`). Everything else is a :class:`Constraint`, and
+appears in three places:
+
+- **Before the search** :meth:`Constraint.check_start` refuses a start pose at which nothing can be planned.
+- **During the search** :meth:`Constraint.penalty` adds to the objective: zero while the constraint holds with some
+  room, smooth, and growing as it is broken. It sees samples only and may be coarse; it steers, it proves nothing.
+- **On the finished motion** :meth:`Constraint.check` must hold, between samples too. A motion that breaks it is made
+  smaller as a whole until it does, since the start pose is known to be good. The same check refuses a plan before
+  it moves a robot, so it must be able to judge plans that were made elsewhere.
+
+:meth:`Constraint.tightest` tells people what holds a motion back.
+
+A penalty is given with its derivative along the motion. What depends on the regressor (joint efforts, the reaction
+at the base, hence centre of pressure and contact forces) gives the derivative with respect to the regressor's
+*entries* instead, as weights; the problem adds the weights of all terms and differentiates the regressor once
+(:func:`inertid_ros.regressors.gradient.regressor_product_gradient`).
+
+To add a constraint: write a class with these methods, its options into ``ExcitationOptions``, and let
+:func:`.chosen.motion_constraints` make it where its options ask for it.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from ...regressors.body_wrenches import BodyWrenches
+from ...regressors.chain import Chain, ChainState
+from ...robot.parameters import Array
+from ..motions.trajectories import Trajectory
+from .limits import MotionLimits
+
+
+@dataclass(frozen=True)
+class MotionSamples:
+    """A motion at N instants, and kinematics that constraints share; each is worked out once, when asked for.
+
+    Attributes
+    ----------
+    chain: kinematics of the robot.
+    q, v, a: ``(N, n)`` position, velocity, acceleration.
+    step: s; time that each instant stands for.
+    """
+
+    chain: Chain
+    q: Array
+    v: Array
+    a: Array
+    step: float = 1.0
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    @property
+    def placements(self) -> Array:
+        """``(N, n, 4, 4)`` of the moving bodies in the root frame."""
+        return self.state.placements
+
+    @property
+    def screws(self) -> Array:
+        """``(N, n, 6)`` of the joints, (linear, angular) about the root origin: the columns of all Jacobians."""
+        return self.state.screws
+
+    @cached_property
+    def state(self) -> ChainState:
+        """With velocities and accelerations of the bodies."""
+        return self.chain.state(self.q, self.v, self.a)
+
+    @cached_property
+    def wrenches(self) -> BodyWrenches:
+        """Wrenches of the bodies per unit of their parameters: ``entries @ body_prior.ravel()`` is the reaction."""
+        return BodyWrenches.of(self.state)
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """Value of a penalty and its derivatives; what is zero everywhere may be left out.
+
+    Attributes
+    ----------
+    value: at least zero; dimensionless, of order one where a constraint is broken by what matters.
+    position, velocity, acceleration: ``(N, n)`` derivative with respect to the samples.
+    joint_entries: ``(N, n, 10 nb)`` derivative with respect to the entries of the joint torque regressor of the
+        bodies, in the order of ``model.body_prior.ravel()``; counted in addition.
+    base_entries: ``(N, 6, 10 nb)`` the same of the reaction wrench (force, torque) at the root, in its frame; for
+        ``f(W)`` of the wrench ``W`` of the prior it is the derivative of ``f`` times the prior.
+    """
+
+    value: float
+    position: Array | float = 0.0
+    velocity: Array | float = 0.0
+    acceleration: Array | float = 0.0
+    joint_entries: Array | float = 0.0
+    base_entries: Array | float = 0.0
+
+
+@dataclass(frozen=True)
+class Tightest:
+    """How close a motion comes to what a constraint allows.
+
+    Attributes
+    ----------
+    used: fraction; 1 is just allowed.
+    words: such as ``effort of joint 'elbow'``.
+    """
+
+    used: float
+    words: str
+
+
+class Constraint(Protocol):
+    """A restriction of whole motions. Objects are bound to one robot and its limits, and can be pickled.
+
+    Attributes
+    ----------
+    positions_only: the penalty depends on positions alone; being cheap, it is shown more instants.
+    """
+
+    positions_only: bool
+
+    def check_start(self, pose: Array) -> None:
+        """Refuse a start ``(n,)`` at which the robot cannot even stand.
+
+        Raises
+        ------
+        ExcitationError: one line with constraint, joint or link, value and limit, and what to do.
+        """
+        ...
+
+    def penalty(self, motion: MotionSamples) -> Penalty:
+        """What breaking the constraint costs during the search."""
+        ...
+
+    def refine(self, motion: MotionSamples) -> bool:
+        """Correct what is coarse in the penalty where a motion breaks the constraint; whether anything changed."""
+        ...
+
+    def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
+        """Refuse a motion that breaks the constraint anywhere, between samples too.
+
+        ``limits`` bound the motion's velocity and acceleration, for what is proven from them.
+
+        Raises
+        ------
+        ExcitationError: one line with constraint, joint or link, time, value and limit, and what to do.
+        """
+        ...
+
+    def tightest(self, trajectory: Trajectory) -> Tightest:
+        """The closest that a motion comes to the constraint."""
+        ...

@@ -1,0 +1,107 @@
+"""Joint efforts that the prior model needs for a motion, and the limits that they keep."""
+
+import numpy as np
+
+from ...errors import ExcitationError
+from ...regressors.inverse_dynamics import rigid_torque
+from ...robot.model import RobotModel
+from ...robot.parameters import Array
+from ..motions.trajectories import Trajectory
+from .constraint import MotionSamples, Penalty, Tightest
+from .limits import MotionLimits
+from .proof import Speeds, curve_of, everywhere, speeds_of, violation
+from .wrench_rates import WrenchBounds
+
+_PENALTY = 300.0
+_BEGINS = 0.97  # of the limits, where the penalty begins
+_STEP = 0.01  # s
+
+
+def prior_effort(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
+    """``(N, n)`` efforts [N m or N] of the URDF's bodies and friction along ``(N, n)`` samples.
+
+    Coulomb friction counts against gravity and inertia with its full size whatever the direction, since its sign
+    is undefined at rest: the result has the sign of the rest of the effort.
+    """
+    tau = rigid_torque(model, model.body_prior, q, v, a)
+    tau += model.drive_prior["rotor_inertia"] * a + model.drive_prior["viscous"] * v
+    return tau + np.copysign(model.drive_prior["coulomb"], tau)
+
+
+class Effort:
+    """The effort of the prior model stays within limits. The bodies of the prior are uncertain: limits hold a margin.
+
+    Parameters
+    ----------
+    model: the robot, with the prior.
+    effort: ``(n,)`` limits [N m or N].
+    """
+
+    positions_only = False
+
+    def __init__(self, model: RobotModel, effort: Array) -> None:
+        self._model, self.effort, self._bounds = model, effort, WrenchBounds(model)
+
+    def check_start(self, pose: Array) -> None:
+        """See :class:`Constraint`."""
+        rest = np.zeros((1, len(pose)))
+        effort = np.abs(prior_effort(self._model, pose[None], rest, rest)[0])
+        joint = int(np.argmax(effort / self.effort))
+        if effort[joint] > self.effort[joint]:
+            raise ExcitationError(
+                f"joint '{self._model.joint_names[joint]}': needs {effort[joint]:.4g} N m to stand at the start pose,"
+                f" beyond its effort limit {self.effort[joint]:.4g} N m; start elsewhere or correct the limit"
+            )
+
+    def penalty(self, motion: MotionSamples) -> Penalty:
+        """Mean over samples of the squared excess over the limits, as a fraction of them."""
+        ratio = prior_effort(self._model, motion.q, motion.v, motion.a) / self.effort
+        excess = np.maximum(np.abs(ratio) - _BEGINS, 0.0)
+        value = _PENALTY * float((excess**2).sum()) / len(motion)
+        if value == 0:
+            return Penalty(0.0)
+        push = _PENALTY * 2 * excess * np.sign(ratio) / self.effort / len(motion)
+        drives = self._model.drive_prior
+        return Penalty(
+            value,
+            velocity=push * drives["viscous"],
+            acceleration=push * drives["rotor_inertia"],
+            # The effort of the bodies is the regressor times the prior.
+            joint_entries=push[:, :, None] * self._model.body_prior.ravel(),
+        )
+
+    def refine(self, motion: MotionSamples) -> bool:
+        """See :class:`Constraint`; the penalty is exact."""
+        return False
+
+    def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
+        """See :class:`Constraint`; the whole motion is covered, by bounds of how fast efforts can change."""
+        curve = curve_of(trajectory)
+        found = violation(curve, self, speeds_of(curve), *everywhere(curve, len(self.effort)))
+        if found is not None:
+            joint, limit = found.channel, self.effort[found.channel]
+            raise ExcitationError(
+                f"joint '{self._model.joint_names[joint]}': the motion needs {limit - found.value:.4g} N m at"
+                f" {found.time:.3f} s, beyond its effort limit {limit:.4g} N m; move slower, elsewhere, or correct the"
+                " limit"
+            )
+
+    def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
+        """See :class:`~.proof.Slack`: what is left of a joint's effort."""
+        effort = np.abs(prior_effort(self._model, q, v, a))[np.arange(len(q)), channels]
+        return self.effort[channels] - effort
+
+    def rates(self, speeds: Speeds, channels: Array) -> Array:
+        """See :class:`~.proof.Slack`."""
+        return self._bounds.rates(speeds).effort[np.arange(len(channels)), channels]
+
+    def tightest(self, trajectory: Trajectory) -> Tightest:
+        """See :class:`Constraint`."""
+        used = (self._along(trajectory)[1] / self.effort).max(axis=0)
+        joint = int(np.argmax(used))
+        return Tightest(float(used[joint]), f"effort of joint '{self._model.joint_names[joint]}'")
+
+    def _along(self, trajectory: Trajectory) -> tuple[Array, Array]:
+        """Times and the size of the efforts."""
+        time = np.linspace(0.0, trajectory.duration, max(int(np.ceil(trajectory.duration / _STEP)) + 1, 3))
+        return time, np.abs(prior_effort(self._model, *trajectory.sample(time)))

@@ -1,0 +1,150 @@
+"""Limits that a motion keeps, and the proof that it keeps them between samples too."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...errors import ExcitationError
+from ...robot.model import RobotModel
+from ...robot.parameters import Array
+from ..motions.quintic import PiecewiseQuintic
+from ..options import LimitOptions
+
+_ROUNDING = 1e-9  # relative; a motion scaled exactly onto its limit must not fail by the last bit
+_CHANNELS = (("position", "rad"), ("velocity", "rad/s"), ("acceleration", "rad/s^2"))
+
+
+@dataclass(frozen=True)
+class MotionLimits:
+    """Limits per joint, ``(n,)`` each, finite and of positive width.
+
+    Raises
+    ------
+    ExcitationError: a limit is missing, not finite, not positive, or lower is not below upper; the joint is named.
+    """
+
+    joint_names: tuple[str, ...]
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
+    effort: Array
+
+    def __post_init__(self) -> None:
+        n = len(self.joint_names)
+        for name in ("lower", "upper", "velocity", "acceleration", "effort"):
+            value = np.array(getattr(self, name), dtype=float)
+            if value.shape != (n,):
+                raise ExcitationError(f"limits: {name} has shape {value.shape}, expected {(n,)}")
+            value.flags.writeable = False
+            object.__setattr__(self, name, value)
+            for joint, number in zip(self.joint_names, value, strict=True):
+                if not np.isfinite(number):
+                    raise ExcitationError(f"joint '{joint}': {name} limit is missing or not finite; set limits.{name}")
+                if name in ("velocity", "acceleration", "effort") and number <= 0:
+                    raise ExcitationError(f"joint '{joint}': {name} limit is {number:g}; set a positive limits.{name}")
+        for joint, lower, upper in zip(self.joint_names, self.lower, self.upper, strict=True):
+            if lower >= upper:
+                raise ExcitationError(
+                    f"joint '{joint}': position range {lower:g} to {upper:g} has no width; widen limits.position or"
+                    " lower limits.position_margin"
+                )
+
+    def scaled(self, velocity: float = 1.0, acceleration: float = 1.0) -> "MotionLimits":
+        """The same with fractions of the velocity and acceleration limits."""
+        return replace(self, velocity=self.velocity * velocity, acceleration=self.acceleration * acceleration)
+
+
+def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> MotionLimits:
+    """Limits of the model's joints after margins and fractions.
+
+    Raises
+    ------
+    ExcitationError: an option names an unknown joint or is out of range, or a limit is missing.
+    """
+    options = options or LimitOptions()
+    names = model.joint_names
+    for fraction in ("velocity_fraction", "effort_fraction"):
+        if not 0 < getattr(options, fraction) <= 1:
+            raise ExcitationError(f"limits.{fraction} is {getattr(options, fraction)}; give 0 < value <= 1")
+    if not options.position_margin >= 0:
+        raise ExcitationError(f"limits.position_margin is {options.position_margin}; give 0 or more")
+    given = model.limits
+    lower, upper = given.lower + options.position_margin, given.upper - options.position_margin
+    free = np.isinf(given.lower) & np.isinf(given.upper)
+    lower, upper = np.where(free, -options.continuous_range, lower), np.where(free, options.continuous_range, upper)
+    for name, (low, high) in _per_joint(options.position, "position", names, 2).items():
+        index = names.index(name)
+        lower[index] = low if free[index] else max(low, lower[index])
+        upper[index] = high if free[index] else min(high, upper[index])
+    values = {
+        "velocity": np.array(given.velocity),
+        "effort": np.array(given.effort),
+        "acceleration": np.full(len(names), options.default_acceleration),
+    }
+    for key, array in values.items():
+        for name, (value,) in _per_joint(getattr(options, key), key, names, 1).items():
+            array[names.index(name)] = value
+    velocity, effort = values["velocity"] * options.velocity_fraction, values["effort"] * options.effort_fraction
+    return MotionLimits(names, lower, upper, velocity, values["acceleration"], effort)
+
+
+def _per_joint(entries: Sequence[str], key: str, names: Sequence[str], count: int) -> dict[str, list[float]]:
+    """``JOINT=VALUE`` or ``JOINT=VALUE:VALUE`` entries to joint and finite numbers."""
+    out = {}
+    form = "JOINT=" + ":".join(["VALUE"] * count)
+    for entry in entries:
+        joint, _, text = entry.partition("=")
+        try:
+            numbers = [float(word) for word in text.split(":")]
+        except ValueError:
+            numbers = []
+        if len(numbers) != count or not np.isfinite(numbers).all():
+            raise ExcitationError(f"limits.{key}: '{entry}' is not {form} with finite numbers; correct it")
+        if joint not in names:
+            raise ExcitationError(f"limits.{key} names joint '{joint}', which is not one of {', '.join(names)}")
+        out[joint] = numbers
+    return out
+
+
+def usage(curve: PiecewiseQuintic, limits: MotionLimits) -> tuple[Array, Array, Array]:
+    """Fraction of each limit that the whole curve uses, ``(n,)`` for position range, velocity and acceleration.
+
+    A position fraction above 1 lies outside the range; 0 is its middle.
+    """
+    middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
+    out = []
+    for order, (centre, bound) in enumerate(((middle, half), (0.0, limits.velocity), (0.0, limits.acceleration))):
+        smallest, largest = curve.extremes(order)
+        low, high = np.array([e.value for e in smallest]) - centre, np.array([e.value for e in largest]) - centre
+        out.append(np.maximum(np.abs(low), np.abs(high)) / bound)
+    return out[0], out[1], out[2]
+
+
+def check_curve(curve: PiecewiseQuintic, limits: MotionLimits) -> None:
+    """Refuse a curve that leaves its limits anywhere, between knots too.
+
+    Raises
+    ------
+    ExcitationError: naming the joint, the time, the value and the limit.
+    """
+    bounds = (
+        (limits.lower, limits.upper),
+        (-limits.velocity, limits.velocity),
+        (-limits.acceleration, limits.acceleration),
+    )
+    for order, (lower, upper) in enumerate(bounds):
+        channel, unit = _CHANNELS[order]
+        slack = _ROUNDING * np.maximum(np.abs(lower), np.abs(upper))
+        smallest, largest = curve.extremes(order)
+        for joint, name in enumerate(limits.joint_names):
+            for extreme, limit, beyond in (
+                (smallest[joint], lower[joint], lower[joint] - smallest[joint].value),
+                (largest[joint], upper[joint], largest[joint].value - upper[joint]),
+            ):
+                if beyond > slack[joint]:
+                    raise ExcitationError(
+                        f"joint '{name}': {channel} {extreme.value:.6g} {unit} at {extreme.time:.3f} s is beyond its"
+                        f" limit {limit:.6g} {unit}; plan within the limits or correct them"
+                    )

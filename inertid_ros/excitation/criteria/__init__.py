@@ -1,0 +1,1 @@
+"""Criteria: how much a motion tells of the parameters."""

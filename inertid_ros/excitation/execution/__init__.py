@@ -1,0 +1,1 @@
+"""Execution: a plan handed to the controller piece by piece, watched, and stopped safely."""

@@ -1,0 +1,242 @@
+"""Safe execution, without ROS: at every tick a short horizon that follows the plan and then brakes to rest.
+
+The controller only ever holds a motion that ends at rest on the checked path. Whatever dies, the robot is at rest
+after at most ``horizon + grid + brake`` seconds. Times are seconds of a steady clock, given by the caller.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from ...errors import ExcitationError
+from ...robot.parameters import Array
+from ..constraints.limits import MotionLimits, check_curve
+from ..motions.quintic import PiecewiseQuintic
+from ..options import ExecutionOptions
+from ..plans.plan import Plan
+from .brake import BrakeTable, brake_table
+
+_TINY = 1e-9
+_LEAD = 0.06  # s; the first point of a horizon without a stamp; 3 ms of latency jitter then cost no more than 10 %
+_PAST = 0.05  # s of points before now in a stamped horizon; as much may the clocks differ
+
+
+@dataclass(frozen=True)
+class Horizon:
+    """Points for the controller; empty where nothing is to be sent.
+
+    Attributes
+    ----------
+    joint_names: ``n`` names, the order of the columns.
+    time_from_start: ``(P,)`` s, increasing.
+    position, velocity, acceleration: ``(P, n)``; the last point is at rest.
+    stamp: time on the robot's clock [s] that ``time_from_start`` counts from. The first points then lie in the past,
+        so that the controller continues on the path whatever the latency. NaN where the robot's clock is unknown:
+        the points count from the moment of asking, and the controller from receipt.
+    """
+
+    joint_names: tuple[str, ...]
+    time_from_start: Array
+    position: Array
+    velocity: Array
+    acceleration: Array
+    stamp: float = float("nan")
+
+    def __len__(self) -> int:
+        return len(self.time_from_start)
+
+
+class MotionState(Enum):
+    """Where an execution is."""
+
+    READY = "ready"
+    MOVING = "moving"
+    STOPPING = "stopping"  # a brake has been sent; the robot is still moving
+    STOPPED = "stopped"  # at rest after a brake
+    DONE = "done"  # at rest at the end of the plan
+
+
+class HorizonTable:
+    """The pure part: what to send at a phase. Made, and every horizon verified, before anything moves.
+
+    Raises
+    ------
+    ExcitationError: the plan, as sampled for the controller, or a brake from one of its phases breaks a limit.
+    """
+
+    def __init__(self, plan: Plan, limits: MotionLimits, options: ExecutionOptions | None = None) -> None:
+        self.plan, self.limits, self.options = plan, limits, options or ExecutionOptions()
+        if limits.joint_names != plan.joint_names:
+            raise ExcitationError("execution: joints of the limits differ from those of the plan; use the same order")
+        step = self.options.step_s
+        # The last segment is half a step to one and a half: none is too short to carry a quintic.
+        count = max(int(np.floor(plan.duration / step + 0.5)), 1)
+        times = np.append(np.arange(count) * step, plan.duration)
+        q, v, a = plan.sample(times)
+        self.points = PiecewiseQuintic(times, q, v, a)
+        check_curve(self.points, limits)
+        self.brakes: BrakeTable = brake_table(plan, limits, self.options.grid_s, step, self.options.brake)
+
+    @property
+    def longest(self) -> float:
+        """Longest time from the death of the sender to rest [s]."""
+        return self.options.horizon_s + self.options.grid_s + self.brakes.longest
+
+    def brake_index(self, phase: float, ahead: float) -> int:
+        """Index of the first grid phase at least ``ahead`` [s] after ``phase``, at most one past the end."""
+        return min(int(np.ceil((phase + ahead) / self.options.grid_s - _TINY)), len(self.brakes.points) - 1)
+
+    def horizon(self, phase: float, brake: int, clock: float = float("nan")) -> Horizon:
+        """What remains, seen from ``phase`` [s], of following the plan to grid phase ``brake`` and braking there.
+
+        ``clock`` is the time on the robot's clock at this phase [s], where it is known.
+        """
+        knots, begin = self.points.time, brake * self.options.grid_s
+        # Without a stamp the controller is off by the latency, and needs time to get back to the points without a jerk.
+        after = phase + _LEAD if np.isnan(clock) else phase - _PAST
+        if begin >= self.plan.duration - _TINY:
+            rows = knots > after
+            rows[-1] = True
+            times = knots[rows]
+            q, v, a = self.points.position[rows], self.points.velocity[rows], self.points.acceleration[rows]
+        else:
+            rows = (knots > after) & (knots < begin - _TINY)
+            times, q, v, a = self.brakes.brake(brake)
+            keep = times + begin > after
+            keep[-1] = True
+            times = np.concatenate([knots[rows], times[keep] + begin])
+            q = np.concatenate([self.points.position[rows], q[keep]])
+            v = np.concatenate([self.points.velocity[rows], v[keep]])
+            a = np.concatenate([self.points.acceleration[rows], a[keep]])
+        if np.isnan(clock):
+            return Horizon(self.plan.joint_names, np.maximum(times - phase, 0.0), q, v, a)
+        return Horizon(self.plan.joint_names, times - times[0], q, v, a, clock + (times[0] - phase))
+
+    def rest_time(self, brake: int) -> float:
+        """Phase clock [s] at which a motion that brakes at grid phase ``brake`` is at rest."""
+        begin = brake * self.options.grid_s
+        if begin >= self.plan.duration - _TINY:
+            return self.plan.duration
+        return begin + float(self.brakes.points[brake]) * self.options.step_s
+
+    def commanded(self, phase: float, brake: int) -> tuple[Array, Array, Array]:
+        """Position, velocity, acceleration ``(n,)`` that is commanded at ``phase`` when braking at ``brake``."""
+        begin = brake * self.options.grid_s
+        if phase <= begin or begin >= self.plan.duration - _TINY:
+            q, v, a = self.points.sample(np.array([phase]))
+            return q[0], v[0], a[0]
+        times, q, v, a = self.brakes.brake(brake)
+        if len(times) == 1:
+            return q[0], v[0], a[0]
+        q, v, a = PiecewiseQuintic(times, q, v, a).sample(np.array([phase - begin]))
+        return q[0], v[0], a[0]
+
+
+class MotionExecution:
+    """One run of a plan: start, a step every tick, and a stop at any time.
+
+    A tick that comes so late that the robot has begun the brake of the last horizon is not made up for: the motion
+    is over, nothing more is sent, and :attr:`reason` says so.
+
+    Attributes
+    ----------
+    clock_offset: robot's clock minus steady clock [s], to stamp horizons with; NaN leaves them without a stamp.
+    """
+
+    def __init__(self, table: HorizonTable) -> None:
+        self.table = table
+        self.state = MotionState.READY
+        self.reason = ""
+        self.clock_offset = float("nan")
+        self._started = 0.0
+        self._brake = 0
+
+    def start(self, now: float) -> Horizon:
+        """Begin at ``now`` [s, steady]; the first horizon.
+
+        Raises
+        ------
+        ExcitationError: started before.
+        """
+        if self.state is not MotionState.READY:
+            raise ExcitationError("execution: already started; make a new one for every run")
+        self.state, self._started = MotionState.MOVING, now
+        return self.step(now)
+
+    def slip(self, seconds: float) -> None:
+        """Let the motion be as much later [s]: a robot that only follows streamed positions stood still so long."""
+        self._started += seconds
+
+    def step(self, now: float) -> Horizon:
+        """What to send now; empty when stopping, at rest, or late."""
+        phase = self._advance(now)
+        if self.state is not MotionState.MOVING:
+            return self._nothing()
+        self._brake = max(self._brake, self.table.brake_index(phase, self.table.options.horizon_s))
+        return self.table.horizon(phase, self._brake, now + self.clock_offset)
+
+    def stop(self, now: float, reason: str) -> Horizon:
+        """Brake from the phase commanded now; the horizon that does it, empty when that makes no difference."""
+        phase = self._advance(now)
+        if self.state is not MotionState.MOVING:
+            return self._nothing()
+        brake = min(self.table.brake_index(phase, self.table.options.latency_s), self._brake)
+        self.state, self.reason, self._brake = MotionState.STOPPING, reason, brake
+        return self.table.horizon(phase, brake, now + self.clock_offset)
+
+    def remaining(self, now: float) -> Horizon:
+        """What is left of the brake while stopping, to repeat it in case a message was lost; empty at rest."""
+        phase = self._advance(now)
+        if self.state is not MotionState.STOPPING:
+            return self._nothing()
+        return self.table.horizon(phase, self._brake, now + self.clock_offset)
+
+    def commanded(self, now: float) -> tuple[Array, Array, Array]:
+        """Position, velocity, acceleration ``(n,)`` that the robot has been told to have at ``now``."""
+        return self.table.commanded(max(now - self._started, 0.0) if self._is_started else 0.0, self._brake)
+
+    def phase(self, now: float) -> float:
+        """Seconds of the plan done, 0 to its duration; where it brakes, no more than there."""
+        if not self._is_started:
+            return 0.0
+        end = self._brake * self.table.options.grid_s if self.state is not MotionState.MOVING else np.inf
+        return float(np.clip(now - self._started, 0.0, min(self.table.plan.duration, end)))
+
+    def fraction(self, now: float) -> float:
+        """Of the plan done, 0 to 1."""
+        return self.phase(now) / self.table.plan.duration
+
+    def at_rest(self, now: float) -> bool:
+        """Whether everything that was sent has come to rest by ``now``."""
+        self._advance(now)
+        return self.state not in (MotionState.MOVING, MotionState.STOPPING)
+
+    @property
+    def _is_started(self) -> bool:
+        return self.state is not MotionState.READY
+
+    def _advance(self, now: float) -> float:
+        phase = max(now - self._started, 0.0)
+        table = self.table
+        if self.state is MotionState.MOVING and self._brake:
+            begin = self._brake * table.options.grid_s
+            if begin < table.plan.duration - _TINY and phase > begin - table.options.latency_s:
+                self.state = MotionState.STOPPING
+                self.reason = f"the sender was late at {begin:.2f} s of the plan; the robot braked by itself"
+            elif phase >= table.plan.duration:
+                self.state = MotionState.DONE
+        if self.state is MotionState.STOPPING and phase >= table.rest_time(self._brake):
+            self.state = MotionState.STOPPED
+        return phase
+
+    def _nothing(self) -> Horizon:
+        empty = np.zeros((0, len(self.table.plan.joint_names)))
+        return Horizon(self.table.plan.joint_names, np.zeros(0), empty, empty, empty)
+
+
+def hold_horizon(joint_names: tuple[str, ...], position: Array, seconds: float = 0.1) -> Horizon:
+    """A horizon of one point at rest, for a robot that stands at ``position``."""
+    rest = np.zeros((1, len(joint_names)))
+    return Horizon(joint_names, np.array([seconds]), np.array([position], dtype=float), rest, rest)
+

@@ -1,0 +1,207 @@
+"""Whether the joint states still allow the motion. Pure logic: every call is told the time.
+
+``now`` is always the steady clock; ``clock`` is the clock that stamps are of (ROS time), read at the same moment.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from ...robot.parameters import Array
+from ..options import MonitorOptions
+from .stamps import RobotClock
+
+_PLAUSIBLE_SPEED = 3.0  # times the velocity limit; a state that jumps faster is garbage
+_STUCK_REPEATS = 4  # states; a fast joint passes the stuck distance between two of them
+_PLAUSIBLE_JUMP = 0.02  # rad or m; what noise may add to that
+
+
+class FaultCode(Enum):
+    """Why a motion must stop."""
+
+    SILENT = "silent"
+    REJECTED = "rejected"
+    SLOW = "slow"
+    STUCK = "stuck"
+    TRACKING = "tracking"
+    EFFORT = "effort"
+    LEASE = "lease"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A reason to stop, in one line that a person can act on."""
+
+    code: FaultCode
+    message: str
+
+
+@dataclass
+class StateCounts:
+    """What arrived: accepted states, rejected ones by reason, and gaps longer than twice the usual step."""
+
+    accepted: int = 0
+    gaps: int = 0
+    rejected: dict[str, int] = field(default_factory=dict)
+
+
+class StateMonitor:
+    """Watches joint states while a robot moves.
+
+    A state that is garbage, late, from the future or out of order is rejected and counts as missing. Stamps must
+    advance on the robot's clock; a step of a clock neither ages nor refreshes anything, see :class:`RobotClock`.
+
+    Parameters
+    ----------
+    joint_names: ``n`` names.
+    lower, upper, velocity, effort: ``(n,)`` limits of the URDF (effort may be infinite).
+    options: tolerances.
+    now: steady time [s]; nothing is missing before ``options.state_timeout_s`` after it.
+    """
+
+    def __init__(
+        self,
+        joint_names: Sequence[str],
+        lower: Array,
+        upper: Array,
+        velocity: Array,
+        effort: Array,
+        options: MonitorOptions,
+        now: float,
+    ) -> None:
+        self.joint_names, self.options = tuple(joint_names), options
+        width = upper - lower
+        self._lower, self._upper = lower - 0.1 * width, upper + 0.1 * width
+        self._velocity, self._effort = velocity, effort * options.max_effort_fraction
+        self.counts = StateCounts()
+        self._begin, self._accepted = now, now
+        self._receipts: deque[float] = deque()
+        self.clock = RobotClock(options.max_age_s, options.max_future_s)
+        self._position: Array | None = None
+        self._unchanged_since: Array | None = None
+        self._repeats = np.zeros(len(self.joint_names), dtype=int)
+        self._high_effort = np.full(len(self.joint_names), np.inf)
+        self._complaint = ""
+
+    @property
+    def position(self) -> Array | None:
+        """``(n,)`` last accepted position; ``None`` before the first."""
+        return self._position
+
+    def update(
+        self, stamp: float, clock: float, now: float, position: Array, effort: Array, commanded: Array | None = None
+    ) -> str:
+        """Take a state that arrived now; the reason why it was rejected, or an empty string.
+
+        ``commanded`` ``(n,)`` is the commanded position now, by which stuck joints are recognised.
+        """
+        reason = self._reason(stamp, clock, now, position, effort)
+        if reason:
+            self.counts.rejected[reason] = self.counts.rejected.get(reason, 0) + 1
+            self._complaint = reason
+            return reason
+        self._note_gap(now)
+        self._accepted, self._complaint = now, ""
+        self.counts.accepted += 1
+        self._receipts.append(now)
+        commanded = position if commanded is None else commanded
+        if self._position is None or self._unchanged_since is None:
+            self._unchanged_since = np.array(commanded, dtype=float)
+        else:
+            changed = position != self._position
+            self._unchanged_since = np.where(changed, commanded, self._unchanged_since)
+            self._repeats = np.where(changed, 0, self._repeats + 1)
+        self._position = np.array(position, dtype=float)
+        high = np.abs(effort) > self._effort
+        self._high_effort = np.where(high, np.minimum(self._high_effort, now), np.inf)
+        return ""
+
+    def check(self, now: float, commanded: Array | None = None) -> Fault | None:
+        """The reason to stop at ``now``, if there is one; ``commanded`` ``(n,)`` is the commanded position now."""
+        options = self.options
+        silent = now - self._accepted
+        if silent > options.state_timeout_s:
+            if self._complaint:
+                return Fault(FaultCode.REJECTED, f"joint states are rejected for {silent:.3f} s: {self._complaint}")
+            return Fault(FaultCode.SILENT, f"no joint state for {silent:.3f} s; check the robot's driver and network")
+        while self._receipts and self._receipts[0] < now - options.rate_window_s:
+            self._receipts.popleft()
+        if now - self._begin > options.rate_window_s:
+            rate = len(self._receipts) / options.rate_window_s
+            if rate < options.min_rate_hz:
+                message = f"joint states arrive at {rate:.0f} Hz, below monitor.min_rate_hz {options.min_rate_hz:g}"
+                return Fault(FaultCode.SLOW, message)
+        if self._position is None or commanded is None or self._unchanged_since is None:
+            return None
+        moved = np.where(self._repeats >= _STUCK_REPEATS, np.abs(commanded - self._unchanged_since), 0.0)
+        return self._check_values(now, commanded, self._position, moved)
+
+    def _check_values(self, now: float, commanded: Array, position: Array, moved: Array) -> Fault | None:
+        options = self.options
+        joint = int(np.argmax(moved))
+        if moved[joint] > options.stuck_distance:
+            return Fault(
+                FaultCode.STUCK,
+                f"joint '{self.joint_names[joint]}' reports exactly the same position while it was commanded"
+                f" {moved[joint]:.3g} rad further; its state is stuck",
+            )
+        error = np.abs(commanded - position)
+        joint = int(np.argmax(error))
+        if error[joint] > options.tracking_tolerance:
+            return Fault(
+                FaultCode.TRACKING,
+                f"joint '{self.joint_names[joint]}' is {error[joint]:.3g} rad from its commanded position, more than"
+                f" {options.tracking_tolerance:g}; check for a collision and the controller",
+            )
+        late = now - self._high_effort
+        joint = int(np.argmax(late))
+        if late[joint] > options.effort_time_s:
+            return Fault(
+                FaultCode.EFFORT,
+                f"joint '{self.joint_names[joint]}' needs more than its limit {self._effort[joint]:.4g} N m;"
+                " check for a collision",
+            )
+        return None
+
+    def _reason(self, stamp: float, clock: float, now: float, position: Array, effort: Array) -> str:
+        width = len(self.joint_names)
+        if np.shape(position) != (width,) or np.shape(effort) != (width,):
+            return f"wrong number of joints, expected {width}"
+        if not np.isfinite(position).all():
+            return "position is not finite"
+        if not np.isfinite(effort).all():
+            return "effort is not finite"
+        if (position < self._lower).any() or (position > self._upper).any():
+            joint = int(np.argmax((position < self._lower) | (position > self._upper)))
+            return f"position of joint '{self.joint_names[joint]}' is impossible"
+        if self._position is not None:
+            reach = _PLAUSIBLE_SPEED * self._velocity * (now - self._accepted) + _PLAUSIBLE_JUMP
+            jump = np.abs(position - self._position) > reach
+            if jump.any():
+                return f"position of joint '{self.joint_names[int(np.argmax(jump))]}' jumps"
+        return self.clock.objection(stamp, clock, now)
+
+    def _note_gap(self, now: float) -> None:
+        if len(self._receipts) >= 10:
+            usual = (self._receipts[-1] - self._receipts[0]) / (len(self._receipts) - 1)
+            self.counts.gaps += int(now - self._accepted > 2.5 * usual)
+
+
+class Lease:
+    """Permission to move that must be renewed, where one was asked for."""
+
+    def __init__(self, timeout: float, now: float, wanted: bool = True) -> None:
+        self._timeout, self._renewed, self._wanted = timeout, now, wanted
+
+    def renew(self, now: float) -> None:
+        self._renewed = now
+
+    def check(self, now: float) -> Fault | None:
+        """A fault once the lease has run out."""
+        silent = now - self._renewed
+        if self._wanted and silent > self._timeout:
+            return Fault(FaultCode.LEASE, f"the lease was not renewed for {silent:.2f} s; the client is gone")
+        return None

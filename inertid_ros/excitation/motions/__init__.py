@@ -1,0 +1,1 @@
+"""Motions: functions of time with a few parameters, and the quintics that plans are made of."""

@@ -1,0 +1,167 @@
+"""Piecewise quintic motion through knots of position, velocity and acceleration, and its true extremes.
+
+This is the curve that a JointTrajectoryController follows between points that carry position, velocity and
+acceleration, so bounds of this curve are bounds of what is commanded, between the knots as well as on them.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...robot.parameters import Array
+
+_MAX_ROUNDS = 40
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """The largest (or smallest) value of one joint's channel over a whole curve."""
+
+    value: float
+    time: float
+
+
+@dataclass(frozen=True)
+class PiecewiseQuintic:
+    """Curve with continuous position, velocity and acceleration.
+
+    Attributes
+    ----------
+    time: ``(N,)`` s, strictly increasing, N >= 2.
+    position, velocity, acceleration: ``(N, n)`` at the knots.
+    """
+
+    time: Array
+    position: Array
+    velocity: Array
+    acceleration: Array
+
+    @property
+    def duration(self) -> float:
+        """End of the curve [s], for curves that begin at zero."""
+        return float(self.time[-1])
+
+    @cached_property
+    def coefficients(self) -> Array:
+        """``(N - 1, 6, n)`` of ``q = sum_k c_k x^k`` with ``x`` the time since the knot [s]."""
+        h = np.diff(self.time)[:, None]
+        q0, q1 = self.position[:-1], self.position[1:]
+        v0, v1 = self.velocity[:-1], self.velocity[1:]
+        a0, a1 = self.acceleration[:-1], self.acceleration[1:]
+        # What the cubic part must add at the far end, in units of position.
+        dq = q1 - q0 - h * v0 - 0.5 * h**2 * a0
+        dv = h * (v1 - v0 - h * a0)
+        da = h**2 * (a1 - a0)
+        c3 = (10 * dq - 4 * dv + 0.5 * da) / h**3
+        c4 = (-15 * dq + 7 * dv - da) / h**4
+        c5 = (6 * dq - 3 * dv + 0.5 * da) / h**5
+        return np.stack([q0, v0, 0.5 * a0, c3, c4, c5], axis=1)
+
+    def sample(self, t: Array) -> tuple[Array, Array, Array]:
+        """``(N,)`` times [s] to position, velocity, acceleration, ``(N, n)``; held at rest outside the knots."""
+        t = np.clip(np.asarray(t, dtype=float), self.time[0], self.time[-1])
+        index = np.clip(np.searchsorted(self.time, t, side="right") - 1, 0, len(self.time) - 2)
+        x = (t - self.time[index])[:, None]
+        c = self.coefficients[index]
+        q = c[:, 5]
+        v, a = 5 * c[:, 5], 20 * c[:, 5]
+        for k in (4, 3, 2, 1, 0):
+            q = q * x + c[:, k]
+            if k >= 1:
+                v = v * x + k * c[:, k]
+            if k >= 2:
+                a = a * x + k * (k - 1) * c[:, k]
+        return q, v, a
+
+    def control_points(self, order: int) -> Array:
+        """``(N - 1, 6 - order, n)`` Bernstein coefficients of the derivative of the given order (0, 1 or 2).
+
+        A polynomial lies between the smallest and the largest of its Bernstein coefficients.
+        """
+        ends = (self.position, self.velocity, self.acceleration)
+        return control_points(np.diff(self.time)[:, None], *(x[:-1] for x in ends), *(x[1:] for x in ends), order=order)
+
+    def maximum(self, order: int, joint: int, sign: float = 1.0) -> Extreme:
+        """Largest ``sign *`` value of a derivative of one joint over the whole curve, to rounding.
+
+        Segments whose Bernstein bound exceeds the best value found are halved until none is left (de Casteljau), so
+        the result bounds the curve everywhere and not only where it is sampled.
+        """
+        points = sign * self.control_points(order)[:, :, joint]
+        left, width = self.time[:-1].copy(), np.diff(self.time)
+        best, where = -np.inf, float(self.time[0])
+        scale = float(np.abs(points).max(initial=0.0))
+        for _ in range(_MAX_ROUNDS):
+            for column, at in ((0, left), (-1, left + width)):
+                top = int(np.argmax(points[:, column]))
+                if points[top, column] > best:
+                    best, where = float(points[top, column]), float(at[top])
+            keep = points.max(axis=1) > best + 1e-13 * scale
+            if not keep.any():
+                break
+            points, left, width = _halve(points[keep], left[keep], width[keep])
+        return Extreme(max(best, float(points.max(initial=-np.inf)) if keep.any() else best), where)
+
+    def extremes(self, order: int) -> tuple[list[Extreme], list[Extreme]]:
+        """Smallest and largest value of a derivative for every joint, true between the knots too."""
+        joints = range(self.position.shape[1])
+        largest = [self.maximum(order, joint) for joint in joints]
+        smallest = [self.maximum(order, joint, -1.0) for joint in joints]
+        return [Extreme(-e.value, e.time) for e in smallest], largest
+
+
+def control_points(
+    h: Array, q0: Array, v0: Array, a0: Array, q1: Array, v1: Array, a1: Array, *, order: int
+) -> Array:
+    """Bernstein coefficients of quintics given by their ends, stacked on a new axis before the last.
+
+    ``h`` [s] is the length of each; ends are ``(..., n)``; the result is ``(..., 6 - order, n)``.
+    """
+    points = np.stack(
+        [
+            q0,
+            q0 + h * v0 / 5,
+            q0 + 2 * h * v0 / 5 + h**2 * a0 / 20,
+            q1 - 2 * h * v1 / 5 + h**2 * a1 / 20,
+            q1 - h * v1 / 5,
+            q1,
+        ],
+        axis=-2,
+    )
+    for degree in range(5, 5 - order, -1):
+        points = degree * np.diff(points, axis=-2) / h[..., None]
+    return points
+
+
+def exceeds(points: Array, bound: float, rounds: int = 30) -> NDArray[np.bool_]:
+    """Whether each of ``(M, d)`` polynomials in Bernstein form goes above ``bound`` anywhere on its segment.
+
+    Undecided halves after all the rounds count as exceeding, so that ``False`` is a proof.
+    """
+    out = np.zeros(len(points), dtype=bool)
+    owner = np.arange(len(points))
+    unused = np.zeros(len(points))
+    for _ in range(rounds):
+        over = (points[:, 0] > bound) | (points[:, -1] > bound)
+        out[owner[over]] = True
+        keep = (points.max(axis=1) > bound) & ~out[owner]
+        if not keep.any():
+            return out
+        points, _, unused = _halve(points[keep], unused[keep], unused[keep])
+        owner = np.tile(owner[keep], 2)
+    out[owner] = True
+    return out
+
+
+def _halve(points: Array, left: Array, width: Array) -> tuple[Array, Array, Array]:
+    """Bernstein coefficients ``(M, d)`` of both halves of every segment."""
+    first, last = [points[:, 0]], [points[:, -1]]
+    row = points
+    for _ in range(points.shape[1] - 1):
+        row = 0.5 * (row[:, :-1] + row[:, 1:])
+        first.append(row[:, 0])
+        last.append(row[:, -1])
+    halves = np.concatenate([np.stack(first, 1), np.stack(last[::-1], 1)])
+    return halves, np.concatenate([left, left + 0.5 * width]), np.concatenate([0.5 * width, 0.5 * width])

@@ -1,0 +1,65 @@
+"""B-splines: motions that a few points pull about, each for a short while (C 4.4; quintic, uniform knots)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.interpolate import BSpline
+
+from ...errors import ExcitationError
+from ...robot.parameters import Array
+from .bases import Motion
+
+_DEGREE = 5  # jerk is continuous, and the plan's quintics between knots are the motion itself
+_AT_REST = 3  # control points at either end that hold position, velocity and acceleration
+
+
+@dataclass(frozen=True)
+class SplineBasis:
+    """Quintic B-splines on intervals of equal length, those left out that would move the ends.
+
+    A spline's position at its clamped end is its last control point, and velocity and acceleration are differences of
+    the last three; with three points at the start pose on either end the motion is at rest there and closed. Parameters
+    are the points between, relative to the start.
+
+    Attributes
+    ----------
+    duration: s.
+    intervals: between knots; ``intervals - 1`` functions remain.
+
+    Raises
+    ------
+    ExcitationError: a duration that is not positive, or too few intervals to move.
+    """
+
+    duration: float
+    intervals: int
+    kind: str = "bspline"
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.duration) and self.duration > 0):
+            raise ExcitationError(f"B-spline motion: duration is {self.duration} s; give a positive one")
+        if self.size < 1:
+            raise ExcitationError(f"B-spline motion: {self.intervals} intervals cannot move; use at least 2")
+
+    @property
+    def size(self) -> int:
+        return self.intervals + _DEGREE - 2 * _AT_REST
+
+    @property
+    def breaks(self) -> Array:
+        return np.linspace(0.0, self.duration, self.intervals + 1)
+
+    @cached_property
+    def _functions(self) -> tuple[BSpline, BSpline, BSpline]:
+        ends = np.full(_DEGREE, self.duration)
+        knots = np.concatenate([0 * ends, self.breaks, ends])
+        free = np.eye(self.intervals + _DEGREE)[:, _AT_REST:-_AT_REST]
+        spline = BSpline(knots, free, _DEGREE)
+        return spline, spline.derivative(1), spline.derivative(2)
+
+    def evaluate(self, t: Array) -> Motion:
+        """See :class:`~.bases.Basis`."""
+        t = np.asarray(t, dtype=float)
+        q, v, a = (np.asarray(function(t), dtype=float) for function in self._functions)
+        return q, v, a

@@ -1,0 +1,1 @@
+"""Planning: the search for the motion that tells most within its constraints."""

@@ -1,0 +1,1 @@
+"""Plans: finished motions, to be inspected, stored, checked and replayed."""

@@ -1,0 +1,166 @@
+"""Everything that must hold before a plan moves a robot, as far as numbers can tell."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...errors import ExcitationError
+from ...robot.model import RobotModel
+from ...robot.parameters import Array
+from ..constraints.constraint import Constraint
+from ..constraints.effort import Effort
+from ..constraints.limits import MotionLimits, check_curve
+from ..motions.trajectories import Concatenation, QuinticRamp
+from ..options import ExecutionOptions
+from .plan import Plan, joined, plan_of
+
+_MOVING = 0.02  # rad/s or m/s; a robot faster than this is not at rest, noise of its velocities included
+_TURNS = 3 * np.pi
+
+
+def check_plan(
+    plan: Plan,
+    model: RobotModel,
+    limits: MotionLimits,
+    *,
+    measured_position: Array | None = None,
+    max_start_error: float = np.inf,
+    constraints: Sequence[Constraint] | None = None,
+) -> None:
+    """Refuse a plan that must not be executed.
+
+    Joints and kinematics are those of the model; position, velocity and acceleration keep ``limits`` between the
+    points too, and so do ``constraints`` (that of the prior model's effort, if not given); the plan begins within
+    ``max_start_error`` of ``measured_position`` ``(n,)`` in every joint. That values are finite, time increases and
+    both ends are at rest is checked by :class:`Plan`.
+
+    Raises
+    ------
+    ExcitationError: with joint, time, value and limit.
+    """
+    if plan.joint_names != model.joint_names:
+        missing = [name for name in model.joint_names if name not in plan.joint_names]
+        extra = [name for name in plan.joint_names if name not in model.joint_names]
+        raise ExcitationError(
+            f"plan: joints are not those of the robot in its order (missing {missing}, unknown {extra}); plan again"
+        )
+    if plan.model_hash and plan.model_hash != model.hash:
+        raise ExcitationError(
+            f"plan: made for kinematics {plan.model_hash[:12]}, the robot has {model.hash[:12]}; plan again"
+        )
+    _check_units(plan, limits)
+    check_curve(plan.curve, limits)
+    for constraint in (Effort(model, limits.effort),) if constraints is None else constraints:
+        constraint.check(plan, limits)
+    if measured_position is not None:
+        check_start(plan, measured_position, max_start_error)
+
+
+def check_start(plan: Plan, measured_position: Array, max_start_error: float) -> None:
+    """Refuse a plan that begins too far from where the robot is.
+
+    Raises
+    ------
+    ExcitationError: naming the joint and both positions.
+    """
+    measured = _finite(measured_position, plan.joint_names, "position")
+    gap = np.abs(measured - plan.start)
+    joint = int(np.argmax(gap))
+    if gap[joint] > max_start_error:
+        raise ExcitationError(
+            f"joint '{plan.joint_names[joint]}': is at {measured[joint]:.4g}, the plan begins at"
+            f" {plan.start[joint]:.4g}, more than {max_start_error:.4g} away; bring it closer or plan from there"
+        )
+
+
+def check_at_rest(joint_names: tuple[str, ...], measured_velocity: Array) -> None:
+    """Refuse to begin with a robot that moves already.
+
+    Raises
+    ------
+    ExcitationError: naming the joint and its velocity.
+    """
+    speed = np.abs(_finite(measured_velocity, joint_names, "velocity"))
+    joint = int(np.argmax(speed))
+    if speed[joint] > _MOVING:
+        raise ExcitationError(
+            f"joint '{joint_names[joint]}': moves at {speed[joint]:.3g} rad/s already; stop what moves it and try again"
+        )
+
+
+def approach(
+    plan: Plan,
+    model: RobotModel,
+    measured_position: Array,
+    options: ExecutionOptions | None = None,
+    constraints: Sequence[Constraint] | None = None,
+) -> Plan:
+    """The way from where the robot stands to the start of a plan, with a pause there.
+
+    All joints move in step on a minimum-jerk ramp, at ``options.approach_speed`` of the plan's velocity limits and
+    that squared of its acceleration limits. A joint outside the plan's position limits but inside the URDF's may
+    come back in. ``constraints`` (that of the prior model's effort, if not given) hold on the way too.
+
+    Raises
+    ------
+    ExcitationError: too far away, a joint outside the limits of the URDF, a constraint broken on the way, or not
+        finite.
+    """
+    options = options or ExecutionOptions()
+    check_start(plan, measured_position, options.max_start_error)
+    start, given = np.array(measured_position, dtype=float), model.limits
+    for joint, name in enumerate(plan.joint_names):
+        if not given.lower[joint] <= start[joint] <= given.upper[joint]:
+            raise ExcitationError(
+                f"joint '{name}': is at {start[joint]:.4g}, outside its limits {given.lower[joint]:.4g} to"
+                f" {given.upper[joint]:.4g}; bring it inside by hand"
+            )
+    limits = MotionLimits(
+        plan.joint_names,
+        np.minimum(plan.limits.lower, start),
+        np.maximum(plan.limits.upper, start),
+        plan.limits.velocity,
+        plan.limits.acceleration,
+        plan.limits.effort,
+    )
+    speed = options.approach_speed
+    ramp = QuinticRamp.within(start, plan.start, speed * limits.velocity, speed**2 * limits.acceleration, 0.5)
+    pause = QuinticRamp(plan.start, plan.start, options.settle_s)
+    out = plan_of(Concatenation([ramp, pause]), limits, kind="approach", model_hash=plan.model_hash)
+    check_curve(out.curve, limits)
+    for constraint in (Effort(model, limits.effort),) if constraints is None else constraints:
+        constraint.check(out, limits)
+    return out
+
+
+def with_approach(
+    plan: Plan,
+    model: RobotModel,
+    measured_position: Array,
+    options: ExecutionOptions | None = None,
+    constraints: Sequence[Constraint] | None = None,
+) -> tuple[Plan, float]:
+    """A plan with its approach before it, and how long that takes [s]. See :func:`approach`."""
+    before = approach(plan, model, measured_position, options, constraints)
+    return joined([before, plan]), before.duration
+
+
+def _check_units(plan: Plan, limits: MotionLimits) -> None:
+    """A plan in degrees breaks its limits anyway; say what is wrong in plain words."""
+    reach = np.abs(plan.position).max(axis=0)
+    widest = np.maximum(np.abs(limits.lower), np.abs(limits.upper))
+    if (reach > np.maximum(_TURNS, 3 * widest)).any():
+        joint = int(np.argmax(reach / widest))
+        raise ExcitationError(
+            f"joint '{plan.joint_names[joint]}': position {reach[joint]:.4g} is far beyond {widest[joint]:.4g} rad;"
+            " the plan looks as if it were in degrees, convert it to rad"
+        )
+
+
+def _finite(values: Array, joint_names: tuple[str, ...], what: str) -> Array:
+    array = np.array(values, dtype=float)
+    if array.shape != (len(joint_names),) or not np.isfinite(array).all():
+        raise ExcitationError(
+            f"measured {what} {array.tolist()} is not {len(joint_names)} finite numbers; check the joint states"
+        )
+    return array

@@ -1,0 +1,94 @@
+"""What a plan does, in numbers that a person judges it by: limits used, distances kept, what it reveals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...robot.model import RobotModel
+from ...robot.parameters import Array
+from ..constraints.constraint import Constraint, Tightest
+from ..constraints.effort import prior_effort
+from ..constraints.limits import MotionLimits, usage
+from ..criteria.criterion import make_criterion, regressor_condition
+from ..criteria.known import KnownInformation
+from ..execution.horizons import HorizonTable
+from ..options import ExecutionOptions
+from ..planning.improve import along
+from .plan import Plan
+
+CHANNELS = ("position", "velocity", "acceleration", "effort")
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """A plan and what it does.
+
+    Attributes
+    ----------
+    limits: that it was judged by.
+    usage: ``(4, n)`` fraction of the limits of position (half the range, about its middle), velocity, acceleration
+        and prior-model effort that the motion uses.
+    effort: ``(N, n)`` prior-model effort at the plan's points [N m or N], see :func:`~.effort.prior_effort`.
+    condition_number: of the column-scaled base regressor.
+    spectrum: ``(r,)`` singular values of that regressor, with prior data below it where there is some, the largest
+        first; their squares add up to the number of columns.
+    longest_stop: s from the death of the sender to rest, at worst.
+    spectrum_before: ``(r,)`` singular values of prior data alone in the same scaling; None where there is none.
+    tightest: how close the motion comes to each constraint beside the limits of position, velocity, acceleration.
+    """
+
+    plan: Plan
+    limits: MotionLimits
+    usage: Array
+    effort: Array
+    condition_number: float
+    spectrum: Array
+    longest_stop: float
+    spectrum_before: Array | None = None
+    tightest: tuple[Tightest, ...] = ()
+
+
+def inspect_plan(
+    plan: Plan,
+    model: RobotModel,
+    limits: MotionLimits,
+    constraints: Sequence[Constraint] = (),
+    execution: ExecutionOptions | None = None,
+    known: KnownInformation | None = None,
+) -> Inspection:
+    """Look at a plan that has passed its checks; every horizon and brake that execution would send is verified too.
+
+    Raises
+    ------
+    ExcitationError: the plan cannot be executed from some phase within the limits.
+    """
+    effort = prior_effort(model, plan.position, plan.velocity, plan.acceleration)
+    used = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
+    criterion = regressor_condition(model, limits)
+    excitation = criterion.evaluate(along(criterion, plan))
+    after, before = _spectra(plan, model, limits, known)
+    return Inspection(
+        plan=plan,
+        limits=limits,
+        usage=np.array(used),
+        effort=effort,
+        condition_number=excitation.condition_number,
+        spectrum=after,
+        longest_stop=HorizonTable(plan, limits, execution).longest,
+        spectrum_before=before,
+        tightest=tuple(constraint.tightest(plan) for constraint in constraints),
+    )
+
+
+def _spectra(
+    plan: Plan, model: RobotModel, limits: MotionLimits, known: KnownInformation | None
+) -> tuple[Array, Array | None]:
+    """Singular values with the motion, and of prior data alone, both in columns of unit norm with the motion."""
+    criterion = make_criterion(model, limits, known=known)
+    excitation = criterion.evaluate(along(criterion, plan))
+    after = np.sqrt(np.maximum(excitation.eigenvalues[::-1], 0.0))
+    if known is None:
+        return after, None
+    earlier = excitation.scaled[len(excitation.rows) - len(criterion.known) :]
+    return after, np.asarray(np.linalg.svd(earlier, compute_uv=False), dtype=float)

@@ -1,0 +1,145 @@
+"""plan.yaml: a plan that a person can read and any program can replay."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from ...errors import ExcitationError
+from ...files import write_file
+from ...robot.parameters import Array
+from ..constraints.limits import MotionLimits
+from .joint_trajectory_file import parse_joint_trajectory
+from .plan import MAX_KNOTS, Plan
+
+FORMAT = "inertid_plan/1"
+_LIMITS = ("lower", "upper", "velocity", "acceleration", "effort")
+_MAX_BYTES = 256 * 1024 * 1024
+_HEAD = """\
+# A motion for identification. SI: rad or m, per s, per s^2, N m or N. It starts and ends at rest.
+# points: one row each, time [s], then position, velocity, acceleration of every joint in the order of joint_names;
+# between the points the motion is the quintic that they define.
+"""
+
+
+def plan_text(plan: Plan) -> str:
+    """Content of a plan.yaml; reading it gives the same numbers to the last bit."""
+    limits = {name: getattr(plan.limits, name).tolist() for name in _LIMITS}
+    head: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": plan.kind,
+        "seed": plan.seed,
+        "model_hash": plan.model_hash,
+        "condition_number": float(plan.condition_number),
+        "duration": plan.duration,
+        "joint_names": list(plan.joint_names),
+        "limits": limits,
+    }
+    text = yaml.safe_dump(head, sort_keys=False, default_flow_style=None, width=1000)
+    rows = np.column_stack([plan.time, plan.position, plan.velocity, plan.acceleration])
+    points = "".join(f"  - [{', '.join(map(repr, row))}]\n" for row in rows.tolist())
+    return f"{_HEAD}{text}points:\n{points}"
+
+
+def save_plan(plan: Plan, path: str | Path) -> None:
+    """Write a plan; the file appears complete or not at all.
+
+    Raises
+    ------
+    ExcitationError: the file cannot be written.
+    """
+    try:
+        write_file(Path(path), plan_text(plan).encode())
+    except OSError as error:
+        raise ExcitationError(f"{path}: plan cannot be written ({error.strerror}); choose another place") from None
+
+
+def load_motion(path: str | Path, limits: MotionLimits) -> Plan:
+    """Read a plan, or a ``trajectory_msgs/JointTrajectory`` in YAML, which takes ``limits`` for want of its own.
+
+    Raises
+    ------
+    ExcitationError: no such file, neither of them, or a plan that :class:`Plan` refuses.
+    """
+    content = _read(Path(path))
+    if "format" not in content and {"joint_names", "points"} <= set(content):
+        return parse_joint_trajectory(content, limits, path)
+    return _plan(content, path)
+
+
+def load_plan(path: str | Path) -> Plan:
+    """Read a plan.
+
+    Raises
+    ------
+    ExcitationError: no such file, not a plan, or a plan that :class:`Plan` refuses.
+    """
+    return _plan(_read(Path(path)), path)
+
+
+def _plan(content: Mapping[str, Any], path: str | Path) -> Plan:
+    if content.get("format") != FORMAT:
+        raise ExcitationError(f"{path}: is not a plan (its format is not {FORMAT}); give a plan.yaml")
+    try:
+        names = tuple(str(name) for name in _list(content, "joint_names"))
+        given = content.get("limits")
+        if not isinstance(given, Mapping):
+            raise ExcitationError("limits are missing")
+        limits = MotionLimits(names, *(_numbers(_list(given, key), f"limits.{key}") for key in _LIMITS))
+        points = _list(content, "points")
+        if not 2 <= len(points) <= MAX_KNOTS:
+            raise ExcitationError(f"has {len(points)} points; give 2 to {MAX_KNOTS}")
+        width = 1 + 3 * len(names)
+        for index, row in enumerate(points):
+            if not isinstance(row, list) or len(row) != width:
+                raise ExcitationError(f"point {index} does not hold {width} numbers")
+        rows = _numbers(points, "points")
+        position, velocity, acceleration = np.split(rows[:, 1:], 3, axis=1)
+        return Plan(
+            names,
+            rows[:, 0],
+            position,
+            velocity,
+            acceleration,
+            limits,
+            str(content.get("kind", "")),
+            str(content.get("model_hash", "")),
+            int(_numbers([content.get("seed", 0)], "seed")[0]),
+            float(_numbers([content.get("condition_number", float("nan"))], "condition_number")[0]),
+        )
+    except ExcitationError as error:
+        raise ExcitationError(f"{path}: {error}") from None
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise ExcitationError(f"{path}: larger than {_MAX_BYTES // 2**20} MiB; this is not a plan")
+        text = path.read_text(encoding="utf-8")
+        # The C parser is ten times faster and not always built in.
+        content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except FileNotFoundError:
+        raise ExcitationError(f"{path}: no such plan file; check the path") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExcitationError(f"{path}: cannot be read ({error.__class__.__name__}); give a plan.yaml") from None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise ExcitationError(f"{path}: is not YAML; give a plan.yaml") from None
+    if not isinstance(content, Mapping):
+        raise ExcitationError(f"{path}: is not a plan (its format is not {FORMAT}); give a plan.yaml")
+    return content
+
+
+def _list(content: Mapping[str, Any], key: str) -> list[Any]:
+    value = content.get(key)
+    if not isinstance(value, list):
+        raise ExcitationError(f"{key} is missing or not a list; plan again")
+    return value
+
+
+def _numbers(value: Any, what: str) -> Array:
+    try:
+        return np.array(value, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise ExcitationError(f"{what} does not hold numbers; plan again") from None
