@@ -2,8 +2,8 @@
 
 The solver is SciPy's L-BFGS. Limits of position, velocity and acceleration, which an optimiser would otherwise carry as
 thousands of inequalities at samples, are met by the size of a shape in closed form (:mod:`~..planning.feasible`), and
-what remains are smooth penalties; so the problem has no constraints left, a few hundred variables, and gradients that cost
-three evaluations. For that limited-memory BFGS needs one matrix product per step where sequential quadratic
+what remains are smooth penalties; so the problem has no constraints left, a few hundred variables, and gradients that
+cost three evaluations. For that limited-memory BFGS needs one matrix product per step where sequential quadratic
 programming (SLSQP, as in the source's SQP) solves dense systems of all variables and constraints; interior-point
 solvers such as IPOPT want second derivatives or approximate them the same way, and would add a dependency. The last
 word has :func:`finished`, which proves every limit on the whole interval and shrinks what does not hold.
