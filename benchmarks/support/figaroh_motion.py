@@ -15,7 +15,7 @@ import pinocchio as pin
 from figaroh.optimal.base_optimal_trajectory import BaseOptimalTrajectory, BaseTrajectoryIPOPTProblem
 from figaroh.optimal.config import COLLISION_DEFAULTS
 
-WAYPOINTS, RATE, SEGMENT = 5, 100, 2.0
+WAYPOINTS, RATE, SEGMENT = 5, 10, 2.0
 
 
 class Trajectory(BaseOptimalTrajectory):
