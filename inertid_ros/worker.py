@@ -33,14 +33,14 @@ class Worker:
     """One call of a function in another process.
 
     The function must be importable at module level and is called with ``*arguments`` and ``progress=report``, where
-    ``report(stage, fraction)`` may be called at any time.
+    ``report(stage, fraction)`` may be called at any time. Linear algebra has one thread there: the matrices are small,
+    threads on busy cores wait for one another, and rounding must not depend on the number of cores.
 
     Parameters
     ----------
     name: what error messages call the work.
     timeout_s: the process is killed after this time.
     memory_mb: address space that it may use; 0 sets no limit.
-    one_thread: linear algebra in one thread, so that its rounding does not depend on the number of cores.
     """
 
     def __init__(
@@ -50,7 +50,6 @@ class Worker:
         arguments: tuple,
         timeout_s: float = 600.0,
         memory_mb: int = 0,
-        one_thread: bool = False,
     ) -> None:
         self.name = name
         self.progress: tuple[Any, float] = ("", 0.0)
@@ -68,7 +67,7 @@ class Worker:
                 stdin=subprocess.PIPE,
                 pass_fds=(write,),
                 start_new_session=True,
-                env={**os.environ, **dict.fromkeys(_THREADS, "1")} if one_thread else None,
+                env={**os.environ, **dict.fromkeys(_THREADS, "1")},
             )
         finally:
             os.close(write)

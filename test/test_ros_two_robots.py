@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 from fake_robot import URDF
 from ros_bench import bench_in, hurry
@@ -15,6 +16,7 @@ QUICK = {
     "monitor.state_timeout_s": 0.5,
     "monitor.max_age_s": 0.8,
     "monitor.min_rate_hz": 10.0,
+    "monitor.tracking_tolerance": 0.5,
     "execution.horizon_s": 0.4,
     "excitation.duration_s": 5.0,
     "excitation.base_frequency_hz": 0.2,
@@ -27,6 +29,7 @@ QUICK = {
 }
 
 
+@pytest.mark.timeout(280)  # eight nodes at once: a machine of two slow cores has its hands full
 def test_two_robots_side_by_side(tmp_path: Path) -> None:
     (tmp_path / "robot.urdf").write_text(URDF)
     flows = {}
@@ -50,7 +53,7 @@ def test_two_robots_side_by_side(tmp_path: Path) -> None:
                 )
             hurry(flows[namespace].pid)
         try:
-            bench.until(lambda: all(flow.poll() is not None for flow in flows.values()), "both calibrations", 90.0)
+            bench.until(lambda: all(flow.poll() is not None for flow in flows.values()), "both calibrations", 200.0)
         finally:
             for flow in flows.values():
                 flow.kill()

@@ -116,7 +116,7 @@ class Descents:
                         self._deadline,
                     )
                     timeout = max(self._deadline - time.monotonic(), 0.0) + _GRACE_S
-                    running[index] = Worker("planning", improve_job, (job,), timeout, one_thread=True)
+                    running[index] = Worker("planning", improve_job, (job,), timeout)
                 time.sleep(_POLL_S)
                 for index, worker in list(running.items()):
                     ended = worker.poll()
