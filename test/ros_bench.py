@@ -23,6 +23,8 @@ from std_srvs.srv import Trigger  # noqa: E402
 from inertid_ros.ros.qos import LATCHED  # noqa: E402
 
 LWR_URDF_OF = "kuka_lwr4/kuka_lwr4.urdf"
+# What must keep time while a robot moves. All nodes before all else would leave planning and fitting no time at all.
+_ROBOT_SIDE = ("simulator", "excitation")
 
 
 def hurry(process: int = 0) -> None:
@@ -60,7 +62,8 @@ class NodeProcess:
             self.process = subprocess.Popen(
                 command, stdout=output, stderr=subprocess.STDOUT, cwd=folder, env={**os.environ, **(environment or {})}
             )
-        hurry(self.process.pid)
+        if name in _ROBOT_SIDE:
+            hurry(self.process.pid)
 
     def log(self) -> str:
         return self._log.read_text(errors="replace")

@@ -12,11 +12,13 @@ from ros_bench import bench_in, hurry
 
 from inertid_ros.msg import IdentificationReport
 
+# Eight nodes share two cores: states and ticks come as often as a test needs them, not as often as a robot does.
+STATE_HZ = 100.0
 QUICK = {
+    "tick_s": 0.02,
     "monitor.state_timeout_s": 0.5,
     "monitor.max_age_s": 0.8,
     "monitor.min_rate_hz": 10.0,
-    "monitor.tracking_tolerance": 0.5,
     "execution.horizon_s": 0.4,
     "excitation.duration_s": 5.0,
     "excitation.base_frequency_hz": 0.2,
@@ -29,7 +31,7 @@ QUICK = {
 }
 
 
-@pytest.mark.timeout(280)  # eight nodes at once: a machine of two slow cores has its hands full
+@pytest.mark.timeout(200)  # a minute alone on two slow cores, and other tests run beside it
 def test_two_robots_side_by_side(tmp_path: Path) -> None:
     (tmp_path / "robot.urdf").write_text(URDF)
     flows = {}
@@ -37,7 +39,8 @@ def test_two_robots_side_by_side(tmp_path: Path) -> None:
         reports = {}
         for index, namespace in enumerate(("/left", "/right")):
             folder = tmp_path / namespace.strip("/")
-            robot = {"urdf": str(tmp_path / "robot.urdf"), "perturb": True, "perturbation_seed": index}
+            robot = {"urdf": str(tmp_path / "robot.urdf"), "perturb": True, "perturbation_seed": 4 * (index + 1)}
+            robot |= {"state_hz": STATE_HZ, "perturbation.mass_uncertainty": 0.8}  # seed 1 is the truth but for 0.7 %
             bench.start("simulator", {**robot, "simulation.seed": index}, namespace=namespace)
             bench.start("excitation", QUICK, namespace=namespace)
             bench.start("recorder", {"directory": str(folder), "min_free_mb": 1}, namespace=namespace)
@@ -53,7 +56,7 @@ def test_two_robots_side_by_side(tmp_path: Path) -> None:
                 )
             hurry(flows[namespace].pid)
         try:
-            bench.until(lambda: all(flow.poll() is not None for flow in flows.values()), "both calibrations", 200.0)
+            bench.until(lambda: all(flow.poll() is not None for flow in flows.values()), "both calibrations", 150.0)
         finally:
             for flow in flows.values():
                 flow.kill()

@@ -128,7 +128,9 @@ class Flow:
             client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
             state = State.PRIMARY_STATE_INACTIVE
         if state == State.PRIMARY_STATE_UNCONFIGURED:
-            client.configure("excitation", self.options.wait_s)
+            client.patiently(
+                lambda: client.change_state("excitation", Transition.TRANSITION_CONFIGURE), self.options.wait_s
+            )
         client.change_state("excitation", Transition.TRANSITION_ACTIVATE)
         self.armed = True
         client.say("excitation is armed")
@@ -136,10 +138,7 @@ class Flow:
     def _record(self, purpose: str, motion: str, duration: float, seed: int, prior: str = "") -> str:
         """Move along one motion with the recorder running; the recording's name."""
         client = self.client
-        answer = client.trigger("recorder/start")
-        if not answer.success:
-            raise FlowError(answer.message)
-        self.recording, name = True, answer.message
+        name = client.patiently(self._start_recording, self.options.wait_s)
         if self.by_itself:
             self._move_by_itself(purpose, name)
         else:
@@ -158,6 +157,14 @@ class Flow:
 
         client.until(arrived, f"{name} did not reach the identifier; check that it runs in the same namespace", 20.0)
         return name
+
+    def _start_recording(self) -> str:
+        """Name of the recording that has begun; refused until the recorder hears what it is to record."""
+        answer = self.client.trigger("recorder/start")
+        if not answer.success:
+            raise FlowError(answer.message)
+        self.recording = True
+        return answer.message
 
     def _excite(self, purpose: str, name: str, goal: Excite.Goal) -> None:
         """One motion of the excitation node."""

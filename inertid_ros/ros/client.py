@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import rclpy
 from lifecycle_msgs.msg import Transition
@@ -23,6 +23,8 @@ from std_srvs.srv import Trigger
 from ..errors import InertidError
 from .progress import ProgressLine
 from .qos import COMMAND
+
+T = TypeVar("T")
 
 _ANSWER_S = 10.0
 _CANCEL_S = 15.0
@@ -153,12 +155,18 @@ class FlowClient:
         if not self.call(ChangeState, f"{node}/change_state", request).success:
             raise FlowError(f"{node} refuses to {_TRANSITIONS[transition]}; its log and {node}/status say why")
 
-    def configure(self, node: str, timeout_s: float) -> None:
-        """Configure a lifecycle node, again where what it needs is not there yet."""
+    def patiently(self, step: Callable[[], T], timeout_s: float) -> T:
+        """What a step returns, taken again and again where what it needs is not there yet.
+
+        Raises
+        ------
+        FlowError: of the step, once the time is over.
+        Interrupted: a signal came.
+        """
         end = time.monotonic() + timeout_s
         while True:
             try:
-                return self.change_state(node, Transition.TRANSITION_CONFIGURE)
+                return step()
             except FlowError:
                 if time.monotonic() > end:
                     raise
