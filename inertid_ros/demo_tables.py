@@ -42,7 +42,7 @@ class Comparison:
 
         from inertid_ros.msg import InertialParameters
 
-        from .ros.conversions import from_inertial_parameters
+        from .ros.parameter_messages import from_inertial_parameters
         from .ros.qos import LATCHED
 
         description: list[String] = []

@@ -1,11 +1,13 @@
 """Judge, bench and an excitation node, for the tests that move the judge."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from fake_robot import FakeRobot, write_plan
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
-from ros_bench import Bench, NodeProcess
+from ros_bench import Bench, NodeProcess, bench_in
 
 from inertid_ros.action import Excite
 from inertid_ros.msg import ExcitationStatus
@@ -92,3 +94,13 @@ class Setup:
         goal = self.excite(**fields)
         self.expect(goal, Excite.Result.REFUSED, message)
         assert self.robot.at_rest and not self.robot.commands
+
+
+@contextmanager
+def armed_in(folder: Path) -> Iterator[Setup]:
+    """An armed node with a plan, and a judge, that nothing else uses."""
+    write_plan(folder / "plan.yaml")
+    with FakeRobot() as robot, bench_in(folder) as bench:
+        setup = Setup(bench, robot, bench.start("excitation", PARAMETERS), folder / "plan.yaml")
+        setup.arm()
+        yield setup

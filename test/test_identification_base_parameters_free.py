@@ -7,6 +7,7 @@ import pinocchio as pin
 import pytest
 from base_parameter_spans import angle_between
 from random_robots import random_model, special_model
+from support.space_robot import REGROUPED, TABLE_5, TABLE_5_ORDER, TRUE, bodies
 
 from inertid_ros.identification.base_parameters import (
     KinematicTree,
@@ -17,7 +18,7 @@ from inertid_ros.identification.base_parameters import (
 )
 from inertid_ros.identification.triangular import triangle
 from inertid_ros.robot.layout import ParameterLayout
-from inertid_ros.robot.parameters import NAMES, from_mass_com_inertia
+from inertid_ros.robot.parameters import NAMES
 
 
 def _on_free_base(tree: KinematicTree) -> KinematicTree:
@@ -97,28 +98,6 @@ def test_wrench_and_torques_show_the_same_combinations(seed):
     assert angle_between(closed, numeric) < 1e-8
 
 
-# B Table 3, links 0 to 6: m, com, inertia about the com (xx, yy, zz, xy, yz, zx); y of link 2 as Table 5 needs it.
-LINKS = (
-    (2000.0, (0.2, 0.3, 0.4), (1200.0, 1200.0, 1200.0, 35.52, 40.45, 45.71)),
-    (50.0, (0.6, 0.05, -0.07), (3.1, 1.89, 20.51, 1.9, 3.65, 3.9)),
-    (40.0, (0.4, -0.04, -0.05), (1.15, 1.68, 18.67, 0.61, 1.75, 1.5)),
-    (30.0, (0.7, 0.4, 0.3), (24.45, 28.56, 35.53, 9.78, 9.1, 10.23)),
-    (50.0, (0.55, 0.04, -0.04), (1.85, 1.62, 17.05, 1.5, 2.25, 3.71)),
-    (35.0, (0.45, 0.05, 0.05), (2.55, 1.84, 14.28, 2.9, 1.55, 1.27)),
-    (60.0, (0.6, -0.5, -0.35), (12.24, 31.45, 23.77, 9.1, 8.52, 8.67)),
-)
-# B Table 5, true values; of the base xx, yy, zz, xy, yz, zx, m, mcx, mcy, mcz, of every link what is left of these.
-TABLE_5 = (
-    (2130.560, 2078.560, 1555.700, -96.630, -269.450, -148.890, 2265.000, 440.500, 679.500, 1033.000),
-    (-2.525, 192.775, 7.400, 3.825, 6.000, 100.000, -4.500),
-    (-36.866, 55.134, 1.250, 1.670, -6.700, 46.000, -1.600),
-    (-14.010, 55.030, 1.380, 5.500, 3.930, 21.000, 12.000),
-    (19.600, 256.670, -18.850, 2.330, 4.810, 122.500, 21.250),
-    (-66.290, 81.455, 2.112, 1.462, 21.483, 75.750, 1.750),
-    (-25.810, 60.370, 27.100, -1.980, 21.270, 36.000, -30.000),
-)
-
-
 def test_space_robot_of_the_literature():
     """All 52 true values of B Table 5 (21-25), from the masses, centres and inertias of Table 3."""
     upright = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])  # alpha = 90 degrees
@@ -134,13 +113,9 @@ def test_space_robot_of_the_literature():
     layout = ParameterLayout(tuple(f"L{k}" for k in range(7)), tuple(f"j{k}" for k in range(1, 7)), ())
     base = minimal_parameters(tree, layout)
     assert base.count == 52
-    bodies = []
-    for mass, com, (xx, yy, zz, xy, yz, zx) in LINKS:
-        bodies.append(from_mass_com_inertia(mass, com, [[xx, xy, zx], [xy, yy, yz], [zx, yz, zz]]))
-    values = dict(zip(np.array(layout.names)[base.independent], base.projection @ np.concatenate(bodies), strict=True))
+    values = dict(zip(np.array(layout.names)[base.independent], base.projection @ bodies(TRUE).ravel(), strict=True))
     for link, published in enumerate(TABLE_5):
-        order = ("Ixx", "Iyy", "Izz", "Ixy", "Iyz", "Ixz", "m", "mcx", "mcy", "mcz")
-        kept = order if link == 0 else [name for name in order if name not in ("Iyy", "m", "mcz")]
+        kept = TABLE_5_ORDER if link == 0 else [name for name in TABLE_5_ORDER if name not in REGROUPED]
         found = [values.pop(f"L{link}.{name}") for name in kept]
         np.testing.assert_allclose(found, published, atol=5.1e-4)
     assert not values

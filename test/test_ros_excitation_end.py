@@ -6,20 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from excitation_setup import HORIZON_S, PARAMETERS, SLACK_S, Setup
-from fake_robot import FakeRobot, write_plan
-from ros_bench import bench_in
+from excitation_setup import HORIZON_S, SLACK_S, Setup, armed_in
 
 from inertid_ros.action import Excite
 
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Setup]:
-    """An armed node that may be killed."""
-    write_plan(tmp_path / "plan.yaml")
-    with FakeRobot() as robot, bench_in(tmp_path) as bench:
-        setup = Setup(bench, robot, bench.start("excitation", PARAMETERS), tmp_path / "plan.yaml")
-        setup.arm()
+    with armed_in(tmp_path) as setup:
         yield setup
 
 

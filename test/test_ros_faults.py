@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from excitation_setup import PARAMETERS, Setup
+from excitation_setup import PARAMETERS, Setup, armed_in
 from fake_robot import FakeRobot, write_plan
 from ros_bench import NodeProcess, bench_in
 from rosgraph_msgs.msg import Clock
@@ -84,11 +84,7 @@ def test_robot_whose_clock_steps_as_well_ends_at_rest(on_ros_time: tuple[Setup, 
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Setup]:
-    """An armed node of its own."""
-    write_plan(tmp_path / "plan.yaml")
-    with FakeRobot() as robot, bench_in(tmp_path) as bench:
-        setup = Setup(bench, robot, bench.start("excitation", PARAMETERS), tmp_path / "plan.yaml")
-        setup.arm()
+    with armed_in(tmp_path) as setup:
         yield setup
 
 

@@ -19,7 +19,7 @@ from inertid_ros.robot.layout import DRIVE_TERMS
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.parameters import is_consistent
 from inertid_ros.ros import ParameterSubscriber
-from inertid_ros.ros.conversions import from_inertial_parameters, known_parameters
+from inertid_ros.ros.parameter_messages import from_inertial_parameters, known_parameters
 from inertid_ros.ros.qos import LATCHED
 
 CASE = made_up_case(joints=2, duration=10.0)

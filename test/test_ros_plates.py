@@ -16,7 +16,8 @@ from inertid_ros.data.prepare import prepare
 from inertid_ros.msg import InertialParameters, RecorderStatus, SampleBatch
 from inertid_ros.nodes.parameter_files import FILES
 from inertid_ros.robot.model import load_model
-from inertid_ros.ros.conversions import from_batch, from_inertial_parameters
+from inertid_ros.ros.conversions import from_batch
+from inertid_ros.ros.parameter_messages import from_inertial_parameters
 from inertid_ros.ros.qos import BATCH
 from inertid_ros.simulation.standing.exoskeleton import exoskeleton_urdf
 

@@ -14,7 +14,7 @@ from inertid_ros.data.npz import read_npz
 from inertid_ros.data.recording import Recording
 from inertid_ros.msg import IdentifierStatus, InertialParameters
 from inertid_ros.robot.model import load_model
-from inertid_ros.ros.conversions import from_inertial_parameters
+from inertid_ros.ros.parameter_messages import from_inertial_parameters
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from ..excitation.plans.check import check_plan
 from ..excitation.plans.inspection import inspect_plan
 from ..excitation.plans.plan_file import load_motion
 from ..report.earlier import earlier
+from ..report.motion_page import motion_files
 from ..report.results import check_target
 from ..robot.model import RobotModel, load_model
 from ..robot.parameters import Array
@@ -62,7 +63,8 @@ def run(options: argparse.Namespace) -> int:
         inspection = inspect_plan(plan, model, limits, constraints, known=known)
     summary = summarise(inspection, model, config, planned)
     if options.output:
-        write_motion(inspection, summary, Path(options.output), options.force)
+        drawn = motion_files(inspection, summary)
+        write_motion(inspection.plan, summary, Path(options.output), options.force, drawn)
     files = {"plan_file": str(Path(options.output) / PLAN)} if options.output else {"plan_file": str(options.check)}
     if options.json:
         print_json({**summary, **files})

@@ -1,7 +1,6 @@
 """``inertid excite`` for a robot that floats: direction combinations of joints and reaction wheels."""
 
 import argparse
-import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -14,15 +13,12 @@ from ..excitation.constraints.limits import MotionLimits, check_curve
 from ..excitation.intervals.floating import plan_floating, with_wheels
 from ..excitation.intervals.planner import IntervalPlan
 from ..excitation.motions.trajectories import Concatenation, QuinticRamp
-from ..excitation.plans.joint_trajectory_file import joint_trajectory_text
 from ..excitation.plans.plan import Plan, plan_of
-from ..excitation.plans.plan_file import plan_text
-from ..files import write_directory
 from ..report.outcome import plain
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .common import number, print_json
-from .motion import PLAN, SUMMARY, TRAJECTORY
+from .motion import PLAN, write_motion
 
 _RAMP_USE = 0.8  # of the limits, on the way to the first waypoint
 
@@ -72,12 +68,7 @@ def excite_floating(
             "configuration": asdict(config),
         }
     )
-    files = {
-        PLAN: plan_text(plan).encode(),
-        TRAJECTORY: joint_trajectory_text(plan).encode(),
-        SUMMARY: (json.dumps(summary, indent=1) + "\n").encode(),
-    }
-    write_directory(Path(options.output), files, options.force)
+    write_motion(plan, summary, Path(options.output), options.force)
     return {**summary, "plan_file": str(Path(options.output) / PLAN)}
 
 

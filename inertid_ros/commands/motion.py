@@ -11,9 +11,9 @@ from ..errors import ExcitationError
 from ..excitation.planning.optimize import PlanningProgress
 from ..excitation.plans.inspection import CHANNELS, Inspection
 from ..excitation.plans.joint_trajectory_file import joint_trajectory_text
+from ..excitation.plans.plan import Plan
 from ..excitation.plans.plan_file import plan_text
 from ..files import write_directory
-from ..report.motion_page import motion_files
 from ..report.outcome import plain
 from ..robot.model import RobotModel
 from .common import number, percent, print_table
@@ -84,20 +84,22 @@ def print_motion(summary: Mapping[str, Any]) -> None:
     print(f"at rest within {number(summary['longest_stop'])} s, whatever dies")
 
 
-def write_motion(inspection: Inspection, summary: Mapping[str, Any], target: Path, force: bool) -> None:
-    """Write plan, summary, page and plots.
+def write_motion(
+    plan: Plan, summary: Mapping[str, Any], target: Path, force: bool, drawn: Mapping[str, bytes] | None = None
+) -> None:
+    """Write plan, trajectory and summary, and what was drawn of the motion.
 
     Raises
     ------
     ExcitationError: the directory cannot be written.
     """
+    files = {
+        PLAN: plan_text(plan).encode(),
+        SUMMARY: (json.dumps(summary, indent=1, allow_nan=False) + "\n").encode(),
+        TRAJECTORY: joint_trajectory_text(plan).encode(),
+        **(drawn or {}),
+    }
     try:
-        files = {
-            PLAN: plan_text(inspection.plan).encode(),
-            SUMMARY: (json.dumps(summary, indent=1, allow_nan=False) + "\n").encode(),
-            TRAJECTORY: joint_trajectory_text(inspection.plan).encode(),
-            **motion_files(inspection, summary),
-        }
         write_directory(target, files, force)
     except OSError as error:
         raise ExcitationError(f"{target}: cannot be written ({error.strerror}); choose another directory") from None

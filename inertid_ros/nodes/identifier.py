@@ -24,8 +24,9 @@ from ..identification_job import IdentificationJob, IdentificationResult, identi
 from ..report.results import check_target
 from ..robot.description import read_description
 from ..robot.model import RobotModel, load_model
-from ..ros.conversions import from_batch, to_inertial_parameters, to_report
+from ..ros.conversions import from_batch
 from ..ros.markers import CALIBRATED, GIVEN, inertia_markers
+from ..ros.parameter_messages import to_inertial_parameters, to_report
 from ..ros.parameters import declare
 from ..ros.qos import BATCH, LATCHED
 from ..worker import Worker

@@ -21,11 +21,11 @@ from ..robot.perturbation import perturb
 from ..robot.urdf import write_urdf
 from ..ros.conversions import (
     from_joint_trajectory,
-    known_parameters,
     to_joint_state,
     to_nanoseconds,
     to_time,
 )
+from ..ros.parameter_messages import known_parameters
 from ..ros.parameters import declare, guard, read
 from ..ros.qos import COMMAND, LATCHED
 from ..ros.standing_side import StandingSide

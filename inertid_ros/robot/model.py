@@ -9,19 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-from lxml import etree
 
 from ..errors import ModelError
-from . import description
+from . import description, urdf_joints
 from .contacts import BASES, Contact, check_contacts
 from .layout import DRIVE_TERMS, STRIBECK_SPEED, Coupling, ParameterLayout
 from .parameters import BODY_PARAMETERS, Array, is_consistent, nearest_consistent
 from .rotors import Rotor, with_rotors
 from .tree import TreeJoint, tree_joints
+from .urdf_joints import JointLimits
 from .wheels import MountedWheels, Wheel, completed, mount
 
 _log = logging.getLogger(__name__)
-_UNBOUNDED = 1e6  # rad; stands for the limits of a continuous joint, far beyond any multi-turn encoder
 
 
 @dataclass(frozen=True)
@@ -57,16 +56,6 @@ class ModelOptions:
             raise ModelError(f"base '{self.base}' is unknown; choose from {', '.join(BASES)}")
         if self.wheels and self.base != "free":
             raise ModelError(f"wheel '{self.wheels[0].name}': turns a robot that floats; set robot.base to free")
-
-
-@dataclass(frozen=True)
-class JointLimits:
-    """Limits of every joint, ``(n,)`` each: rad or m, per s, N m or N. Infinite where the URDF gives none."""
-
-    lower: Array
-    upper: Array
-    velocity: Array
-    effort: Array
 
 
 @dataclass(frozen=True)
@@ -235,12 +224,12 @@ def _from_text(text: str, options: ModelOptions) -> RobotModel:
     wheels = completed(root, options.wheels)
     names = {joint.get("name") for joint in root.findall("joint")}
     held = {wheel.name: 0.0 for wheel in wheels if wheel.name in names}
-    locked = _locked_joints(root, {**held, **options.locked_joints})
-    _check_supported(root, locked)
+    locked = urdf_joints.locked_joints(root, {**held, **options.locked_joints})
+    urdf_joints.check_supported(root, locked)
     free = options.base == "free"
     try:
         flyer = (pin.JointModelFreeFlyer(),) if free else ()
-        full = pin.buildModelFromXML(_without_geometry(root), *flyer)
+        full = pin.buildModelFromXML(urdf_joints.without_geometry(root), *flyer)
     except (ValueError, RuntimeError) as error:
         raise ModelError(f"URDF: Pinocchio refuses it ({str(error).splitlines()[0]}); fix the URDF") from None
     full.gravity.linear = np.array(options.gravity, dtype=float)
@@ -248,7 +237,7 @@ def _from_text(text: str, options: ModelOptions) -> RobotModel:
     if model.njoints < 2:
         raise ModelError(f"URDF robot '{root.get('name')}': has no movable joint left; there is nothing to identify")
     joints = tuple(model.names)[1 + free :]
-    links = (*_root_link(root, free), *(_child_link(root, joint) for joint in joints))
+    links = (*urdf_joints.root_link(root, free), *(urdf_joints.child_link(root, joint) for joint in joints))
     prior = np.array([model.inertias[i].toDynamicParameters() for i in range(1, model.njoints)])
     own = np.array([full.inertias[i].toDynamicParameters() for i in full_ids])
     body_locked = np.where(np.abs(prior - own) > 1e-12 * np.abs(prior).max(), prior - own, 0.0)
@@ -269,76 +258,11 @@ def _from_text(text: str, options: ModelOptions) -> RobotModel:
         ),
         body_prior=prior,
         body_locked=body_locked,
-        drive_prior=_drive_prior(root, joints),
-        limits=_limits(root, joints),
+        drive_prior=urdf_joints.drive_prior(root, joints),
+        limits=urdf_joints.limits(root, joints),
         options=options,
         wheels=mount(model, wheels),
     )
-
-
-def _locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str, float]:
-    joints = {joint.get("name"): joint for joint in root.findall("joint")}
-    locked = {}
-    for name, position in wanted.items():
-        if name not in joints or joints[name].get("type") not in description.MOVABLE:
-            raise ModelError(f"locked joint '{name}': the URDF has no such movable joint; it has {_movable(root)}")
-        if not np.isfinite(position):
-            raise ModelError(f"locked joint '{name}': position {position} is not finite; give rad or m")
-        locked[name] = float(position)
-    for name, joint in joints.items():
-        mimic = _mimic(joint)
-        if mimic is not None and name not in locked and mimic.get("joint") in locked:
-            where = f"URDF joint '{name}'"
-            factor = description.number(mimic, "multiplier", where, "mimic", default=1.0)
-            offset = description.number(mimic, "offset", where, "mimic", default=0.0)
-            locked[name] = factor * locked[mimic.get("joint")] + offset
-    return locked
-
-
-def _mimic(joint: etree._Element) -> etree._Element | None:
-    """The ``<mimic>`` of a joint that can move; simplified robots leave it behind on joints made fixed."""
-    return joint.find("mimic") if joint.get("type") in description.MOVABLE else None
-
-
-def _movable(root: etree._Element) -> list[str]:
-    return [str(j.get("name")) for j in root.findall("joint") if j.get("type") in description.MOVABLE]
-
-
-def _check_supported(root: etree._Element, locked: Mapping[str, float]) -> None:
-    for joint in root.findall("joint"):
-        name, kind = joint.get("name"), joint.get("type")
-        if kind not in (*description.MOVABLE, "fixed"):
-            raise ModelError(
-                f"URDF joint '{name}': type '{kind}' is not supported; use revolute, continuous, prismatic or fixed"
-            )
-        mimic = _mimic(joint)
-        if mimic is not None and name not in locked:
-            leader = mimic.get("joint")
-            raise ModelError(
-                f"URDF joint '{name}': mimics '{leader}', which is not supported;"
-                f" lock '{leader}' (for example locked_joints: {{{leader}: 0.0}})"
-            )
-
-
-def _without_geometry(root: etree._Element) -> str:
-    """URDF for Pinocchio: no meshes to look for, no friction, which is modelled here and which it may refuse, and
-    continuous joints as unbounded revolute ones (one number each)."""
-    copy = etree.fromstring(etree.tostring(root))
-    for link in copy.findall("link"):
-        for tag in ("visual", "collision"):
-            for element in link.findall(tag):
-                link.remove(element)
-    for joint in copy.findall("joint"):
-        for element in joint.findall("dynamics"):
-            joint.remove(element)
-        if joint.get("type") == "continuous":
-            joint.set("type", "revolute")
-            limit = joint.find("limit")
-            if limit is None:
-                limit = etree.SubElement(joint, "limit", velocity="0", effort="0")
-            limit.set("lower", str(-_UNBOUNDED))
-            limit.set("upper", str(_UNBOUNDED))
-    return etree.tostring(copy, encoding="unicode")
 
 
 def _reduce(full: pin.Model, locked: Mapping[str, float]) -> tuple[pin.Model, list[int]]:
@@ -351,19 +275,6 @@ def _reduce(full: pin.Model, locked: Mapping[str, float]) -> tuple[pin.Model, li
         reference[full.joints[index].idx_q] = position
     reduced = pin.buildReducedModel(full, ids, reference)
     return reduced, [full.getJointId(name) for name in list(reduced.names)[1:]]
-
-
-def _child_link(root: etree._Element, joint: str) -> str:
-    for element in root.findall("joint"):
-        if element.get("name") == joint:
-            return str(element.find("child").get("link"))
-    raise ModelError(f"URDF joint '{joint}': not found; fix the URDF")
-
-
-def _root_link(root: etree._Element, free: bool) -> tuple[str, ...]:
-    """The link that no joint carries, if it moves."""
-    children = {joint.find("child").get("link") for joint in root.findall("joint")}
-    return tuple(str(link.get("name")) for link in root.findall("link") if link.get("name") not in children)[:free]
 
 
 def _check_inertia(links: tuple[str, ...], prior: Array) -> None:
@@ -418,36 +329,3 @@ def _check_rotors(model: pin.Model, links: tuple[str, ...], rotors: tuple[Rotor,
             bad[0],
             _and_others(bad),
         )
-
-
-def _drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Array]:
-    prior = {term: np.zeros(len(joints)) for term in DRIVE_TERMS}
-    elements = {joint.get("name"): joint for joint in root.findall("joint")}
-    for index, name in enumerate(joints):
-        dynamics = elements[name].find("dynamics")
-        if dynamics is None:
-            continue
-        where = f"URDF joint '{name}'"
-        for key, term in (("damping", "viscous"), ("friction", "coulomb")):
-            value = description.number(dynamics, key, where, "dynamics", default=0.0)
-            if value < 0:
-                raise ModelError(f"{where}: dynamics {key} is {value:g}, below zero; fix the URDF")
-            prior[term][index] = value
-    return prior
-
-
-def _limits(root: etree._Element, joints: tuple[str, ...]) -> JointLimits:
-    elements = {joint.get("name"): joint for joint in root.findall("joint")}
-    rows = []
-    for name in joints:
-        limit, kind = elements[name].find("limit"), elements[name].get("type")
-        row = [-np.inf, np.inf, np.inf, np.inf]
-        if limit is not None:
-            where = f"URDF joint '{name}'"
-            if kind != "continuous":
-                row[:2] = [description.number(limit, key, where, "limit", default=0.0) for key in ("lower", "upper")]
-            for column, key in ((2, "velocity"), (3, "effort")):
-                value = description.number(limit, key, where, "limit", default=0.0)
-                row[column] = value if value > 0 else np.inf
-        rows.append(row)
-    return JointLimits(*np.array(rows).reshape(-1, 4).T)

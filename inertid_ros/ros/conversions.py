@@ -1,37 +1,23 @@
 """Messages to arrays and back. Nothing else in the package converts."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import Point, WrenchStamped
+from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from inertid_ros.msg import (
-    CoupledDrive,
-    IdentificationReport,
-    InertialParameters,
-    JointDynamics,
-    LinkInertia,
-    SampleBatch,
-)
+from inertid_ros.msg import SampleBatch
 
 from ..data.assemble import Block
 from ..data.base_messages import WIDTHS
 from ..errors import InertidError, RecordingError
-from ..identification.estimate import Estimate
-from ..identification.statement import VERDICTS
-from ..identification.validation import Validation
-from ..robot.layout import COUPLING_TERMS, DRIVE_TERMS
-from ..robot.model import RobotModel
-from ..robot.parameters import Array, from_mass_com_inertia, mass_com_inertia
+from ..robot.parameters import Array
 
 NANOSECONDS = 1_000_000_000
 
@@ -266,185 +252,3 @@ def from_batch(message: SampleBatch) -> Block:
         wrenches={frame: wrench[:, index] for index, frame in enumerate(message.wrench_frames)},
         base={channel: table(channel, width) for channel, width in WIDTHS.items() if len(getattr(message, channel))},
     )
-
-
-def to_inertial_parameters(
-    estimate: Estimate, validation: Validation | None, sequence: int, stamp: Time
-) -> InertialParameters:
-    """An estimate to the message that controllers receive."""
-    model, layout = estimate.model, estimate.layout
-    return InertialParameters(
-        header=Header(stamp=stamp),
-        sequence=sequence,
-        model_hash=model.hash,
-        validation_status=validation_status(validation),
-        validation_relative_error=float("nan") if validation is None else validation.calibrated.relative_error,
-        links=_links(model.link_names, estimate.bodies, layout.bodies(estimate.standard_deviation)),
-        joints=_joints(estimate),
-        couplings=_couplings(estimate),
-        parameter_names=list(layout.names),
-        covariance=estimate.covariance.ravel().tolist(),
-        knowledge=[VERDICTS.index(statement.verdict) for statement in estimate.statements],
-    )
-
-
-def validation_status(validation: Validation | None) -> int:
-    """The constant of InertialParameters for a validation."""
-    if validation is None:
-        return InertialParameters.NOT_VALIDATED
-    return InertialParameters.PASSED if validation.passed else InertialParameters.REJECTED
-
-
-def known_parameters(model: RobotModel, bodies: Array, drives: Mapping[str, Array], stamp: Time) -> InertialParameters:
-    """Parameters that nobody estimated, such as a simulator's truth: ``(nb, 10)`` and drive term to ``(n,)``."""
-    unknown = np.full(len(DRIVE_TERMS), np.nan)
-    joints = [
-        JointDynamics(
-            name=name,
-            **{term: float(drives[term][index]) for term in DRIVE_TERMS},
-            standard_deviation=unknown,
-        )
-        for index, name in enumerate(model.joint_names)
-    ]
-    return InertialParameters(
-        header=Header(stamp=stamp),
-        model_hash=model.hash,
-        validation_relative_error=float("nan"),
-        links=_links(model.link_names, bodies, np.full(bodies.shape, np.nan)),
-        joints=joints,
-    )
-
-
-def _links(link_names: Sequence[str], bodies: Array, deviations: Array) -> list[LinkInertia]:
-    split = mass_com_inertia(bodies)
-    rows, columns = (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)
-    return [
-        LinkInertia(
-            name=name,
-            mass=float(split.mass[index]),
-            com=Point(**dict(zip("xyz", split.com[index].tolist(), strict=True))),
-            inertia=split.inertia[index][rows, columns],
-            standard_deviation=deviations[index],
-        )
-        for index, name in enumerate(link_names)
-    ]
-
-
-def _joints(estimate: Estimate) -> list[JointDynamics]:
-    layout = estimate.layout
-    unknown = np.full(estimate.model.joints, np.nan)
-    deviations = {
-        term: estimate.standard_deviation[layout.drive(term)] if term in layout.drive_terms else unknown
-        for term in DRIVE_TERMS
-    }
-    return [
-        JointDynamics(
-            name=name,
-            **{term: float(estimate.drive(term)[index]) for term in DRIVE_TERMS},
-            standard_deviation=np.array([deviations[term][index] for term in DRIVE_TERMS]),
-            stribeck_speed=float(layout.stribeck_speed[index]),
-        )
-        for index, name in enumerate(estimate.model.joint_names)
-    ]
-
-
-def _couplings(estimate: Estimate) -> list[CoupledDrive]:
-    layout, messages = estimate.layout, []
-    for index, coupling in enumerate(layout.couplings):
-        start = layout.coupling_start + index * len(COUPLING_TERMS)
-        columns = slice(start, start + len(COUPLING_TERMS))
-        values = dict(zip(COUPLING_TERMS, estimate.parameters[columns].tolist(), strict=True))
-        message = CoupledDrive(name=coupling.name, joints=list(coupling.joints), ratios=list(coupling.ratios), **values)
-        message.standard_deviation = estimate.standard_deviation[columns]
-        messages.append(message)
-    return messages
-
-
-@dataclass(frozen=True)
-class ReceivedParameters:
-    """Content of an InertialParameters message.
-
-    Attributes
-    ----------
-    link_names: moving bodies, with ``bodies`` (nb, 10).
-    joint_names: joints, with ``drives``: each drive term to ``(n,)``, and ``stribeck_speed`` (n,).
-    couplings: for each coupled drive the ratio of every joint ``(n,)`` and its terms.
-    """
-
-    sequence: int
-    model_hash: str
-    validation_status: int
-    link_names: tuple[str, ...]
-    bodies: Array
-    joint_names: tuple[str, ...]
-    drives: Mapping[str, Array]
-    stribeck_speed: Array
-    couplings: tuple[tuple[Array, Mapping[str, float]], ...]
-
-
-def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
-    """Message to parameters about the joint frame origins."""
-    inertia = np.zeros((len(message.links), 3, 3))
-    for index, link in enumerate(message.links):
-        xx, xy, xz, yy, yz, zz = link.inertia
-        inertia[index] = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
-    mass = np.array([link.mass for link in message.links])
-    com = np.array([[link.com.x, link.com.y, link.com.z] for link in message.links]).reshape(-1, 3)
-    return ReceivedParameters(
-        sequence=int(message.sequence),
-        model_hash=message.model_hash,
-        validation_status=int(message.validation_status),
-        link_names=tuple(link.name for link in message.links),
-        bodies=from_mass_com_inertia(mass, com, inertia),
-        joint_names=tuple(joint.name for joint in message.joints),
-        drives={term: np.array([getattr(joint, term) for joint in message.joints]) for term in DRIVE_TERMS},
-        stribeck_speed=np.array([joint.stribeck_speed for joint in message.joints]),
-        couplings=tuple(_coupling(drive, [joint.name for joint in message.joints]) for drive in message.couplings),
-    )
-
-
-def _coupling(drive: CoupledDrive, joint_names: Sequence[str]) -> tuple[Array, Mapping[str, float]]:
-    ratios = dict(zip(drive.joints, drive.ratios, strict=False))
-    row = np.array([float(ratios.get(name, 0.0)) for name in joint_names])
-    return row, {term: float(getattr(drive, term)) for term in COUPLING_TERMS}
-
-
-def to_report(report: Mapping[str, Any], parameters: InertialParameters, directory: str) -> IdentificationReport:
-    """Content of ``report.json`` to the message that dashboards watch; ``parameters`` is what it reports on."""
-    judged, prior = report.get("validation", report["train"]), report["prior"]
-    links, solver, base = report["links"], report["solver"], report["base_parameters"]
-    sources = report["provenance"]["recordings"]
-    channels = report.get("channels", report["joint_names"])
-    of_joints = [channels.index(name) for name in report["joint_names"] if name in channels]
-    return IdentificationReport(
-        header=parameters.header,
-        sequence=parameters.sequence,
-        model_hash=parameters.model_hash,
-        validation_status=parameters.validation_status,
-        message=report["message"],
-        train=[source["name"] for source in sources if source["role"] == "train"],
-        validation=[source["name"] for source in sources if source["role"] == "validation"],
-        joint_names=report["joint_names"],
-        link_names=[link["name"] for link in links],
-        train_relative_error=_number(report["train"]["relative_error"]),
-        validation_relative_error=parameters.validation_relative_error,
-        prior_relative_error=_number(prior["relative_error"]),
-        rms_torque=[_number(judged["rms_torque"][row]) for row in of_joints],
-        rms_error=[_number(judged["rms_error"][row]) for row in of_joints],
-        rms_error_prior=[_number(prior["rms_error"][row]) for row in of_joints],
-        min_pseudo_inertia_eigenvalue=[_number(link["min_pseudo_inertia_eigenvalue"]) for link in links],
-        geodesic_distance_to_prior=[_number(link["geodesic_distance_to_prior"]) for link in links],
-        base_parameter_count=int(base["count"]),
-        condition_number=_number(base["condition_number"]),
-        solver=str(solver["name"]),
-        solver_status=str(solver["status"]),
-        solver_iterations=int(solver["iterations"]),
-        solver_seconds=_number(solver["seconds"]),
-        report_json=json.dumps(report),
-        result_directory=directory,
-    )
-
-
-def _number(value: float | None) -> float:
-    """``report.json`` has None where a number is not finite."""
-    return float("nan") if value is None else float(value)

@@ -23,7 +23,8 @@ from ..robot.urdf import write_urdf
 from ..simulation.standing.catalogue import STANCES, standing_robot
 from ..simulation.standing.robot import StandingRobot
 from ..simulation.standing.sensors import BodySample
-from .conversions import known_parameters, to_imu, to_joint_state, to_odometry, to_time, to_wrench
+from .conversions import to_imu, to_joint_state, to_odometry, to_time, to_wrench
+from .parameter_messages import known_parameters
 from .parameters import read
 from .qos import LATCHED
 

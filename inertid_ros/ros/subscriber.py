@@ -12,7 +12,7 @@ from inertid_ros.msg import InertialParameters
 from ..robot.layout import DRIVE_TERMS
 from ..robot.model import RobotModel
 from ..robot.parameters import Array, is_consistent
-from .conversions import ReceivedParameters, from_inertial_parameters
+from .parameter_messages import ReceivedParameters, from_inertial_parameters
 from .qos import LATCHED
 
 
