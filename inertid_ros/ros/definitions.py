@@ -1,5 +1,6 @@
 """Message definitions as a bag stores them: the type's own text and that of every type it holds."""
 
+import functools
 import importlib
 import re
 from pathlib import Path
@@ -14,6 +15,7 @@ _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64
 _PRIMITIVES = _INTEGERS | {"bool", "byte", "char", "float32", "float64", "string", "wstring"}
 
 
+@functools.cache
 def message_class(type_name: str) -> Any:
     """Python class of ``pkg/msg/Name``.
 
