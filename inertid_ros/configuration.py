@@ -60,7 +60,8 @@ class RobotOptions:
     plates: tuple[str, ...] = option(
         (),
         "force plates fixed in the world, each NAME=FIELD:VALUE,... with the frame of the robot that stands on it and,"
-        " where not zero, xyz [m] and rpy [rad] of the plate, such as left_plate=frame:left_foot,xyz:0 0.1 0",
+        " where not zero, xyz [m] and rpy [rad] of the plate, such as left_plate=frame:left_foot,xyz:0 0.1 0; with"
+        " measures:pressure it is a balance board, of which only the force along z and its centre are known",
     )
 
     wheels: tuple[str, ...] = option(

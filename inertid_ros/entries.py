@@ -41,8 +41,9 @@ def contacts(entries: Sequence[str], key: str = "robot.contacts") -> tuple[Conta
 
 
 def plates(entries: Sequence[str], key: str = "robot.plates") -> tuple[Contact, ...]:
-    """``NAME=frame:FRAME,xyz:X Y Z,rpy:R P Y`` each; [m] and [rad] in the world."""
-    form, example = "NAME=frame:FRAME,xyz:X Y Z,rpy:R P Y", "left_plate=frame:left_foot,xyz:0 0.1 0"
+    """``NAME=frame:FRAME,xyz:X Y Z,rpy:R P Y,measures:WHAT`` each; [m] and [rad] in the world, wrench or pressure."""
+    form = "NAME=frame:FRAME,xyz:X Y Z,rpy:R P Y,measures:wrench|pressure"
+    example = "left_plate=frame:left_foot,xyz:0 0.1 0"
     return tuple(_parse(entries, key, form, example, _plate))
 
 
@@ -126,10 +127,13 @@ def _fields(text: str) -> dict[str, str]:
 def _plate(name: str, text: str) -> Contact:
     found = _fields(text)
     frame = found.pop("frame")
+    measures = found.pop("measures", "wrench")
+    if measures not in ("wrench", "pressure"):
+        raise ValueError
     pose = {field: tuple(map(float, found.pop(field).split())) for field in ("xyz", "rpy") if field in found}
     if found or any(len(numbers) != 3 for numbers in pose.values()):
         raise ValueError
-    return Contact(name, frame, Plate(**pose))
+    return Contact(name, frame, Plate(partial=measures == "pressure", **pose))
 
 
 def _wheel(name: str, text: str, key: str) -> Wheel:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..errors import RecordingError
 from ..options import ConfigurationError, option
+from ..regressors.ground import UNMEASURED
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .contact_state import spans
@@ -80,7 +81,11 @@ def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOp
                 f"{recording.name}: the base is free, but what holds the robot up is not known; measure it and name it"
                 " in robot.contacts or robot.plates"
             )
-    return {name: (-1.0 if name in options.reversed else 1.0) * recording.wrenches[name] for name in contacts}
+    out = {name: (-1.0 if name in options.reversed else 1.0) * recording.wrenches[name] for name in contacts}
+    for contact in model.options.contacts:
+        if contact.plate is not None and contact.plate.partial:
+            out[contact.name][:, UNMEASURED] = 0.0  # whatever stands there is no measurement
+    return out
 
 
 def untrusted(recording: Recording, wrenches: Mapping[str, Array]) -> dict[str, NDArray[np.bool_]]:

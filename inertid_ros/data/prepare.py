@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ..errors import RecordingError
 from ..regressors.external import carried_by, external_force
+from ..regressors.ground import UNMEASURED, on_ground
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .base_motion import base_channels, differentiated
@@ -84,6 +85,7 @@ def prepare(recording: Recording, model: RobotModel, options: PrepareOptions | N
     mask[:, of_joints] &= slides & ~_clipped(recording, columns, motion.time, reach)
     tau = external_force(model, motion.q, motion.wrenches)
     tau[:, of_joints] += motion.effort
+    tau = on_ground(model, motion.q, tau)
     directions = [low_pass(sliding.direction(v), period, cutoff, options.filter_order) for v in speeds]
     direction = np.concatenate([piece[::stride] for piece in directions])
     _notice_unused(recording, model, mask[:, of_joints])
@@ -113,7 +115,10 @@ def _known(
     known = np.ones((len(motion.time), model.velocities), dtype=bool)
     known[:, model.velocities - model.joints :] = np.isfinite(recording.effort[:, columns]).all(axis=0)
     for contact in model.options.contacts:
-        known[:, carried_by(model, contact)] &= ~(bad[contact.name] | slips[contact.name])[:, None]
+        felt = carried_by(model, contact)
+        known[:, felt] &= ~(bad[contact.name] | slips[contact.name])[:, None]
+        if contact.plate is not None and contact.plate.partial:
+            known[:, [velocity for velocity in felt if velocity >= 6 or velocity in UNMEASURED]] = False
     return known
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..errors import RecordingError
 from ..regressors.external import body_placements, contact_body, external_force, frame_placement
+from ..regressors.ground import UNMEASURED, on_ground
 from ..regressors.inverse_dynamics import rigid_torque
 from ..robot.contacts import Contact
 from ..robot.model import RobotModel
@@ -140,12 +141,13 @@ def _check_exchange(
 ) -> None:
     """Refuse where the prior explains the base's wrench far better with two plates' readings exchanged."""
     q, v, a = motion
-    predicted = rigid_torque(model, model.body_prior, q, v, a)[:, :6]
+    measured = slice(None, 6) if model.ground is None else [k for k in range(6) if k not in UNMEASURED]
+    predicted = on_ground(model, q, rigid_torque(model, model.body_prior, q, v, a))[:, :6]
     weight = float(np.sqrt(np.mean(np.sum(predicted[:, :3] ** 2, axis=1))))
 
     def error(assigned: Mapping[str, Array]) -> float:
         # What the URDF has wrong is much the same at all times; what exchanged plates do to the moments is not.
-        off = external_force(model, q, assigned)[:, :6] - predicted
+        off = (on_ground(model, q, external_force(model, q, assigned))[:, :6] - predicted)[:, measured]
         return float(np.sqrt(np.mean(off.var(axis=0))))
 
     as_given = error(wrenches)

@@ -14,6 +14,7 @@ from ..robot.model import RobotModel
 from ..robot.parameters import BODY_PARAMETERS, Array
 from .drive import Motion, channel_drive_columns, drive_rows, drive_torque
 from .equations import Equations, RowWriter
+from .ground import on_ground, turn_base_rows
 from .inverse_dynamics import rigid_torque
 from .joint_torque import TorqueRegressor, carried_bodies
 from .regrouping import regroup
@@ -54,6 +55,12 @@ class ForceEquations(Equations):
         joint = velocity - self.base
         return channel_drive_columns(self.model.layout, joint) if joint >= 0 else np.zeros(0, dtype=int)
 
+    @property
+    def fingerprint(self) -> str:
+        """Base rows in the frame of a plate are other equations."""
+        ground = self.model.ground
+        return self.kind if ground is None else f"{self.kind} about {ground.xyz} {ground.rpy}"
+
     def writer(self) -> "ForceWriter":
         return ForceWriter(self)
 
@@ -63,7 +70,7 @@ class ForceEquations(Equations):
         force = rigid_torque(self.model, layout.bodies(parameters), *motion)
         force += rotor_torque(self.model, layout.rotor_bodies(parameters), *motion)
         force[:, self.joint_channels] += drive_torque(layout, parameters, Motion.of(layout, samples))
-        return force
+        return on_ground(self.model, samples.q, force)
 
 
 class ForceWriter(RowWriter):
@@ -75,12 +82,12 @@ class ForceWriter(RowWriter):
     def __init__(self, equations: ForceEquations) -> None:
         model = equations.model
         layout, grouping = model.layout, regroup(model.tree)
-        self._layout, self._base = layout, equations.base
+        self._layout, self._base, self._ground = layout, equations.base, model.ground
         self._regressor = TorqueRegressor(model, grouping.columns)
         self._rotors = RotorRegressor(model) if layout.rotors else None
         self._rotor_columns, spans, expansions = [], [], []
         moments = [k < MOMENTS for kept in grouping.columns for k in kept]
-        self._moments = np.flatnonzero(moments)
+        self._moments, self._inertial = np.flatnonzero(moments), len(moments)
         for velocity, bodies in enumerate(carried_bodies(model)):
             written = np.arange(self._regressor.columns[bodies[0]].start, self._regressor.columns[bodies[-1]].stop)
             first = written[0]
@@ -99,11 +106,15 @@ class ForceWriter(RowWriter):
         q, v, a = (np.asfortranarray(channel[rows]).T for channel in (samples.q, samples.v, samples.a))
         base_only = self._base > 0 and not samples.mask[rows, self._base :].any()
         self._regressor.write(q, v, a, out, base_only)
+        if self._ground is not None:
+            turn_base_rows(self._ground, q, out[:, : self._inertial])
         for row in range(self._forces):
             out[row, : len(self._moments)] = out[row, self._moments]
         if base_only and self._rotors is None:
             return
         rotors = self._rotors.of(q, v, a) if self._rotors else None
+        if rotors is not None and self._ground is not None:
+            turn_base_rows(self._ground, q, rotors)
         motion = Motion(*map(np.asfortranarray, Motion.of(self._layout, samples, rows)))
         drives: list[list[Array]] = [[]] * self._base + drive_rows(self._layout, motion)
         for velocity, (span, own) in enumerate(zip(self.spans, drives, strict=True)):

@@ -11,6 +11,7 @@ from ..robot.model import RobotModel
 from ..robot.parameters import BODY_PARAMETERS, Array
 from .chain import cross
 from .equations import Equations, RowWriter
+from .floating_kinematics import rotations
 from .joint_torque import BATCH
 from .sweep import PRODUCTS
 from .wrench import WRENCH_TABLE
@@ -62,7 +63,7 @@ class SegmentWriter(RowWriter):
         table = WRENCH_TABLE.reshape(-1, PRODUCTS)
         for body in range(self._bodies):
             pose, twist = q[:, 7 * body : 7 * body + 7], v[:, 6 * body : 6 * body + 6]
-            rotation = rotations(pose[:, 3:])
+            rotation = np.moveaxis(rotations(pose[:, 3:]), 2, 0)
             linear = a[:, 6 * body : 6 * body + 3] - self._gravity @ rotation
             angular, w = a[:, 6 * body + 3 : 6 * body + 6], twist[:, 3:]
             linear = linear + cross(w, twist[:, :3])
@@ -73,14 +74,3 @@ class SegmentWriter(RowWriter):
             torque = torque + cross((pose[:, :3] - q[:, :3])[:, None], force)
             columns = slice(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1))
             out[:3, columns], out[3:, columns] = force.transpose(2, 1, 0), torque.transpose(2, 1, 0)
-
-
-def rotations(quaternions: Array) -> Array:
-    """``(N, 3, 3)`` of unit quaternions (x, y, z, w)."""
-    x, y, z, w = quaternions.T
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.moveaxis(np.array(rows), 2, 0)

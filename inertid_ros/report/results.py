@@ -175,7 +175,7 @@ def _wheel(entry: Mapping[str, Any]) -> Wheel:
 
 def _contact(entry: Mapping[str, Any]) -> Contact:
     plate = entry["plate"]
-    pose = None if plate is None else Plate(**{key: tuple(value) for key, value in plate.items()})
+    pose = None if plate is None else Plate(**{key: _tuple(value) for key, value in plate.items()})
     return Contact(entry["name"], entry["frame"], pose)
 
 

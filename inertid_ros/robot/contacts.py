@@ -10,6 +10,7 @@ from ..errors import ModelError
 from .parameters import Array
 
 BASES = ("fixed", "free")
+_LEVEL = 1e-6  # m and rad
 
 
 @dataclass(frozen=True)
@@ -20,10 +21,13 @@ class Plate:
     ----------
     xyz: m, its origin in the world.
     rpy: rad, its orientation in the world.
+    partial: whether it measures the force along its z-axis and the centre of pressure only, as a balance board does.
+        Of its wrench, force along x and y and torque about z are unknown then, whatever is recorded.
     """
 
     xyz: tuple[float, ...] = (0.0, 0.0, 0.0)
     rpy: tuple[float, ...] = (0.0, 0.0, 0.0)
+    partial: bool = False
 
     @property
     def rotation(self) -> Array:
@@ -55,8 +59,32 @@ class Contact:
                 raise ModelError(f"plate '{self.name}': pose needs three finite numbers each for xyz and rpy")
 
 
+def ground_of(contacts: Sequence[Contact]) -> Plate | None:
+    """The plate in whose frame the forces on the base are told: the first partial one; None where all are whole.
+
+    Raises
+    ------
+    ModelError: partial plates in several planes. What one does not measure would enter what the other does.
+    """
+    partial = [(contact.name, contact.plate) for contact in contacts if contact.plate and contact.plate.partial]
+    if not partial:
+        return None
+    first, ground = partial[0]
+    normal = ground.rotation[:, 2]
+    for name, plate in partial[1:]:
+        apart = abs(normal @ (np.array(plate.xyz) - np.array(ground.xyz)))
+        if apart > _LEVEL or np.linalg.norm(np.cross(normal, plate.rotation[:, 2])) > _LEVEL:
+            raise ModelError(
+                f"plates '{first}' and '{name}': measure only a part of the wrench and do not lie in one plane;"
+                " correct their poses, or measure whole wrenches"
+            )
+    return ground
+
+
 def check_contacts(kinematics: pin.Model, contacts: Sequence[Contact]) -> None:
-    """Raise ``ModelError`` for a contact in a frame that the robot does not have, or with the name of another."""
+    """Raise ``ModelError`` for a contact in a frame that the robot does not have, or with the name of another, and for
+    partial plates in several planes."""
+    ground_of(contacts)
     names = [contact.name for contact in contacts]
     for contact in contacts:
         if names.count(contact.name) > 1:

@@ -12,7 +12,7 @@ import pinocchio as pin
 
 from ..errors import ModelError
 from . import description, urdf_joints
-from .contacts import BASES, Contact, check_contacts
+from .contacts import BASES, Contact, Plate, check_contacts, ground_of
 from .layout import DRIVE_TERMS, STRIBECK_SPEED, Coupling, ParameterLayout
 from .parameters import BODY_PARAMETERS, Array, is_consistent, nearest_consistent
 from .rotors import Rotor, with_rotors
@@ -145,6 +145,11 @@ class RobotModel:
     def velocities(self) -> int:
         """Length of ``v``, ``a`` and generalized force: joints, and six of a free base."""
         return int(self.pinocchio.nv)
+
+    @cached_property
+    def ground(self) -> Plate | None:
+        """The plate in whose frame the six rows of a free base are told; None for the frame of the base itself."""
+        return ground_of(self.options.contacts) if self.free else None
 
     @cached_property
     def prior(self) -> Array:
