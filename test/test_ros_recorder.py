@@ -11,6 +11,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from ros_bench import Bench, bench_in
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from std_srvs.srv import Trigger
 
 from inertid_ros.data.load import load_recording
 from inertid_ros.msg import RecorderStatus, SampleBatch
@@ -28,7 +29,10 @@ class Source:
         self.publisher = bench.node.create_publisher(JointState, topic, qos)
         self.sent: list[int] = []
         self.damage: list[JointState] = []
-        bench.node.create_timer(RATE_S, self._tick)
+        self._timer = bench.node.create_timer(RATE_S, self._tick)
+
+    def stop(self) -> None:
+        self._timer.cancel()
 
     def message(self) -> JointState:
         count = float(len(self.sent))
@@ -101,6 +105,46 @@ def test_recording_counts_what_it_refuses_and_bag_and_batches_agree(bench: Bench
     assert recording.notices == ()
     np.testing.assert_array_equal(recording.position, position)
     assert len(np.unique(position[:, 0])) == len(position)
+
+
+def test_recorder_behind_its_queue_records_from_start_to_stop(bench: Bench) -> None:
+    """A busy processor keeps the recorder waiting: what it hears late counts by when it arrived."""
+    process = start_recorder(bench)
+    source = Source(bench)
+    bench.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
+    bench.spin(0.3)
+    client = bench.node.create_client(Trigger, "recorder/start")
+    bench.until(client.service_is_ready, "service")
+    process.signal(signal.SIGSTOP)
+    bench.spin(1.0)
+    begun, started = len(source.sent), client.call_async(Trigger.Request())
+    bench.spin(0.1)  # the request is on its way before the recorder goes on
+    process.signal(signal.SIGCONT)
+    bench.until(started.done, "start")
+    assert started.result().success
+    bench.spin(0.3)
+    process.signal(signal.SIGSTOP)
+    bench.spin(1.0)
+    client = bench.node.create_client(Trigger, "recorder/stop")
+    bench.until(client.service_is_ready, "service")
+    ended, stopped = len(source.sent), client.call_async(Trigger.Request())
+    bench.spin(0.1)
+    process.signal(signal.SIGCONT)
+    bench.until(stopped.done, "stop")
+    assert stopped.result().success, stopped.result().message
+    recorded = load_recording(bench.folder / "recordings" / "recording_001").position[:, 0]
+    assert recorded[0] >= begun and recorded[-1] >= ended - 1
+    np.testing.assert_array_equal(np.diff(recorded), 1.0)
+
+
+def test_stop_of_a_silent_robot_answers(bench: Bench) -> None:
+    start_recorder(bench)
+    source = Source(bench)
+    bench.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
+    assert bench.trigger("recorder/start").success
+    source.stop()
+    bench.spin(0.3)
+    assert bench.trigger("recorder/stop", 3.0).success
 
 
 @pytest.mark.parametrize("wait", [0.7, 1.13])

@@ -1,6 +1,8 @@
 """Recorder node: joint states and sensor topics to a crash-safe bag and to synchronised batches."""
 
 import sys
+import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -33,6 +35,7 @@ from ..ros.sources import JOINT_STATE, WRENCH, Source, sources
 from .options import RecorderOptions
 from .run import run
 
+_SILENCE_NS = 100_000_000  # without any message for so long there is none left in the queues
 _CONFIRMATION = 5  # samples that must have come, and be committed, before a start is confirmed
 
 
@@ -50,10 +53,12 @@ class Recorder(Node):
         self.recording: LiveRecording | None = None
         self.committer: Committer | None = None
         self.confirmation: Future | None = None
+        self.drained: Future | None = None  # of a stop, once what arrived before it has been taken
+        self.window_ns = (0, 0)  # arrivals that belong to the recording [ns, system clock]; an end of 0 is open
         self.message = "ready"
         self.failed = False
         self.number = self.batches = self.lost = 0
-        self.started_ns = self.received_ns = 0
+        self.started_ns = self.received_ns = self.taken_ns = 0
         self.steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.batch_publisher = self.create_publisher(SampleBatch, "~/batch", BATCH)
         self.status_publisher = self.create_publisher(RecorderStatus, "~/status", LATCHED)
@@ -89,11 +94,18 @@ class Recorder(Node):
         self._end(f"not recording: {problems[0] or 'no samples arrive'}", failed=True)
         return _answer(response, False, self.message)
 
-    def stop(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """End the recording; succeeds only when everything accepted is safe on the disk."""
+    async def stop(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """End the recording; succeeds only when everything that arrived until now is safe on the disk."""
         if self.recording is None:
             return _answer(response, False, f"nothing is being recorded ({self.message})")
         name = self.recording.name
+        if self.drained is not None:
+            return _answer(response, False, f"{name} is being stopped already")
+        self.window_ns, self.taken_ns = (self.window_ns[0], time.time_ns()), self.steady.now().nanoseconds
+        self.drained = Future()
+        await self.drained
+        if self.recording is None:
+            return _answer(response, False, self.message)
         self._end(f"{name}: {self.recording.counts.accepted} samples")
         return _answer(response, not self.failed, name if not self.failed else self.message)
 
@@ -139,7 +151,7 @@ class Recorder(Node):
             self.committer = Committer(bag, options.commit_period_s)
         self.recording = LiveRecording(assembler, bag, options.max_gap_periods, prelude)
         self.batches = self.lost = 0
-        self.started_ns = self.steady.now().nanoseconds
+        self.started_ns, self.window_ns = self.steady.now().nanoseconds, (time.time_ns(), 0)
         self.message, self.failed = f"waiting for samples of {self._name()}", False
 
     def _end(self, message: str, failed: bool = False) -> None:
@@ -156,9 +168,10 @@ class Recorder(Node):
                         recording.bag.remove()
             except RecordingError as error:
                 self.message, self.failed = str(error), True
-        confirmation, self.confirmation = self.confirmation, None
-        if confirmation is not None and not confirmation.done():
-            confirmation.set_result(False)
+        for waiting in (self.confirmation, self.drained):
+            if waiting is not None and not waiting.done():
+                waiting.set_result(False)
+        self.confirmation = self.drained = None
         if self.failed:
             self.get_logger().error(self.message)
         else:
@@ -175,6 +188,8 @@ class Recorder(Node):
         except RecordingError as error:
             self._end(f"recording stopped: {error}", failed=True)
             return
+        if self.drained is not None and self.steady.now().nanoseconds - self.taken_ns > _SILENCE_NS:
+            self._drain()  # nothing comes any more
         confirmation = self.confirmation
         if confirmation is None or confirmation.done():
             return
@@ -186,12 +201,25 @@ class Recorder(Node):
         elif self.steady.now().nanoseconds - self.started_ns > self.options.start_timeout_s * 1e9:
             confirmation.set_result(False)
 
-    def _receive(self, index: int, source: Source, data: bytes) -> None:
+    def _drain(self) -> None:
+        if self.drained is not None and not self.drained.done():
+            self.drained.set_result(True)
+
+    def _belongs(self, source: Source, arrival_ns: int) -> bool:
+        """Whether a message arrived while the recording ran: behind a busy processor the queue holds earlier ones."""
+        first, last = self.window_ns
+        if source.type == JOINT_STATE:
+            self.taken_ns = self.steady.now().nanoseconds
+            if last and (arrival_ns > last or not arrival_ns):
+                self._drain()
+        return not arrival_ns or arrival_ns >= first and not (last and arrival_ns > last)
+
+    def _receive(self, index: int, source: Source, data: bytes, arrival_ns: int) -> None:
         recording, wrench = self.recording, None
         if source.type == WRENCH and source.name in self.wrench_topics:
             message = deserialize_message(data, WrenchStamped)
             wrench = self.watch.add(source.name, to_nanoseconds(message.header.stamp), from_wrench(message))
-        if recording is None:
+        if recording is None or not self._belongs(source, arrival_ns):
             return
         if len(data) > self.options.max_message_mb * 2**20:
             recording.refuse(f"{source.name}: a message of {len(data)} bytes is too large; see max_message_mb")
@@ -262,8 +290,8 @@ class Recorder(Node):
         def on_lost(event: object) -> None:
             self.lost += getattr(event, "total_count_change", 1)
 
-        def on_message(data: bytes) -> None:
-            self._receive(index, source, data)
+        def on_message(data: bytes, info: Mapping[str, int]) -> None:
+            self._receive(index, source, data, info["received_timestamp"])  # 0 where the middleware does not tell
 
         events = SubscriptionEventCallbacks(message_lost=on_lost)
         self.create_subscription(
