@@ -23,9 +23,9 @@ QUICK = {
     "excitation.duration_s": 5.0,
     "excitation.base_frequency_hz": 0.2,
     "excitation.harmonics": 3,
-    "excitation.starts": 4,
+    "excitation.starts": 2,
     "excitation.improved": 1,
-    "excitation.iterations": 5,
+    "excitation.iterations": 3,
     "excitation.intervals": 6,
     "execution.settle_s": 0.2,
 }
