@@ -32,17 +32,20 @@ from inertid_ros.robot.parameters import Array
 from inertid_ros.simulation.example import example_urdf
 
 PROBES = 300
-SCALINGS = ("none", "columns")
-ACCELERATION = 5.0  # rad/s^2, the default of limits.default_acceleration
+# FIGAROH knows no limit of acceleration: ours may have one that no motion reaches, and, beside it, its default.
+FREE, DEFAULT = 50.0, 5.0  # rad/s^2
+PLANNED = (("none", FREE), ("columns", FREE), ("none", DEFAULT))
+INTERVALS = 12  # of our quintic B-spline
 COMPARED = """\
 A UR10, bodies only, 8 s at 10 Hz (at 100 Hz FIGAROH takes minutes). FIGAROH's own classes set up its problem: a cubic
 spline through five waypoints, 24 variables, IPOPT with forward differences, limits of position, velocity and torque at
 samples, and **no** collision pairs. Ours gets the limits that its spline object holds and keeps them between samples
-too; self-collision by the URDF's meshes is on, and the motion returns to where it began. FIGAROH knows no limit of
-acceleration; ours keeps {acceleration:g} rad/s^2. All are judged by one regressor, Pinocchio's, at the same instants:
-the condition number of its base columns, in SI units, which is what FIGAROH minimises, and with columns of unit norm,
-which does not depend on units. Ours is planned once for either. Time is processor time on one thread, of planning and
-all checks. Meshes are read beforehand."""
+too; self-collision by the URDF's meshes is on, and the motion, a quintic B-spline, returns to where it began.
+FIGAROH knows no limit of acceleration, and in the first two rows of ours none binds; the third keeps our default of
+{default:g} rad/s^2, and is no like for like. All are judged by one regressor, Pinocchio's, at the same instants: the
+condition number of its base columns, in SI units, which is what FIGAROH minimises, and with columns of unit norm, which
+does not depend on units. Ours is planned once for either. Time is processor time on one thread, of planning and all
+checks. Meshes are read beforehand."""
 
 
 def theirs(folder: Path, seed: int) -> dict:
@@ -53,13 +56,16 @@ def theirs(folder: Path, seed: int) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def ours(model: RobotModel, found: dict, scaling: str, iterations: int, folder: str) -> tuple[Plan, float]:
+def ours(
+    model: RobotModel, found: dict, wanted: tuple[str, float], iterations: int, folder: str
+) -> tuple[Plan, float]:
     """A motion within the limits that theirs had, and the time that planning it takes [s]."""
     bounds = (np.array(found[name]) for name in ("lower", "upper", "velocity"))
-    limits = MotionLimits(model.joint_names, *bounds, np.full(model.joints, ACCELERATION), np.array(found["effort"]))
+    scaling, acceleration = wanted
+    limits = MotionLimits(model.joint_names, *bounds, np.full(model.joints, acceleration), np.array(found["effort"]))
     duration = found["time"][-1]
     options = ExcitationOptions(
-        duration_s=duration, base_frequency_hz=1 / duration, harmonics=5, criterion_samples=40, constraint_samples=80,
+        kind="bspline", duration_s=duration, intervals=INTERVALS, criterion_samples=40, constraint_samples=80,
         scaling=scaling, starts=4, improved=1, iterations=iterations, limit_use=1.0, workers=1,
         collision=CollisionOptions(mesh_folders=(folder,)),
     )
@@ -117,16 +123,19 @@ def main() -> None:
                 print(f"FIGAROH found no feasible motion with seed {seed}, after {found['cpu']:.0f} s", flush=True)
                 continue
             run = [*judged(*(np.array(found[key]) for key in "qva")), found["cpu"]]
-            for scaling in SCALINGS:
-                plan, seconds = ours(model, found, scaling, options.iterations, folder)
+            for wanted in PLANNED:
+                plan, seconds = ours(model, found, wanted, options.iterations, folder)
                 run += [*judged(*plan.sample(np.array(found["time"]))), seconds]
             runs.append(run)
             print(f"seed {seed}: {', '.join(f'{value:.2f}' for value in run)}", flush=True)
     if not runs:
         sys.exit("nothing to compare: FIGAROH found no feasible motion")
     middle = [statistics.median(column) for column in zip(*runs, strict=True)]
-    names = ("FIGAROH 1.0.2", "ours, planned in SI units", "**ours, planned with unit columns**")
-    sides = [middle[index : index + 3] for index in (0, 3, 6)]
+    names = (
+        "FIGAROH 1.0.2", "**ours, planned in SI units**", "**ours, planned with unit columns**",
+        f"ours, planned in SI units, at most {DEFAULT:g} rad/s^2",
+    )
+    sides = [middle[index : index + 3] for index in range(0, len(middle), 3)]
     rows = [
         [name, f"{si:.1f}", f"{unit:.2f}", f"{seconds:.1f}", f"{middle[2] / seconds:.1f}x"]
         for name, (si, unit, seconds) in zip(names, sides, strict=True)
@@ -135,13 +144,13 @@ def main() -> None:
     text = table(header, rows)
     title = "## Optimal trajectory of a UR10, against FIGAROH"
     note = f"{machine()}; medians over {len(runs)} of {options.seeds} seeds in which FIGAROH found a motion"
-    better = middle[3] < middle[0] and middle[7] < middle[1]
+    better = middle[3] < middle[0] and middle[4] < middle[1]  # one motion, by either measure
     verdict = (
-        "Wanted: a lower condition number in a tenth of the time."
+        "Wanted: a lower condition number in a tenth of the time; the first of ours is judged, by both."
         f" Condition number: {'reached' if better else 'missed'};"
-        f" time: {'reached' if 10 * max(middle[5], middle[8]) <= middle[2] else 'missed'}."
+        f" time: {'reached' if 10 * middle[5] <= middle[2] else 'missed'}."
     )
-    setting = COMPARED.format(acceleration=ACCELERATION)
+    setting = COMPARED.format(default=DEFAULT)
     publish("figaroh-trajectory", "\n\n".join([title, setting, text, verdict, note]))
 
 
