@@ -33,8 +33,8 @@ test:  ## check style and types and run all tests; ARGS is given to pytest
 	@$(enter); status=0; ruff check . || status=1; { $(types); } || status=1; \
 	pytest -n $(WORKERS) $(ARGS) || status=$$?; exit $$status
 
-bench:  ## run the benchmarks
-	@$(enter); export PYTHONPATH="benchmarks:$$PYTHONPATH"; for file in benchmarks/*.py; do python "$$file" $(ARGS); done
+bench:  ## run the benchmarks, with one thread for linear algebra as the command line and the nodes have it
+	@$(enter); export PYTHONPATH="benchmarks:$$PYTHONPATH" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1; for file in benchmarks/*.py; do python "$$file" $(ARGS); done
 
 clean:  ## remove the environment, the build and all caches
 	rm -rf .build build install log .pytest_cache .ruff_cache .mypy_cache .hypothesis ./*.egg-info
