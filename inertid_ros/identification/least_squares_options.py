@@ -64,4 +64,8 @@ ESTIMATORS = {
     "reduced": LeastSquaresOptions(rank="variance"),
     "auto": LeastSquaresOptions(rank="auto"),
     "huber": LeastSquaresOptions(loss="huber"),
+    # D §III: weighted rows, columns or both; directions by what predicts held-out data best, the rest at the prior.
+    "wls_r": LeastSquaresOptions(scaling="none", rank="held_out"),
+    "wls_c": LeastSquaresOptions(weighting="none", scaling="prior", rank="held_out"),
+    "wls_rc": LeastSquaresOptions(scaling="prior", rank="held_out"),
 }
