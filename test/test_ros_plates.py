@@ -5,18 +5,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import SetParameters
 from ros_bench import Bench, bench_in
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 
 from inertid_ros.configuration_file import load_configuration
-from inertid_ros.data.bags import read_bag
+from inertid_ros.data.bags import BagTopics, read_bag
 from inertid_ros.data.prepare import prepare
 from inertid_ros.msg import InertialParameters, RecorderStatus, SampleBatch
 from inertid_ros.nodes.parameter_files import FILES
 from inertid_ros.robot.model import load_model
-from inertid_ros.ros.conversions import from_batch
+from inertid_ros.ros.conversions import from_batch, to_joint_state, to_wrench
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
 from inertid_ros.ros.qos import BATCH
 from inertid_ros.simulation.standing.exoskeleton import exoskeleton_urdf
@@ -90,3 +92,36 @@ def test_a_silent_plate_leaves_no_sample_and_is_told(bench: Bench) -> None:
     lost = status[-1].incomplete
     bench.until(lambda: status[-1].samples > lost + 50, "samples go on")
     assert bench.trigger("recorder/stop").success
+
+
+def test_what_an_idle_plate_measures_becomes_its_zero(bench: Bench) -> None:
+    """In batches, and in the bag, which keeps what the sensor measured and the zero beside it."""
+    rng, zero = np.random.default_rng(0), np.array([1.0, -2.0, 8.0, 0.1, 0.2, -0.3])
+    status = bench.listen(RecorderStatus, "recorder/status")
+    batches = bench.listen(SampleBatch, "recorder/batch", BATCH)
+    own = {"directory": str(bench.folder / "recordings"), "min_free_mb": 1, "wrenches": ["plate"]}
+    bench.start("recorder", own)
+    states = bench.node.create_publisher(JointState, "joint_states", 10)
+    plate = bench.node.create_publisher(WrenchStamped, "plate", 10)
+
+    def tick() -> None:
+        stamp = bench.node.get_clock().now().to_msg()
+        plate.publish(to_wrench(zero + 0.01 * rng.normal(size=6), "plate", stamp))
+        states.publish(to_joint_state(("a",), stamp, np.zeros(1), np.zeros(1), np.ones(1)))
+
+    bench.node.create_timer(0.01, tick)
+    bench.until(lambda: status and plate.get_subscription_count() and states.get_subscription_count(), "discovery")
+    bench.spin(1.5)
+    answer = bench.trigger("recorder/tare")
+    assert answer.success and "tared /plate by 8.3" in answer.message
+    assert bench.trigger("recorder/start").success
+    assert "is being recorded; stop it before taring" in bench.trigger("recorder/tare").message
+    bench.spin(0.5)
+    assert bench.trigger("recorder/stop").success
+    bench.until(lambda: batches and batches[-1].last, "last batch")
+    live = np.concatenate([from_batch(batch).wrenches["plate"] for batch in batches if len(batch.stamps)])
+    (bag,) = (bench.folder / "recordings").iterdir()
+    recorded = read_bag(bag, BagTopics(wrenches=("/plate",))).wrenches["plate"]
+    assert len(live) == len(recorded) > 20
+    for wrenches in (live, recorded):
+        assert np.abs(wrenches.mean(axis=0)).max() < 0.02

@@ -28,6 +28,7 @@ QUICK = {
     "excitation.iterations": 3,
     "excitation.intervals": 6,
     "execution.settle_s": 0.2,
+    "execution.approach_speed": 1.0,
 }
 
 
