@@ -55,6 +55,7 @@ class Recorder(Node):
         self.confirmation: Future | None = None
         self.drained: Future | None = None  # of a stop, once what arrived before it has been taken
         self.window_ns = (0, 0)  # arrivals that belong to the recording [ns, system clock]; an end of 0 is open
+        self.fresh: set[str] = set()  # topics whose queue holds nothing from before the start any more
         self.message = "ready"
         self.failed = False
         self.number = self.batches = self.lost = 0
@@ -152,6 +153,7 @@ class Recorder(Node):
         self.recording = LiveRecording(assembler, bag, options.max_gap_periods, prelude)
         self.batches = self.lost = 0
         self.started_ns, self.window_ns = self.steady.now().nanoseconds, (time.time_ns(), 0)
+        self.fresh.clear()
         self.message, self.failed = f"waiting for samples of {self._name()}", False
 
     def _end(self, message: str, failed: bool = False) -> None:
@@ -212,7 +214,11 @@ class Recorder(Node):
             self.taken_ns = self.steady.now().nanoseconds
             if last and (arrival_ns > last or not arrival_ns):
                 self._drain()
-        return not arrival_ns or arrival_ns >= first and not (last and arrival_ns > last)
+        if source.name not in self.fresh:  # only until the first: the system's clock may step back later
+            if arrival_ns and arrival_ns < first:
+                return False
+            self.fresh.add(source.name)
+        return not (last and arrival_ns > last)
 
     def _receive(self, index: int, source: Source, data: bytes, arrival_ns: int) -> None:
         recording, wrench = self.recording, None
