@@ -24,7 +24,7 @@ from inertid_ros.ros.qos import LATCHED  # noqa: E402
 
 LWR_URDF_OF = "kuka_lwr4/kuka_lwr4.urdf"
 # What must keep time while a robot moves. All nodes before all else would leave planning and fitting no time at all.
-_ROBOT_SIDE = ("simulator", "excitation")
+_ROBOT_SIDE = ("simulator", "excitation", "recorder")
 
 
 def hurry(process: int = 0) -> None:

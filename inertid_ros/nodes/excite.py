@@ -90,7 +90,8 @@ class ExciteGoals:
         if self._listening_until:
             if stalled:
                 self._listening_until = min(now + _LISTEN_S, self._listening_since + _LONGEST_LISTEN_S)
-            if self.robot.heard or now > self._listening_until:
+            discovering = self._lacks_recorder() and now < self._listening_since + _LONGEST_LISTEN_S
+            if not discovering and (self.robot.heard or now > self._listening_until):
                 self._listening_until = 0.0
                 step.set_result(None)
             return
@@ -157,6 +158,7 @@ class ExciteGoals:
         return result
 
     async def _serve(self, goal: Excite.Goal, result: Excite.Result) -> None:
+        self._options = read(self._node, MotionOptions)
         await self._listen()
         self._check(goal)
         self._say(ExcitationStatus.PLANNING, "planning")
@@ -181,6 +183,11 @@ class ExciteGoals:
         self._listening_until = self._listening_since + _LISTEN_S
         return self._next_step()
 
+    def _lacks_recorder(self) -> bool:
+        """Whether a recorder is needed and has not been discovered yet."""
+        moves = self._handle is not None and not self._handle.request.plan_only
+        return moves and self._options.require_recorder and not self._objection() and not self.robot.recorder_heard
+
     def _next_step(self) -> Future:
         """What :meth:`tick` completes when the step is over."""
         step = self._step = Future()
@@ -191,7 +198,6 @@ class ExciteGoals:
         objection = self._objection()
         if objection:
             raise ExcitationError(objection)
-        self._options = read(self._node, MotionOptions)
         self.robot.commander.begin()
         if not 0 <= goal.speed_scale <= 1:
             raise ExcitationError(f"speed_scale is {goal.speed_scale:g}; give a value above 0, at most 1")

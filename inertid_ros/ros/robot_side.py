@@ -81,6 +81,11 @@ class RobotSide:
         """Whether joint states have come for long enough to judge them."""
         return self._watch is not None and self._watch.filled(time.monotonic())
 
+    @property
+    def recorder_heard(self) -> bool:
+        """Whether the recorder has told of late what it does."""
+        return self._recorder is not None and time.monotonic() - self._recorder[0] <= _RECORDER_TIMEOUT_S
+
     def position(self) -> np.ndarray:
         """``(n,)`` where the robot stands."""
         return self._states().position()
@@ -95,8 +100,8 @@ class RobotSide:
 
     def check_recorder(self) -> None:
         """Raise ExcitationError unless the recorder says that samples are being written."""
-        received, status = self._recorder or (-np.inf, None)
-        if status is None or time.monotonic() - received > _RECORDER_TIMEOUT_S or not status.recording:
+        status = self._recorder[1] if self._recorder is not None else None
+        if status is None or not self.recorder_heard or not status.recording:
             why = status.message if status is not None else "it was not heard"
             raise ExcitationError(f"the recorder does not confirm that it writes ({why}); start it first")
 
