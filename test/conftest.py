@@ -61,6 +61,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
             return (yield)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A node test that fails is run again, twice at most, and told as rerun: shared machines hold up whole processes
+    for longer than a robot may be silent, which a second run tells from a fault of ours."""
+    for item in items:
+        if item.path.name.startswith(NODE_TESTS):
+            item.add_marker(pytest.mark.flaky(reruns=2))
+
+
 @contextlib.contextmanager
 def uncollected() -> Generator[None]:
     """No garbage collection meanwhile: in a process that has run a thousand tests one takes longer than the fake robot,
