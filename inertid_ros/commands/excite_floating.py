@@ -18,7 +18,7 @@ from ..report.outcome import plain
 from ..robot.model import RobotModel
 from ..robot.parameters import Array
 from .common import number, print_json
-from .motion import PLAN, write_motion
+from .motion import PLAN, outline, write_motion
 
 _RAMP_USE = 0.8  # of the limits, on the way to the first waypoint
 
@@ -49,12 +49,7 @@ def excite_floating(
     plan = _plan(found, model, config, limits, start)
     summary: dict[str, Any] = plain(
         {
-            "robot": model.name,
-            "model_hash": model.hash,
-            "kind": plan.kind,
-            "seed": plan.seed,
-            "duration": plan.duration,
-            "points": len(plan.time),
+            **outline(plan, model),
             "condition_number": plan.condition_number,
             "significant_singular_values": found.significant,
             "intervals_offered": len(found.whole.directions),

@@ -22,6 +22,18 @@ PLAN, SUMMARY, TRAJECTORY = "plan.yaml", "excitation.json", "joint_trajectory.ya
 _USED = dict(zip(("range_used", "velocity_used", "acceleration_used", "effort_used"), CHANNELS, strict=True))
 
 
+def outline(plan: Plan, model: RobotModel) -> dict[str, Any]:
+    """What the summary of every motion begins with."""
+    return {
+        "robot": model.name,
+        "model_hash": model.hash,
+        "kind": plan.kind,
+        "seed": plan.seed,
+        "duration": plan.duration,
+        "points": len(plan.time),
+    }
+
+
 def summarise(
     inspection: Inspection,
     model: RobotModel,
@@ -46,12 +58,7 @@ def summarise(
     ]
     summary: dict[str, Any] = plain(
         {
-            "robot": model.name,
-            "model_hash": model.hash,
-            "kind": plan.kind,
-            "seed": plan.seed,
-            "duration": plan.duration,
-            "points": len(plan.time),
+            **outline(plan, model),
             "criterion": criterion,
             "condition_number": inspection.condition_number,
             "singular_values": {"before": inspection.spectrum_before, "after": inspection.spectrum},
