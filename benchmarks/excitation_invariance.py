@@ -57,10 +57,12 @@ def payload() -> str:
         published = PAYLOAD.get((kind, frame)) or PAYLOAD[kind, 1]
         rows.append([kind, frame or "", *cells(errors), *cells(published)])
     names = ("m [kg]", "p_x [mm]", "p_y [mm]", "r_z [mm]")
+    own = (*names, "parameters", "acc. [rad/s²]")
     return (
         "### SCARA with payload, condition number (C Table 4.1)\n\n"
-        + table(["scaling", "frame", *names, *(f"C: {name}" for name in names)], rows)
-        + f"\n\nRMS errors of least squares in frame 3, medians over {STARTS} random starts; {scara.ITERATIONS} steps."
+        + table(["scaling", "frame", *own, *(f"C: {name}" for name in names)], rows)
+        + f"\n\nRMS errors of least squares in frame 3, of all parameters in the prior's metric, and of acceleration at"
+        f" random states; medians over {STARTS} random starts; {scara.ITERATIONS} steps."
         " Motions from the same start"
         f" differ between frames by up to {spread['none']:.1g} (none), {spread['diagonal']:.1g} (diagonal) and"
         f" **{spread['invariant']:.1g}** (invariant; wanted {SAME:g}) in rad, rad/s and rad/s². The source prints no"

@@ -13,9 +13,9 @@ from support import arm
 from support.memory import peak_mb, resident_mb
 
 from inertid_ros.data.samples import Samples
-from inertid_ros.identification.compression import take_up
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information import compress
+from inertid_ros.identification.square_root import SquareRoot
 from inertid_ros.regressors.drive import Motion, channel_drive
 from inertid_ros.regressors.force import predict_torque
 from inertid_ros.regressors.joint_torque import BATCH, TorqueRegressor, joint_torque_regressor
@@ -135,15 +135,15 @@ def _write(robot: RobotModel, samples: Samples) -> None:
 
 
 def _reduce(robot: RobotModel, count: int) -> None:
-    """QR of as many batches, of the shapes that compression has."""
+    """Square roots of as many batches, of the shapes that compression has."""
     columns = regroup(robot.tree).columns
     extra = len(robot.layout.drive_terms) + 1
     sizes = [sum(map(len, columns[joint:])) + extra for joint in range(robot.joints)]
     rng = np.random.default_rng(0)
-    works = [(np.zeros((size, size), order="F"), rng.normal(size=(size, BATCH))) for size in sizes]
+    works = [(SquareRoot(size), rng.normal(size=(size, BATCH))) for size in sizes]
     for _ in range(0, count, BATCH):
-        for triangle, columns in works:
-            take_up(triangle, columns)
+        for root, columns in works:
+            root.take_up(columns.copy())
 
 
 def _batches(samples: Samples) -> Iterator[Samples]:

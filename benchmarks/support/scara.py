@@ -1,6 +1,7 @@
 """The SCARA of C section 4.6.1 with an unknown payload; geometry and limits, which it does not print, are ours."""
 
 import numpy as np
+import pinocchio as pin
 import scipy.optimize
 from support.bases import scaling_in
 
@@ -21,7 +22,7 @@ from inertid_ros.robot.parameters import (
 
 UPPER, FOREARM = 0.35, 0.30  # m
 LIMITS = np.array([2.6, 3.0, 10.0])  # rad, rad/s, rad/s^2
-NOISE, SAMPLES, ITERATIONS, DRAWS = 0.03, 50, 60, 20_000
+NOISE, SAMPLES, ITERATIONS, DRAWS, STATES = 0.03, 50, 60, 20_000, 1000
 MASS, ARM = 4.0, 0.08165  # kg, m; C Table 4.1
 PRIOR = from_mass_com_inertia(4.58, [0.02e-3, FOREARM + 1.94e-3, 0.0], 4.58 * 0.08607**2 * np.eye(3))
 PLANAR = np.array([0, 1, 2, 9])  # m, h_x, h_y, I_zz: all that a planar robot can tell
@@ -54,7 +55,8 @@ class Study:
     """Criteria of the payload's four parameters in four frames, and motions that are good by them."""
 
     def __init__(self) -> None:
-        self.rows = MeasuredRows(scara(), np.full(2, 1 / NOISE), np.zeros(0))
+        self.model = scara()
+        self.rows = MeasuredRows(self.model, np.full(2, 1 / NOISE), np.zeros(0))
 
     def criterion(self, kind: str, frame: int) -> Criterion:
         """Condition number under a scaling worked out in one of the frames."""
@@ -87,7 +89,27 @@ class Study:
         return np.asarray(result.x.reshape(start.shape) * scale, dtype=float)
 
     def errors(self, motion: Array) -> tuple[float, ...]:
-        """RMS errors of mass [kg], centre of mass and arm of the inertia [mm] that least squares makes, in frame 3."""
+        """RMS errors that least squares makes.
+
+        Of mass [kg], centre of mass and arm of the inertia [mm] in frame 3; of all parameters in the prior's metric; of
+        acceleration [rad/s^2] at random states within the limits.
+        """
+        return (*self._payload(motion), self._metric(motion), self._acceleration(motion))
+
+    def _metric(self, motion: Array) -> float:
+        scaled = self.criterion("invariant", 1).evaluate(self._motion(motion)).scaled
+        return float(np.sqrt(np.trace(np.linalg.inv(scaled.T @ scaled)) / len(PLANAR)))
+
+    def _acceleration(self, motion: Array) -> float:
+        spread = np.linalg.inv(np.linalg.qr(self.criterion("none", 1).evaluate(self._motion(motion)).scaled, mode="r"))
+        q, v, a = np.random.default_rng(1).uniform(-1, 1, (3, STATES, 2)) * LIMITS[:, None, None]
+        plain = self.rows.regressor(MotionSamples(self.rows.chain, q, v, a), 10 + PLANAR) * NOISE
+        data = self.model.pinocchio.createData()
+        mass = np.array([pin.crba(self.model.pinocchio, data, pose) for pose in q])
+        mass = np.triu(mass) + np.swapaxes(np.triu(mass, 1), 1, 2)
+        return float(np.sqrt(np.mean(np.sum(np.linalg.solve(mass, plain @ spread) ** 2, axis=2))))
+
+    def _payload(self, motion: Array) -> tuple[float, ...]:
         information = self.criterion("none", 3).evaluate(self._motion(motion)).scaled
         covariance = np.linalg.inv(information.T @ information)
         true = np.array([MASS, 0.0, 0.0, MASS * ARM**2])
