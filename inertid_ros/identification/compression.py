@@ -8,6 +8,7 @@ from ..regressors.equations import Equations
 from ..regressors.joint_torque import BATCH
 from ..robot.parameters import Array
 from .square_root import SquareRoot
+from .threads import one_thread
 
 _WORKSPACE = 2**23  # numbers in the array that holds one batch of all channels, 64 MB, where the robot is not huge
 _LEAST_BATCH = 128
@@ -29,6 +30,7 @@ class Compressor:
         self._batch = int(np.clip(_WORKSPACE // (equations.count * width), _LEAST_BATCH, BATCH))
         self._work = np.zeros((equations.count, width, self._batch))
 
+    @one_thread()
     def add(self, samples: Samples) -> None:
         """Take the unmasked equations of a recording."""
         self._equations.check(samples)

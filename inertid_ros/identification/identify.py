@@ -18,11 +18,13 @@ from .least_squares import LeastSquaresEstimate, least_squares
 from .least_squares_options import ESTIMATORS
 from .options import IdentifyOptions
 from .stribeck import with_fitted_stribeck
+from .threads import one_thread
 from .uncertainty import stated
 
 Progress = Callable[[str, float], None]
 
 
+@one_thread()
 def identify(
     source: RobotModel | Equations,
     data: Sequence[Samples] | Information,
