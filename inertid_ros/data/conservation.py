@@ -1,7 +1,7 @@
 """Whether momentum is conserved and pose and twist agree, before anything is fitted to it."""
 
 import numpy as np
-from scipy.spatial.transform import Rotation
+import scipy
 
 from ..errors import RecordingError
 from ..robot.parameters import Array
@@ -52,7 +52,7 @@ def check_pose(name: str, time: Array, pose: Array, reckoned: Array) -> None:
     ------
     RecordingError: naming drift and span.
     """
-    turn, other = Rotation.from_quat(pose[:, 3:]), Rotation.from_quat(reckoned[:, 3:])
+    turn, other = (scipy.spatial.transform.Rotation.from_quat(motion[:, 3:]) for motion in (pose, reckoned))
     for span, drift, what, unit in (
         (_span((turn[0].inv() * turn).magnitude()), float((turn.inv() * other).magnitude().max()), "turns", "rad"),
         (

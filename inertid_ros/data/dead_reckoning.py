@@ -1,7 +1,7 @@
 """Poses from twists: what a base sensor of velocities alone says of where the robot is (B 44-47)."""
 
 import numpy as np
-from scipy.spatial.transform import Rotation
+import scipy
 
 from ..robot.parameters import Array, skew
 from .orientation import continuous
@@ -36,13 +36,13 @@ def composed(start: Array, steps: Array) -> Array:
     while reach < len(transforms):  # a scan: all products of the first k in log2 N rounds
         transforms[reach:] = transforms[:-reach] @ transforms[reach:]
         reach *= 2
-    turns = np.vstack([start[3:], Rotation.from_matrix(transforms[1:, :3, :3]).as_quat()])
+    turns = np.vstack([start[3:], scipy.spatial.transform.Rotation.from_matrix(transforms[1:, :3, :3]).as_quat()])
     return np.hstack([transforms[:, :3, 3], continuous(turns)])
 
 
 def _homogeneous(pose: Array) -> Array:
     out = np.eye(4)
-    out[:3, :3], out[:3, 3] = Rotation.from_quat(pose[3:]).as_matrix(), pose[:3]
+    out[:3, :3], out[:3, 3] = scipy.spatial.transform.Rotation.from_quat(pose[3:]).as_matrix(), pose[:3]
     return out
 
 

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import signal
-from scipy.interpolate import make_interp_spline
+import scipy
 
 from ..robot.parameters import Array
 
@@ -30,9 +29,9 @@ class Spectrum:
 
 def low_pass(values: Array, period: float, cutoff_hz: float, order: int = 4) -> Array:
     """Butterworth run forwards and backwards over ``(N, n)``: no phase, gain 1/2 at the cutoff."""
-    sections = signal.butter(order, cutoff_hz, fs=1.0 / period, output="sos")
+    sections = scipy.signal.butter(order, cutoff_hz, fs=1.0 / period, output="sos")
     padding = min(len(values) - 1, int(np.ceil(3.0 / (cutoff_hz * period))))
-    return signal.sosfiltfilt(sections, values, axis=0, padlen=padding)
+    return scipy.signal.sosfiltfilt(sections, values, axis=0, padlen=padding)
 
 
 def derivatives(values: Array, period: float, orders: tuple[int, ...]) -> tuple[Array, ...]:
@@ -42,14 +41,14 @@ def derivatives(values: Array, period: float, orders: tuple[int, ...]) -> tuple[
     where central differences are 6 % off.
     """
     time = period * np.arange(len(values))
-    spline = make_interp_spline(time, values, k=5)
+    spline = scipy.interpolate.make_interp_spline(time, values, k=5)
     return tuple(spline(time, order) for order in orders)
 
 
 def spectrum(position: Array, period: float) -> Spectrum:
     """Welch spectrum of ``(N, n)`` positions: where the motion ends and where the noise begins."""
     count = len(position)
-    frequency, power = signal.welch(
+    frequency, power = scipy.signal.welch(
         position, 1.0 / period, nperseg=max(min(count, 256), count // 4), axis=0, detrend="linear"
     )
     # Quantisation and sensor noise are white; the upper half of the band holds nothing else.

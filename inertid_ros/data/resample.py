@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
+import scipy
 
 from ..errors import RecordingError
 from ..robot.parameters import Array
@@ -83,9 +83,8 @@ def _even(time: Array, channels: Mapping[str, Array], period: float) -> Segment:
         return Segment(grid, period, dict(channels))
     if len(time) < 4:
         return Segment(grid, period, {key: _linear(time, values, grid) for key, values in channels.items()})
-    return Segment(
-        grid, period, {key: make_interp_spline(time, values, k=3)(grid) for key, values in channels.items()}
-    )
+    splines = {key: scipy.interpolate.make_interp_spline(time, values, k=3) for key, values in channels.items()}
+    return Segment(grid, period, {key: spline(grid) for key, spline in splines.items()})
 
 
 def _linear(time: Array, values: Array, grid: Array) -> Array:

@@ -1,7 +1,7 @@
 """Samples of segments whose motion is each measured in the world."""
 
 import numpy as np
-from scipy.spatial.transform import Rotation
+import scipy
 
 from ..robot.parameters import Array
 from .samples import Samples
@@ -22,7 +22,8 @@ def segment_samples(
     """
     (rotation, origin), (v, w), (a, alpha) = poses, twists, accelerations
     count, bodies = origin.shape[:2]
-    quaternions = Rotation.from_matrix(rotation.reshape(-1, 3, 3)).as_quat().reshape(count, bodies, 4)
+    turns = scipy.spatial.transform.Rotation.from_matrix(rotation.reshape(-1, 3, 3))
+    quaternions = turns.as_quat().reshape(count, bodies, 4)
 
     def local(values: Array) -> Array:
         return np.einsum("kbji,kbj->kbi", rotation, values)

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
-from scipy.optimize import minimize_scalar
+import scipy
 
 from ..data.samples import Samples
 from ..regressors.equations import Equations
@@ -48,7 +47,8 @@ def estimate_delay(equations: RobotModel | Equations, recordings: Sequence[Sampl
     grid = np.linspace(-longest, longest, 9)
     coarse = [misfit(delay) for delay in grid]
     best = int(np.clip(np.argmin(coarse), 1, len(grid) - 2))
-    found = minimize_scalar(misfit, bounds=(grid[best - 1], grid[best + 1]), method="bounded", options={"xatol": 1e-6})
+    bounds = grid[best - 1], grid[best + 1]
+    found = scipy.optimize.minimize_scalar(misfit, bounds=bounds, method="bounded", options={"xatol": 1e-6})
     step = 0.01 * longest
     curvature = (misfit(found.x + step) - 2 * found.fun + misfit(found.x - step)) / step**2
     return Delay(float(found.x), float(1 / np.sqrt(max(counts * curvature, 1e-300))))
@@ -60,7 +60,7 @@ def undelayed(samples: Samples, delay: float) -> Samples:
         return samples
     wanted = samples.time + delay
     inside = (wanted >= samples.time[0]) & (wanted <= samples.time[-1])
-    spline = make_interp_spline(samples.time, samples.tau, k=3)
+    spline = scipy.interpolate.make_interp_spline(samples.time, samples.tau, k=3)
     tau = spline(np.clip(wanted, samples.time[0], samples.time[-1]))
     return replace(samples, tau=tau, mask=samples.mask & inside[:, None], usable=samples.usable & inside)
 

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import lambertw
+import scipy
 
 from ..errors import IdentificationError
 from ..robot.parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS, Array, from_pseudo_inertia, pseudo_inertia
@@ -259,7 +259,7 @@ def _slope(x: Array) -> Array:
 
 def _lambert(x: Array) -> Array:
     """Lambert's W, from :data:`_LEAST` on."""
-    return np.asarray(lambertw(np.maximum(x, _LEAST)).real)
+    return np.asarray(scipy.special.lambertw(np.maximum(x, _LEAST)).real)
 
 
 def _sum(sigma: Array, multiplier: Array) -> Array:

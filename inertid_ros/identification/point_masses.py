@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from scipy.linalg import block_diag
-from scipy.optimize import nnls
 
 from ..robot.ellipsoids import Ellipsoid
 from ..robot.parameters import Array, from_pseudo_inertia, mass_com_inertia, pseudo_inertia
@@ -126,7 +126,8 @@ def _even_masses(pi: Array, made: Array, matrix: Array, name: str) -> Array:
     units = pi[0] * np.linalg.solve(matrix, made.T)
     target = np.linalg.solve(matrix, pi)
     even = np.full(len(made), 1 / len(made))
-    shares, _ = nnls(np.vstack([_EXACTNESS * units, np.eye(len(made))]), np.concatenate([_EXACTNESS * target, even]))
+    rows = np.vstack([_EXACTNESS * units, np.eye(len(made))])
+    shares, _ = scipy.optimize.nnls(rows, np.concatenate([_EXACTNESS * target, even]))
     error = np.linalg.norm(units @ shares - target) / np.linalg.norm(target)
     if error > _REALIZED:
         _log.warning(

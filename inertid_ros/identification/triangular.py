@@ -11,6 +11,8 @@ _PANEL = 24  # columns that LAPACK reduces before it updates the others
 def triangle(matrix: Array) -> Array:
     """Square upper triangle ``(c, c)`` with ``R^T R = matrix^T matrix``; zero rows pad a wide ``(k, c)`` matrix."""
     rows, columns = matrix.shape
+    if rows == 0:
+        return np.zeros((columns, columns))
     if rows < columns:
         factored, *_ = lapack.dgeqrf(np.asfortranarray(matrix))
         return np.vstack([np.triu(factored), np.zeros((columns - rows, columns))])

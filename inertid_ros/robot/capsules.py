@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
+import scipy
 
 from .collision_shapes import CollisionShape
 from .meshes import mesh_points
@@ -95,8 +95,8 @@ def _cover(points: Array, cuts: int) -> list[Capsule]:
     """Capsules around the convex hull of points, cut where that makes them closer."""
     capsule = enclosing_capsule(points)
     try:
-        hull = ConvexHull(points)
-    except QhullError:  # flat: nothing to gain
+        hull = scipy.spatial.ConvexHull(points)
+    except scipy.spatial.QhullError:  # flat: nothing to gain
         return [capsule]
     if not cuts or (capsule.volume - hull.volume) / capsule.surface < _EXCESS:
         return [capsule]

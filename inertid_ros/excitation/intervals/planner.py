@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.optimize
+import scipy
 
 from ...robot.parameters import Array
 from ..constraints.limits import MotionLimits

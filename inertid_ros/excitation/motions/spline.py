@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.interpolate import BSpline
+import scipy
 
 from ...errors import ExcitationError
 from ...robot.parameters import Array
@@ -51,11 +51,11 @@ class SplineBasis:
         return np.linspace(0.0, self.duration, self.intervals + 1)
 
     @cached_property
-    def _functions(self) -> tuple[BSpline, BSpline, BSpline]:
+    def _functions(self) -> tuple["scipy.interpolate.BSpline", ...]:
         ends = np.full(_DEGREE, self.duration)
         knots = np.concatenate([0 * ends, self.breaks, ends])
         free = np.eye(self.intervals + _DEGREE)[:, _AT_REST:-_AT_REST]
-        spline = BSpline(knots, free, _DEGREE)
+        spline = scipy.interpolate.BSpline(knots, free, _DEGREE)
         return spline, spline.derivative(1), spline.derivative(2)
 
     def evaluate(self, t: Array) -> Motion:

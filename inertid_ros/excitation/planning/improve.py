@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.optimize
+import scipy
 
 from ...errors import ExcitationError
 from ...robot.parameters import Array
@@ -29,6 +29,7 @@ from .problem import Problem
 
 _SHRINK_ROUNDS = 12
 _REPORT_EVERY = 5
+_FAR_OUT = 1e100  # stands for an objective that is no number
 _STAGES = (1.0, 10.0, 100.0, 100.0, 100.0)  # strictness; the last ones where penalties had to be corrected
 
 Report = Callable[[float, float, Array], None]
@@ -74,7 +75,10 @@ def improved(
         nonlocal best, best_value
         if time.monotonic() > deadline:
             raise _OutOfTimeError
-        value, gradient = problem.gradient(flat.reshape(shape.shape))
+        with np.errstate(over="ignore", invalid="ignore"):  # far out, penalties of a line search overflow
+            value, gradient = problem.gradient(flat.reshape(shape.shape))
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return _FAR_OUT, np.zeros_like(flat)
         if value < best_value:
             best, best_value = flat.reshape(shape.shape).copy(), value
         return value, gradient.ravel()

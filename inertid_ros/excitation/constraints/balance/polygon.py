@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.optimize
-from scipy.spatial import ConvexHull, QhullError
+import scipy
 
 from ....errors import ExcitationError
 from ....robot.parameters import Array
@@ -44,8 +43,8 @@ def polygon(entries: Sequence[str], key: str, margin: float = 0.0) -> Polygon:
     if len(corners) < 3:
         raise ExcitationError(f"{key}: the area has {len(corners)} corners and is empty; give three or more")
     try:
-        hull = ConvexHull(corners)
-    except QhullError:
+        hull = scipy.spatial.ConvexHull(corners)
+    except scipy.spatial.QhullError:
         raise ExcitationError(f"{key}: the area is empty, its corners lie on a line; correct them") from None
     # Edges of the same line, as of collinear corners, are one.
     edges = np.unique(np.round(hull.equations, 12), axis=0)
