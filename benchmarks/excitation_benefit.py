@@ -118,7 +118,8 @@ def main() -> None:
     text = (
         f"## What an optimised motion is worth\n\nA simulated Panda, {len(SEEDS)} seeds (wrong URDF, friction, noise,"
         f" motion), {DURATION_S:g} s of motion each, same limits and start, clear of itself; medians over seeds of"
-        " errors against the truth. *Base parameters*: norm of the error over the norm of the truth [%], SI units, bodies and drives."
+        " errors against the truth. *Base parameters*: norm of the error over the norm of the truth [%], SI units,"
+        " bodies and drives."
         " *In units of doubt*: the same, each base parameter by its standard deviation before any data, root mean"
         " square. *Torque at random states*: error of predicted torque over the joints' whole range, their mean [%]."
         " *Geodesic distance*: mean over links.\n\n"

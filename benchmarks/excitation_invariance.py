@@ -69,8 +69,9 @@ def payload() -> str:
         f" lengths, limits or frames; here {scara.UPPER} m and {scara.FOREARM} m, {scara.LIMITS[0]} rad,"
         f" {scara.LIMITS[1]} rad/s, {scara.LIMITS[2]} rad/s², frames at the elbow (1), on the forearm and turned by 45°"
         " (2), at the payload's centre (3) and beside it (4). As in the source, the invariant criterion is the most"
-        " even: the smallest error of the arm of inertia, at the price of the mass. Unlike there, random samples that"
-        " fill the limits are not bad here; the condition number does not ask for large signals."
+        " even: the smallest error of all parameters in the prior's metric and of the arm of inertia, at the price of"
+        " the mass, and here of acceleration, which the source does not give for this robot. Unlike there, random"
+        " samples that fill the limits are not bad here; the condition number does not ask for large signals."
     )
 
 

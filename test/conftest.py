@@ -17,6 +17,8 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
 NODE_TESTS = ("test_ros_", "test_demo")
+# Of these, those whose nodes move nothing have no deadlines of a robot.
+AT_REST = ("test_ros_identifier", "test_ros_parameters", "test_ros_plates", "test_ros_recorder", "test_ros_replay")
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -46,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Tests of running nodes have the machine to themselves: their deadlines are those of a robot.
+    """Tests of nodes that move a robot have the machine to themselves: their deadlines are those of the robot.
 
     The workers of pytest-xdist share a lock that these tests take alone and all others together. It is taken outside
     of the test's own time limit.
@@ -55,7 +57,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if path is None:
         return (yield)
     with path.open("w") as lock:
-        alone = item.path.name.startswith(NODE_TESTS)
+        alone = item.path.name.startswith(NODE_TESTS) and not item.path.name.startswith(AT_REST)
         fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         with uncollected() if alone else contextlib.nullcontext():
             return (yield)

@@ -11,10 +11,10 @@ import numpy as np
 
 from ..robot.model import RobotModel
 from ..robot.parameters import BODY_PARAMETERS, Array
-from .sweep import PRODUCTS, Sweep
+from .sweep import PRODUCTS, TRANSLATIONS, Sweep
 from .wrench import WRENCH_TABLE
 
-_BASE_TORQUE = ((slice(3, 6), slice(3, 6)),)  # rows of the torque on a free base, and where their screws stand
+_BASE_TORQUE = ((slice(3, 6), slice(0, 3)),)  # rows of the torque on a free base, and where their screws stand
 BATCH = 2048  # samples worked out together: the arrays of one body fit the cache, and calls cost little per sample
 
 
@@ -71,9 +71,9 @@ class TorqueRegressor:
             tables = np.broadcast_to(WRENCH_TABLE, (len(self._joints), *WRENCH_TABLE.shape))
         self.columns = _slices([len(kept) for kept in columns])
         self._wrenches = [_Wrenches(table, kept) for table, kept in zip(tables, columns, strict=True)]
-        self._forces = 3 if self._joints[0].free else 0  # rows of a free base whose screws do not turn
+        self._forces = TRANSLATIONS * self._joints[0].free
         self._runs = [
-            [] if joint.free else list(_runs(joint.ancestors[self._forces : -1], self._forces))
+            [] if joint.free else list(_runs(joint.ancestors[self._forces : -1]))
             for joint in self._joints
         ]
 
@@ -95,8 +95,8 @@ class TorqueRegressor:
             parts = [block[:, columns] for columns in wrenches.columns]
             if self._forces and not joint.free:
                 if parts[0].shape[1]:
-                    np.einsum("ijk,ick->jck", screws[:3, :3], mass, out=parts[0][:3])
-                np.einsum("ijk,ick->jck", screws[:3, :3], first[:3], out=parts[1][:3])
+                    np.einsum("ijk,ick->jck", screws[3:, :3], mass, out=parts[0][:3])
+                np.einsum("ijk,ick->jck", screws[3:, :3], first[:3], out=parts[1][:3])
                 parts[2][:3] = 0.0
             for rows, at in _BASE_TORQUE if base_only and not joint.free else self._runs[body]:
                 for part, factors, wrench in (
@@ -145,10 +145,10 @@ def _slices(sizes: Sequence[int]) -> tuple[slice, ...]:
     return tuple(slice(int(a), int(b)) for a, b in pairwise(np.cumsum([0, *sizes])))
 
 
-def _runs(ancestors: Sequence[int], skipped: int = 0) -> Iterator[tuple[slice, slice]]:
-    """Rows of neighbouring velocities, and where they stand among the ancestors, of which some first were skipped."""
+def _runs(ancestors: Sequence[int]) -> Iterator[tuple[slice, slice]]:
+    """Rows of neighbouring velocities, and where they stand among the ancestors."""
     start = 0
     for end in range(1, len(ancestors) + 1):
         if end == len(ancestors) or ancestors[end] != ancestors[end - 1] + 1:
-            yield slice(ancestors[start], ancestors[end - 1] + 1), slice(skipped + start, skipped + end)
+            yield slice(ancestors[start], ancestors[end - 1] + 1), slice(start, end)
             start = end

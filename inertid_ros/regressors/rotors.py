@@ -10,7 +10,7 @@ from ..robot.model import RobotModel
 from ..robot.parameters import BODY_PARAMETERS, Array
 from ..robot.tree import path
 from .joint_torque import BATCH
-from .sweep import PRODUCTS, Sweep
+from .sweep import PRODUCTS, TRANSLATIONS, Sweep
 from .wrench import WRENCH_TABLE
 
 
@@ -71,7 +71,8 @@ class RotorRegressor:
         self._base, self._joints = model.velocities - model.joints, model.joints
         self._links, self._rotors = links, range(links, len(tree))
         self._needed = sorted({body for rotor in self._rotors for body in path(tree, rotor)})
-        self._ancestors = [list(tree[rotor].ancestors[:-1]) for rotor in self._rotors]
+        self._forces = TRANSLATIONS * bool(self._base)
+        self._ancestors = [list(tree[rotor].ancestors[self._forces : -1]) for rotor in self._rotors]
         self._sweep = Sweep(tree, np.array(model.pinocchio.gravity.linear))
         self._tables = [
             np.einsum("rcz,ck->rkz", WRENCH_TABLE, tree[rotor].turned_parameters).reshape(-1, PRODUCTS)
@@ -89,6 +90,7 @@ class RotorRegressor:
             rotor = body - self._links
             wrench = (self._tables[rotor] @ self._sweep.products(motions)).reshape(6, BODY_PARAMETERS, -1)
             block = out[:, BODY_PARAMETERS * rotor : BODY_PARAMETERS * (rotor + 1)]
+            block[: self._forces] = np.einsum("isk,ick->sck", motions[3:, 2 : 2 + self._forces], wrench[:3])
             block[self._ancestors[rotor]] = np.einsum("isk,ick->sck", motions[:, 2:-1], wrench)
             gearing = self._gearing[self._joints + rotor]
             for joint in np.flatnonzero(gearing):

@@ -13,6 +13,7 @@ from ..robot.tree import TreeJoint
 
 PRODUCTS = 12  # what a wrench is linear in: d (3), alpha (3), and w w^T as xx, xy, xz, yy, yz, zz
 _VELOCITY, _ACCELERATION, _SCREWS = 0, 1, 2
+TRANSLATIONS = 3  # velocities of a free base whose screws are not carried
 
 
 class Sweep:
@@ -21,7 +22,8 @@ class Sweep:
     Parameters
     ----------
     gravity: ``(3,)`` m/s^2 in the root frame; in the world where the first body moves freely.
-    screws: also carry the screw of every velocity that moves the body along to it.
+    screws: also carry the screw of every velocity that moves the body along to it. Of a free base only those of its
+        rotations: their angular parts are the linear parts of those of its translations, which have no angular ones.
     """
 
     def __init__(self, joints: Sequence[TreeJoint], gravity: Array, screws: bool = True) -> None:
@@ -104,7 +106,7 @@ class Sweep:
         twice = np.cross(turn, once, axis=0)
         motions[:3, _ACCELERATION] -= along - 2 * w * once + 2 * twice
         if self._screws:
-            motions[:, _SCREWS:] = np.eye(6)[:, :, None]
+            motions[:, _SCREWS:] = np.eye(6)[:, TRANSLATIONS:, None]
 
     def _turn(self, body: int, motions: Array) -> None:
         """Motions in the frame turned by the position, with the joint's own speed and acceleration added."""
@@ -136,7 +138,8 @@ class Sweep:
         acceleration[2] += a
 
     def _allocate(self, count: int) -> None:
-        widths = [2 + len(joint.ancestors) * self._screws for joint in self.joints]
+        translations = TRANSLATIONS * self._free
+        widths = [2 + (len(joint.ancestors) - translations) * self._screws for joint in self.joints]
         self._motions = [np.empty((6, width, count)) for width in widths]
         self._start = np.tile(self._root, (1, 1, count))
         self._scratch, self._scratch2 = np.empty((2, 2, max(widths), count))
