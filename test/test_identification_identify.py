@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from random_robots import random_model, random_states
+from random_robots import random_model, random_states, random_urdf
 
 from inertid_ros.data.load import load_recording
 from inertid_ros.data.prepare import prepare
@@ -132,6 +132,23 @@ def test_correlated_residuals_count_for_less():
     every = [np.ones(white.shape, dtype=bool)]
     assert effective_fraction([white], every) == pytest.approx(1.0, abs=0.1)
     assert effective_fraction([smooth], every) == pytest.approx(0.1, rel=0.25)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_placeholders_of_friction_in_the_urdf_are_no_belief(seed):
+    """With damping of a thousandth in the URDF and few independent samples, friction once ended at a thousandth."""
+    rng = np.random.default_rng(seed)
+    text = random_urdf(rng, 4, branched=False)
+    model = load_model(text.replace("</joint>", '<dynamics damping="0.001" friction="0.001"/></joint>'))
+    drives = rng.uniform(0.5, 1.0, model.layout.size - 40)
+    truth = np.concatenate([perturb(model, rng).ravel(), drives])
+    samples = random_states(rng, model, 3000)
+    white = rng.normal(size=samples.tau.shape)
+    slow = np.apply_along_axis(lambda x: np.convolve(x, np.ones(100) / 10, "same"), 0, white)
+    estimate = identify(model, [replace(samples, tau=predict_torque(model, truth, samples) + 0.2 * slow)])
+    for term in ("viscous", "coulomb"):
+        found, true = (parameters[model.layout.drive(term)] for parameters in (estimate.parameters, truth))
+        np.testing.assert_allclose(found, true, rtol=0.3)
 
 
 @pytest.mark.parametrize(("train", "held_out", "limit"), [("run1", "run2", 0.023), ("run3", "run3", 0.03)])
