@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import gc
 import importlib.util
+import logging
 import os
 import sys
 import tempfile
@@ -92,6 +93,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     path = turns(config)
     if path is not None:
         path.unlink(missing_ok=True)
+
+
+@pytest.fixture(autouse=True)
+def logger_of_the_library() -> None:
+    """As nobody has set it up: commands that run in the test's process do so for themselves."""
+    logger = logging.getLogger("inertid_ros")
+    logger.setLevel(logging.NOTSET)
+    logger.propagate, logger.handlers = True, []
 
 
 @pytest.fixture(scope="session")
