@@ -23,6 +23,7 @@ Indices = NDArray[np.int_]
 Column = Callable[[Array, Array, Array], Array]
 
 _INDEPENDENT = 1e-6  # part of a unit column that is independent of the others
+_PREFERENCE = 1e-3  # exponent of its length; a per cent or two between the longest and the shortest column
 _PROBES = 200
 _SLIDING = 0.02  # rad/s or m/s; the sign of the velocity in Coulomb friction is smoothed over this
 # A joint's own drive: its column, which of q, v, a that depends on, and how.
@@ -150,10 +151,15 @@ class MeasuredRows:
 
 
 def _independent_columns(rows: Array) -> Indices:
-    """Ascending indices of a largest set of independent columns, by pivoted QR of the columns scaled to unit norm."""
+    """Ascending indices of a largest set of independent columns, by pivoted QR of the columns scaled to unit norm.
+
+    Of columns that are multiples of one another, as are the inertias of a first link, the longest is to be chosen and
+    not the one that rounding prefers: the others are large multiples of a short one, and digits are lost.
+    """
     norms = np.linalg.norm(rows, axis=0)
     used = np.flatnonzero(norms > 1e-12 * norms.max(initial=0.0))
-    R, pivots = scipy.linalg.qr(rows[:, used] / norms[used], mode="r", pivoting=True)
+    preferred = (norms[used] / norms.max(initial=1e-300)) ** _PREFERENCE
+    R, pivots = scipy.linalg.qr(rows[:, used] / norms[used] * preferred, mode="r", pivoting=True)
     diagonal = np.abs(np.diag(R))
     rank = int((diagonal > _INDEPENDENT * diagonal[0]).sum()) if len(diagonal) else 0
     return np.sort(used[pivots[:rank]])

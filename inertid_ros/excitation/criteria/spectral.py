@@ -22,7 +22,7 @@ from ...robot.parameters import Array
 from ..options import CRITERIA
 
 _POWER = 4.0
-_LEAST = 1e-14  # of the largest eigenvalue; below this a direction counts as silent
+_LEAST = 1e-24  # of the largest eigenvalue; below this a direction counts as silent
 _TIE = 1e-9
 
 Smooth = Callable[[Array, float], tuple[float, Array]]
