@@ -50,7 +50,8 @@ def errors(kind: str, scaling: str, measured: tuple[str, ...]) -> list[float]:
             difference = sum(w * (value(criterion, up) - value(criterion, down)) for _, w, up, down in ahead) / STEP
             # What a derivative in a random direction is like.
             typical = np.linalg.norm(gradient[part]) * np.linalg.norm(direction) / np.sqrt(direction[part].size)
-            out.append(abs(float((gradient * direction).sum()) - difference) / typical)
+            if typical > 0:  # of a single joint about the vertical nothing depends on its position
+                out.append(abs(float((gradient * direction).sum()) - difference) / typical)
     return out
 
 
