@@ -24,7 +24,7 @@ from random_robots import random_model  # noqa: E402
 
 STENCIL = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))  # central differences of eighth order
 SMOOTH = ("rotor_inertia", "viscous", "offset", "stiffness")
-ROBOTS, STEP = 60, 1e-2
+ROBOTS, STEP = 20, 1e-2
 HARMONICS, OMEGA, SAMPLES, PERIOD = 10, np.pi / 4, 40, 0.2  # of A, section IV
 WANTED_RATIO, WANTED_SPEEDUP = 5.0, 60.0
 
