@@ -1,8 +1,8 @@
 """The SCARA of C section 4.6.1 with an unknown payload; geometry and limits, which it does not print, are ours."""
 
 import numpy as np
-import pinocchio as pin
 import scipy.optimize
+from support.accelerations import expected_squares
 from support.bases import scaling_in
 
 from inertid_ros.excitation.constraints.constraint import MotionSamples
@@ -104,10 +104,7 @@ class Study:
         spread = np.linalg.inv(np.linalg.qr(self.criterion("none", 1).evaluate(self._motion(motion)).scaled, mode="r"))
         q, v, a = np.random.default_rng(1).uniform(-1, 1, (3, STATES, 2)) * LIMITS[:, None, None]
         plain = self.rows.regressor(MotionSamples(self.rows.chain, q, v, a), 10 + PLANAR) * NOISE
-        data = self.model.pinocchio.createData()
-        mass = np.array([pin.crba(self.model.pinocchio, data, pose) for pose in q])
-        mass = np.triu(mass) + np.swapaxes(np.triu(mass, 1), 1, 2)
-        return float(np.sqrt(np.mean(np.sum(np.linalg.solve(mass, plain @ spread) ** 2, axis=2))))
+        return float(np.sqrt(np.mean(expected_squares(self.model, q, plain @ spread))))
 
     def _payload(self, motion: Array) -> tuple[float, ...]:
         information = self.criterion("none", 3).evaluate(self._motion(motion)).scaled

@@ -1,8 +1,8 @@
 """The seven-joint arm of C section 4.6.2: E-optimal motions under criteria worked out in four bases."""
 
 import numpy as np
-import pinocchio as pin
 import scipy.optimize
+from support.accelerations import expected_squares
 from support.bases import scaling_in
 
 from inertid_ros.excitation.constraints.constraint import MotionSamples
@@ -125,11 +125,8 @@ class Study:
         q = rng.uniform(self.limits.lower, self.limits.upper, (STATES, 7))
         v, a = (rng.uniform(-1, 1, (STATES, 7)) * bound for bound in (self.limits.velocity, ACCELERATION))
         plain = self.rows.regressor(MotionSamples(self.rows.chain, q, v, a), self.columns) * NOISE
-        data = self.model.pinocchio.createData()
-        mass = np.array([pin.crba(self.model.pinocchio, data, pose) for pose in q])
-        mass = np.triu(mass) + np.swapaxes(np.triu(mass, 1), 1, 2)
         torque = plain @ spread
-        return np.sum(torque**2, axis=2), np.sum(np.linalg.solve(mass, torque) ** 2, axis=2)
+        return np.sum(torque**2, axis=2), expected_squares(self.model, q, torque)
 
     def _changes(self) -> dict[int, Array]:
         """The first base from the singular vectors of a random regressor, the others random combinations of it."""

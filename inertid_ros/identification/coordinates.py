@@ -74,7 +74,7 @@ def prior_coordinates(model: RobotModel, information: Information) -> Coordinate
         effect = np.where(effect > _STILL, effect, 1.0)  # nothing is seen of it: as if it moved at a rate of one
         scale[channel.columns] = np.minimum(scale[channel.columns], ENERGY_SHARE * level / effect)
     scale[np.isinf(scale)] = 1.0  # drives are in no equation of momentum, and stay as they are
-    given, tail = model.prior.copy(), slice(layout.inertial_size, None)
+    given, tail = model.prior, slice(layout.inertial_size, None)
     # Not less than what the measurement shows: damping and friction of a URDF are often placeholders near zero.
     scale[layout.non_negative] = np.maximum(scale[layout.non_negative], given[layout.non_negative])
     return normalised_coordinates(layout, model.inertial_belief, model.inertial_locked, given[tail], scale[tail])

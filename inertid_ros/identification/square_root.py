@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from ..robot.parameters import Array
-from .triangular import take_up
+from .triangular import updated
 
 _LARGEST = 1e6  # of the Gram matrix: R loses at most this times the machine's precision
 _ROUNDING = 4 * np.finfo(float).eps
@@ -43,7 +43,7 @@ class SquareRoot:
 
     def reflect(self, columns: Array) -> None:
         """Take more rows, whatever they are."""
-        base = take_up(self.triangle(), columns)
+        base = updated(self.triangle(), columns)
         own = np.linalg.norm(base, axis=0)
         diagonal = base.diagonal().copy()
         # A column without data of its own gets what rounding would leave, so that the base can be inverted.

@@ -16,18 +16,18 @@ def triangle(matrix: Array) -> Array:
     if rows < columns:
         factored, *_ = lapack.dgeqrf(np.asfortranarray(matrix))
         return np.vstack([np.triu(factored), np.zeros((columns - rows, columns))])
-    return np.ascontiguousarray(take_up(np.zeros((columns, columns), order="F"), np.array(matrix.T, order="C")))
+    return np.ascontiguousarray(updated(np.zeros((columns, columns), order="F"), np.array(matrix.T, order="C")))
 
 
-def take_up(triangle: Array, columns: Array) -> Array:
+def updated(triangle: Array, columns: Array) -> Array:
     """Triangle ``(c, c)`` of QR with more equations, whose columns are the rows of ``columns (c, k)``.
 
     Both are overwritten; ``triangle`` in Fortran's order. Two to three times as fast as LAPACK's plain QR.
     """
     if not len(triangle):
         return triangle
-    updated, *_ = lapack.dtpqrt(0, min(_PANEL, len(triangle)), triangle, columns.T, overwrite_a=1, overwrite_b=1)
-    return np.asarray(updated)
+    factored, *_ = lapack.dtpqrt(0, min(_PANEL, len(triangle)), triangle, columns.T, overwrite_a=1, overwrite_b=1)
+    return np.asarray(factored)
 
 
 def marginal(hessian: Array, size: int) -> Array:
