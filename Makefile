@@ -34,7 +34,7 @@ test:  ## check style and types and run all tests; ARGS is given to pytest
 	pytest -n $(WORKERS) $(ARGS) || status=$$?; exit $$status
 
 bench:  ## run the benchmarks, with one thread for linear algebra as the command line and the nodes have it
-	@$(enter); export PYTHONPATH="benchmarks:$$PYTHONPATH" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1; for file in benchmarks/*.py; do python "$$file" $(ARGS); done
+	@$(enter); export PYTHONPATH="benchmarks:test:$$PYTHONPATH" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1; for file in benchmarks/*.py; do python "$$file" $(ARGS); done
 
 clean:  ## remove the environment, the build and all caches
 	rm -rf .build build install log .pytest_cache .ruff_cache .mypy_cache .hypothesis ./*.egg-info

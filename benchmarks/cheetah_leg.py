@@ -3,12 +3,12 @@
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
-from support.leg import read_leg
-from support.leg_fits import CONSTRAINTS, REGULARIZERS
-from support.leg_study import EXACTNESS, GAMMA, NOISE, SPREAD, Curves, Study
+from studies.leg_fits import CONSTRAINTS, REGULARIZERS
+from studies.leg_study import EXACTNESS, GAMMA, NOISE, SPREAD, Curves, Study
+from support.cheetah_leg import read_leg
 from tables import FIGURES, datasets, machine, publish, table
 
-from inertid_ros.robot.parameters import Array
+from inertid_ros.core.arrays import Array
 
 SIZES = (10, 20, 40, 100, 400, 2000, 7000)
 REPEATS = 35

@@ -5,16 +5,16 @@ import logging
 import time
 
 import numpy as np
-from support.arm import model, urdf
+from studies.arm import model, urdf
 from tables import machine, publish, table
 
-from inertid_ros.excitation.constraints.chosen import motion_constraints
+from inertid_ros.config.direction_combinations import CombinationOptions
+from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.excitation.constraints.limits import motion_limits
-from inertid_ros.excitation.intervals.fixed import torque_problem
-from inertid_ros.excitation.intervals.options import CombinationOptions
-from inertid_ros.excitation.intervals.planner import improved, plan_intervals
-from inertid_ros.excitation.intervals.pruning import spread
-from inertid_ros.excitation.options import ExcitationOptions
+from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
+from inertid_ros.excitation.direction_combinations.fixed_base import torque_problem
+from inertid_ros.excitation.direction_combinations.interval_planner import improved, plan_intervals
+from inertid_ros.excitation.direction_combinations.pruning import spread
 
 
 def main() -> None:

@@ -15,21 +15,21 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 from against_figaroh import ENVIRONMENT, HERE, _plain
-from support import arm
+from studies import arm
 from tables import machine, publish, table
 
+from inertid_ros.config.collision import CollisionOptions
+from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.constraints.collision.clearance import Clearance
-from inertid_ros.excitation.constraints.collision.options import CollisionOptions
 from inertid_ros.excitation.constraints.limits import MotionLimits
-from inertid_ros.excitation.criteria.known import KnownInformation
-from inertid_ros.excitation.options import ExcitationOptions
+from inertid_ros.excitation.criteria.known_information import KnownInformation
+from inertid_ros.excitation.motions.plan import Plan
 from inertid_ros.excitation.planning.optimize import plan_excitation
-from inertid_ros.excitation.plans.plan import Plan
-from inertid_ros.robot.capsules import shape_capsules
-from inertid_ros.robot.collision_shapes import collision_shapes
+from inertid_ros.robot.geometry.capsules import shape_capsules
+from inertid_ros.robot.geometry.collision_shapes import collision_shapes
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.parameters import Array
-from inertid_ros.simulation.example import example_urdf
+from inertid_ros.simulation.example_robots import example_urdf
 
 PROBES = 300
 # FIGAROH knows no limit of acceleration: ours may have one that no motion reaches, and, beside it, its default.

@@ -10,28 +10,29 @@ from dataclasses import replace
 import numpy as np
 from tables import machine, publish, table
 
-from inertid_ros.data.prepare import prepare
-from inertid_ros.errors import ModelError
-from inertid_ros.excitation.constraints.collision.options import CollisionOptions
+from inertid_ros.config.collision import CollisionOptions
+from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
+from inertid_ros.config.simulation import SimulationOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.excitation.constraints.limits import MotionLimits, motion_limits
-from inertid_ros.excitation.options import ExcitationOptions, LimitOptions
 from inertid_ros.excitation.planning.optimize import plan_excitation
+from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.torque_confidence import probe
 from inertid_ros.identification.base_parameters import base_parameters_of_robot
-from inertid_ros.identification.confidence import probe
-from inertid_ros.identification.coordinates import prior_coordinates
-from inertid_ros.identification.estimate import Estimate
 from inertid_ros.identification.identify import IdentifyOptions, identify
-from inertid_ros.identification.regularizers import TYPICAL_SPREAD
-from inertid_ros.identification.scaling import prior_root
-from inertid_ros.regressors.force import predict_torque
+from inertid_ros.identification.prior.coordinates import prior_coordinates
+from inertid_ros.identification.prior.parameter_scaling import prior_root
+from inertid_ros.identification.prior.regularizers import TYPICAL_SPREAD
+from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.robot.inertial_parameters import geodesic_distance
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.parameters import Array, geodesic_distance
 from inertid_ros.robot.perturbation import perturb
-from inertid_ros.robot.urdf import write_urdf
-from inertid_ros.simulation.example import example_urdf
+from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.simulation.example_robots import example_urdf
 from inertid_ros.simulation.offline import simulate
-from inertid_ros.simulation.options import SimulationOptions
-from inertid_ros.simulation.robot import SimulatedRobot
+from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 SEEDS, DURATION_S = range(10), 10.0
 START = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])

@@ -7,20 +7,20 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from support.humanoid import ARMS, BODY, humanoid, limits_of
+from studies.humanoid import ARMS, BODY, humanoid, limits_of
 from tables import ROOT, machine, publish, table
 
+from inertid_ros.config.excitation import CRITERIA, MEASURED, SCALINGS, ExcitationOptions
+from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.constraints.limits import MotionLimits
 from inertid_ros.excitation.criteria.criterion import Criterion, make_criterion
-from inertid_ros.excitation.criteria.known import KnownInformation
-from inertid_ros.excitation.options import CRITERIA, MEASURED, SCALINGS, ExcitationOptions
+from inertid_ros.excitation.criteria.known_information import KnownInformation
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.parameters import Array
-from inertid_ros.simulation.example import example_urdf
+from inertid_ros.simulation.example_robots import example_urdf
 
 sys.path.append(str(ROOT / "test"))
-from random_robots import random_model  # noqa: E402
+from support.random_robots import random_model  # noqa: E402
 
 STENCIL = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))  # central differences of eighth order
 SMOOTH = ("rotor_inertia", "viscous", "offset", "stiffness")

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 
 import numpy as np
-from support import scara, seven_joints
-from support.bases import SCALINGS
+from studies import scara, seven_joints
+from studies.bases import SCALINGS
 from tables import machine, publish, table
 
-from inertid_ros.robot.parameters import Array
+from inertid_ros.core.arrays import Array
 
 STARTS, LONGER = 3, 60
 SAME = 1e-6

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from support.exoskeleton_data import (
+from studies.exoskeleton_data import (
     Truth,
     disturbed,
     exact,
@@ -14,19 +14,19 @@ from support.exoskeleton_data import (
     plate_model,
     simulate,
 )
-from support.exoskeleton_fits import METHODS, METRICS, Draw, Judge, absolute, ours, relative, rms, truncated
+from studies.exoskeleton_fits import METHODS, METRICS, Draw, Judge, absolute, ours, relative, rms, truncated
 from tables import machine, publish, table
 
-from inertid_ros.data.samples import Samples
+from inertid_ros.config.standing_simulation import BodySensorOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import Samples
+from inertid_ros.dynamics.contact_wrenches import predict_wrenches
 from inertid_ros.identification.identify import IdentifyOptions
-from inertid_ros.identification.information import compress
-from inertid_ros.regressors.contact_wrenches import predict_wrenches
-from inertid_ros.regressors.external import external_force
-from inertid_ros.regressors.force import predict_torque
+from inertid_ros.identification.information.information import compress
+from inertid_ros.kinematics.contact_frames import external_force
+from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.robot.parameters import Array
-from inertid_ros.simulation.standing.catalogue import standing_robot
-from inertid_ros.simulation.standing.options import BodySensorOptions
+from inertid_ros.simulation.force_plates.catalogue import standing_robot
 
 PRIORS, CUTOFFS = 20, (30.0, 50.0, 70.0, 100.0)
 TRAIN, VALIDATION, NOISE, FIRST_PRIOR = 0, 1, 0, 100  # seeds

@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 from tables import machine, publish, table
 
-from inertid_ros.data.samples import Samples
-from inertid_ros.identification.constraints import Constraints
-from inertid_ros.identification.fit import Data, Fit
-from inertid_ros.identification.information import compress
-from inertid_ros.identification.options import IdentifyOptions
-from inertid_ros.regressors.force import ForceEquations
+from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.information.information import compress
+from inertid_ros.identification.map_fit import Data, Fit
+from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.layout import DRIVE_TERMS
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.simulation.example import example_urdf
+from inertid_ros.simulation.example_robots import example_urdf
 
 HUMANOIDS = {
     "g1_description/urdf/g1_29dof_rev_1_0.urdf": (),

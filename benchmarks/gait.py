@@ -3,13 +3,13 @@
 import logging
 
 import numpy as np
-from support.gait import held_out, read_gait
+from support.gait_recording import held_out, read_gait
 from tables import datasets, machine, publish, table
 
-from inertid_ros.identification.constraints import Constraints
+from inertid_ros.identification.assessment.validation import torque_errors
 from inertid_ros.identification.identify import identify
-from inertid_ros.identification.validation import torque_errors
-from inertid_ros.robot.parameters import is_consistent
+from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.robot.inertial_parameters import is_consistent
 
 TESTED = {
     "first third": (0, 1 / 3),

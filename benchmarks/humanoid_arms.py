@@ -3,7 +3,7 @@
 import argparse
 import time
 
-from support.humanoid_study import Study, violations
+from studies.humanoid_study import Study, violations
 from tables import machine, publish, table
 
 WANTED = (0.17, 0.27)

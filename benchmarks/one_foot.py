@@ -5,17 +5,18 @@ from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
-from support.exoskeleton_data import plate_model
-from support.one_foot import FORCE_NOISE, MOMENT_NOISE, one_foot
+from studies.exoskeleton_data import plate_model
+from studies.one_foot import FORCE_NOISE, MOMENT_NOISE, one_foot
 from tables import machine, publish, table
 
-from inertid_ros.data.samples import Samples
-from inertid_ros.identification.distances import PULLBACK
+from inertid_ros.config.least_squares import LeastSquaresOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import IdentifyOptions, identify
-from inertid_ros.identification.least_squares import least_squares
-from inertid_ros.identification.least_squares_options import LeastSquaresOptions
-from inertid_ros.regressors.force import ForceEquations
-from inertid_ros.robot.parameters import PSEUDO_INERTIA_BASIS, Array, from_pseudo_inertia, pseudo_inertia
+from inertid_ros.identification.least_squares.estimators import least_squares
+from inertid_ros.identification.prior.distances import PULLBACK
+from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.robot.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia, pseudo_inertia
 from inertid_ros.robot.perturbation import perturb
 
 MOTIONS, DRAWS, SEED, EVERY = 10, 5, 0, 5

@@ -5,16 +5,17 @@ import time
 import numpy as np
 from tables import machine, publish, table
 
-from inertid_ros.errors import IdentificationError
-from inertid_ros.identification.constraints import Constraints, constrained
-from inertid_ros.identification.convex import solve_with_clarabel
-from inertid_ros.identification.coordinates import Coordinates, normalised_coordinates
-from inertid_ros.identification.interior_point import solve
-from inertid_ros.identification.program import Program
-from inertid_ros.identification.regularizers import Belief, regularized
-from inertid_ros.robot.ellipsoids import Ellipsoid
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.identification.prior.constraints import Constraints, constrained
+from inertid_ros.identification.prior.convex_program import Program
+from inertid_ros.identification.prior.coordinates import Coordinates, normalised_coordinates
+from inertid_ros.identification.prior.regularizers import Belief, regularized
+from inertid_ros.identification.solvers.clarabel import solve_with_clarabel
+from inertid_ros.identification.solvers.interior_point import solve
+from inertid_ros.robot.geometry.ellipsoids import Ellipsoid
+from inertid_ros.robot.inertial_parameters import from_pseudo_inertia, mass_com_inertia
 from inertid_ros.robot.layout import ParameterLayout
-from inertid_ros.robot.parameters import Array, from_pseudo_inertia, mass_com_inertia
 
 REPEATS, PROBLEMS = 5, 9
 CASES = (  # name, links, ellipsoids per link, regularizer, wanted milliseconds

@@ -6,18 +6,19 @@ import time
 
 import cvxpy
 import numpy as np
+from studies.space_study import METHODS, Errors, Study
 from support.space_robot import OFFSET, RANGE, TABLE_5, TRUE, bodies, limits, space_robot, table_5
-from support.space_study import METHODS, Errors, Study
 from tables import machine, publish, table
 
-from inertid_ros.excitation.intervals.floating import floating_problem
-from inertid_ros.excitation.intervals.motion import IntervalMotion
-from inertid_ros.excitation.intervals.options import CombinationOptions
-from inertid_ros.excitation.intervals.planner import IntervalPlan, plan_intervals
-from inertid_ros.excitation.intervals.pruning import Worth, prune, spread
+from inertid_ros.config.direction_combinations import CombinationOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.excitation.direction_combinations.floating_base import floating_problem
+from inertid_ros.excitation.direction_combinations.interval_motion import IntervalMotion
+from inertid_ros.excitation.direction_combinations.interval_planner import IntervalPlan, plan_intervals
+from inertid_ros.excitation.direction_combinations.pruning import Worth, prune, spread
 from inertid_ros.identification.base_parameters import closed_form_base_parameters
+from inertid_ros.robot.inertial_parameters import PSEUDO_INERTIA_BASIS, is_consistent, nearest_consistent
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.robot.parameters import PSEUDO_INERTIA_BASIS, Array, is_consistent, nearest_consistent
 from inertid_ros.simulation.free_floating import GravityGradient
 
 PUBLISHED = {67: (2.08, 174.02), 40: (12.28, 2141.79), 20: (150.22, 51817.41)}  # per cent, B's cases 1, 3 and 2

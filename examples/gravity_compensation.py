@@ -23,10 +23,10 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
-from inertid_ros.configuration import RobotOptions
-from inertid_ros.errors import InertidError
+from inertid_ros.config.configuration import RobotOptions
+from inertid_ros.config.options import option
+from inertid_ros.core.errors import InertidError
 from inertid_ros.nodes.run import run
-from inertid_ros.options import option
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.ros import ParameterSubscriber
 from inertid_ros.ros.conversions import JointOrder, JointSample

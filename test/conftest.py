@@ -17,10 +17,13 @@ import pytest
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
-NODE_TESTS = ("test_ros_", "test_demo")
 # Of these, those whose nodes move nothing have no deadlines of a robot.
-AT_REST = ("test_ros_identifier", "test_ros_parameters", "test_ros_plates", "test_ros_recorder", "test_ros_replay")
+AT_REST = ("test_identifier", "test_parameter_topic", "test_plates", "test_recorder", "test_replay")
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def is_node_test(item: pytest.Item) -> bool:
+    return item.path.parent.name == "nodes"
 
 
 def refuse_incomplete_installation() -> None:
@@ -37,7 +40,7 @@ def refuse_incomplete_installation() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Keep every test process, and what it starts, to itself: no robot nearby may see these topics."""
     refuse_incomplete_installation()
-    from inertid_ros.ros_domain import claim_domain
+    from inertid_ros.ros.domain import claim_domain
 
     claim = contextlib.ExitStack()
     config.add_cleanup(claim.close)
@@ -58,7 +61,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if path is None:
         return (yield)
     with path.open("w") as lock:
-        alone = item.path.name.startswith(NODE_TESTS) and not item.path.name.startswith(AT_REST)
+        alone = is_node_test(item) and item.path.stem not in AT_REST
         fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         with uncollected() if alone else contextlib.nullcontext():
             return (yield)
@@ -68,7 +71,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A node test that fails is run again, twice at most, and told as rerun: shared machines hold up whole processes
     for longer than a robot may be silent, which a second run tells from a fault of ours."""
     for item in items:
-        if item.path.name.startswith(NODE_TESTS):
+        if is_node_test(item):
             item.add_marker(pytest.mark.flaky(reruns=2))
 
 

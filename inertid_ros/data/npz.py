@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import RecordingError
-from ..files import write_file
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.files import write_file
+
 from .recording import Recording
 
 WRENCH_PREFIX = "wrench/"

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..errors import RecordingError
-from ..robot.parameters import Array
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import RecordingError
 
 
 @dataclass(frozen=True)

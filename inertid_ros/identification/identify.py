@@ -3,23 +3,24 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ..data.samples import Samples
-from ..errors import IdentificationError
-from ..regressors.equations import Equations
-from ..regressors.kinds import equations_of
-from ..robot.model import RobotModel
-from .checks import check_effort_varies, check_usable
-from .constraints import Constraints
-from .delay import estimate_delay, undelayed
-from .estimate import Estimate
-from .fit import Data, Fit
-from .information import Information, compress
-from .least_squares import LeastSquaresEstimate, least_squares
-from .least_squares_options import ESTIMATORS
-from .options import IdentifyOptions
-from .stribeck import with_fitted_stribeck
-from .threads import one_thread
-from .uncertainty import stated
+from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.config.least_squares import ESTIMATORS
+from inertid_ros.core.blas_threads import one_thread
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.uncertainty import stated
+from inertid_ros.identification.information.data_checks import check_effort_varies, check_usable
+from inertid_ros.identification.information.delay import estimate_delay, undelayed
+from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.identification.least_squares.estimators import LeastSquaresEstimate, least_squares
+from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.regressors.equation_types import equations_of
+from inertid_ros.regressors.equations import Equations
+from inertid_ros.robot.model import RobotModel
+
+from .map_fit import Data, Fit
+from .stribeck_speed import with_fitted_stribeck
 
 Progress = Callable[[str, float], None]
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import IdentificationError
-from .confidence import TorqueConfidence
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence
 
 
 @dataclass(frozen=True)

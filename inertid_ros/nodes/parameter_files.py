@@ -11,10 +11,11 @@ from typing import Any
 
 import yaml
 
-from ..configuration import Configuration
-from ..options import Option, options
-from ..simulation.standing.catalogue import STANCES
-from .options import (
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.options import Option, options
+from inertid_ros.simulation.force_plates.catalogue import STANCES
+
+from .node_parameters import (
     CalibrateOptions,
     ExcitationNodeOptions,
     FaultOptions,

@@ -12,7 +12,7 @@ import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
-from ..errors import InertidError
+from inertid_ros.core.errors import InertidError
 
 _PERIOD_S = 0.05  # a signal is noticed within this time, also where nothing else happens
 

@@ -11,10 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..data.samples import Samples
-from ..errors import IdentificationError
-from ..robot.model import RobotModel
-from ..robot.parameters import Array
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.samples import Samples
+from inertid_ros.robot.model import RobotModel
 
 CHUNK = 2048  # samples; small enough to stay in cache, large enough to keep LAPACK busy
 

@@ -9,13 +9,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..data.samples import Samples
-from ..errors import ModelError
-from ..robot.model import RobotModel
-from ..robot.parameters import BODY_PARAMETERS, Array
-from ..robot.tree import TreeJoint
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+from inertid_ros.core.samples import Samples
+from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.tree import TreeJoint
+
 from .equations import Equations, RowWriter
-from .momentum import momentum_regressor
+from .momentum_regressor import momentum_regressor
 
 CHANNELS = tuple(f"momentum.{kind}_{axis}" for kind in ("linear", "angular") for axis in "xyz")
 _LINEAR = 3  # of the channels; linear momentum depends on masses and first moments only

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..robot.parameters import BODY_PARAMETERS, Array
-from ..robot.tree import TreeJoint
+from inertid_ros.core.arrays import Array
+from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.tree import TreeJoint
 
 # Indices of parameters in a frame with the joint along z: (m, x, y, z, xx, xy, yy, xz, yz, zz).
 _KEPT_TURNING = (1, 2, 4, 5, 7, 8, 9)

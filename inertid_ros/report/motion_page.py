@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-from ..excitation.plans.inspection import Inspection
+from inertid_ros.excitation.plans.inspection import Inspection
+
 from .motion_plots import limits_plot, spectrum_plot
-from .page import number
+from .result_page import number
 
 PAGE = "excitation.html"
 

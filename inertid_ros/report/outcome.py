@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from ..data.samples import Samples
-from ..identification.confidence import TorqueConfidence, torque_confidence
-from ..identification.estimate import Estimate
-from ..identification.rounds import Round, RoundsOptions, Verdict, judge
-from ..identification.validation import TorqueErrors, Validation, torque_errors
-from ..robot.layout import COUPLING_TERMS
-from ..robot.parameters import Array, is_consistent, mass_com_inertia
-from ..robot.urdf import write_urdf
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence, torque_confidence
+from inertid_ros.identification.assessment.validation import TorqueErrors, Validation, torque_errors
+from inertid_ros.identification.rounds import Round, RoundsOptions, Verdict, judge
+from inertid_ros.robot.inertial_parameters import is_consistent, mass_com_inertia
+from inertid_ros.robot.layout import COUPLING_TERMS
+from inertid_ros.robot.urdf.writing import write_urdf
+
 from .provenance import Provenance, peak_memory_mb
 
 FORMAT = 1  # of report.json and parameters.yaml

@@ -10,11 +10,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
-from ..configuration import Configuration
-from ..data.recording import Recording
-from ..data.samples import Samples
-from ..robot.model import RobotModel
+from inertid_ros import __version__
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.samples import Samples
+from inertid_ros.data.recording import Recording
+from inertid_ros.robot.model import RobotModel
 
 _CHUNK = 1 << 20
 _PACKAGES = ("numpy", "scipy", "pin", "rosbags")

@@ -11,18 +11,19 @@ from typing import Any
 import numpy as np
 import yaml
 
-from ..errors import IdentificationError, InertidError
-from ..files import write_directory
-from ..identification.information import Information
-from ..identification.information_file import information_bytes, read_information
-from ..robot.contacts import Contact, Plate
-from ..robot.layout import Coupling
-from ..robot.model import ModelOptions, RobotModel, load_model
-from ..robot.parameters import Array
-from ..robot.rotors import Rotor
-from ..robot.wheels import Wheel
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError, InertidError
+from inertid_ros.core.files import write_directory
+from inertid_ros.identification.information.information import Information
+from inertid_ros.identification.information.information_file import information_bytes, read_information
+from inertid_ros.robot.contacts import Contact, Plate
+from inertid_ros.robot.layout import Coupling
+from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.rotors import Rotor
+from inertid_ros.robot.wheels import Wheel
+
 from .outcome import FORMAT, URDF, Outcome, plain
-from .page import render_page
+from .result_page import render_page
 
 PARAMETERS, REPORT, PAGE = "parameters.yaml", "report.json", "report.html"
 INFORMATION = "information.npz"

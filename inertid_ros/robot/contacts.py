@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from ..errors import ModelError
-from .parameters import Array
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
 
 BASES = ("fixed", "free")
 _LEVEL = 1e-6  # m and rad

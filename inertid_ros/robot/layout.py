@@ -5,7 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
-from .parameters import BODY_PARAMETERS, NAMES, Array
+from inertid_ros.core.arrays import Array
+
+from .inertial_parameters import BODY_PARAMETERS, NAMES
 from .rotors import Rotor
 
 DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness", "stribeck")

@@ -10,14 +10,17 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from ..errors import ModelError
-from . import description, urdf_joints
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+from inertid_ros.robot.urdf import joints as urdf_joints
+from inertid_ros.robot.urdf import parsing as description
+from inertid_ros.robot.urdf.joints import JointLimits
+
 from .contacts import BASES, Contact, Plate, check_contacts, ground_of
+from .inertial_parameters import BODY_PARAMETERS, is_consistent, nearest_consistent
 from .layout import DRIVE_TERMS, STRIBECK_SPEED, Coupling, ParameterLayout
-from .parameters import BODY_PARAMETERS, Array, is_consistent, nearest_consistent
 from .rotors import Rotor, with_rotors
 from .tree import TreeJoint, tree_joints
-from .urdf_joints import JointLimits
 from .wheels import MountedWheels, Wheel, completed, mount
 
 _log = logging.getLogger(__name__)

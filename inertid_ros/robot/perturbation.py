@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..options import option
+from inertid_ros.config.options import option
+from inertid_ros.core.arrays import Array
+
+from .inertial_parameters import from_pseudo_inertia, is_consistent, mass_com_inertia, pseudo_inertia
 from .model import RobotModel
-from .parameters import Array, from_pseudo_inertia, is_consistent, mass_com_inertia, pseudo_inertia
 
 _ATTEMPTS = 100
 

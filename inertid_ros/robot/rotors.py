@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from ..errors import ModelError
-from .parameters import Array, from_mass_com_inertia
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+
+from .inertial_parameters import from_mass_com_inertia
 
 _URDF_ORDER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 

@@ -7,7 +7,9 @@ from functools import cached_property
 import numpy as np
 import pinocchio as pin
 
-from .parameters import BODY_PARAMETERS, Array, skew, transform
+from inertid_ros.core.arrays import Array
+
+from .inertial_parameters import BODY_PARAMETERS, skew, transform
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import numpy as np
 import pinocchio as pin
 from lxml import etree
 
-from ..errors import ModelError
-from . import description
-from .parameters import Array
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+from inertid_ros.robot.urdf import parsing as description
 
 _BALANCED = 1e-3  # of the wheel's own inertia; how unlike a balanced body of revolution it may be
 

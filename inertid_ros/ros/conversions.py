@@ -12,12 +12,11 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import InertidError, RecordingError
+from inertid_ros.data.assembly import Block
+from inertid_ros.data.bags.base_messages import WIDTHS
 from inertid_ros.msg import SampleBatch
-
-from ..data.assemble import Block
-from ..data.base_messages import WIDTHS
-from ..errors import InertidError, RecordingError
-from ..robot.parameters import Array
 
 NANOSECONDS = 1_000_000_000
 

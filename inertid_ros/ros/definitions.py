@@ -8,7 +8,7 @@ from typing import Any
 
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
 
-from ..errors import InertidError
+from inertid_ros.core.errors import InertidError
 
 _SEPARATOR = "=" * 80
 _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}

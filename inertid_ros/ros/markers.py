@@ -8,7 +8,9 @@ from geometry_msgs.msg import Point, Pose, Quaternion, Vector3
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from ..robot.parameters import Array, is_consistent, pseudo_inertia
+from inertid_ros.core.arrays import Array
+from inertid_ros.robot.inertial_parameters import is_consistent, pseudo_inertia
+
 from .transforms import matrix_to_quaternion
 
 GIVEN = ColorRGBA(r=0.6, g=0.6, b=0.6, a=0.35)

@@ -1,4 +1,4 @@
-"""ROS parameters from option dataclasses (:mod:`inertid_ros.options`): type, range and description in one place."""
+"""ROS parameters from option dataclasses (:mod:`inertid_ros.config.options`): type, range and description."""
 
 import math
 from collections.abc import Callable
@@ -9,8 +9,8 @@ from rclpy.exceptions import ParameterUninitializedException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from ..errors import InertidError
-from ..options import ConfigurationError, Option, build, options
+from inertid_ros.config.options import ConfigurationError, Option, build, options
+from inertid_ros.core.errors import InertidError
 
 T = TypeVar("T")
 _LISTS = {

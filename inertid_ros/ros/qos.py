@@ -2,7 +2,7 @@
 
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-from ..errors import InertidError
+from inertid_ros.core.errors import InertidError
 
 LATCHED = QoSProfile(
     history=HistoryPolicy.KEEP_LAST,

@@ -7,11 +7,12 @@ import numpy as np
 import pinocchio as pin
 from rclpy.node import Node
 
+from inertid_ros.core.arrays import Array
 from inertid_ros.msg import InertialParameters
+from inertid_ros.robot.inertial_parameters import is_consistent
+from inertid_ros.robot.layout import DRIVE_TERMS
+from inertid_ros.robot.model import RobotModel
 
-from ..robot.layout import DRIVE_TERMS
-from ..robot.model import RobotModel
-from ..robot.parameters import Array, is_consistent
 from .parameter_messages import ReceivedParameters, from_inertial_parameters
 from .qos import LATCHED
 

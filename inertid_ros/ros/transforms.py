@@ -8,7 +8,7 @@ fixed axes, as in a URDF.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..robot.parameters import Array
+from inertid_ros.core.arrays import Array
 
 try:
     import tf_transformations as _tf

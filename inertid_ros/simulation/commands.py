@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import ExcitationError
-from ..excitation.motions.quintic import PiecewiseQuintic
-from ..robot.parameters import Array
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
 
 _REST = 1e-3  # rad/s; a last point that moves faster is refused
 _LONGEST_STREAM_STEP = 0.1  # s

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import ModelError
-from ..robot.model import RobotModel
-from ..robot.parameters import Array
-from .options import DriveOptions
+from inertid_ros.config.simulation import DriveOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+from inertid_ros.robot.model import RobotModel
 
 TERMS = ("rotor_inertia", "viscous", "coulomb", "offset")
 

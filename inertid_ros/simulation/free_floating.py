@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data.dead_reckoning import dead_reckoning, fine_dead_reckoning
-from ..data.recording import Recording
-from ..errors import ModelError
-from ..excitation.motions.trajectories import Trajectory
-from ..regressors.base_motion import BaseMotion
-from ..regressors.floating_kinematics import cross, rotations
-from ..regressors.momentum import momentum_regressor
-from ..robot.model import RobotModel
-from ..robot.parameters import Array
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+from inertid_ros.data.preparation.dead_reckoning import dead_reckoning, fine_dead_reckoning
+from inertid_ros.data.recording import Recording
+from inertid_ros.dynamics.base_from_momentum import BaseMotion
+from inertid_ros.excitation.motions.trajectories import Trajectory
+from inertid_ros.kinematics.floating import cross, rotations
+from inertid_ros.regressors.momentum_regressor import momentum_regressor
+from inertid_ros.robot.model import RobotModel
 
 REST_POSE = np.array([0.0, 0, 0, 0, 0, 0, 1.0])
 _ROUNDS, _SETTLED = 30, 1e-12

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..data.recording import Recording
-from ..excitation.execution.horizons import Horizon, HorizonTable, MotionExecution
-from ..excitation.options import ExecutionOptions
-from ..excitation.plans.check import with_approach
-from ..excitation.plans.plan import Plan
+from inertid_ros.config.excitation import ExecutionOptions
+from inertid_ros.data.recording import Recording
+from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable, MotionExecution
+from inertid_ros.excitation.motions.plan import Plan
+from inertid_ros.excitation.plans.check import with_approach
+
 from .commands import CommandedTrajectory
-from .robot import SimulatedRobot
+from .simulated_robot import SimulatedRobot
 
 _TAIL = 0.5  # s recorded after the end of the plan
 

@@ -16,7 +16,7 @@ appears in three places:
 A penalty is given with its derivative along the motion. What depends on the regressor (joint efforts, the reaction
 at the base, hence centre of pressure and contact forces) gives the derivative with respect to the regressor's
 *entries* instead, as weights; the problem adds the weights of all terms and differentiates the regressor once
-(:func:`inertid_ros.regressors.gradient.regressor_product_gradient`).
+(:func:`inertid_ros.regressors.regressor_gradient.regressor_product_gradient`).
 
 To add a constraint: write a class with these methods, its options into ``ExcitationOptions``, and let
 :func:`.chosen.motion_constraints` make it where its options ask for it.
@@ -26,10 +26,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from ...regressors.body_wrenches import BodyWrenches
-from ...regressors.chain import Chain, ChainState
-from ...robot.parameters import Array
-from ..motions.trajectories import Trajectory
+from inertid_ros.core.arrays import Array
+from inertid_ros.excitation.motions.trajectories import Trajectory
+from inertid_ros.kinematics.chain import Chain, ChainState
+from inertid_ros.regressors.body_wrenches import BodyWrenches
+
 from .limits import MotionLimits
 
 

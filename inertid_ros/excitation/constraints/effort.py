@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from ...errors import ExcitationError
-from ...regressors.inverse_dynamics import rigid_torque
-from ...robot.model import RobotModel
-from ...robot.parameters import Array
-from ..motions.trajectories import Trajectory
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.dynamics.inverse_dynamics import rigid_torque
+from inertid_ros.excitation.motions.trajectories import Trajectory
+from inertid_ros.robot.model import RobotModel
+
 from .constraint import MotionSamples, Penalty, Tightest
+from .continuous_time import Speeds, curve_of, everywhere, speeds_of, violation
 from .limits import MotionLimits
-from .proof import Speeds, curve_of, everywhere, speeds_of, violation
 from .wrench_rates import WrenchBounds
 
 _PENALTY = 300.0

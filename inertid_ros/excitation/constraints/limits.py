@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...errors import ExcitationError
-from ...robot.model import RobotModel
-from ...robot.parameters import Array
-from ..motions.quintic import PiecewiseQuintic
-from ..options import LimitOptions
+from inertid_ros.config.excitation import LimitOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
+from inertid_ros.robot.model import RobotModel
 
 _ROUNDING = 1e-9  # relative; a motion scaled exactly onto its limit must not fail by the last bit
 _CHANNELS = (("position", "rad"), ("velocity", "rad/s"), ("acceleration", "rad/s^2"))

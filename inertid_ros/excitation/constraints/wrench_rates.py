@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...robot.model import RobotModel
-from ...robot.parameters import Array, mass_com_inertia
-from .proof import Speeds
+from inertid_ros.core.arrays import Array
+from inertid_ros.robot.inertial_parameters import mass_com_inertia
+from inertid_ros.robot.model import RobotModel
+
+from .continuous_time import Speeds
 
 
 @dataclass(frozen=True)

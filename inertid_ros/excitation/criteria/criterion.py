@@ -11,19 +11,20 @@ from functools import cached_property
 
 import numpy as np
 
-from ...errors import ExcitationError
-from ...identification.triangular import triangle
-from ...regressors.gradient import MotionGradient
-from ...robot.model import RobotModel
-from ...robot.parameters import Array
-from ..constraints.constraint import MotionSamples
-from ..constraints.limits import MotionLimits
-from ..options import ExcitationOptions
-from .graded import right_spectrum
-from .known import KnownInformation
-from .rows import Indices, MeasuredRows
-from .scaling import Scaling, prior_scaling
-from .spectral import Spectral
+from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.core.qr import triangle
+from inertid_ros.excitation.constraints.constraint import MotionSamples
+from inertid_ros.excitation.constraints.limits import MotionLimits
+from inertid_ros.regressors.regressor_gradient import MotionGradient
+from inertid_ros.robot.model import RobotModel
+
+from .criterion_scaling import Scaling, prior_scaling
+from .graded_svd import right_spectrum
+from .known_information import KnownInformation
+from .measured_rows import Indices, MeasuredRows
+from .optimality import Spectral
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ExcitationError
-from ...robot.parameters import Array
-from ..constraints.limits import MotionLimits
-from ..motions.quintic import control_points, exceeds
-from ..options import BrakeOptions
-from ..plans.plan import Plan
+from inertid_ros.config.excitation import BrakeOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.constraints.limits import MotionLimits
+from inertid_ros.excitation.motions.plan import Plan
+from inertid_ros.excitation.motions.quintic import control_points, exceeds
 
 _SUBSTEPS = 5
 _STRENGTHS = (0.98, 0.9, 0.75, 0.5, 0.25)

@@ -9,12 +9,13 @@ from enum import Enum
 
 import numpy as np
 
-from ...errors import ExcitationError
-from ...robot.parameters import Array
-from ..constraints.limits import MotionLimits, check_curve
-from ..motions.quintic import PiecewiseQuintic
-from ..options import ExecutionOptions
-from ..plans.plan import Plan
+from inertid_ros.config.excitation import ExecutionOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.constraints.limits import MotionLimits, check_curve
+from inertid_ros.excitation.motions.plan import Plan
+from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
+
 from .brake import BrakeTable, brake_table
 
 _TINY = 1e-9

@@ -10,9 +10,10 @@ from enum import Enum
 
 import numpy as np
 
-from ...robot.parameters import Array
-from ..options import MonitorOptions
-from .stamps import RobotClock
+from inertid_ros.config.excitation import MonitorOptions
+from inertid_ros.core.arrays import Array
+
+from .robot_clock import RobotClock
 
 _PLAUSIBLE_SPEED = 3.0  # times the velocity limit; a state that jumps faster is garbage
 _STUCK_REPEATS = 4  # states; a fast joint passes the stuck distance between two of them

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...robot.parameters import Array
+from inertid_ros.core.arrays import Array
+
 from .horizons import Horizon, HorizonTable, MotionExecution, MotionState
 from .monitor import Lease, StateMonitor
 

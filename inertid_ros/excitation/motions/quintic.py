@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...robot.parameters import Array
+from inertid_ros.core.arrays import Array
 
 _MAX_ROUNDS = 40
 

@@ -6,9 +6,10 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from ...errors import ExcitationError
-from ...robot.parameters import Array
-from .bases import Motion
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+
+from .basis_functions import Motion
 
 _DEGREE = 5  # jerk is continuous, and the plan's quintics between knots are the motion itself
 _AT_REST = 3  # control points at either end that hold position, velocity and acceleration

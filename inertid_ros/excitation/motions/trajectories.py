@@ -15,9 +15,10 @@ from typing import Protocol
 
 import numpy as np
 
-from ...errors import ExcitationError
-from ...robot.parameters import Array
-from .bases import Basis, CycloidalBasis, FourierBasis, Motion
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+
+from .basis_functions import Basis, CycloidalBasis, FourierBasis, Motion
 
 __all__ = [
     "Basis", "Concatenation", "CycloidalBasis", "FourierBasis", "LinearTrajectory", "Motion", "QuinticRamp",

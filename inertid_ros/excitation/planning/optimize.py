@@ -7,19 +7,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...robot.model import RobotModel
-from ...robot.parameters import Array
-from ..constraints.chosen import tightest_words
-from ..constraints.limits import MotionLimits
-from ..criteria.known import KnownInformation
-from ..criteria.reduce import reduced
-from ..intervals.fixed import plan_combinations
-from ..options import ExcitationOptions
-from ..plans.plan import Plan
-from .improve import Candidate, finished
-from .parallel import Descents
-from .problem import Problem
-from .seeds import random_shape
+from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.excitation.constraints.limits import MotionLimits
+from inertid_ros.excitation.constraints.motion_constraints import tightest_words
+from inertid_ros.excitation.criteria.known_information import KnownInformation
+from inertid_ros.excitation.direction_combinations.fixed_base import plan_combinations
+from inertid_ros.excitation.motions.plan import Plan
+from inertid_ros.robot.model import RobotModel
+
+from .descent import Candidate, finished
+from .parallel_descents import Descents
+from .planning_problem import Problem
+from .random_starts import random_shape
+from .reduced_excitation import reduced
 
 _log = logging.getLogger(__name__)
 

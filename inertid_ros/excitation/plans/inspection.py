@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...robot.model import RobotModel
-from ...robot.parameters import Array
-from ..constraints.constraint import Constraint, Tightest
-from ..constraints.effort import prior_effort
-from ..constraints.limits import MotionLimits, usage
-from ..criteria.criterion import make_criterion, regressor_condition
-from ..criteria.known import KnownInformation
-from ..execution.horizons import HorizonTable
-from ..options import ExecutionOptions
-from ..planning.improve import along
-from .plan import Plan
+from inertid_ros.config.excitation import ExecutionOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.excitation.constraints.constraint import Constraint, Tightest
+from inertid_ros.excitation.constraints.effort import prior_effort
+from inertid_ros.excitation.constraints.limits import MotionLimits, usage
+from inertid_ros.excitation.criteria.criterion import make_criterion, regressor_condition
+from inertid_ros.excitation.criteria.known_information import KnownInformation
+from inertid_ros.excitation.execution.horizons import HorizonTable
+from inertid_ros.excitation.motions.plan import Plan
+from inertid_ros.excitation.planning.descent import along
+from inertid_ros.robot.model import RobotModel
 
 CHANNELS = ("position", "velocity", "acceleration", "effort")
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import yaml
 
-from ...errors import ExcitationError
-from ...robot.parameters import Array
-from ..constraints.limits import MotionLimits
-from .plan import MAX_KNOTS, Plan
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.constraints.limits import MotionLimits
+from inertid_ros.excitation.motions.plan import MAX_KNOTS, Plan
 
 _CHANNELS = ("positions", "velocities", "accelerations")
 _NANO = 10**9

@@ -8,16 +8,17 @@ ten parameters are felt (B 18-25).
 
 import numpy as np
 
-from ...robot.layout import ParameterLayout
-from ...robot.model import RobotModel
-from .carry import Carry
-from .friction import coupling_columns, regroup_friction
-from .geometry import KinematicTree, kinematic_tree, tidy
-from .motion import joint_motion
+from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.model import RobotModel
+
+from .column_selection import NEGLIGIBLE, regroup
+from .coupled_friction import coupling_columns, regroup_friction
+from .coupled_inertias import find_equations, regroup_rotor, regroup_shared
+from .joint_motion import joint_motion
+from .kinematic_tree import KinematicTree, kinematic_tree, tidy
+from .regrouping import Carry
 from .result import BaseParameters
-from .scale import Scale, places_of_links
-from .selection import NEGLIGIBLE, regroup
-from .shared import find_equations, regroup_rotor, regroup_shared
+from .units import Scale, places_of_links
 
 
 def closed_form_base_parameters(model: RobotModel) -> BaseParameters:

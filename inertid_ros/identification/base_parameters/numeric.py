@@ -4,17 +4,18 @@ import logging
 
 import numpy as np
 
-from ...data.samples import Samples
-from ...errors import IdentificationError
-from ...robot.layout import ParameterLayout
-from ...robot.model import RobotModel
-from ...robot.parameters import Array
-from ..information import compress
-from ..triangular import triangle
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.qr import triangle
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.information.information import compress
+from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.model import RobotModel
+
 from .closed_form import closed_form_base_parameters
-from .geometry import tidied
+from .column_selection import choose_dependent, dependence_order, visible_rank
+from .kinematic_tree import tidied
 from .result import BaseParameters
-from .selection import choose_dependent, dependence_order, visible_rank
 
 _log = logging.getLogger(__name__)
 _NEGLIGIBLE = 1e-9  # a coefficient below this share of its column is rounding

@@ -2,16 +2,17 @@
 
 import numpy as np
 
-from ....errors import ExcitationError
-from ....regressors.chain import Chain
-from ....robot.model import RobotModel
-from ....robot.parameters import Array
-from ...motions.trajectories import Trajectory
-from ..constraint import MotionSamples, Penalty, Tightest
-from ..limits import MotionLimits
-from ..proof import Speeds, curve_of, everywhere, speeds_of, violation
-from .masses import Masses
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.constraints.constraint import MotionSamples, Penalty, Tightest
+from inertid_ros.excitation.constraints.continuous_time import Speeds, curve_of, everywhere, speeds_of, violation
+from inertid_ros.excitation.constraints.limits import MotionLimits
+from inertid_ros.excitation.motions.trajectories import Trajectory
+from inertid_ros.kinematics.chain import Chain
+from inertid_ros.robot.model import RobotModel
+
 from .polygon import Polygon
+from .robot_masses import Masses
 
 _PENALTY = 3000.0  # 1/m^2
 _BEGINS = 0.1  # of the width of the area from its edges, where the penalty begins

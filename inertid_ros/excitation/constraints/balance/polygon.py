@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from ....errors import ExcitationError
-from ....robot.parameters import Array
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
 
 _LEAST = 1e-4  # m; an area narrower than this is empty
 

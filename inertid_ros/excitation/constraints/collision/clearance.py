@@ -5,16 +5,17 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from ....errors import ExcitationError
-from ....robot.model import RobotModel
-from ....robot.parameters import Array
-from ...motions.trajectories import Trajectory
-from ..constraint import MotionSamples, Penalty, Tightest
-from ..limits import MotionLimits
-from ..proof import Speeds, Violation, curve_of, speeds_of, violation
-from .bodies import obstacle_thing, robot_things
+from inertid_ros.config.collision import CollisionOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.constraints.constraint import MotionSamples, Penalty, Tightest
+from inertid_ros.excitation.constraints.continuous_time import Speeds, Violation, curve_of, speeds_of, violation
+from inertid_ros.excitation.constraints.limits import MotionLimits
+from inertid_ros.excitation.motions.trajectories import Trajectory
+from inertid_ros.robot.model import RobotModel
+
+from .collision_bodies import obstacle_thing, robot_things
 from .obstacles import obstacles
-from .options import CollisionOptions
 from .pairs import FLOOR, Indices, candidate_pairs, named_pairs, srdf_pairs
 from .scene import Scene
 

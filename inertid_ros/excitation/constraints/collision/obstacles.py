@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pinocchio as pin
 
-from ....errors import ExcitationError
-from ....robot.collision_shapes import CollisionShape
-from ....robot.parameters import Array
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.robot.geometry.collision_shapes import CollisionShape
 
 FORM = "NAME=FIELD:VALUE,..."
 EXAMPLE = "table=shape:box,size:1 0.6 0.04,xyz:0.6 0 0.4"

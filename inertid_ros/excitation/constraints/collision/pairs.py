@@ -8,10 +8,11 @@ from typing import Any
 from lxml import etree
 from numpy.typing import NDArray
 
-from ....errors import ExcitationError
-from ....robot import description
-from ....robot.model import RobotModel
-from .bodies import Thing
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.urdf import parsing as description
+
+from .collision_bodies import Thing
 
 _log = logging.getLogger(__name__)
 _MAX_BYTES = 16 * 1024 * 1024

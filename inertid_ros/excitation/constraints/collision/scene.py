@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ....regressors.chain import Chain
-from ....robot.model import RobotModel
-from ....robot.parameters import Array
-from .bodies import CapsuleSet, Thing, carried, thing_reaches, with_root
-from .exact import ExactDistances, available
+from inertid_ros.core.arrays import Array
+from inertid_ros.kinematics.chain import Chain
+from inertid_ros.robot.model import RobotModel
+
+from .closest_points import ClosestPoints, closest_points
+from .collision_bodies import CapsuleSet, Thing, carried, thing_reaches, with_root
+from .exact_distances import ExactDistances, available
 from .pairs import FLOOR, Indices, Pair
-from .segments import ClosestPoints, closest_points
 
 Ends = tuple[Array, Array]
 _AT_ONCE = 20_000  # distances; keeps arrays in the processor's cache

@@ -1,0 +1,20 @@
+"""What errors of torque mean for a controller: the accelerations that they cause."""
+
+import numpy as np
+import pinocchio as pin
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.robot.model import RobotModel
+
+
+def expected_squares(model: RobotModel, q: Array, torque: Array) -> Array:
+    """``(N, n)`` mean squares of the acceleration's errors at poses ``q (N, nq)``.
+
+    Parameters
+    ----------
+    torque: ``(N, n, k)`` root of the covariance of the torque's errors.
+    """
+    data = model.pinocchio.createData()
+    mass = np.array([pin.crba(model.pinocchio, data, pose) for pose in q])
+    mass = np.triu(mass) + np.swapaxes(np.triu(mass, 1), 1, 2)
+    return np.asarray(np.sum(np.linalg.solve(mass, torque) ** 2, axis=2))

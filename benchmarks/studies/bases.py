@@ -1,0 +1,37 @@
+"""Scalings of the same information in different frames or bases: none, by the prior's diagonal, by its metric."""
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.excitation.criteria.criterion_scaling import FixedScaling, pushforward_root
+
+SCALINGS = ("none", "diagonal", "invariant")
+
+
+def scaling_in(kind: str, change: Array, base: Array, root: Array, prior: Array) -> FixedScaling:
+    """The scaling that one works out in parameters ``change @ x``, for rows of equations in ``x``.
+
+    Parameters
+    ----------
+    change: ``(r, r)`` the parameters x to those of the frame or base.
+    base: ``(r, p)`` parameters of bodies, seen from that frame, to x in that frame or base.
+    root: ``(p, p)`` inverse root of the prior's metric in that frame.
+    prior: ``(p,)`` parameters of bodies in that frame.
+    """
+    if kind == "none":
+        return FixedScaling(np.linalg.inv(change))
+    if kind == "diagonal":
+        return FixedScaling(np.linalg.inv(change) @ np.diag(np.abs(base @ prior)))
+    # Random bases are badly conditioned: what is worked out in them is carried back with more digits than double has.
+    wide = np.asarray(base, dtype=np.longdouble) @ np.asarray(root, dtype=np.longdouble)
+    return FixedScaling(pushforward_root(np.eye(len(root)), _solve(change, wide)))
+
+
+def _solve(matrix: Array, right: Array) -> Array:
+    """``matrix^-1 right`` by iterative refinement in extended precision."""
+    inverse = np.linalg.inv(np.asarray(matrix, dtype=float))
+    extended = np.asarray(matrix, dtype=np.longdouble)
+    out = np.zeros_like(right)
+    for _ in range(4):
+        out = out + (inverse @ np.asarray(right - extended @ out, dtype=float)).astype(np.longdouble)
+    return np.asarray(out, dtype=float)

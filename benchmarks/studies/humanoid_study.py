@@ -1,0 +1,179 @@
+"""Two arms of a humanoid that stands: motions one after the other with what the last ones said (A, section IV)."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pinocchio as pin
+from lxml import etree
+from studies.humanoid import ARMS, TALOS, humanoid, limits_of
+
+from inertid_ros.config.balance import BalanceOptions
+from inertid_ros.config.collision import CollisionOptions
+from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.excitation.constraints.balance.centre_of_mass import CentreOfMass
+from inertid_ros.excitation.constraints.balance.polygon import polygon
+from inertid_ros.excitation.constraints.constraint import MotionSamples
+from inertid_ros.excitation.constraints.limits import MotionLimits
+from inertid_ros.excitation.criteria.known_information import KnownInformation
+from inertid_ros.excitation.criteria.measured_rows import MeasuredRows
+from inertid_ros.excitation.motions.plan import Plan
+from inertid_ros.excitation.planning.descent import Candidate, finished, improved
+from inertid_ros.excitation.planning.optimize import random_shapes
+from inertid_ros.excitation.planning.planning_problem import Problem
+from inertid_ros.excitation.planning.random_starts import random_shape
+from inertid_ros.robot.model import RobotModel
+from inertid_ros.simulation.example_robots import example_urdf
+
+SRDF = "talos_data/srdf/talos.srdf"
+GROUND, ROOM, SIDES = -1.08, 0.01, 16  # m; A keeps the centre of mass within 1 cm
+SECONDS, INSTANTS, CHECKED, STEP = 8.0, 40, 400, 0.2
+CLEARANCE = 0.01
+
+
+@dataclass(frozen=True)
+class Study:
+    """The robot, what confines it, and how its motions are judged."""
+
+    model: RobotModel
+    limits: MotionLimits
+    start: Array
+    options: ExcitationOptions
+
+    @classmethod
+    def of(cls, iterations: int) -> "Study":
+        """TALOS on straight legs, arms free, from the arms' pose in its SRDF."""
+        model = humanoid(ARMS.fullmatch)
+        limits = limits_of(model)
+        folder = example_urdf(TALOS).parents[2]
+        srdf = folder / SRDF
+        states = etree.parse(str(srdf)).getroot().findall("group_state[@name='half_sitting']/joint")
+        pose = {state.get("name"): state.get("value") for state in states}
+        start = np.array([float(pose[name]) for name in model.joint_names])
+        wide = polygon(("-9:-9", "9:-9", "9:9", "-9:9"), "everywhere")
+        x, y = CentreOfMass(model, wide, GROUND).below(start[None])[0]
+        angles = 2 * np.pi * np.arange(SIDES) / SIDES
+        region = tuple(f"{x + ROOM * np.cos(angle)}:{y + ROOM * np.sin(angle)}" for angle in angles)
+        options = ExcitationOptions(
+            duration_s=SECONDS,
+            base_frequency_hz=1 / SECONDS,
+            harmonics=10,
+            criterion_samples=INSTANTS,
+            constraint_samples=CHECKED,
+            starts=8,
+            improved=1,
+            iterations=iterations,
+            time_limit_s=1e5,
+            collision=CollisionOptions(
+                mesh_folders=(str(folder.parent.parent),), srdf=str(srdf), clearance_m=CLEARANCE
+            ),
+            balance=BalanceOptions(com_region=region, ground_m=GROUND),
+        )
+        return cls(model, limits, start, options)
+
+    @property
+    def weights(self) -> Array:
+        """``(n,)`` of the torques: none, as in A."""
+        return np.ones(self.model.joints)
+
+    def known(self, plans: list[Plan]) -> KnownInformation:
+        """What motions say together: their regressors below each other (A 41)."""
+        return KnownInformation(self.rows(plans), self.weights)
+
+    def rows(self, plans: list[Plan]) -> Array:
+        """``(m, p)`` regressors at A's instants."""
+        measured = MeasuredRows(self.model, self.weights, np.zeros(0))
+        every = np.arange(len(measured.columns))
+        instants = (np.arange(INSTANTS) + 0.5) * STEP
+        found = [MotionSamples(measured.chain, *plan.sample(instants), STEP) for plan in plans]
+        rows = [measured.regressor(motion, every).reshape(-1, len(every)) for motion in found]
+        return np.sqrt(STEP) * np.concatenate([np.zeros((0, len(every))), *rows])
+
+    def problem(self, plans: list[Plan], seed: int = 0) -> Problem:
+        """Of the motion after others."""
+        options = replace(self.options, seed=seed)
+        return Problem(self.model, self.limits, self.start, options, self.known(plans))
+
+    def optimised(self, plans: list[Plan], seed: int) -> Candidate:
+        """The next motion."""
+        problem = self.problem(plans, seed)
+        shape = random_shapes(problem, problem.options)[0]
+        return finished(problem, improved(problem, shape, problem.options), problem.options)
+
+    def chance(self, count: int) -> list[Plan]:
+        """Random motions, each as large as the constraints allow."""
+        problem, rng = self.problem([]), np.random.default_rng(1)
+        shapes = (random_shape(problem.basis, problem.start, problem.inner, rng) for _ in range(count))
+        return [finished(problem, problem.settled(shape), problem.options).plan for shape in shapes]
+
+    def condition(self, plans: list[Plan], columns: Array, scaled: bool = True) -> float:
+        """Condition number of the base regressors of motions below each other."""
+        rows = self.rows(plans)[:, columns]
+        values = np.linalg.svd(rows / np.linalg.norm(rows, axis=0) if scaled else rows, compute_uv=False)
+        return float(values[0] / values[-1])
+
+    def selected(self, pool: list[Plan], columns: Array) -> list[Plan]:
+        """The best of a pool, then the one that is best with it, and the one that is best with both."""
+        chosen: list[Plan] = []
+        for _ in range(3):
+            rest = [plan for plan in pool if all(plan is not other for other in chosen)]
+            chosen.append(min(rest, key=lambda plan: self.condition([*chosen, plan], columns)))
+        return chosen
+
+
+def violations(study: Study, plan: Plan, rate: float = 1000.0) -> dict[str, float]:
+    """What Pinocchio and Coal, from the URDF, meshes and SRDF alone, see at a thousand instants per second."""
+    file, options = str(example_urdf(TALOS)), study.options.collision
+    robot = pin.buildModelFromUrdf(file, pin.JointModelFreeFlyer())
+    geometry = pin.buildGeomFromUrdf(robot, file, pin.GeometryType.COLLISION, package_dirs=list(options.mesh_folders))
+    geometry.addAllCollisionPairs()
+    pin.removeCollisionPairs(robot, geometry, options.srdf, False)
+    data = robot.createData()
+    rest = pin.neutral(robot)
+    for name, position in study.model.options.locked_joints.items():
+        rest[robot.joints[robot.getJointId(name)].idx_q] = position
+    index = [robot.joints[robot.getJointId(name)].idx_q for name in study.model.joint_names]
+    at = [robot.joints[robot.getJointId(name)].idx_v for name in study.model.joint_names]
+    _keep_moving(robot, geometry, set(study.model.joint_names))
+    geometry_data = pin.GeometryData(geometry)
+    for request in geometry_data.collisionRequests:
+        request.security_margin = CLEARANCE - 1e-4
+    time = np.arange(0.0, plan.duration, 1 / rate)
+    q, v, a = plan.sample(time)
+    limits, start = study.limits, pin.centerOfMass(robot, data, _posed(rest, index, study.start))
+    found = {
+        "position": float(np.maximum(limits.lower - q, q - limits.upper).max()),
+        "velocity": float((np.abs(v) - limits.velocity).max()),
+        "acceleration": float((np.abs(a) - limits.acceleration).max()),
+    }
+    collisions, away, effort = 0, 0.0, -np.inf
+    for row in range(len(time)):
+        pose = _posed(rest, index, q[row])
+        collisions += bool(pin.computeCollisions(robot, data, geometry, geometry_data, pose, True))
+        away = max(away, float(np.linalg.norm((pin.centerOfMass(robot, data, pose) - start)[:2])))
+        rates = np.zeros((2, robot.nv))
+        rates[:, at] = v[row], a[row]
+        effort = max(effort, float((np.abs(pin.rnea(robot, data, pose, *rates)[at]) / limits.effort).max()))
+    return {**found, "collisions": collisions, "centre of mass": away, "effort": effort}
+
+
+def _posed(rest: Array, index: list[int], q: Array) -> Array:
+    pose = rest.copy()
+    pose[index] = q
+    return pose
+
+
+def _keep_moving(robot: pin.Model, geometry: pin.GeometryModel, moving: set[str]) -> None:
+    """Drop pairs that do not move against each other, and neighbours at a joint."""
+    joints = [body.parentJoint for body in geometry.geometryObjects]
+
+    def group(joint: int) -> int:
+        while joint > 1 and robot.names[joint] not in moving:
+            joint = robot.parents[joint]
+        return joint
+
+    for pair in list(geometry.collisionPairs):
+        first, second = joints[pair.first], joints[pair.second]
+        near = second in (first, robot.parents[first]) or first == robot.parents[second]
+        if near or group(first) == group(second):
+            geometry.removeCollisionPair(pair)

@@ -1,0 +1,104 @@
+"""Fits of the leg under nested constraints, and under several regularizers at equal training residual."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from support.cheetah_leg import bounds
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.identification.prior.constraints import Constraints, constrained
+from inertid_ros.identification.prior.convex_program import Program
+from inertid_ros.identification.prior.coordinates import Coordinates, normalised_coordinates
+from inertid_ros.identification.prior.regularizers import Belief
+from inertid_ros.identification.solvers.equal_residual import project_onto_residual
+from inertid_ros.identification.solvers.interior_point import solve
+from inertid_ros.identification.solvers.map_problem import Problem
+from inertid_ros.robot.inertial_parameters import inertia_about_origin, skew
+from inertid_ros.robot.model import RobotModel
+
+CONSTRAINTS = ("none", "semi-consistent", "LMI", "ellipsoid")
+REGULARIZERS = ("euclidean", "pullback", "entropic", "riemannian", "point_mass")
+PRIOR_WEIGHT = 1e-6  # of the Euclidean prior that all constraint sets share (E 25)
+
+
+def leg_coordinates(model: RobotModel) -> Coordinates:
+    """Normalised coordinates; drives keep their SI units."""
+    drives = model.layout.size - model.layout.inertial_size
+    return normalised_coordinates(
+        model.layout, model.inertial_belief, model.inertial_locked, np.zeros(drives), np.ones(drives)
+    )
+
+
+class ConstrainedFits:
+    """``1/n |A x - b|^2 + w |x - prior|^2`` over bodies and friction, under one set of constraints after another."""
+
+    def __init__(self, model: RobotModel, leg: dict[str, Any]) -> None:
+        self.model, self.coordinates = model, leg_coordinates(model)
+        self.inside = Constraints(inside=bounds(leg))
+
+    def fit(self, A: Array, b: Array, constraints: str) -> Array:
+        """``(p,)`` parameters in SI units."""
+        layout, count = self.model.layout, len(b)
+        prior_rows = np.sqrt(PRIOR_WEIGHT) * np.eye(layout.inertial_size, layout.size)
+        rows = np.vstack([A / np.sqrt(count), prior_rows])
+        target = np.concatenate([b / np.sqrt(count), prior_rows @ self.model.prior])
+        if constraints == "none":
+            return np.asarray(np.linalg.lstsq(rows, target)[0])
+        if constraints == "semi-consistent":
+            return self._semi_consistent(rows, target)
+        none = np.zeros(0, dtype=int)
+        bodies = len(layout.body_names)
+        R, z = _compressed(*self.coordinates.normalise(rows, target))
+        program = Program(R, z, np.zeros(layout.size), np.zeros(bodies), none, np.zeros(0))
+        if constraints == "ellipsoid":
+            program = constrained(program, self.inside, self.coordinates, self.model.prior)
+        return self.coordinates.physical(solve(program, self.coordinates.prior).x)
+
+    def _semi_consistent(self, rows: Array, target: Array) -> Array:
+        """Positive kinetic energy alone (E 13): ``[[I, S(h)], [S(h)^T, m 1]] >= 0`` for every body, by CVXPY."""
+        import cvxpy as cp
+
+        x = cp.Variable(rows.shape[1])
+        R, z = _compressed(rows, target)
+        unit = np.eye(10)
+        basis = [np.block([[inertia_about_origin(e), skew(e[1:4])], [skew(e[1:4]).T, e[0] * np.eye(3)]]) for e in unit]
+        bodies = len(self.model.layout.body_names)
+        blocks = [sum(x[10 * b + k] * E for k, E in enumerate(basis)) >> 0 for b in range(bodies)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of inaccuracy beyond the sixth digit
+            cp.Problem(cp.Minimize(cp.sum_squares(R @ x - z)), blocks).solve(solver=cp.CLARABEL)
+        return np.asarray(x.value)
+
+
+class RegularizedFits:
+    """Bodies alone, inside their ellipsoids, nearest to the prior in one distance after another (C 3.6.68-3.6.74)."""
+
+    def __init__(self, model: RobotModel, leg: dict[str, Any], names: tuple[str, ...] = ()) -> None:
+        self.coordinates = leg_coordinates(model)
+        self.problem = Problem(self.coordinates, model.prior, Constraints(inside=bounds(leg)))
+        beliefs = {name: Belief(name, 1.0, 1.0, 1.0) for name in names or REGULARIZERS}
+        self.beliefs = {name: self.problem.believing(belief, model.inertial_belief) for name, belief in beliefs.items()}
+
+    def entropic(self, A: Array, b: Array, gamma: float) -> tuple[Array, float]:
+        """Parameters at ``|A x - b|^2 + gamma d^2``, and their squared residual."""
+        R, z = _compressed(*self.coordinates.normalise(A, b))
+        belief = Belief("entropic", float(1 / np.sqrt(gamma)), 1.0, 1.0)
+        x = self.problem.solve(R, z, belief).x
+        return self.coordinates.physical(x), float(np.sum((R @ x - z) ** 2))
+
+    def at_residual(self, A: Array, b: Array, bound: float) -> dict[str, Array]:
+        """Regularizer to parameters, all with the same squared residual (C 3.5.52)."""
+        equations = _compressed(*self.coordinates.normalise(A, b))
+        fits = {}
+        for name, belief in self.beliefs.items():
+            found = project_onto_residual(self.problem, equations, belief, bound, tolerance=1e-4)
+            fits[name] = self.coordinates.physical(found.solution.x)
+            self.beliefs[name] = found.belief  # where the next search begins
+        return fits
+
+
+def _compressed(R: Array, z: Array) -> tuple[Array, Array]:
+    """Triangle of the equations with the residual that no parameters remove as a last row."""
+    whole = np.linalg.qr(np.column_stack([R, z]), mode="r")
+    return whole[:, :-1], whole[:, -1]

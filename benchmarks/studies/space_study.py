@@ -1,0 +1,146 @@
+"""What the space robot of B says of itself: recordings, estimates and predictions over many noise seeds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.config.least_squares import ESTIMATORS
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import Samples
+from inertid_ros.data.preparation.momentum_samples import prepare_momentum
+from inertid_ros.data.preparation.prepare import PrepareOptions
+from inertid_ros.data.recording import Recording
+from inertid_ros.dynamics.floating_prediction import predict_floating
+from inertid_ros.excitation.direction_combinations.interval_motion import IntervalMotion
+from inertid_ros.identification.base_parameters import closed_form_base_parameters
+from inertid_ros.identification.identify import identify
+from inertid_ros.identification.least_squares.estimators import least_squares
+from inertid_ros.regressors.momentum_equations import MomentumEquations
+from inertid_ros.robot.model import RobotModel
+from inertid_ros.simulation.free_floating import GravityGradient, RateNoise, float_freely, measured
+from inertid_ros.space_robot import RANGE
+
+RATE_HZ = 100.0
+HARMONICS, FREQUENCY = 2, np.pi / 20  # of the Fourier motions of B §6.4
+
+
+def as_measured(recording: Recording, model: RobotModel) -> Samples:
+    """Samples of every row of a recording, unfiltered, as B uses them."""
+    count = model.joints
+    every = np.ones((len(recording), 6), dtype=bool)
+    side = np.zeros(every.shape)
+    side[:, 3:] = -recording.velocity[:, count:] @ model.wheels.axes
+    rates = np.hstack([recording.base_twist, recording.velocity[:, :count]])
+    position = np.hstack([recording.base_pose, recording.position[:, :count]])
+    return Samples(recording.time, position, rates, np.zeros_like(rates), side, every, every[:, 0], recording.name)
+
+
+def plain(model: RobotModel, recording: Recording) -> Array:
+    """B's estimate: least squares on all rows as measured, unweighted."""
+    equations = MomentumEquations(model)
+    return least_squares(equations, [as_measured(recording, model)], ESTIMATORS["ols"]).parameters
+
+
+def filtered(model: RobotModel, recording: Recording) -> Array:
+    """Least squares on rates that went through a low-pass."""
+    return least_squares(MomentumEquations(model), [_prepared(model, recording)], ESTIMATORS["wls"]).parameters
+
+
+def consistent(model: RobotModel, recording: Recording) -> Array:
+    """Bodies that can exist, near the prior, from the same samples."""
+    options = IdentifyOptions(equations="momentum")
+    return identify(MomentumEquations(model), [_prepared(model, recording)], options).parameters
+
+
+METHODS: dict[str, Callable[[RobotModel, Recording], Array]] = {
+    "least squares, as measured (B)": plain,
+    "least squares, filtered": filtered,
+    "consistent, filtered": consistent,
+}
+
+
+def _prepared(model: RobotModel, recording: Recording) -> Samples:
+    return prepare_momentum(recording, model, PrepareOptions(cutoff_hz=3.0))
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Of one method over noise seeds.
+
+    Attributes
+    ----------
+    parameters: ``(S, 52)`` relative errors of the base parameters (B 38-39).
+    twist, torque: ``(S, 6)`` and ``(S, 6)`` root mean square errors of predictions (B 42).
+    """
+
+    parameters: Array
+    twist: Array
+    torque: Array
+
+    @property
+    def median_run(self) -> int:
+        """The run whose median error is the median of all."""
+        medians = np.median(self.parameters, axis=1)
+        return int(np.argsort(medians)[(len(medians) - 1) // 2])
+
+
+class Study:
+    """One robot, one motion, and predictions on others.
+
+    Parameters
+    ----------
+    guess: the robot with the prior. bodies: true parameters.
+    motion: of joints and wheels. intervals: of it that are recorded, from the first, all if there are fewer.
+    gradient: torque of an orbit, or none.
+    """
+
+    def __init__(
+        self, guess: RobotModel, bodies: Array, motion: IntervalMotion, intervals: int,
+        gradient: GravityGradient | None = None,
+    ) -> None:
+        self.guess, self.base = guess, closed_form_base_parameters(guess)
+        self.true = self.base.projection @ bodies.ravel()
+        trajectory = motion.only(range(min(intervals, len(motion.directions)))).trajectory
+        self._motion = float_freely(guess, bodies, trajectory, RATE_HZ, torque=gradient)
+        self.fourier = fourier_motion(guess, np.random.default_rng(7))
+        self.truth = predict_floating(guess, bodies, *self.fourier)
+
+    def recording(self, seed: int) -> Recording:
+        """With the noise of B §6.3."""
+        return measured(self.guess, self._motion, RateNoise(), np.random.default_rng(seed), f"seed {seed}")
+
+    def errors(self, method: Callable[[RobotModel, Recording], Array], seeds: int) -> Errors:
+        """Over noise seeds."""
+        parameters, twist, torque = [], [], []
+        for seed in range(seeds):
+            found = method(self.guess, self.recording(seed))
+            parameters.append(np.abs(self.base.projection @ found / self.true - 1))
+            predicted = predict_floating(self.guess, self.guess.layout.bodies(found), *self.fourier)
+            twist.append(_rms(predicted.twist - self.truth.twist))
+            torque.append(_rms(predicted.torque - self.truth.torque))
+        return Errors(np.array(parameters), np.array(twist), np.array(torque))
+
+
+def fourier_motion(model: RobotModel, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    """Two harmonics over a period of 40 s (B 40-41), random, peaks of velocity those of the excitation; wheels rest."""
+    time = np.linspace(0, 2 * np.pi / FREQUENCY, 801)
+    n, w = model.joints, len(model.wheels.names)
+    sine, cosine = rng.normal(size=(2, HARMONICS, n))
+    q, v, a = np.zeros((3, len(time), n))
+    for harmonic in range(HARMONICS):
+        k = (harmonic + 1) * FREQUENCY
+        s, c = np.sin(k * time)[:, None], np.cos(k * time)[:, None]
+        q += sine[harmonic] * s + cosine[harmonic] * c
+        v += k * (sine[harmonic] * c - cosine[harmonic] * s)
+        a += -(k**2) * (sine[harmonic] * s + cosine[harmonic] * c)
+    size = 2 * RANGE / np.abs(v).max(axis=0)
+    still = np.zeros((len(time), w))
+    return tuple(np.hstack([size * channel, still]) for channel in (q, v, a))
+
+
+def _rms(error: Array) -> Array:
+    return np.sqrt(np.mean(error**2, axis=0))
+
+

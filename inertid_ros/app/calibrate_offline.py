@@ -1,0 +1,76 @@
+"""The whole offline path in one call: recordings in, outcome with validation and provenance out."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.data.preparation.by_equations import prepared
+from inertid_ros.data.recording import Recording
+from inertid_ros.identification.assessment.validation import validate
+from inertid_ros.identification.identify import identify
+from inertid_ros.identification.information.delay import undelayed
+from inertid_ros.report.outcome import Outcome
+from inertid_ros.report.provenance import provenance, recording_source
+from inertid_ros.robot.model import RobotModel
+
+Progress = Callable[[str, float], None]
+"""Called with a stage and the fraction of the whole, 0 to 1; may raise to stop."""
+
+_PREPARED, _SOLVED = 0.3, 0.9
+
+
+def calibrate(
+    model: RobotModel,
+    train: Sequence[Recording],
+    held_out: Sequence[Recording] = (),
+    configuration: Configuration | None = None,
+    progress: Progress = lambda stage, fraction: None,
+) -> Outcome:
+    """Prepare, identify and validate; the command line and the identifier node both do exactly this.
+
+    Parameters
+    ----------
+    train: recordings to fit.
+    held_out: recordings to judge the result on; none gives an outcome without validation.
+
+    Raises
+    ------
+    InertidError: a recording cannot be used, or there is no solution.
+    """
+    configuration = configuration or Configuration()
+    clock = _Clock()
+    samples = []
+    everything = [*train, *held_out]
+    for index, recording in enumerate(everything):
+        progress("preparing", _PREPARED * index / len(everything))
+        samples.append(prepared(recording, model, configuration.prepare, configuration.identify.equations))
+    fitted, judged = tuple(samples[: len(train)]), tuple(samples[len(train) :])
+    clock.stop("preparing")
+    estimate = identify(
+        model,
+        fitted,
+        configuration.identify,
+        configuration.constraints.constraints(model),
+        lambda stage, fraction: progress(stage, _PREPARED + (_SOLVED - _PREPARED) * fraction),
+    )
+    clock.stop("identifying")
+    progress("validating", _SOLVED)
+    validation = validate(estimate, judged) if judged else None
+    clock.stop("validating")
+    roles = ["train"] * len(train) + ["validation"] * len(held_out)
+    sources = [recording_source(*entry) for entry in zip(everything, samples, roles, strict=True)]
+    progress("validating", 1.0)
+    fitted, judged = (tuple(undelayed(entry, estimate.delay) for entry in group) for group in (fitted, judged))
+    return Outcome(
+        estimate, fitted, judged, validation, provenance(model, tuple(sources), configuration), clock.seconds
+    )
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+        self.seconds: dict[str, float] = {}
+
+    def stop(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.seconds[stage], self._last = now - self._last, now

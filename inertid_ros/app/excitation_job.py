@@ -1,0 +1,97 @@
+"""The excitation node's planning, as a function that a :class:`~inertid_ros.core.worker.Worker` can run elsewhere."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from inertid_ros.config.configuration import RobotOptions
+from inertid_ros.config.excitation import ExcitationOptions, ExecutionOptions, LimitOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.excitation.constraints.limits import motion_limits
+from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
+from inertid_ros.excitation.execution.horizons import HorizonTable
+from inertid_ros.excitation.motions.plan import Plan, slower
+from inertid_ros.excitation.planning.optimize import PlanningProgress, plan_excitation
+from inertid_ros.excitation.plans.check import check_plan, with_approach
+from inertid_ros.excitation.plans.plan_file import load_motion
+from inertid_ros.robot.model import load_model
+
+_PLANNED = 0.8
+
+
+@dataclass(frozen=True)
+class ExcitationJob:
+    """What to plan.
+
+    Attributes
+    ----------
+    urdf: text.
+    measured_position: ``(n,)`` where the robot stands.
+    start: ``(n,)`` where a planned motion begins and ends; where the robot stands if None.
+    plan_file: a plan, or a JointTrajectory in YAML, to replay; empty plans one.
+    speed_scale: above 0, at most 1.
+    prior: result directory; the motion asks for what its data left open, and needs the effort that its bodies need.
+    """
+
+    urdf: str
+    measured_position: Array
+    start: Array | None = None
+    plan_file: str = ""
+    speed_scale: float = 1.0
+    prior: str = ""
+    robot: RobotOptions = field(default_factory=RobotOptions)
+    limits: LimitOptions = field(default_factory=LimitOptions)
+    excitation: ExcitationOptions = field(default_factory=ExcitationOptions)
+    execution: ExecutionOptions = field(default_factory=ExecutionOptions)
+
+
+@dataclass(frozen=True)
+class PreparedMotion:
+    """A motion that passed every check, ready to be executed.
+
+    Attributes
+    ----------
+    plan: the exciting motion alone.
+    approach_s: how long the way to its start takes; the table holds both.
+    """
+
+    plan: Plan
+    approach_s: float
+    table: HorizonTable
+
+
+def prepare_motion(job: ExcitationJob, progress: Callable[[str, float], None]) -> PreparedMotion:
+    """Plan or load, check, put the approach before it, and work out every horizon and brake.
+
+    Raises
+    ------
+    InertidError: the URDF or plan cannot be used, or something would break a limit.
+    """
+    model = load_model(job.urdf, job.robot.model_options())
+    limits, known = motion_limits(model, job.limits), None
+    if job.prior:
+        from .earlier_result import earlier  # results and identification take as long to import as all the rest
+
+        before = earlier(job.prior, model)
+        model, known = before.model, before.known
+    progress("planning", 0.0)
+    if job.plan_file:
+        plan = load_motion(job.plan_file, limits)
+    else:
+        start = job.measured_position if job.start is None else job.start
+        # A robot at rest just outside the margin of its limits begins at the margin.
+        start = np.clip(start, limits.lower, limits.upper) if job.start is None else start
+
+        def report(now: PlanningProgress) -> None:
+            progress(f"planning {now.condition_number:.4g}", _PLANNED * now.fraction)
+
+        plan = plan_excitation(model, limits, start, job.excitation, report, known)
+    plan = slower(plan, job.speed_scale)
+    constraints = motion_constraints(model, limits, job.excitation)
+    check_plan(plan, model, limits, constraints=constraints)
+    progress("checking", _PLANNED)
+    whole, approach_s = with_approach(plan, model, job.measured_position, job.execution, constraints)
+    table = HorizonTable(whole, whole.limits, job.execution)
+    progress("checking", 1.0)
+    return PreparedMotion(plan, approach_s, table)

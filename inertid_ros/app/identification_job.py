@@ -1,0 +1,106 @@
+"""The identifier node's work, as a function that a :class:`~inertid_ros.core.worker.Worker` runs in another process."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.data.loading import load_recording
+from inertid_ros.data.recording import Recording
+from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.validation import Validation
+from inertid_ros.identification.rounds import Round, RoundsOptions, Verdict
+from inertid_ros.report.results import read_result, write_result
+from inertid_ros.robot.model import load_model
+
+from .calibrate_offline import calibrate
+
+_READ, _SOLVED = 0.1, 0.9
+
+
+@dataclass(frozen=True)
+class IdentificationJob:
+    """What to identify.
+
+    Attributes
+    ----------
+    urdf: text.
+    train, held_out: recordings, or paths of recordings.
+    output: result directory to write; None writes nothing.
+    rounds: when rounds of excitation and identification end.
+    previous: result directory of the round before; empty in the first.
+    """
+
+    urdf: str
+    configuration: Configuration
+    train: tuple[Recording | str, ...]
+    held_out: tuple[Recording | str, ...] = ()
+    output: Path | None = None
+    rounds: RoundsOptions = field(default_factory=RoundsOptions)
+    previous: str = ""
+
+
+@dataclass(frozen=True)
+class IdentificationResult:
+    """What came of it.
+
+    Attributes
+    ----------
+    report: content of ``report.json``.
+    urdf: the calibrated URDF.
+    output: where it was written; None where nothing was.
+    history: what was known after each round, this one last; empty on a free base.
+    verdict: whether another round is worth its time; None on a free base.
+    """
+
+    estimate: Estimate
+    validation: Validation | None
+    report: dict[str, Any]
+    urdf: str
+    output: Path | None
+    history: tuple[Round, ...] = ()
+    verdict: Verdict | None = None
+
+
+def identify_job(job: IdentificationJob, progress: Callable[[str, float], None]) -> IdentificationResult:
+    """Read, identify, validate and write the result, whether or not it passes its validation.
+
+    Raises
+    ------
+    InertidError: the URDF or a recording cannot be used, there is no solution, or the result cannot be written.
+    """
+    model = load_model(job.urdf, job.configuration.robot.model_options())
+    progress("reading", 0.0)
+    history = _history(job.previous) if job.previous else ()
+    topics = job.configuration.topics
+    train, held_out = (
+        [e if isinstance(e, Recording) else load_recording(e, topics, model.recorded_joints) for e in entries]
+        for entries in (job.train, job.held_out)
+    )
+    outcome = calibrate(
+        model,
+        train,
+        held_out,
+        job.configuration,
+        lambda stage, fraction: progress(stage, _READ + (_SOLVED - _READ) * fraction),
+    )
+    outcome = replace(outcome, rounds=(job.rounds, history))
+    progress("writing", _SOLVED)
+    if job.output is not None:
+        write_result(outcome, job.output)
+    return IdentificationResult(
+        estimate=outcome.estimate,
+        validation=outcome.validation,
+        report=outcome.report,
+        urdf=outcome.urdf,
+        output=job.output,
+        history=outcome.history,
+        verdict=outcome.verdict,
+    )
+
+
+def _history(directory: str) -> tuple[Round, ...]:
+    """Rounds of the result before."""
+    rounds = read_result(directory).report.get("rounds")
+    return tuple(Round.read(entry) for entry in rounds["done"]) if rounds else ()

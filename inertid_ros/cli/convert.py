@@ -1,0 +1,63 @@
+"""``inertid convert``: a recording in another format."""
+
+import argparse
+import shutil
+import tempfile
+from pathlib import Path
+
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.errors import InertidError, RecordingError
+from inertid_ros.data.bags.bags import SUFFIXES, write_bag
+from inertid_ros.data.loading import load_recording
+from inertid_ros.data.npz import write_npz
+from inertid_ros.data.recording import Recording
+
+from .common import configuration, print_json, set_up_logging
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    set_up_logging(options)
+    config = configuration(options, Configuration)
+    target = Path(options.output)
+    if target.exists() and not options.force:
+        raise RecordingError(f"{target}: exists already; choose another path, or replace it with --force")
+    if target.exists() and target.resolve() == Path(options.input).resolve():
+        raise RecordingError(f"{target}: is the input; choose another path")
+    recording = load_recording(options.input, config.topics)
+    _write(recording, target, options.storage)
+    lost = [channel for channel in ("acceleration", "base_pose", "base_twist") if _is_lost(recording, channel, target)]
+    content = {"output": str(target), "samples": len(recording), "joints": recording.joint_names, "left_out": lost}
+    if options.json:
+        print_json(content)
+    else:
+        without = f" without {', '.join(lost)}, which a bag does not hold" if lost else ""
+        print(f"{len(recording)} samples of {len(recording.joint_names)} joints written to {target}{without}")
+    return 0
+
+
+def _write(recording: Recording, target: Path, storage: str | None) -> None:
+    if target.suffix == ".npz":
+        if target.is_dir():
+            raise RecordingError(f"{target}: is a directory; choose another path")
+        write_npz(recording, target)
+        return
+    kind = SUFFIXES.get(target.suffix, storage or "mcap")
+    if storage is not None and kind != storage:
+        raise InertidError(f"{target}: its suffix says {kind} but --storage says {storage}; drop one")
+    if target.is_dir() and not (target / "metadata.yaml").exists():
+        raise RecordingError(f"{target}: is a directory but no bag, and is not replaced; choose another path")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as scratch:
+            bag = write_bag(recording, Path(scratch) / target.stem, "mcap" if kind == "mcap" else "sqlite3")
+            made = next(bag.glob(f"*{target.suffix}")) if target.suffix in SUFFIXES else bag
+            if target.is_dir():
+                shutil.move(target, Path(scratch) / "replaced")
+            made.replace(target)
+    except OSError as error:
+        raise RecordingError(f"{target}: cannot be written ({error.strerror}); choose another path") from None
+
+
+def _is_lost(recording: Recording, channel: str, target: Path) -> bool:
+    return target.suffix != ".npz" and getattr(recording, channel) is not None

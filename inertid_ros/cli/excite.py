@@ -1,0 +1,99 @@
+"""``inertid excite``: plan an exciting motion, or look at one that exists."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from inertid_ros.app.earlier_result import earlier
+from inertid_ros.config.configuration import ExcitationConfiguration
+from inertid_ros.config.entries import positions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.constraints.limits import MotionLimits, motion_limits
+from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
+from inertid_ros.excitation.planning.optimize import PlanningProgress, plan_excitation
+from inertid_ros.excitation.plans.check import check_plan
+from inertid_ros.excitation.plans.inspection import inspect_plan
+from inertid_ros.excitation.plans.plan_file import load_motion
+from inertid_ros.report.motion_page import motion_files
+from inertid_ros.report.results import check_target
+from inertid_ros.robot.model import RobotModel, load_model
+
+from .common import configuration, number, print_json, progress_bar, set_up_logging
+from .excite_floating import excite_floating, print_floating
+from .motion import PLAN, SUMMARY, print_motion, summarise, write_motion
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    set_up_logging(options)
+    if options.output:
+        check_target(options.output, options.force, (PLAN, SUMMARY))
+    elif not options.check:
+        raise ExcitationError("--output is missing; name the directory to write, or a plan to look at with --check")
+    config = configuration(options, ExcitationConfiguration)
+    model = load_model(Path(options.urdf), config.robot.model_options())
+    known = None
+    if options.prior:
+        before = earlier(options.prior, model)
+        model, known = before.model, before.known
+    limits = motion_limits(model, config.limits)
+    if model.free and model.wheels.names:
+        return _floating(options, model, config, limits)
+    if model.free:
+        raise ExcitationError(
+            f"{model.name}: nothing holds its base (robot.base is free), so no motion can be promised; plan with"
+            " robot.base fixed for a robot that stands still on its root link, or give robot.wheels of one that floats"
+        )
+    planned: PlanningProgress | None = None
+    with progress_bar(options) as progress:
+
+        def report(now: PlanningProgress) -> None:
+            nonlocal planned
+            planned = now
+            progress(f"planning {number(now.value)}", now.fraction)
+
+        if options.check:
+            plan = load_motion(options.check, limits)
+        else:
+            start = _start(options.start, limits)
+            plan = plan_excitation(model, limits, start, config.excitation, report, known)
+        progress("checking", 1.0)
+        constraints = motion_constraints(model, limits, config.excitation)
+        check_plan(plan, model, limits, constraints=constraints)
+        inspection = inspect_plan(plan, model, limits, constraints, known=known)
+    summary = summarise(inspection, model, config, planned)
+    if options.output:
+        drawn = motion_files(inspection, summary)
+        write_motion(inspection.plan, summary, Path(options.output), options.force, drawn)
+    files = {"plan_file": str(Path(options.output) / PLAN)} if options.output else {"plan_file": str(options.check)}
+    if options.json:
+        print_json({**summary, **files})
+        return 0
+    print_motion(summary)
+    print(f"written to {files['plan_file']}" if options.output else f"{options.check}: keeps every limit")
+    return 0
+
+
+def _floating(
+    options: argparse.Namespace, model: RobotModel, config: ExcitationConfiguration, limits: MotionLimits
+) -> int:
+    """Of a robot with reaction wheels."""
+    with progress_bar(options) as progress:
+        summary = excite_floating(
+            options, model, config, limits, _start(options.start, limits),
+            lambda fraction, condition: progress(f"planning {number(condition)}", fraction),
+        )  # fmt: skip
+    print_floating(summary, options.json)
+    return 0
+
+
+def _start(entries: Sequence[str], limits: MotionLimits) -> Array:
+    """Middle of the ranges, but for the joints that ``--start`` names."""
+    start = 0.5 * (limits.lower + limits.upper)
+    for joint, position in positions(entries, "--start").items():
+        if joint not in limits.joint_names:
+            known = ", ".join(limits.joint_names)
+            raise ExcitationError(f"--start {joint}={position:g}: the robot has no such joint; it has {known}")
+        start[limits.joint_names.index(joint)] = position
+    return start

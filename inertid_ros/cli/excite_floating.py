@@ -1,0 +1,98 @@
+"""``inertid excite`` for a robot that floats: direction combinations of joints and reaction wheels."""
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from inertid_ros.config.configuration import ExcitationConfiguration
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.constraints.limits import MotionLimits, check_curve
+from inertid_ros.excitation.direction_combinations.floating_base import plan_floating, with_wheels
+from inertid_ros.excitation.direction_combinations.interval_planner import IntervalPlan
+from inertid_ros.excitation.motions.plan import Plan, plan_of
+from inertid_ros.excitation.motions.trajectories import Concatenation, QuinticRamp
+from inertid_ros.report.outcome import plain
+from inertid_ros.robot.model import RobotModel
+
+from .common import number, print_json
+from .motion import PLAN, outline, write_motion
+
+_RAMP_USE = 0.8  # of the limits, on the way to the first waypoint
+
+
+def excite_floating(
+    options: argparse.Namespace,
+    model: RobotModel,
+    config: ExcitationConfiguration,
+    limits: MotionLimits,
+    start: Array,
+    report: Callable[[float, float], None],
+) -> dict[str, Any]:
+    """Plan from ``start`` ``(n,)`` of the joints, write plan and summary, return the summary.
+
+    Raises
+    ------
+    ExcitationError: another kind of motion than combinations, a plan to check, or no wheels.
+    """
+    if config.excitation.kind != "combinations" or options.check or options.prior:
+        raise ExcitationError(
+            f"robot '{model.name}': floats, and its motions are planned as combinations without earlier results; set"
+            " excitation.kind to combinations, and leave out --prior and --check"
+        )
+    settings = config.excitation
+    inner = limits.scaled(settings.limit_use, settings.limit_use)
+    deadline = time.monotonic() + settings.time_limit_s
+    found = plan_floating(model, inner, settings.combinations, settings.seed, deadline, report)
+    plan = _plan(found, model, config, limits, start)
+    summary: dict[str, Any] = plain(
+        {
+            **outline(plan, model),
+            "condition_number": plan.condition_number,
+            "significant_singular_values": found.significant,
+            "intervals_offered": len(found.whole.directions),
+            "intervals_kept": len(found.motion.directions),
+            "joints": [
+                {"name": name, "lowest": low, "highest": high}
+                for name, low, high in zip(
+                    plan.joint_names, plan.position.min(axis=0), plan.position.max(axis=0), strict=True
+                )
+            ],
+            "configuration": asdict(config),
+        }
+    )
+    write_motion(plan, summary, Path(options.output), options.force)
+    return {**summary, "plan_file": str(Path(options.output) / PLAN)}
+
+
+def print_floating(summary: dict[str, Any], as_json: bool) -> None:
+    """The summary on stdout."""
+    if as_json:
+        print_json(summary)
+        return
+    print(
+        f"{summary['intervals_kept']} of {summary['intervals_offered']} intervals, {number(summary['duration'])} s;"
+        f" condition number {number(summary['condition_number'])} under the prior,"
+        f" {summary['significant_singular_values']} significant singular values"
+    )
+    print(f"written to {summary['plan_file']}")
+
+
+def _plan(
+    found: IntervalPlan, model: RobotModel, config: ExcitationConfiguration, limits: MotionLimits, start: Array
+) -> Plan:
+    """A ramp from the start to the first waypoint, and the intervals; wheels begin at zero."""
+    whole = with_wheels(limits, model, config.excitation.combinations)
+    first, begin = found.motion.waypoints[0], found.motion.waypoints[0].copy()
+    begin[: model.joints] = start
+    ramp = QuinticRamp.within(begin, first, _RAMP_USE * whole.velocity, _RAMP_USE * whole.acceleration)
+    plan = plan_of(
+        Concatenation([ramp, found.motion.trajectory]), whole, knot_step=config.excitation.knot_step_s,
+        kind="combinations", model_hash=model.hash, seed=config.excitation.seed,
+        condition_number=found.condition_number,
+    )
+    check_curve(plan.curve, whole)
+    return plan

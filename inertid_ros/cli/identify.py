@@ -1,0 +1,62 @@
+"""``inertid identify``: recordings to a result directory."""
+
+import argparse
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.regressors.momentum_equations import MomentumEquations
+from inertid_ros.report.results import check_target, write_result
+from inertid_ros.robot.model import load_model
+
+from .common import configuration, print_json, progress_bar, recordings_from, set_up_logging
+from .tables import print_report
+
+_REJECTED = 3
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; 3 where held-out data speaks against the result, which is written all the same."""
+    set_up_logging(options)
+    start = time.perf_counter()
+    check_target(options.output, options.force)
+    _check_held_out(options.recordings, options.validate)
+    config = configuration(options, Configuration, _of_model(options.model))
+    model = load_model(Path(options.urdf), config.robot.model_options())
+    with progress_bar(options) as progress:
+        progress("reading", 0.0)
+        train, held_out = (
+            recordings_from(paths, config, model.recorded_joints) for paths in (options.recordings, options.validate)
+        )
+        read = time.perf_counter() - start
+        outcome = calibrate(model, train, held_out, config, lambda stage, share: progress(stage, 0.1 + 0.7 * share))
+        timing = {"reading": read, **outcome.timing, "total": time.perf_counter() - start}
+        outcome = replace(outcome, timing=timing)
+        progress("writing", 0.8)
+        directory = write_result(outcome, options.output, options.force)
+    if options.json:
+        print_json({**outcome.report, "result_directory": str(directory)})
+    else:
+        print_report(outcome.report)
+        print(f"written to {directory}")
+    return 0 if outcome.passed else _REJECTED
+
+
+def _of_model(kind: str | None) -> dict[str, object]:
+    """Settings that a kind of equations stands for."""
+    if kind is None:
+        return {}
+    given: dict[str, object] = {"identify.equations": kind}
+    if kind in MomentumEquations.kinds:
+        given["robot.base"] = "free"
+    return given
+
+
+def _check_held_out(train: list[str], held_out: list[str]) -> None:
+    fitted = {Path(path).resolve() for path in train}
+    for path in held_out:
+        if Path(path).resolve() in fitted:
+            raise RecordingError(f"{path}: is fitted and cannot also judge the fit; --validate another recording")

@@ -1,0 +1,153 @@
+"""``inertid info``: what a recording, a URDF or a result directory holds."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.data.bags.bags import bag_topics
+from inertid_ros.data.loading import file_kind, load_recording
+from inertid_ros.data.recording import Recording
+from inertid_ros.report.results import REPORT, read_result
+from inertid_ros.robot.inertial_parameters import mass_com_inertia, min_eigenvalue
+from inertid_ros.robot.model import RobotModel, load_model
+
+from .common import configuration, number, print_json, print_table, set_up_logging
+from .tables import print_report
+
+_GAP = 4.0  # periods
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    set_up_logging(options)
+    config = configuration(options, Configuration)
+    path = Path(options.subject)
+    if path.is_dir() and (path / REPORT).exists():
+        report = read_result(path).report
+        print_json({"kind": "result", **report}) if options.json else print_report(report)
+    elif _is_text(path):
+        _describe_model(load_model(Path(options.subject), config.robot.model_options()), options)
+    else:
+        _describe_recording(path, config, options)
+    return 0
+
+
+def _is_text(path: Path) -> bool:
+    """Whether a file looks like XML rather than like a recording."""
+    if path.is_dir() or not path.exists():
+        return False
+    with path.open("rb") as file:
+        head = file.read(512)
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") or path.suffix in (".urdf", ".xml", ".xacro")
+
+
+def _describe_model(model: RobotModel, options: argparse.Namespace) -> None:
+    mass, com, _ = mass_com_inertia(model.body_prior)
+    limits = model.limits
+    joints = [
+        {
+            "name": name,
+            "lower": limits.lower[i],
+            "upper": limits.upper[i],
+            "velocity": limits.velocity[i],
+            "effort": limits.effort[i],
+            **{term: values[i] for term, values in model.drive_prior.items()},
+        }
+        for i, name in enumerate(model.joint_names)
+    ]
+    smallest = min_eigenvalue(model.body_prior)
+    links = [
+        {"name": name, "mass": mass[i], "com": com[i], "min_pseudo_inertia_eigenvalue": smallest[i]}
+        for i, name in enumerate(model.link_names)
+    ]
+    if options.json:
+        print_json({"kind": "urdf", "robot": model.name, "model_hash": model.hash, "joints": joints, "links": links})
+        return
+    print(f"robot {model.name}, {model.joints} joints, model hash {model.hash}")
+    print_table(
+        "Joints",
+        ("joint", "lower", "upper", "velocity", "effort", "viscous", "coulomb"),
+        (
+            (str(j["name"]), *(number(j[k]) for k in ("lower", "upper", "velocity", "effort", "viscous", "coulomb")))
+            for j in joints
+        ),
+    )
+    print_table(
+        "Links, with what is fixed to them",
+        ("link", "mass [kg]", "com [m]", "smallest eigenvalue"),
+        (
+            (name, number(mass[i]), " ".join(number(c, 3) for c in com[i]), number(smallest[i], 3))
+            for i, name in enumerate(model.link_names)
+        ),
+    )
+
+
+def _describe_recording(path: Path, config: Configuration, options: argparse.Namespace) -> None:
+    bag = path.is_dir() or file_kind(path) != "npz"
+    topics = bag_topics(path) if bag else {}
+    problem, content = "", dict[str, Any]()
+    try:
+        content = _recording_content(load_recording(path, config.topics))
+    except RecordingError as error:
+        if not topics:
+            raise
+        problem = str(error)  # a bag without usable joint states still has topics worth naming
+    listed = [{"name": name, "type": kind, "messages": count} for name, (kind, count) in sorted(topics.items())]
+    if options.json:
+        print_json({"kind": "recording", **content, "topics": listed, "problem": problem or None})
+        return
+    if topics:
+        print_table(
+            f"Topics of {path}",
+            ("topic", "type", "messages"),
+            ((name, kind, str(count)) for name, (kind, count) in sorted(topics.items())),
+        )
+    if problem:
+        print(problem)
+        return
+    print(
+        f"{content['samples']} samples in {number(content['seconds'])} s, {number(content['rate_hz'])} Hz,"
+        f" steps {number(content['shortest_step_s'])} to {number(content['longest_step_s'])} s, {content['gaps']} gaps;"
+        f" channels: {', '.join(content['channels'])}"
+    )
+    for notice in content["notices"]:
+        print(notice)
+    print_table(
+        "Joints",
+        ("joint", "position from", "to", "RMS effort"),
+        (
+            (joint["name"], number(joint["lowest"]), number(joint["highest"]), number(joint["rms_effort"]))
+            for joint in content["joints"]
+        ),
+    )
+
+
+def _recording_content(recording: Recording) -> dict[str, Any]:
+    steps = np.diff(recording.time)
+    optional = ("velocity", "acceleration", "base_pose", "base_twist", "base_acceleration", "imu")
+    present = [channel for channel in optional if getattr(recording, channel) is not None]
+    effort = np.sqrt(np.mean(recording.effort**2, axis=0))
+    return {
+        "name": recording.name,
+        "samples": len(recording),
+        "seconds": recording.duration,
+        "rate_hz": 1.0 / float(np.median(steps)),
+        "shortest_step_s": steps.min(),
+        "longest_step_s": steps.max(),
+        "gaps": int((steps > _GAP * np.median(steps)).sum()),
+        "channels": ["position", "effort", *present, *(f"wrench/{frame}" for frame in recording.wrenches)],
+        "notices": recording.notices,
+        "joints": [
+            {
+                "name": name,
+                "lowest": recording.position[:, i].min(),
+                "highest": recording.position[:, i].max(),
+                "rms_effort": effort[i],
+            }
+            for i, name in enumerate(recording.joint_names)
+        ],
+    }

@@ -1,0 +1,164 @@
+"""The ``inertid`` command.
+
+Only the command that runs is imported, so that help and mistakes answer at once.
+"""
+
+import argparse
+import contextlib
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+from inertid_ros import __version__
+from inertid_ros.core.errors import InertidError
+
+DONE, BROKEN, BAD_INPUT, REJECTED, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
+_RECORDING = ".npz file, rosbag2 directory, or .mcap or .db3 file"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status.
+
+    0 done; 2 bad usage or input, with one line on stderr; 3 the result did not pass validation; 1 a fault of this
+    program; 130 interrupted.
+    """
+    for name, value in (("OMP_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1")):
+        os.environ.setdefault(name, value)  # the matrices are small: threads cost more than they give
+    options = _parser().parse_args(arguments)
+    try:
+        with _stoppable():
+            command = importlib.import_module(f"{__package__}.{options.command}")
+            status: int = command.run(options)
+            sys.stdout.flush()
+        return status
+    except InertidError as error:
+        return _fail(str(error), BAD_INPUT)
+    except _StoppedError as stopped:
+        return _fail(*stopped.args)
+    except BrokenPipeError:
+        # The reader of our output is gone; what remains in the buffer must not raise again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:
+        if options.debug:
+            raise
+        reason = " ".join(f"{error.__class__.__name__}: {error}".split())
+        return _fail(f"unexpected {reason}; run again with --debug and report it", BROKEN)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Mistakes in one line, like every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        sys.stderr.write(f"inertid: error: {' '.join(message.split())}; see {self.prog} --help\n")
+        sys.exit(BAD_INPUT)
+
+
+def _parser() -> argparse.ArgumentParser:
+    common = _Parser(add_help=False)
+    common.add_argument("--json", action="store_true", help="print one JSON object on stdout")
+    common.add_argument("-q", "--quiet", action="store_true", help="no notices and no progress on stderr")
+    common.add_argument("--debug", action="store_true", help="show where an unexpected error comes from")
+    settings = _Parser(add_help=False)
+    settings.add_argument("--config", metavar="FILE", help="YAML configuration, plain or a ROS parameter file")
+    settings.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], help="one value, such as prepare.cutoff_hz=5"
+    )
+    settings.add_argument(
+        "--lock", metavar="JOINT=POSITION", action="append", default=[], help="hold a joint still [rad or m]"
+    )
+    force = _Parser(add_help=False)
+    force.add_argument("--force", action="store_true", help="replace what is at the output")
+
+    parser = _Parser(prog="inertid", description="Dynamic calibration of robots: inertia and friction from motion.")
+    parser.add_argument("--version", action="version", version=f"inertid {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+
+    def add(name: str, summary: str, *parents: _Parser) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=summary, description=summary + ".", parents=[*parents, common])
+
+    identify = add("identify", "find the parameters of a robot from recordings", settings, force)
+    identify.add_argument("recordings", nargs="+", metavar="RECORDING", help=_RECORDING)
+    identify.add_argument("--urdf", required=True, metavar="FILE", help="robot description, the prior")
+    identify.add_argument("--validate", nargs="+", default=[], metavar="RECORDING", help="held out, to judge it")
+    identify.add_argument(
+        "--model", choices=("force", "momentum", "momentum_change"),
+        help="equations to fit: force, or momentum of a robot that floats, momentum_change where it is not zero",
+    )  # fmt: skip
+    identify.add_argument("--output", required=True, metavar="DIR", help="result directory to write")
+
+    excite = add("excite", "plan an exciting motion within the robot's limits, or look at a plan", settings, force)
+    excite.add_argument("--urdf", required=True, metavar="FILE", help="robot description")
+    excite.add_argument(
+        "--prior", metavar="RESULT_DIR", help="result to add to: the motion asks for what its recordings left open"
+    )
+    excite.add_argument(
+        "--start", metavar="JOINT=POSITION", action="append", default=[],
+        help="pose at both ends [rad or m]; other joints are in the middle of their range",
+    )  # fmt: skip
+    excite.add_argument(
+        "--check", metavar="PLAN", help="a plan.yaml or JointTrajectory in YAML to check and show instead of planning"
+    )
+    excite.add_argument("--output", metavar="DIR", help="directory to write: plan.yaml, page and plots")
+
+    validate = add("validate", "judge a result or a URDF on recordings", settings)
+    validate.add_argument("subject", metavar="RESULT_DIR|URDF")
+    validate.add_argument("recordings", nargs="+", metavar="RECORDING", help=_RECORDING)
+    validate.add_argument("--urdf", metavar="FILE", help="to compare with; a result knows its own")
+
+    convert = add("convert", "convert a recording", settings, force)
+    convert.add_argument("input", metavar="IN", help=_RECORDING)
+    convert.add_argument("output", metavar="OUT", help="NAME.npz, NAME.mcap or NAME.db3; else a bag directory")
+    convert.add_argument("--storage", choices=("mcap", "sqlite3"), help="of a bag directory (default mcap)")
+
+    info = add("info", "describe a recording, a URDF or a result directory", settings)
+    info.add_argument("subject", metavar="RECORDING|URDF|RESULT_DIR")
+
+    report = add("report", "print a result directory as tables, or write its page", force)
+    report.add_argument("directory", metavar="RESULT_DIR")
+    report.add_argument("--html", metavar="FILE", help="write the report as one HTML page")
+
+    perturb = add("perturb", "make a URDF wrong by point masses, to try calibration in simulation", settings, force)
+    perturb.add_argument("urdf", metavar="URDF")
+    perturb.add_argument("--seed", type=int, default=0, help="of the random generator (default 0)")
+    perturb.add_argument("--output", required=True, metavar="FILE", help="URDF to write")
+    perturb.add_argument("--mass-uncertainty", type=float, metavar="SHARE", help="largest change of a body's mass")
+    return parser
+
+
+def _fail(message: str, status: int) -> int:
+    sys.stderr.write(f"inertid: error: {' '.join(message.split())}\n")
+    return status
+
+
+class _StoppedError(BaseException):
+    """Message and exit status of a run that was told to stop; no handler of ordinary errors catches it."""
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Turn SIGINT and SIGTERM into an exception, so that whatever is half-written is removed on the way out.
+
+    KeyboardInterrupt would do for SIGINT, but Python may remember one that was caught and end by the signal itself.
+    """
+
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        raise _StoppedError(*(("interrupted", INTERRUPTED) if number == signal.SIGINT else ("terminated", TERMINATED)))
+
+    before = {}
+    with contextlib.suppress(ValueError):  # only the main thread may
+        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

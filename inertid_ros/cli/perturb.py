@@ -1,0 +1,43 @@
+"""``inertid perturb``: a URDF made wrong by point masses."""
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.options import build
+from inertid_ros.robot.inertial_parameters import geodesic_distance
+from inertid_ros.robot.model import load_model
+from inertid_ros.robot.perturbation import PerturbationOptions, perturb
+from inertid_ros.robot.urdf.writing import write_urdf
+
+from .common import configuration, number, print_json, print_table, set_up_logging, write_text
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    set_up_logging(options)
+    config = configuration(options, Configuration)
+    model = load_model(Path(options.urdf), config.robot.model_options())
+    values = asdict(PerturbationOptions())
+    if options.mass_uncertainty is not None:
+        values["mass_uncertainty"] = options.mass_uncertainty
+    bodies = perturb(model, np.random.default_rng(options.seed), build(PerturbationOptions, values, "command line"))
+    write_text(Path(options.output), write_urdf(model, bodies), options.force)
+    distance = geodesic_distance(bodies, model.body_prior)
+    links = [
+        {"name": name, "mass": bodies[i, 0], "given_mass": model.body_prior[i, 0], "geodesic_distance": distance[i]}
+        for i, name in enumerate(model.link_names)
+    ]
+    if options.json:
+        print_json({"output": options.output, "seed": options.seed, "links": links})
+        return 0
+    print_table(
+        "Links",
+        ("link", "mass [kg]", "given", "distance"),
+        ((str(k["name"]), number(k["mass"]), number(k["given_mass"]), number(k["geodesic_distance"])) for k in links),
+    )
+    print(f"written to {options.output}")
+    return 0

@@ -1,0 +1,25 @@
+"""``inertid report``: a result directory as tables, JSON or one HTML page."""
+
+import argparse
+from pathlib import Path
+
+from inertid_ros.report.result_page import render_page
+from inertid_ros.report.results import read_result
+
+from .common import print_json, set_up_logging, write_text
+from .tables import print_report
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    set_up_logging(options)
+    result = read_result(options.directory)
+    if options.html:
+        write_text(Path(options.html), render_page(result.report), options.force)
+    if options.json:
+        print_json(result.report)
+    else:
+        print_report(result.report)
+        if options.html:
+            print(f"written to {options.html}")
+    return 0

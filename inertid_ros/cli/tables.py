@@ -1,0 +1,104 @@
+"""A report as tables for people."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from inertid_ros.identification.assessment.identifiability import VERDICTS
+
+from .common import number, percent, print_table
+
+
+def print_report(report: Mapping[str, Any]) -> None:
+    """Errors before and after, joints, links and how the result was found."""
+    print_errors(report)
+    print_table(
+        "Links",
+        ("link", "mass [kg]", "given", "com [m]", "given", "smallest eigenvalue", "distance to given"),
+        (
+            (
+                link["name"],
+                f"{number(link['mass'])} ({number(link['standard_deviation'][0], 2)})",
+                number(link["prior"]["mass"]),
+                " ".join(number(value, 3) for value in link["com"]),
+                " ".join(number(value, 3) for value in link["prior"]["com"]),
+                number(link["min_pseudo_inertia_eigenvalue"], 3),
+                number(link["geodesic_distance_to_prior"], 3),
+            )
+            for link in report["links"]
+        ),
+    )
+    terms = list(report["joints"][0]["standard_deviation"]) if report["joints"] else []
+    if terms:
+        print_table(
+            "Joints (standard deviation)",
+            ("joint", *(term.replace("_", " ") for term in terms)),
+            (
+                (
+                    joint["name"],
+                    *(f"{number(joint[term])} ({number(joint['standard_deviation'][term], 2)})" for term in terms),
+                )
+                for joint in report["joints"]
+            ),
+        )
+    for drive in report["couplings"]:
+        values = ", ".join(
+            f"{term.replace('_', ' ')} {number(drive[term])} ({number(deviation, 2)})"
+            for term, deviation in drive["standard_deviation"].items()
+        )
+        print(f"{drive['name']} (turns with {', '.join(drive['joints'])}): {values}")
+    if report["rotors"]:
+        print_table(
+            "Rotors (standard deviation)",
+            ("rotor", "turns with", "on", "ratio", "mass [kg]", "com [m]", "largest inertia [kg m^2]"),
+            (
+                (
+                    rotor["name"],
+                    rotor["joint"],
+                    rotor["link"],
+                    number(rotor["ratio"]),
+                    f"{number(rotor['mass'])} ({number(rotor['standard_deviation'][0], 2)})",
+                    " ".join(number(value, 3) for value in rotor["com"]),
+                    number(max(rotor["inertia"][k][k] for k in range(3)), 3),
+                )
+                for rotor in report["rotors"]
+            ),
+        )
+    if report.get("statements"):
+        verdicts = Counter(statement["verdict"] for statement in report["statements"])
+        print("Parameters: " + ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in reversed(VERDICTS)))
+    base, solver = report["base_parameters"], report["solver"]
+    print(
+        f"{base['count']} base parameters, condition number {number(base['condition_number'])};"
+        f" {solver['name']}: {solver['status']} after {solver['iterations']} iterations"
+    )
+    confidence, rounds = report.get("confidence"), report.get("rounds")
+    if confidence:
+        share, joint = percent(confidence["deviation"]), confidence["joint"]
+        print(f"torque anywhere in the robot's range is known to {share} or better; least known is {joint}")
+    for index, entry in enumerate(rounds["done"] if rounds else (), start=1):
+        gain = "" if entry["gain"] is None else f", {percent(entry['gain'])} better than before"
+        print(f"round {index}: torque known to {percent(entry['deviation'])} ({entry['joint']}){gain}")
+    if rounds and rounds["stopped"]:
+        print(f"ended: {rounds['stopped']}")
+    print(report["message"])
+
+
+def print_errors(report: Mapping[str, Any]) -> None:
+    """Torque errors of the given and the calibrated parameters, over all joints and per joint."""
+    section = "validation" if "validation" in report else "train"
+    prior, errors = report["prior"][section], report[section]
+    rows = [
+        (name, number(torque), number(before), number(after))
+        for name, torque, before, after in zip(
+            report.get("channels", report["joint_names"]),
+            errors["rms_torque"],
+            prior["rms_error"],
+            errors["rms_error"],
+            strict=True,
+        )
+    ]
+    rows.append(("all joints, relative", "", percent(prior["relative_error"]), percent(errors["relative_error"])))
+    data = "held-out" if section == "validation" else "fitted"
+    header = ("channel", "torque", "URDF as given", "calibrated")
+    print_table(f"Torque error on {data} data (RMS, N m or N)", header, rows)

@@ -1,0 +1,92 @@
+"""``inertid validate``: a result or a URDF against recordings."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+from inertid_ros.data.preparation.by_equations import prepared
+from inertid_ros.identification.assessment.validation import TorqueErrors, torque_errors
+from inertid_ros.identification.information.delay import undelayed
+from inertid_ros.regressors.equation_types import equations_of
+from inertid_ros.report.outcome import errors_content
+from inertid_ros.report.results import read_result
+from inertid_ros.robot.model import RobotModel, load_model
+
+from .common import (
+    configuration,
+    number,
+    percent,
+    print_json,
+    print_table,
+    progress_bar,
+    recordings_from,
+    set_up_logging,
+)
+
+_REJECTED = 3
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; 3 where the subject is no better than what it is compared with."""
+    set_up_logging(options)
+    config = configuration(options, Configuration)
+    model, parameters, baseline, delay = _subject(options, config)
+    with progress_bar(options) as progress:
+        recordings = recordings_from(options.recordings, config, model.recorded_joints)
+        samples = []
+        for index, recording in enumerate(recordings):
+            progress("preparing", index / len(recordings))
+            samples.append(undelayed(prepared(recording, model, config.prepare, config.identify.equations), delay))
+        progress("validating", 0.9)
+        equations = equations_of(model, config.identify.equations)
+        errors = torque_errors(equations, parameters, samples)
+        prior = torque_errors(equations, baseline, samples) if baseline is not None else None
+    passed = prior is None or errors.relative_error < prior.relative_error
+    message = f"torque error {percent(errors.relative_error)}"
+    if prior is not None:
+        verdict = "passed" if passed else "rejected"
+        message += f" against {percent(prior.relative_error)} of the URDF as given: {verdict}"
+    if options.json:
+        content: dict[str, Any] = {"joint_names": model.joint_names, "channels": equations.channels}
+        content["validation"] = errors_content(errors)
+        if prior is not None:
+            content["prior"] = errors_content(prior)
+        print_json({**content, "passed": passed, "message": message})
+    else:
+        _print(equations.channels, errors, prior)
+        print(message)
+    return 0 if passed else _REJECTED
+
+
+def _subject(options: argparse.Namespace, config: Configuration) -> tuple[RobotModel, Array, Array | None, float]:
+    """Model, its parameters, the parameters to compare with, and the delay of effort that was found [s]."""
+    if Path(options.subject).is_dir():
+        result = read_result(options.subject)
+        model, parameters, baseline = result.model, result.parameters, result.prior
+        if options.urdf:
+            baseline = _same_robot(load_model(Path(options.urdf), model.options), model, options.urdf).prior
+        return model, parameters, baseline, float(result.report.get("effort_delay_s") or 0.0)
+    model = load_model(Path(options.subject), config.robot.model_options())
+    if not options.urdf:
+        return model, model.prior, None, 0.0
+    other = _same_robot(load_model(Path(options.urdf), model.options), model, options.urdf)
+    return model, model.prior, other.prior, 0.0
+
+
+def _same_robot(other: RobotModel, model: RobotModel, path: str) -> RobotModel:
+    if other.joint_names != model.joint_names or other.hash != model.hash:
+        raise ModelError(f"{path}: has other joints or another geometry than the robot judged; give its description")
+    return other
+
+
+def _print(channels: Sequence[str], errors: TorqueErrors, prior: TorqueErrors | None) -> None:
+    header = ["joint", "torque", "error"] + (["URDF as given"] if prior else [])
+    rows = []
+    for index, name in enumerate(channels):
+        row = [name, number(errors.rms_torque[index]), number(errors.rms_error[index])]
+        rows.append(row + ([number(prior.rms_error[index])] if prior else []))
+    print_table("Torque error (RMS, N m or N)", header, rows)

@@ -1,0 +1,72 @@
+"""Which classical estimator: options, and the combinations that have a name."""
+
+from dataclasses import dataclass
+
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.identification.prior.parameter_scaling import SCALINGS
+
+from .options import option
+
+WEIGHTINGS = ("none", "residual")
+RANKS = ("full", "gcv", "held_out", "variance", "auto")
+NULL_SPACES = ("prior", "zero")
+LOSSES = ("squares", "huber")
+
+
+@dataclass(frozen=True)
+class LeastSquaresOptions:
+    """Which classical estimator; see :data:`ESTIMATORS` for those with a name."""
+
+    weighting: str = option(
+        "residual", "none, or every joint by its residual's standard deviation, iterated (D 29-32)", choices=WEIGHTINGS
+    )
+    scaling: str = option(
+        "metric", "of parameters: metric (free of units and frames), prior (D III-C) or none", choices=SCALINGS
+    )
+    rank: str = option(
+        "full",
+        "directions fitted: full, gcv (generalised cross-validation), held_out, variance (reduced identification), or"
+        " auto (full where all have a small variance, else reduced)",
+        choices=RANKS,
+    )
+    null_space: str = option("prior", "what is not fitted stays at the prior, or at zero", choices=NULL_SPACES)
+    loss: str = option("squares", "squares, or huber against gross outliers", choices=LOSSES)
+    variance_limit: float = option(
+        0.01, "largest variance of a direction that rank variance fits; the prior's is of the order of 0.1", minimum=0.0
+    )
+    folds: int = option(5, "parts that a single recording is cut into for rank held_out", minimum=2, maximum=100)
+    independent: bool = option(
+        False, "take all samples as independent, as published tables do, however correlated their residuals"
+    )
+
+    def __post_init__(self) -> None:
+        choices = {"weighting": WEIGHTINGS, "scaling": SCALINGS, "rank": RANKS, "null_space": NULL_SPACES}
+        for name, allowed in {**choices, "loss": LOSSES}.items():
+            if getattr(self, name) not in allowed:
+                raise IdentificationError(
+                    f"least squares: {name} '{getattr(self, name)}' is unknown; choose from {', '.join(allowed)}"
+                )
+        if not (self.variance_limit > 0 and self.folds >= 2):
+            raise IdentificationError("least squares: variance_limit must be above zero and folds at least two")
+
+    @property
+    def name(self) -> str:
+        """Of the method, for reports."""
+        for name, known in ESTIMATORS.items():
+            if self == known:
+                return name
+        return f"least squares: {self.loss}, {self.weighting} weights, {self.scaling} scaling, {self.rank} rank"
+
+
+ESTIMATORS = {
+    "ols": LeastSquaresOptions(weighting="none"),
+    "wls": LeastSquaresOptions(),
+    "truncated": LeastSquaresOptions(rank="gcv"),
+    "reduced": LeastSquaresOptions(rank="variance"),
+    "auto": LeastSquaresOptions(rank="auto"),
+    "huber": LeastSquaresOptions(loss="huber"),
+    # D §III: weighted rows, columns or both; directions by what predicts held-out data best, the rest at the prior.
+    "wls_r": LeastSquaresOptions(scaling="none", rank="held_out"),
+    "wls_c": LeastSquaresOptions(weighting="none", scaling="prior", rank="held_out"),
+    "wls_rc": LeastSquaresOptions(scaling="prior", rank="held_out"),
+}

@@ -1,0 +1,86 @@
+"""Samples: prepared motion and force of one experiment, ordered like the model, ready for a regressor."""
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arrays import Array
+from .errors import RecordingError
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Filtered, evenly spaced samples; columns in the order of the model.
+
+    On a fixed base everything is per joint, ``nq = nv = c = n``. A free base comes before the joints, as
+    :class:`~inertid_ros.robot.model.RobotModel` says: ``nq = 7 + n``, ``nv = 6 + n``.
+
+    Attributes
+    ----------
+    time: ``(N,)`` s.
+    q, v, a: ``(N, nq)``, ``(N, nv)``, ``(N, nv)`` position, velocity, acceleration (rad or m, per s, per s^2).
+    tau: ``(N, c)`` measured side of the equations, one column per channel of
+        :class:`~inertid_ros.regressors.equations.Equations`. Of forces: joint torque or force (N m or N), to which the
+        external wrenches, by their contact Jacobians, have been added; before them, on a free base, the sum of the
+        external wrenches on it, in its frame (N, N m). What was not measured is zero, and masked.
+    mask: ``(N, c)`` bool; an equation enters the fit where it is true.
+    usable: ``(N,)`` bool; the sample can be trusted (no filter edge, no gap), however slow a joint is. Torque errors
+        are reported over these.
+    known: ``(N, c)`` bool; where ``tau`` was measured at all. ``None``: everywhere.
+    name: the recording they come from.
+    direction: ``(N, n + couplings)`` direction of sliding from -1 to 1, filtered like the torque; ``None`` where the
+        sign of the velocity will do.
+    cutoff_hz: of the low-pass that they went through; 0 where none did.
+    noise: ``(nv,)`` standard deviation of the noise of ``v``, where it is known.
+    """
+
+    time: Array
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    mask: NDArray[np.bool_]
+    usable: NDArray[np.bool_]
+    name: str = "recording"
+    direction: Array | None = None
+    cutoff_hz: float = 0.0
+    known: NDArray[np.bool_] | None = None
+    noise: Array | None = None
+
+    def __post_init__(self) -> None:
+        self._check(("v", "a"), (len(self.q), self.v.shape[-1]))
+        if self.q.shape[-1] < self.v.shape[-1]:
+            raise RecordingError(
+                f"{self.name}: q has shape {self.q.shape}, expected {self.v.shape}, or a column more for a free base"
+            )
+        self._check(("tau", "mask", "known"), (len(self.q), self.tau.shape[-1]))
+        self._check(("time", "usable"), (len(self.q),))
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def channels(self) -> int:
+        return self.tau.shape[1]
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """``(N, c)`` bool; where a prediction can be compared with a measurement, however slow a joint is."""
+        usable = np.repeat(self.usable[:, None], self.channels, axis=1)
+        return usable if self.known is None else usable & self.known
+
+    def part(self, rows: slice) -> "Samples":
+        """Samples of some rows; every array that has one row per sample is cut."""
+        cut = {
+            field.name: getattr(self, field.name)[rows]
+            for field in fields(self)
+            if getattr(getattr(self, field.name), "shape", ())[:1] == (len(self),)
+        }
+        return replace(self, **cut)
+
+    def _check(self, channels: tuple[str, ...], expected: tuple[int, ...]) -> None:
+        for channel in channels:
+            values = getattr(self, channel)
+            if values is not None and values.shape != expected:
+                raise RecordingError(f"{self.name}: {channel} has shape {values.shape}, expected {expected}")

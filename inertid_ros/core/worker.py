@@ -1,0 +1,208 @@
+"""Long work in a process of its own, so that watchdogs and services stay alive, and a crash or a hang stays outside.
+
+A :class:`Worker` starts a fresh interpreter (no fork: threads and middleware must not be inherited), hands it a
+function and its arguments, and is then polled. The process ends with its owner.
+"""
+
+import contextlib
+import importlib
+import os
+import pickle
+import resource
+import select
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .errors import InertidError
+
+_LENGTH = struct.Struct("<Q")
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class WorkerError(InertidError):
+    """The work crashed, took too long, or was stopped."""
+
+
+class Worker:
+    """One call of a function in another process.
+
+    The function must be importable at module level and is called with ``*arguments`` and ``progress=report``, where
+    ``report(stage, fraction)`` may be called at any time. Linear algebra has one thread there: the matrices are small,
+    threads on busy cores wait for one another, and rounding must not depend on the number of cores.
+
+    Parameters
+    ----------
+    name: what error messages call the work.
+    timeout_s: the process is killed after this time.
+    memory_mb: address space that it may use; 0 sets no limit.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: tuple,
+        timeout_s: float = 600.0,
+        memory_mb: int = 0,
+    ) -> None:
+        self.name = name
+        self.progress: tuple[Any, float] = ("", 0.0)
+        self._deadline = time.monotonic() + timeout_s
+        self._timeout = timeout_s
+        self._answer: tuple[str, Any] | None = None
+        self._buffer = bytearray()
+        self._read, write = os.pipe()
+        os.set_blocking(self._read, False)
+        job = pickle.dumps((function.__module__, function.__qualname__, arguments))
+        command = [sys.executable, "-m", "inertid_ros.core.worker", str(write), str(memory_mb)]
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                pass_fds=(write,),
+                start_new_session=True,
+                env={**os.environ, **dict.fromkeys(_THREADS, "1")},
+            )
+        finally:
+            os.close(write)
+        assert self._process.stdin is not None  # because of stdin=PIPE
+        self._input = self._process.stdin
+        # Handing over a large job must not block the caller, who has watchdogs to run.
+        threading.Thread(target=self._send, args=(job,), daemon=True).start()
+
+    def poll(self) -> bool:
+        """Take what has arrived; True once the work is over, however it ended."""
+        if self._answer is not None:
+            return True
+        ended = self._receive()
+        if self._answer is None and time.monotonic() > self._deadline:
+            self.stop()
+            late = f"{self.name}: took longer than {self._timeout:g} s; give it less work"
+            self._answer = ("error", WorkerError(late))
+        elif self._answer is None and ended:
+            status = self._process.wait()
+            why = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+            self._answer = ("error", WorkerError(f"{self.name}: its process ended with {why}; see its output"))
+        if self._answer is not None:
+            self._close()
+        return self._answer is not None
+
+    def result(self) -> Any:
+        """What the function returned.
+
+        Raises
+        ------
+        InertidError: what it raised, or WorkerError where it crashed, took too long, or is not over.
+        """
+        kind, value = self._answer or ("error", WorkerError(f"{self.name}: is not over yet"))
+        if kind == "error":
+            raise value
+        return value
+
+    def stop(self) -> None:
+        """End the process now; a result that has not arrived is lost."""
+        if self._process.poll() is None:
+            self._process.kill()
+
+    def cancel(self) -> None:
+        """Stop and count as over."""
+        self.stop()
+        if self._answer is None:
+            self._answer = ("error", WorkerError(f"{self.name}: canceled"))
+            self._close()
+
+    def _send(self, job: bytes) -> None:
+        with contextlib.suppress(OSError):
+            self._input.write(_LENGTH.pack(len(job)) + job)
+            self._input.flush()  # kept open: its end tells the process that its owner is gone
+
+    def _receive(self) -> bool:
+        """Read messages; True at the end of the stream."""
+        while select.select([self._read], [], [], 0)[0]:
+            block = os.read(self._read, 1 << 20)
+            if not block:
+                return True
+            self._buffer += block
+            self._parse()
+        return False
+
+    def _parse(self) -> None:
+        while len(self._buffer) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._buffer)
+            end = _LENGTH.size + length
+            if len(self._buffer) < end:
+                return
+            kind, value = pickle.loads(bytes(self._buffer[_LENGTH.size : end]))
+            del self._buffer[:end]
+            if kind == "progress":
+                self.progress = value
+            else:
+                self._answer = (kind, value)
+
+    def _close(self) -> None:
+        """Let go of the process without waiting for it: the caller has watchdogs to run."""
+        with contextlib.suppress(OSError):
+            self._input.close()
+        os.close(self._read)
+        threading.Thread(target=self._reap, daemon=True).start()
+
+    def _reap(self) -> None:
+        try:
+            self._process.wait(timeout=1.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def _serve(descriptor: int, memory_mb: int) -> None:
+    """The other process: read one job, do it, answer."""
+    if memory_mb:
+        resource.setrlimit(resource.RLIMIT_AS, (memory_mb * 2**20, memory_mb * 2**20))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    os.nice(10)  # whoever watches a robot goes first
+    stream = sys.stdin.buffer
+    (length,) = _LENGTH.unpack(stream.read(_LENGTH.size))
+    module, name, arguments = pickle.loads(stream.read(length))
+    threading.Thread(target=_end_with_owner, args=(stream,), daemon=True).start()
+    lock = threading.Lock()
+
+    def send(kind: str, value: object) -> None:
+        content = pickle.dumps((kind, value))
+        with lock, os.fdopen(os.dup(descriptor), "wb") as output:
+            output.write(_LENGTH.pack(len(content)) + content)
+
+    try:
+        function: Any = importlib.import_module(module)
+        for part in name.split("."):
+            function = getattr(function, part)
+        value = function(*arguments, progress=lambda stage, fraction: send("progress", (stage, fraction)))
+        send("result", value)
+    except InertidError as error:
+        send("error", error)
+    except MemoryError:
+        send("error", WorkerError(f"{name}: out of memory; use fewer or shorter recordings"))
+    except Exception as error:  # the owner must learn of anything at all
+        import traceback
+
+        traceback.print_exc()
+        send("error", WorkerError(f"{name}: {error.__class__.__name__}: {' '.join(str(error).split())}"))
+
+
+def _end_with_owner(stream: Any) -> None:
+    stream.read(1)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    _serve(int(sys.argv[1]), int(sys.argv[2]))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # the thread that watches the owner still reads

@@ -1,0 +1,312 @@
+"""A rosbag2 directory that is complete at every moment, whatever kills its writer.
+
+MCAP records are appended unchunked. Each commit is one positional write of the new records followed by the end of an
+MCAP file (data end, footer, magic), which starts where the previous end stood. Thus the file is a valid MCAP file after
+every commit, and a killed process loses no more than what it had not committed. ``metadata.yaml`` stands from the start
+and says ``inertid_finalised: 'false'`` until the bag is closed.
+"""
+
+import os
+import struct
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from inertid_ros.core.errors import RecordingError
+
+_MAGIC = b"\x89MCAP0\r\n"
+_HEADER, _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _DATA_END, _STATISTICS = 0x01, 0x02, 0x03, 0x04, 0x05, 0x0F, 0x0B
+FINALISED_KEY = "inertid_finalised"
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic of the bag: its name, type (``pkg/msg/Name``) and the type's definition in ``ros2msg`` form."""
+
+    name: str
+    type: str
+    definition: str
+    type_hash: str = ""
+
+
+@dataclass(frozen=True)
+class LiveBagOptions:
+    """How a bag is written.
+
+    Attributes
+    ----------
+    min_free_bytes: refuse to start, and stop, with less free space than this.
+    max_message_bytes: a larger message is refused.
+    """
+
+    min_free_bytes: int = 256 * 1024 * 1024
+    max_message_bytes: int = 4 * 1024 * 1024
+
+
+@dataclass
+class _Statistics:
+    start_ns: int = 0
+    end_ns: int = 0
+    counts: dict[int, int] = field(default_factory=dict)
+
+    def add(self, channel: int, stamp_ns: int) -> None:
+        self.start_ns = min(self.start_ns, stamp_ns) if self.total else stamp_ns
+        self.end_ns = max(self.end_ns, stamp_ns)
+        self.counts[channel] += 1
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+
+class LiveBag:
+    """Bag that is written while the robot moves. Use :meth:`write`, call :meth:`commit` often, then :meth:`close`.
+
+    Raises
+    ------
+    RecordingError: the path exists, cannot be written, or the disk is nearly full.
+    """
+
+    def __init__(self, path: str | Path, topics: list[Topic], options: LiveBagOptions | None = None) -> None:
+        self.path = Path(path)
+        self.options = options or LiveBagOptions()
+        self._topics = topics
+        self._records = bytearray()
+        self._committed: _Statistics = _Statistics(counts=dict.fromkeys(range(len(topics)), 0))
+        self._pending = _Statistics(counts=dict.fromkeys(range(len(topics)), 0))
+        self._descriptor = -1
+        self._create()
+        header = _string("ros2") + _string("inertid_ros")
+        self._end = 0
+        self._records += _MAGIC + _record(_HEADER, header)
+        for record in self._schemas_and_channels():
+            self._records += record
+        self.commit()
+
+    @property
+    def messages(self) -> int:
+        """Messages that are committed to the file."""
+        return self._committed.total
+
+    @property
+    def file(self) -> Path:
+        return self.path / f"{self.path.name}_0.mcap"
+
+    def check(self, topic: int, data: bytes) -> None:
+        """Raise RecordingError where a message is larger than ``max_message_bytes``."""
+        if len(data) > self.options.max_message_bytes:
+            raise RecordingError(
+                f"{self._topics[topic].name}: message of {len(data)} bytes is above {self.options.max_message_bytes};"
+                " record it with another tool or raise max_message_bytes"
+            )
+
+    def write(self, topic: int, stamp_ns: int, data: bytes) -> None:
+        """Take one serialised message of a topic (index into ``topics``); it is safe after the next commit.
+
+        Raises
+        ------
+        RecordingError: larger than ``max_message_bytes``.
+        """
+        self.check(topic, data)
+        sequence = (self._committed.counts[topic] + self._pending.counts[topic]) & 0xFFFFFFFF
+        head = struct.pack("<HIQQ", topic + 1, sequence, stamp_ns, stamp_ns)
+        self._records += _record(_MESSAGE, head + data)
+        self._pending.add(topic, stamp_ns)
+
+    def commit(self) -> None:
+        """Hand everything taken so far to the operating system; the file is valid before and after.
+
+        Raises
+        ------
+        RecordingError: the disk is full or fails; the file then ends with the last commit and stays readable.
+        """
+        if not self._records:
+            return
+        tail = _record(_DATA_END, struct.pack("<I", 0)) + _record(_FOOTER, struct.pack("<QQI", 0, 0, 0)) + _MAGIC
+        self._put(bytes(self._records) + tail, len(tail))
+        self._end += len(self._records)
+        self._records.clear()
+        self._merge()
+
+    def check_space(self) -> None:
+        """Raise RecordingError where less than ``min_free_bytes`` are free."""
+        _check_space(self.path, self.options.min_free_bytes)
+
+    def save_metadata(self) -> None:
+        """Write the counts so far into ``metadata.yaml``, still marked as not finalised."""
+        self._write_metadata(finalised=False)
+
+    def close(self) -> None:
+        """Commit, write summary and final ``metadata.yaml``, and synchronise all of it to the disk.
+
+        Raises
+        ------
+        RecordingError: the disk is full or fails; what was committed stays readable and is marked not finalised.
+        """
+        if self._descriptor < 0:
+            return
+        try:
+            self.commit()
+            data_end = _record(_DATA_END, struct.pack("<I", 0))
+            summary = b"".join(self._schemas_and_channels()) + self._statistics_record()
+            footer = _record(_FOOTER, struct.pack("<QQI", self._end + len(data_end), 0, 0))
+            self._put(data_end + summary + footer + _MAGIC, 0)
+            try:
+                os.fsync(self._descriptor)
+            except OSError as error:
+                raise self._failure(error) from None
+            self._write_metadata(finalised=True)
+        finally:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def remove(self) -> None:
+        """Delete a closed bag in which nothing was recorded."""
+        for file in (self.file, self.path / "metadata.yaml"):
+            file.unlink(missing_ok=True)
+        self.path.rmdir()
+
+    def _create(self) -> None:
+        if self.path.exists():
+            raise RecordingError(f"{self.path}: exists already; choose another name or remove it")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            _check_space(self.path.parent, self.options.min_free_bytes)
+            self.path.mkdir()
+            self._descriptor = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise self._failure(error) from None
+        self._write_metadata(finalised=False)
+
+    def _put(self, content: bytes, tail: int) -> None:
+        """One positional write; on failure the old end of the file is restored, in blocks that it already had."""
+        try:
+            written = os.pwrite(self._descriptor, content, self._end)
+            while written < len(content):  # a signal or a full disk; the next call tells which
+                written += os.pwrite(self._descriptor, content[written:], self._end + written)
+        except OSError as error:
+            self._restore()
+            raise self._failure(error) from None
+
+    def _restore(self) -> None:
+        tail = _record(_DATA_END, struct.pack("<I", 0)) + _record(_FOOTER, struct.pack("<QQI", 0, 0, 0)) + _MAGIC
+        try:
+            os.pwrite(self._descriptor, tail, self._end)
+            os.ftruncate(self._descriptor, self._end + len(tail))
+        except OSError:
+            return  # a reader of cut files still finds every committed record
+
+    def _merge(self) -> None:
+        pending, done = self._pending, self._committed
+        if pending.total:
+            done.start_ns = min(done.start_ns, pending.start_ns) if done.total else pending.start_ns
+            done.end_ns = max(done.end_ns, pending.end_ns)
+            done.counts = {key: count + pending.counts[key] for key, count in done.counts.items()}
+        self._pending = _Statistics(counts=dict.fromkeys(done.counts, 0))
+
+    def _failure(self, error: OSError) -> RecordingError:
+        remedy = "free space or choose another directory"
+        return RecordingError(f"{self.path}: cannot be written ({error.strerror}); {remedy}")
+
+    def _schemas_and_channels(self) -> list[bytes]:
+        records = []
+        for index, topic in enumerate(self._topics, start=1):
+            schema = struct.pack("<H", index) + _string(topic.type) + _string("ros2msg") + _string(topic.definition)
+            records.append(_record(_SCHEMA, schema))
+            qos = _string("offered_qos_profiles") + _string("")
+            channel = struct.pack("<HH", index, index) + _string(topic.name) + _string("cdr")
+            records.append(_record(_CHANNEL, channel + struct.pack("<I", len(qos)) + qos))
+        return records
+
+    def _statistics_record(self) -> bytes:
+        done = self._committed
+        counts = b"".join(struct.pack("<HQ", key + 1, count) for key, count in done.counts.items())
+        topics = len(self._topics)
+        head = struct.pack("<QHIIIIQQ", done.total, topics, topics, 0, 0, 0, done.start_ns, done.end_ns)
+        return _record(_STATISTICS, head + struct.pack("<I", len(counts)) + counts)
+
+    def _write_metadata(self, finalised: bool) -> None:
+        done = self._committed
+
+        def span() -> dict[str, object]:
+            return {
+                "starting_time": {"nanoseconds_since_epoch": done.start_ns},
+                "duration": {"nanoseconds": done.end_ns - done.start_ns},
+                "message_count": done.total,
+            }
+
+        topics = [
+            {
+                "topic_metadata": {
+                    "name": topic.name,
+                    "type": topic.type,
+                    "serialization_format": "cdr",
+                    "offered_qos_profiles": [],
+                    "type_description_hash": topic.type_hash,
+                },
+                "message_count": done.counts[index],
+            }
+            for index, topic in enumerate(self._topics)
+        ]
+        content = {
+            "version": 9,
+            "storage_identifier": "mcap",
+            "relative_file_paths": [self.file.name],
+            **span(),
+            "topics_with_message_count": topics,
+            "compression_format": "",
+            "compression_mode": "",
+            "files": [{"path": self.file.name, **span()}],
+            "custom_data": {FINALISED_KEY: str(finalised).lower()},
+            "ros_distro": os.environ.get("ROS_DISTRO", "unknown"),
+        }
+        scratch = self.path / ".metadata.yaml"
+        try:
+            with scratch.open("w", encoding="utf-8") as stream:
+                yaml.safe_dump({"rosbag2_bagfile_information": content}, stream, sort_keys=False)
+                stream.flush()
+                if finalised:
+                    os.fsync(stream.fileno())
+            scratch.replace(self.path / "metadata.yaml")
+        except OSError as error:
+            raise self._failure(error) from None
+
+
+class Committer:
+    """Decides when to commit: at least every ``period_s``, on a steady clock."""
+
+    def __init__(self, bag: LiveBag, period_s: float = 0.05) -> None:
+        self._bag, self._period = bag, period_s
+        self._last = self._last_check = time.monotonic()
+
+    def poll(self) -> None:
+        """Commit where it is due, look after free space and metadata once a second."""
+        now = time.monotonic()
+        if now - self._last >= self._period:
+            self._bag.commit()
+            self._last = now
+        if now - self._last_check >= 1.0:
+            self._last_check = now
+            self._bag.check_space()
+            self._bag.save_metadata()
+
+
+def _check_space(path: Path, needed: int) -> None:
+    status = os.statvfs(path)
+    free = status.f_bavail * status.f_frsize
+    if free < needed:
+        raise RecordingError(
+            f"{path}: only {free // 2**20} MiB free, {needed // 2**20} MiB are required; free space or choose another"
+            " directory"
+        )
+
+
+def _record(opcode: int, content: bytes) -> bytes:
+    return struct.pack("<BQ", opcode, len(content)) + content
+
+
+def _string(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack("<I", len(data)) + data

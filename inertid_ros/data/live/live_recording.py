@@ -1,0 +1,207 @@
+"""LiveRecording: what is accepted, counted, synchronised and written while a robot moves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.data.assembly import Block, RecordingAssembler, StampOrderError
+from inertid_ros.data.bags.live_writing import LiveBag
+
+_RATE_WINDOW = 200
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What happened to the joint states so far.
+
+    Attributes
+    ----------
+    accepted: written and handed on.
+    rejected: not finite, wrong length, wrong joints, too large.
+    out_of_order: stamps that repeat or go back.
+    gaps: places where samples were lost, seen from the stamps.
+    """
+
+    accepted: int = 0
+    rejected: int = 0
+    out_of_order: int = 0
+    gaps: int = 0
+
+
+class LiveRecording:
+    """One recording in the making: every message passes the same checks, whether it goes to the bag or to a batch.
+
+    Messages that are refused go nowhere, so that the bag holds exactly what the batches hold.
+
+    Parameters
+    ----------
+    assembler: synchronises the channels.
+    bag: where accepted messages are written as they came; None writes nothing.
+    max_gap_periods: a step between stamps above this many median steps is a gap.
+    prelude: topic and content of messages that the bag holds before all others.
+    """
+
+    def __init__(
+        self,
+        assembler: RecordingAssembler,
+        bag: LiveBag | None = None,
+        max_gap_periods: float = 4.0,
+        prelude: Sequence[tuple[int, bytes]] = (),
+    ) -> None:
+        self.bag = bag
+        self.counts = Counts()
+        self.last_problem = ""
+        self._assembler = assembler
+        self._max_gap_periods = max_gap_periods
+        self._steps: list[int] = []
+        self._first_ns = self._last_ns = 0
+        self._silent: dict[tuple[str, ...], NDArray[np.bool_]] = {}
+        self._gap_stamps: list[int] = []
+        self._prelude, self._written_ns = list(prelude), 0
+
+    @property
+    def name(self) -> str:
+        return self._assembler.name
+
+    @property
+    def seconds(self) -> float:
+        """Span of the accepted stamps [s]."""
+        return (self._last_ns - self._first_ns) * 1e-9
+
+    @property
+    def rate_hz(self) -> float:
+        """Rate of the joint states by the median of recent stamp steps; 0 while unknown."""
+        return 1e9 / float(np.median(self._steps)) if self._steps else 0.0
+
+    def add_joint_state(
+        self,
+        topic: int,
+        data: bytes,
+        names: list[str],
+        stamp_ns: int,
+        channels: tuple[ArrayLike, ArrayLike, ArrayLike],
+    ) -> bool:
+        """Take one joint state: position, velocity, effort; False where it was refused (:attr:`last_problem`)."""
+        position, velocity, effort = (np.asarray(values, dtype=float) for values in channels)
+        try:
+            self._check_size(topic, data)
+            self._check(tuple(names), stamp_ns, position, effort)
+            if not self._assembler.add_joint_state(names, stamp_ns, position, velocity, effort):
+                return True  # none of our joints, such as a gripper's message
+            self._write(topic, stamp_ns, data)
+        except StampOrderError as error:
+            return self._refuse(error, out_of_order=self.counts.out_of_order + 1)
+        except RecordingError as error:
+            return self._refuse(error, rejected=self.counts.rejected + 1)
+        self._follow(stamp_ns)
+        return True
+
+    def add_wrench(self, topic: int, data: bytes, frame: str, stamp_ns: int, wrench: NDArray[np.float64]) -> bool:
+        """Take one wrench ``(6,)``; False where it was refused."""
+        try:
+            if not np.isfinite(wrench).all():
+                raise RecordingError(f"{self.name}: wrench/{frame} is not finite; check the sensor")
+            self._check_size(topic, data)
+            self._assembler.add_wrench(frame, stamp_ns, wrench[:3], wrench[3:])
+            self._write(topic, stamp_ns, data)
+        except StampOrderError as error:
+            return self._refuse(error, out_of_order=self.counts.out_of_order + 1)
+        except RecordingError as error:
+            return self._refuse(error, rejected=self.counts.rejected + 1)
+        return True
+
+    def add_base(self, topic: int, data: bytes, stamp_ns: int, values: Mapping[str, NDArray[np.float64]]) -> bool:
+        """Take one message of the base's motion: channel to values; False where it was refused."""
+        try:
+            for channel, row in values.items():
+                if not np.isfinite(row).all():
+                    raise RecordingError(f"{self.name}: {channel} is not finite; check its publisher")
+            self._check_size(topic, data)
+            for channel, row in values.items():
+                self._assembler.add_base(channel, stamp_ns, row)
+            self._write(topic, stamp_ns, data)
+        except StampOrderError as error:
+            return self._refuse(error, out_of_order=self.counts.out_of_order + 1)
+        except RecordingError as error:
+            return self._refuse(error, rejected=self.counts.rejected + 1)
+        return True
+
+    @property
+    def incomplete(self) -> int:
+        """Samples left out so far because a wrench or the motion of the base was not known at their time."""
+        return self._assembler.dropped
+
+    @property
+    def missing(self) -> Mapping[str, int]:
+        """The same by channel."""
+        return self._assembler.missing
+
+    def add_other(self, topic: int, data: bytes, stamp_ns: int) -> bool:
+        """Take a message that is only written."""
+        try:
+            self._write(topic, stamp_ns, data)
+        except RecordingError as error:
+            return self._refuse(error, rejected=self.counts.rejected + 1)
+        return True
+
+    def refuse(self, problem: str) -> None:
+        """Count a message that could not even be read."""
+        self._refuse(RecordingError(problem), rejected=self.counts.rejected + 1)
+
+    def take(self, final: bool = False) -> tuple[Block, NDArray[np.bool_]] | None:
+        """Samples that are complete by now, and which of them follow a gap; None where there are none yet."""
+        block = self._assembler.take(final)
+        if block is None:
+            return None
+        gaps = np.isin(block.stamps_ns, np.array(self._gap_stamps, dtype=np.int64))
+        if len(block):
+            self._gap_stamps = [stamp for stamp in self._gap_stamps if stamp > int(block.stamps_ns[-1])]
+        return block, gaps
+
+    def _check(
+        self, names: tuple[str, ...], stamp_ns: int, position: NDArray[np.float64], effort: NDArray[np.float64]
+    ) -> None:
+        if stamp_ns <= 0:
+            raise RecordingError(f"{self.name}: header.stamp is {stamp_ns} ns; the publisher must stamp joint states")
+        if not np.isfinite(position).all():
+            raise RecordingError(f"{self.name}: position is not finite; check the driver")
+        if len(effort) != len(names):
+            return  # the assembler says what is wrong
+        # Joints without an effort interface report NaN from the start.
+        silent = self._silent.setdefault(names, np.isnan(effort))
+        if not np.isfinite(effort[~silent]).all():
+            raise RecordingError(f"{self.name}: effort is not finite; check the driver")
+
+    def _check_size(self, topic: int, data: bytes) -> None:
+        if self.bag is not None:
+            self.bag.check(topic, data)
+
+    def _write(self, topic: int, stamp_ns: int, data: bytes) -> None:
+        """Topics do not come in the order of their stamps, but readers want a file's messages in order of time."""
+        if self.bag is None:
+            return
+        self._written_ns = max(self._written_ns, stamp_ns)
+        while self._prelude:
+            self.bag.write(self._prelude[0][0], self._written_ns, self._prelude.pop(0)[1])
+        self.bag.write(topic, self._written_ns, data)
+
+    def _refuse(self, error: RecordingError, **count: int) -> bool:
+        self.last_problem = str(error)
+        self.counts = replace(self.counts, **count)
+        return False
+
+    def _follow(self, stamp_ns: int) -> None:
+        if self.counts.accepted:
+            step = stamp_ns - self._last_ns
+            if len(self._steps) >= 10 and step > self._max_gap_periods * float(np.median(self._steps)):
+                self.counts = replace(self.counts, gaps=self.counts.gaps + 1)
+                self._gap_stamps.append(stamp_ns)
+            else:
+                self._steps = [*self._steps[-_RATE_WINDOW:], step]
+        else:
+            self._first_ns = stamp_ns
+        self._last_ns = stamp_ns
+        self.counts = replace(self.counts, accepted=self.counts.accepted + 1)

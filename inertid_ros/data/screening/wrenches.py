@@ -1,0 +1,165 @@
+"""Do the wrenches make sense? Signs, slipping feet and exchanged plates, by the robot's weight and motion."""
+
+import logging
+from collections.abc import Mapping
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.rotations import rotate, rotate_back
+from inertid_ros.data.preparation.external_wrenches import WrenchOptions
+from inertid_ros.dynamics.inverse_dynamics import rigid_torque
+from inertid_ros.dynamics.plate_frame import UNMEASURED, on_ground
+from inertid_ros.kinematics.contact_frames import body_placements, contact_body, external_force, frame_placement
+from inertid_ros.robot.contacts import Contact
+from inertid_ros.robot.model import RobotModel
+
+from .contact_state import in_contact
+
+_log = logging.getLogger(__name__)
+_ROWS = 400  # samples that a check looks at
+_PULL = 0.2  # of the load that a plate may seem to pull the robot down
+_BETTER = 0.5  # exchanged plates must explain the measurement this much better
+_NOTABLE = 0.01  # of the weight; smaller errors prove nothing
+
+
+def check_wrenches(
+    name: str, model: RobotModel, motion: tuple[Array, Array, Array], wrenches: Mapping[str, Array]
+) -> None:
+    """Refuse wrenches that contradict the weight of the robot.
+
+    Parameters
+    ----------
+    name: of the recording, for messages.
+    motion: q, v, a of usable samples, ``(N, nq)``, ``(N, nv)``, ``(N, nv)``.
+    wrenches: contact to ``(N, 6)``.
+
+    Raises
+    ------
+    RecordingError: a plate pulls, the total mass comes out negative, or two plates are exchanged.
+    """
+    gravity = np.array(model.options.gravity)
+    if not model.free or not gravity.any() or not len(motion[0]) or not wrenches:
+        return
+    rows = np.unique(np.linspace(0, len(motion[0]) - 1, _ROWS).astype(int))
+    q, v, a = (channel[rows] for channel in motion)
+    wrenches = {key: wrench[rows] for key, wrench in wrenches.items()}
+    up = -gravity / np.linalg.norm(gravity)
+    lifts = {contact.name: _lift(model, q, contact, wrenches[contact.name], up) for contact in model.options.contacts}
+    mass = float(np.mean(sum(lifts.values()))) / float(np.linalg.norm(gravity))
+    plates = [contact.name for contact in model.options.contacts if contact.plate is not None]
+    pulling = [plate for plate in plates if _pulls(lifts[plate])]
+    if pulling and len(pulling) < len(lifts):
+        found = pulling[0]
+        raise RecordingError(
+            f"{name}: plate '{found}' pulls the robot down with {-lifts[found].mean():.0f} N (its part of the mass"
+            " comes out negative), which no ground does; its sign or frame is wrong: list it in"
+            " prepare.wrenches.reversed, or turn it in robot.plates"
+        )
+    if mass <= 0:
+        raise RecordingError(
+            f"{name}: by its wrenches the robot weighs {mass:.1f} kg, a negative mass; they are measured on the ground"
+            f" instead of the robot, or their frame points the wrong way: set prepare.wrenches.reversed to"
+            f" {', '.join(wrenches)}, or turn the plates in robot.plates"
+        )
+    _check_exchange(name, model, (q, v, a), wrenches)
+
+
+def _pulls(lift: Array) -> bool:
+    """Whether a force against gravity ``(N,)`` is one that the ground cannot give."""
+    size = float(np.abs(lift).mean())
+    return size > 1.0 and float(lift.mean()) < -_PULL * size
+
+
+def slipping(
+    model: RobotModel, time: Array, q: Array, wrenches: Mapping[str, Array], options: WrenchOptions
+) -> dict[str, NDArray[np.bool_]]:
+    """Where the point of pressure of each loaded foot moves over its plate, ``(N,)``: it slips, or the pose drifts.
+
+    A foot that rolls moves as well, but not at that point. Sensors in the robot's own frames tell nothing of this.
+    """
+    out = {}
+    for contact in model.options.contacts:
+        slips = np.zeros(len(time), dtype=bool)
+        if contact.plate is not None and model.free:
+            wrench = wrenches[contact.name]
+            load = np.linalg.norm(wrench[:, :3], axis=1)
+            loaded = in_contact(load, options.contact_on_n, options.contact_off_n)
+            slips = loaded & (_speed_of_pressure(model, time, q, contact, wrench) > options.max_slip_m_s)
+        out[contact.name] = slips
+    return out
+
+
+def notice_slipping(name: str, time: Array, flags: Mapping[str, NDArray[np.bool_]]) -> None:
+    """One line for each contact that slips."""
+    for contact, slips in flags.items():
+        if slips.any():
+            _log.warning(
+                "%s: the foot on %s slips, or the pose of the base drifts, in %d samples from %.2f s on; left out",
+                name, contact, slips.sum(), time[slips][0],
+            )
+
+
+def _lift(model: RobotModel, q: Array, contact: Contact, wrench: Array, up: Array) -> Array:
+    """``(N,)`` force against gravity [N]."""
+    if contact.plate is not None:
+        return np.asarray(wrench[:, :3] @ contact.plate.rotation.T @ up)
+    places = body_placements(model, q, contact_body(model, contact))
+    rotation, _ = frame_placement(model, contact, places, len(q))
+    return np.asarray(rotate(q[:, 3:7], np.einsum("nij,nj->ni", rotation, wrench[:, :3])) @ up)
+
+
+def _speed_of_pressure(model: RobotModel, time: Array, q: Array, contact: Contact, wrench: Array) -> Array:
+    """``(N,)`` speed along the plate of that point of the foot which is at the centre of pressure [m/s]."""
+    if contact.plate is None:
+        return np.zeros(len(time))
+    turn = contact.plate.rotation
+    normal, force, torque = turn[:, 2], wrench[:, :3] @ turn.T, wrench[:, 3:] @ turn.T
+    pressed = force @ normal
+    safe = np.where(np.abs(pressed) > 1e-9, pressed, 1.0)
+    point = np.array(contact.plate.xyz) + np.cross(normal, torque) / safe[:, None]
+    places = body_placements(model, q, contact_body(model, contact))
+    rotation, origin = frame_placement(model, contact, places, len(q))
+    arm = np.einsum("nji,nj->ni", rotation, rotate_back(q[:, 3:7], point - q[:, :3]) - origin)
+
+    def at(rows: slice) -> Array:
+        """The same points of the foot, when the foot is where it was at other rows."""
+        inside = np.einsum("nij,nj->ni", rotation[rows], arm[1:-1]) + origin[rows]
+        return q[rows, :3] + rotate(q[rows, 3:7], inside)
+
+    speed = np.zeros(len(time))
+    if len(time) > 2:
+        step = (at(slice(2, None)) - at(slice(None, -2))) / (time[2:] - time[:-2])[:, None]
+        speed[1:-1] = np.linalg.norm(step - (step @ normal)[:, None] * normal, axis=1)
+    return speed
+
+
+def _check_exchange(
+    name: str, model: RobotModel, motion: tuple[Array, Array, Array], wrenches: Mapping[str, Array]
+) -> None:
+    """Refuse where the prior explains the base's wrench far better with two plates' readings exchanged."""
+    q, v, a = motion
+    measured = slice(None, 6) if model.ground is None else [k for k in range(6) if k not in UNMEASURED]
+    predicted = on_ground(model, q, rigid_torque(model, model.body_prior, q, v, a))[:, :6]
+    weight = float(np.sqrt(np.mean(np.sum(predicted[:, :3] ** 2, axis=1))))
+
+    def error(assigned: Mapping[str, Array]) -> float:
+        # What the URDF has wrong is much the same at all times; what exchanged plates do to the moments is not.
+        off = (on_ground(model, q, external_force(model, q, assigned))[:, :6] - predicted)[:, measured]
+        return float(np.sqrt(np.mean(off.var(axis=0))))
+
+    as_given = error(wrenches)
+    if as_given < _NOTABLE * weight:
+        return
+    on_plates = [contact.name for contact in model.options.contacts if contact.plate is not None]
+    for one, other in combinations(on_plates, 2):
+        exchanged = error({**wrenches, one: wrenches[other], other: wrenches[one]})
+        if exchanged < _BETTER * as_given:
+            raise RecordingError(
+                f"{name}: plates '{one}' and '{other}' are exchanged: with their readings swapped the URDF explains how"
+                f" the forces on the base vary to {exchanged:.1f}, as recorded only to {as_given:.1f} (N, N m); swap"
+                " their topics or poses, or set prepare.wrenches.check to false if the URDF is that wrong"
+            )

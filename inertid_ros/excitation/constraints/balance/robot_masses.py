@@ -1,0 +1,82 @@
+"""Masses of a whole robot, its root link included, and where their centre is."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.kinematics.chain import Chain
+from inertid_ros.kinematics.lever_arms import reaches
+from inertid_ros.robot.inertial_parameters import mass_com_inertia
+from inertid_ros.robot.model import RobotModel
+
+
+@dataclass(frozen=True)
+class Masses:
+    """Of the root and the moving bodies, as the URDF states them.
+
+    Attributes
+    ----------
+    root, root_moment: kg, and ``(3,)`` kg m of the root with all that is fixed to it, in its frame.
+    bodies, centres: ``(n,)`` kg and ``(n, 3)`` m in the bodies' frames.
+    gravity: ``(3,)`` m/s^2.
+    travel: ``(n,)`` bound of how far the centre of all mass moves per radian (metre) of each joint [m].
+    """
+
+    root: float
+    root_moment: Array
+    bodies: Array
+    centres: Array
+    gravity: Array
+    travel: Array
+
+    @classmethod
+    def of(cls, model: RobotModel) -> "Masses":
+        """Of a robot."""
+        fixed = model.pinocchio.inertias[0]
+        bodies, centres, _ = mass_com_inertia(model.body_prior)
+        return cls(
+            float(fixed.mass),
+            float(fixed.mass) * np.array(fixed.lever),
+            bodies,
+            centres,
+            np.array(model.options.gravity, dtype=float),
+            _travel(model, bodies, centres) / (float(fixed.mass) + bodies.sum()),
+        )
+
+    @property
+    def total(self) -> float:
+        """kg."""
+        return self.root + float(self.bodies.sum())
+
+    @property
+    def weight(self) -> float:
+        """N."""
+        return self.total * float(np.linalg.norm(self.gravity))
+
+    @property
+    def root_reaction(self) -> Array:
+        """``(6,)`` force and torque about the root origin that hold the root itself."""
+        return np.concatenate([-self.root * self.gravity, -np.cross(self.root_moment, self.gravity)])
+
+    def moments(self, placements: Array) -> Array:
+        """``(N, n, 3)`` mass times centre of mass of the bodies in the root frame, from ``(N, n, 4, 4)``."""
+        points = (placements[..., :3, :3] @ self.centres[..., None])[..., 0] + placements[..., :3, 3]
+        return np.asarray(points * self.bodies[:, None], dtype=float)
+
+    def centre(self, placements: Array) -> Array:
+        """``(N, 3)`` centre of all mass in the root frame [m]."""
+        return np.asarray((self.moments(placements).sum(axis=1) + self.root_moment) / self.total, dtype=float)
+
+    def jacobian(self, chain: Chain, placements: Array, screws: Array) -> Array:
+        """``(N, n, 3)`` derivative of the centre of all mass by the joints."""
+        beyond = chain.ancestry.astype(float)  # joints by the bodies they move
+        mass, moment = beyond @ self.bodies, beyond @ self.moments(placements)
+        moved = screws[..., :3] * mass[:, None] + np.cross(screws[..., 3:], moment)
+        return np.asarray(moved / self.total, dtype=float)
+
+
+def _travel(model: RobotModel, bodies: Array, centres: Array) -> Array:
+    """``(n,)`` sums over what a joint moves of mass times the largest distance from it [kg m]."""
+    points = (reaches(model, body, float(np.linalg.norm(centre))) for body, centre in enumerate(centres))
+    return np.asarray(sum(mass * reach for mass, reach in zip(bodies, points, strict=True)), dtype=float)

@@ -1,0 +1,160 @@
+"""Exact distances of things by Coal: of convex hulls first, and of meshes where their hulls are too close."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+from inertid_ros.robot.geometry.collision_shapes import CollisionShape
+from inertid_ros.robot.geometry.meshes import collision_library, mesh
+
+from .collision_bodies import Thing
+from .pairs import Indices
+
+
+def available() -> bool:
+    """Whether there is a library of exact distances; else capsules stand for the shapes they contain."""
+    try:
+        collision_library()
+    except ModelError:
+        return False
+    return True
+
+
+_TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True)
+class Closest:
+    """Of two convex shapes.
+
+    Attributes
+    ----------
+    distance: m; negative where they overlap by that much.
+    first, second: ``(3,)`` closest (or deepest) points in the root frame.
+    normal: ``(3,)`` unit vector along which the first moves away from the second.
+    """
+
+    distance: float
+    first: Array
+    second: Array
+    normal: Array
+
+
+class ExactDistances:
+    """Distances between the shapes of things; pickles without what the library holds."""
+
+    def __init__(self, things: tuple[Thing, ...]) -> None:
+        self._things = things
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_things": self._things}  # the library's own objects are made again
+
+    @cached_property
+    def _geometry(self) -> list[list[tuple[Any, Any, Any]]]:
+        """Of every thing's shapes: convex hull, mesh (the same where there is none), placement in its body."""
+        return [[(*_model(shape), _transform(shape.placement)) for shape in thing.shapes] for thing in self._things]
+
+    @cached_property
+    def _result(self) -> Any:
+        return collision_library().DistanceResult()
+
+    @cached_property
+    def _measure(self) -> Callable[..., float]:
+        coal, result = collision_library(), self._result
+        request, distance = coal.DistanceRequest(), coal.distance
+        request.gjk_tolerance = request.epa_tolerance = _TOLERANCE
+
+        def measure(first: Any, at_1: Any, second: Any, at_2: Any) -> float:
+            result.clear()
+            return float(distance(first, at_1, second, at_2, request, result))
+
+        return measure
+
+    def _floor(self, height: float) -> list[tuple[Any, Any, Any]]:
+        floor = collision_library().Halfspace(np.array([0.0, 0.0, 1.0]), height)
+        return [(floor, floor, _transform(np.eye(4)))]
+
+    def distance(self, first: int, second: int, placements: Array, enough: float) -> float:
+        """Distance [m] of two things, negative where they overlap by that much; placements of both bodies (4, 4).
+
+        Convex hulls contain their meshes, so a distance of hulls of ``enough`` or more is taken as it is.
+        """
+        measure = self._measure
+        bodies = [_transform(placement) for placement in placements]
+        others = [(hull, whole, bodies[1] * own) for hull, whole, own in self._geometry[second]]
+        smallest = np.inf
+        for hull_1, whole_1, own in self._geometry[first]:
+            at = bodies[0] * own
+            for hull_2, whole_2, other in others:
+                value = measure(hull_1, at, hull_2, other)
+                if value < enough and (whole_1 is not hull_1 or whole_2 is not hull_2):
+                    # The surfaces of meshes: they are at zero or less where they overlap.
+                    value = max(value, measure(whole_1, at, whole_2, other))
+                smallest = min(smallest, value)
+        return smallest
+
+    def closest(
+        self, pairs: Indices, rows: Indices, bodies: Indices, placements: Array, height: float
+    ) -> list[Closest]:
+        """Closest points of the convex hulls of two things each, or of one and the floor where the second is -1.
+
+        Parameters
+        ----------
+        pairs, rows, bodies: ``(K, 2)`` things, ``(K,)`` poses, and ``(K, 2)`` the bodies that carry the things.
+        placements: ``(N, n + 1, 4, 4)`` of the bodies.
+        height: of the floor in the root frame [m].
+        """
+        known: dict[tuple[int, int], list[Any]] = {}
+
+        def placed(thing: int, row: int, body: int) -> list[Any]:
+            if (thing, row) not in known:
+                at = _transform(placements[row, body])
+                known[thing, row] = [(hull, at * own) for hull, _, own in self._geometry[thing]]
+            return known[thing, row]
+
+        floor = [(plane, rest) for plane, _, rest in self._floor(height)]
+        out = []
+        for (first, second), row, (body, other) in zip(pairs.tolist(), rows.tolist(), bodies.tolist(), strict=True):
+            against = floor if second < 0 else placed(second, row, other)
+            out.append(self._closest(placed(first, row, body), against))
+        return out
+
+    def _closest(self, first: list[Any], second: list[Any]) -> Closest:
+        measure, result, best = self._measure, self._result, None
+        for hull_1, at_1 in first:
+            for hull_2, at_2 in second:
+                value = measure(hull_1, at_1, hull_2, at_2)
+                if best is None or value < best.distance:
+                    best = Closest(value, result.getNearestPoint1(), result.getNearestPoint2(), -result.normal)
+        if best is None:
+            raise ModelError("a link without collision shapes has no distance; this is a defect of the program")
+        return best
+
+    def above(self, thing: int, placement: Array, height: float) -> float:
+        """Height [m] of a thing's lowest point above a horizontal plane of the root frame."""
+        (floor, _, rest), = self._floor(height)
+        body = _transform(placement)
+        return min(self._measure(hull, body * own, floor, rest) for hull, _, own in self._geometry[thing])
+
+
+def _model(shape: CollisionShape) -> tuple[Any, Any]:
+    coal = collision_library()
+    if shape.kind == "mesh":
+        whole = mesh(shape)
+        return whole.convex, whole
+    if shape.kind == "box":
+        own = coal.Box(*shape.size)
+    elif shape.kind == "sphere":
+        own = coal.Sphere(*shape.size)
+    else:
+        own = (coal.Cylinder if shape.kind == "cylinder" else coal.Capsule)(*shape.size)
+    return own, own
+
+
+def _transform(placement: Array) -> Any:
+    return collision_library().Transform3s(placement[:3, :3], placement[:3, 3])

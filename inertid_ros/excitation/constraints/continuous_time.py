@@ -1,0 +1,129 @@
+"""Proof that a function of a motion stays at or above zero on the whole of it, not only where it is sampled.
+
+A function that changes by no more than ``rate`` per second cannot fall below ``(f0 + f1 - rate h) / 2`` between two
+instants ``h`` apart at which it is ``f0`` and ``f1``. Where that bound is positive, the interval is proven; elsewhere
+it is halved, until every part is proven or an instant is found at which the function is negative. The rates come from
+the motion's own speeds, bounded on every interval through the Bernstein form of its polynomial.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
+from inertid_ros.excitation.motions.trajectories import Trajectory, knot_times
+
+_HALVINGS = 16
+_MOST = 400_000  # undecided parts; more than that do not become fewer in reasonable time
+_KNOT_STEP = 0.01  # s
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """Bounds of a motion's derivatives on M intervals.
+
+    Attributes
+    ----------
+    velocity, acceleration, jerk: ``(M, n)``, not negative.
+    """
+
+    velocity: Array
+    acceleration: Array
+    jerk: Array
+
+    def rows(self, index: Array) -> "Speeds":
+        """Those of some of the intervals."""
+        return Speeds(self.velocity[index], self.acceleration[index], self.jerk[index])
+
+
+class Slack(Protocol):
+    """Functions of a motion, numbered by channel, that shall not be negative."""
+
+    def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
+        """``(K,)`` values of one channel each at ``(K, n)`` samples."""
+        ...
+
+    def rates(self, speeds: Speeds, channels: Array) -> Array:
+        """``(K,)`` bounds of how fast one channel each can change on K intervals [1/s]."""
+        ...
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Where a function is negative, or (``value`` not negative) so close to zero that nothing can be proven."""
+
+    time: float
+    channel: int
+    value: float
+
+
+def curve_of(trajectory: Trajectory) -> PiecewiseQuintic:
+    """The curve that is executed: that of a plan's own knots, or of close knots on another motion."""
+    curve = getattr(trajectory, "curve", None)
+    if isinstance(curve, PiecewiseQuintic):
+        return curve
+    time = knot_times(trajectory, _KNOT_STEP)
+    return PiecewiseQuintic(time, *trajectory.sample(time))
+
+
+def speeds_of(curve: PiecewiseQuintic) -> Speeds:
+    """Bounds between each two knots, ``M = knots - 1``."""
+    return Speeds(*(np.abs(curve.control_points(order)).max(axis=1) for order in (1, 2, 3)))
+
+
+def violation(
+    curve: PiecewiseQuintic, slack: Slack, speeds: Speeds, intervals: Array, channels: Array
+) -> Violation | None:
+    """The worst instant found at which a channel is negative, or ``None``: then there is none anywhere.
+
+    Parameters
+    ----------
+    speeds: of the curve, see :func:`speeds_of`.
+    intervals, channels: ``(K,)`` which channel is in question between which knot and the next.
+    """
+    left, right = curve.time[intervals], curve.time[intervals + 1]
+    rates = slack.rates(speeds.rows(intervals), channels)
+    low, high = _at_knots(curve, slack, intervals, channels)
+    for _ in range(_HALVINGS):
+        worst = _worst(left, right, low, high, channels)
+        if worst is None or worst.value < 0:
+            return worst
+        open_ = 0.5 * (low + high - rates * (right - left)) < 0
+        if not open_.any():
+            return None
+        left, right, low, high, rates, channels = (
+            values[open_] for values in (left, right, low, high, rates, channels)
+        )
+        if len(left) > _MOST:
+            break
+        middle = 0.5 * (left + right)
+        between = slack.values(*curve.sample(middle), channels)
+        left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
+        low, high = np.concatenate([low, between]), np.concatenate([between, high])
+        rates, channels = np.tile(rates, 2), np.tile(channels, 2)
+    return _worst(left, right, low, high, channels)
+
+
+def _at_knots(curve: PiecewiseQuintic, slack: Slack, intervals: Array, channels: Array) -> tuple[Array, Array]:
+    """Values at both ends of intervals, of which neighbours share one."""
+    keys = np.concatenate([intervals, intervals + 1]), np.tile(channels, 2)
+    (knots, asked), back = np.unique(np.array(keys), axis=1, return_inverse=True)
+    values = slack.values(curve.position[knots], curve.velocity[knots], curve.acceleration[knots], asked)
+    low, high = values[back.ravel()].reshape(2, -1)
+    return low, high
+
+
+def _worst(left: Array, right: Array, low: Array, high: Array, channels: Array) -> Violation | None:
+    if not len(left):
+        return None
+    values, times = (low, left) if low.min() < high.min() else (high, right)
+    worst = int(np.argmin(values))
+    return Violation(float(times[worst]), int(channels[worst]), float(values[worst]))
+
+
+def everywhere(curve: PiecewiseQuintic, count: int) -> tuple[Array, Array]:
+    """All intervals of a curve with all of ``count`` channels, for :func:`violation`."""
+    pieces = len(curve.time) - 1
+    return np.repeat(np.arange(pieces), count), np.tile(np.arange(count), pieces)

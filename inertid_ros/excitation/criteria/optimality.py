@@ -1,0 +1,102 @@
+"""Criteria of optimal experiments as functions of the eigenvalues of an information matrix (C 4.2.9, 4.3.41-45).
+
+An eigenvalue ``w`` is the precision of one combination of parameters, ``w^-1/2`` its standard deviation. All criteria
+are said in standard deviations:
+
+- ``condition``: largest over smallest deviation, the condition number of the scaled regressor (A 7);
+- ``a``: root mean square deviation;  ``d``: geometric mean;  ``e``: largest deviation.
+
+The search minimises the logarithm, with extremes replaced by norms of high power. A function that treats all
+eigenvalues alike and is smooth has a gradient where eigenvalues meet, whatever eigenvectors the decomposition returns
+there: equal eigenvalues get equal slopes, so ``V diag(slope) V^T`` does not depend on the choice (A, after eq. 17,
+leaves this open). The exact extremes have a kink there instead, at which descent would stall.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from inertid_ros.config.excitation import CRITERIA
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+
+_POWER = 4.0
+_LEAST = 1e-24  # of the largest eigenvalue; below this a direction counts as silent
+_TIE = 1e-9
+
+Smooth = Callable[[Array, float], tuple[float, Array]]
+
+
+def _condition(values: Array, power: float) -> tuple[float, Array]:
+    up, down = (values / values[-1]) ** power, (values / values[0]) ** -power
+    value = 0.5 * (np.log(values[-1] / values[0]) + np.log(up.sum()) / power + np.log(down.sum()) / power)
+    return float(value), 0.5 * (up / up.sum() - down / down.sum()) / values
+
+
+def _a(values: Array, power: float) -> tuple[float, Array]:
+    inverse = values[0] / values
+    return float(0.5 * np.log(inverse.mean() / values[0])), -0.5 * inverse / inverse.sum() / values
+
+
+def _d(values: Array, power: float) -> tuple[float, Array]:
+    return float(-0.5 * np.log(values).mean()), -0.5 / len(values) / values
+
+
+def _e(values: Array, power: float) -> tuple[float, Array]:
+    down = (values / values[0]) ** -power
+    return float(0.5 * (np.log(down.sum()) / power - np.log(values[0]))), -0.5 * down / down.sum() / values
+
+
+_SMOOTH: dict[str, Smooth] = {"condition": _condition, "a": _a, "d": _d, "e": _e}
+_EXACT: dict[str, Callable[[Array], float]] = {
+    "condition": lambda values: float(np.sqrt(values[-1] / values[0])),
+    "a": lambda values: float(np.sqrt(np.mean(1 / values))),
+    "d": lambda values: float(np.exp(-0.5 * np.log(values).mean())),
+    "e": lambda values: float(1 / np.sqrt(values[0])),
+}
+
+
+@dataclass(frozen=True)
+class Spectral:
+    """One criterion, to be minimised.
+
+    Attributes
+    ----------
+    kind: one of :data:`~.options.CRITERIA`.
+    kept: only so many eigenvalues count, the largest (C 4.5.2: the directions that can be excited); 0 counts all.
+        Where the cut goes through equal eigenvalues they share the slope of those that are kept, which lies in the
+        subdifferential.
+    power: of the norms that stand for extremes; the smooth logarithm is above the exact one by at most
+        ``log(r) / power``.
+
+    Raises
+    ------
+    ExcitationError: unknown kind.
+    """
+
+    kind: str
+    kept: int = 0
+    power: float = _POWER
+
+    def __post_init__(self) -> None:
+        if self.kind not in _SMOOTH:
+            raise ExcitationError(f"excitation.criterion '{self.kind}' is unknown; choose from {', '.join(CRITERIA)}")
+
+    def value(self, values: Array) -> float:
+        """The criterion of ``(r,)`` eigenvalues, ascending; infinite where a direction that counts is not excited."""
+        counted = self._counted(values)
+        return _EXACT[self.kind](counted) if counted[0] > 0 else float("inf")
+
+    def smooth(self, values: Array) -> tuple[float, Array]:
+        """Its smooth logarithm, and the derivative of that ``(r,)`` by the eigenvalues."""
+        values = np.maximum(values, _LEAST * values[-1])
+        counted = self._counted(values)
+        value, slope = _SMOOTH[self.kind](counted, self.power)
+        slope = np.concatenate([np.zeros(len(values) - len(counted)), slope])
+        tied = np.abs(values - counted[0]) < _TIE * counted[0]
+        slope[tied] = slope[tied].mean()
+        return value, slope
+
+    def _counted(self, values: Array) -> Array:
+        return values[-self.kept :] if self.kept else values

@@ -1,0 +1,206 @@
+"""Plan: a motion as dense knots, ready to be inspected, stored, checked and executed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.constraints.limits import MotionLimits
+
+from .quintic import PiecewiseQuintic
+from .trajectories import Motion, Trajectory, knot_times
+
+MAX_KNOTS = 100_000
+REST = 1e-6  # rad/s and rad/s^2; what counts as standing still at the ends of a plan
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A motion that starts and ends at rest. Between the knots it is the quintic that they define.
+
+    Attributes
+    ----------
+    joint_names: ``n`` names, the order of the columns.
+    time: ``(N,)`` s, from zero, strictly increasing.
+    position, velocity, acceleration: ``(N, n)`` rad or m, per s, per s^2.
+    limits: that the plan was made for and keeps.
+    kind: ``fourier``, ``cycloidal``, ``bspline``, ``ramp``.
+    model_hash: of the kinematics it was made for (``RobotModel.hash``); empty for ramps.
+    seed: of the planner.
+    condition_number: of the column-scaled base regressor along the motion; NaN when not computed.
+
+    Raises
+    ------
+    ExcitationError: not finite, wrong shape, duplicate joint, too many knots, time not increasing, not at rest at
+        the ends.
+    """
+
+    joint_names: tuple[str, ...]
+    time: Array
+    position: Array
+    velocity: Array
+    acceleration: Array
+    limits: MotionLimits
+    kind: str = "fourier"
+    model_hash: str = ""
+    seed: int = 0
+    condition_number: float = float("nan")
+
+    def __post_init__(self) -> None:
+        names = tuple(str(name) for name in self.joint_names)
+        object.__setattr__(self, "joint_names", names)
+        duplicates = sorted({name for name in names if names.count(name) > 1})
+        if not names or duplicates:
+            raise ExcitationError(f"plan: joint names are empty or repeat {duplicates}; name every joint once")
+        if self.limits.joint_names != names:
+            raise ExcitationError("plan: joints of the limits differ from those of the plan; use the same order")
+        count = len(np.atleast_1d(self.time))
+        if not 2 <= count <= MAX_KNOTS:
+            raise ExcitationError(f"plan: has {count} points; give 2 to {MAX_KNOTS}")
+        for channel in ("time", "position", "velocity", "acceleration"):
+            self._freeze(channel, (count,) if channel == "time" else (count, len(names)))
+        self._check_time()
+        self._check_rest()
+
+    @property
+    def duration(self) -> float:
+        """Length [s]."""
+        return float(self.time[-1])
+
+    @property
+    def breaks(self) -> Array:
+        return self.time
+
+    @property
+    def start(self) -> Array:
+        """``(n,)`` pose at which the plan begins."""
+        return self.position[0]
+
+    @cached_property
+    def curve(self) -> PiecewiseQuintic:
+        """The motion between the knots."""
+        return PiecewiseQuintic(self.time, self.position, self.velocity, self.acceleration)
+
+    def sample(self, t: Array) -> Motion:
+        """``(N,)`` times [s] to position, velocity, acceleration ``(N, n)``; held at rest outside [0, duration]."""
+        return self.curve.sample(t)
+
+    def _freeze(self, channel: str, shape: tuple[int, ...]) -> None:
+        array = np.array(getattr(self, channel), dtype=float)
+        if array.shape != shape:
+            raise ExcitationError(f"plan: {channel} has shape {array.shape}, expected {shape}")
+        bad = ~np.isfinite(array)
+        if bad.any():
+            place = np.argwhere(bad)[0]
+            joint = f", joint '{self.joint_names[place[1]]}'" if len(place) > 1 else ""
+            raise ExcitationError(f"plan: {channel} is not finite at point {place[0]}{joint}; plan again")
+        array.flags.writeable = False
+        object.__setattr__(self, channel, array)
+
+    def _check_time(self) -> None:
+        if self.time[0] != 0:
+            raise ExcitationError(f"plan: time begins at {self.time[0]:g} s; shift it to begin at 0")
+        step = np.diff(self.time)
+        if (step <= 0).any():
+            row = int(np.argmax(step <= 0)) + 1
+            raise ExcitationError(f"plan: time does not increase at point {row} ({self.time[row]:g} s); plan again")
+
+    def _check_rest(self) -> None:
+        for row, where in ((0, "start"), (-1, "end")):
+            for channel in ("velocity", "acceleration"):
+                values = np.abs(getattr(self, channel)[row])
+                joint = int(np.argmax(values))
+                if values[joint] > REST:
+                    raise ExcitationError(
+                        f"plan: joint '{self.joint_names[joint]}' is not at rest at the {where} ({channel}"
+                        f" {getattr(self, channel)[row][joint]:g}); a plan starts and ends at rest"
+                    )
+
+
+def plan_of(
+    trajectory: Trajectory,
+    limits: MotionLimits,
+    *,
+    knot_step: float = 0.02,
+    kind: str = "ramp",
+    model_hash: str = "",
+    seed: int = 0,
+    condition_number: float = float("nan"),
+) -> Plan:
+    """Knots of a motion, at most ``knot_step`` [s] apart and on every break of its third derivative."""
+    time = knot_times(trajectory, knot_step)
+    if len(time) > MAX_KNOTS:
+        raise ExcitationError(f"plan: would have {len(time)} points; shorten the motion or widen the knot step")
+    q, v, a = trajectory.sample(time)
+    for array in (v, a):  # the ends are at rest in theory; remove what rounding leaves of it
+        for row in (0, -1):
+            array[row] = np.where(np.abs(array[row]) < REST, 0.0, array[row])
+    return Plan(limits.joint_names, time, q, v, a, limits, kind, model_hash, seed, condition_number)
+
+
+def slower(plan: Plan, scale: float) -> Plan:
+    """The same path at ``0 < scale <= 1`` of the speed."""
+    if not 0 < scale <= 1:
+        raise ExcitationError(f"speed scale is {scale}; give 0 < scale <= 1")
+    if scale == 1:
+        return plan
+    return Plan(
+        plan.joint_names,
+        plan.time / scale,
+        plan.position,
+        plan.velocity * scale,
+        plan.acceleration * scale**2,
+        plan.limits,
+        plan.kind,
+        plan.model_hash,
+        plan.seed,
+        plan.condition_number,
+    )
+
+
+def joined(plans: Sequence[Plan]) -> Plan:
+    """Plans one after the other, with the metadata of the last (an approach, then the motion).
+
+    Position limits become the widest of all, the others are those of the last.
+
+    Raises
+    ------
+    ExcitationError: different joints, or one does not begin where its predecessor ended.
+    """
+    if not plans:
+        raise ExcitationError("join: no plan given; give at least one")
+    last = plans[-1]
+    time, rows = [plans[0].time], [(p.position, p.velocity, p.acceleration) for p in plans]
+    for before, after in zip(plans[:-1], plans[1:], strict=True):
+        if before.joint_names != after.joint_names:
+            raise ExcitationError("join: plans have different joints; use the same, in one order")
+        gap = np.abs(after.start - before.position[-1])
+        joint = int(np.argmax(gap))
+        if gap[joint] > 1e-9:
+            raise ExcitationError(
+                f"join: joint '{last.joint_names[joint]}' jumps by {gap[joint]:g} between plans; put a ramp there"
+            )
+        time.append(time[-1][-1] + after.time[1:])
+    position, velocity, acceleration = (
+        np.concatenate([rows[0][c], *[row[c][1:] for row in rows[1:]]]) for c in range(3)
+    )
+    limits = replace(
+        last.limits,
+        lower=np.min([p.limits.lower for p in plans], axis=0),
+        upper=np.max([p.limits.upper for p in plans], axis=0),
+    )
+    return Plan(
+        last.joint_names,
+        np.concatenate(time),
+        position,
+        velocity,
+        acceleration,
+        limits,
+        last.kind,
+        last.model_hash,
+        last.seed,
+        last.condition_number,
+    )

@@ -1,0 +1,110 @@
+"""Estimate: what identification returns, with everything needed to judge and to use it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.base_parameters import BaseParameters
+from inertid_ros.identification.information.information import Information
+from inertid_ros.identification.prior.convex_program import Solution
+from inertid_ros.regressors.equations import Equations
+from inertid_ros.robot.inertial_parameters import geodesic_distance, is_consistent, min_eigenvalue
+from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.model import RobotModel
+
+from .identifiability import Statement
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Parameters of a robot, their covariance, and how they came about.
+
+    Attributes
+    ----------
+    equations: what was fitted, of which robot.
+    parameters: ``(p,)`` in the order of ``model.layout``.
+    covariance: ``(p, p)`` posterior covariance of ``parameters`` (data and prior together).
+    residual_deviation: ``(c,)`` standard deviation of the fit's residual per channel.
+    effective_counts: ``(c,)`` number of independent samples that the correlated residual is worth.
+    base: base parameters of the data.
+    train_relative_error: ``|error| / |measured|`` over all channels on the data fitted.
+    prior_spread: standard deviation of the geodesic distance to the prior that was given or learnt.
+    solution: what the solver states.
+    recordings: names of the recordings fitted.
+    information: of the recordings, without outliers.
+    outliers: ``(c,)`` samples per channel that were left out as gross outliers; ``None`` where none were sought.
+    delay: s by which the effort was late and has been shifted back.
+    statements: one per parameter, what the data says of it.
+    """
+
+    equations: Equations
+    parameters: Array
+    covariance: Array
+    residual_deviation: Array
+    effective_counts: Array
+    base: BaseParameters
+    train_relative_error: float
+    prior_spread: float
+    solution: Solution
+    recordings: tuple[str, ...]
+    information: Information
+    outliers: np.ndarray | None = None
+    delay: float = 0.0
+    statements: tuple[Statement, ...] = ()
+
+    @property
+    def model(self) -> RobotModel:
+        """The robot as given."""
+        return self.equations.model
+
+    @property
+    def layout(self) -> ParameterLayout:
+        return self.model.layout
+
+    @property
+    def prior(self) -> Array:
+        """Parameters of the URDF as given, ``(p,)``."""
+        return self.model.prior
+
+    @property
+    def bodies(self) -> Array:
+        """``(nb, 10)`` inertial parameters of the links."""
+        return self.layout.bodies(self.parameters)
+
+    @property
+    def rotors(self) -> Array:
+        """``(r, 10)`` inertial parameters of the rotors."""
+        return self.layout.rotor_bodies(self.parameters)
+
+    def drive(self, term: str) -> Array:
+        """``(n,)`` values of a drive term; zeros where it was not identified."""
+        if term not in self.layout.drive_terms:
+            return np.zeros(self.model.joints)
+        return self.parameters[self.layout.drive(term)]
+
+    @cached_property
+    def standard_deviation(self) -> Array:
+        """``(p,)``."""
+        return np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0))
+
+    @property
+    def consistent(self) -> bool:
+        """Whether every link and rotor is physically consistent."""
+        return bool(is_consistent(self.layout.all_bodies(self.parameters)).all())
+
+    @property
+    def min_eigenvalues(self) -> Array:
+        """``(nb,)`` smallest eigenvalue of each pseudo-inertia."""
+        return min_eigenvalue(self.bodies)
+
+    @property
+    def distance_to_prior(self) -> Array:
+        """``(nb,)`` geodesic distance of each body to the URDF as given (repaired where it is inconsistent)."""
+        return geodesic_distance(self.bodies, self.model.body_belief)
+
+    def torque(self, samples: Samples) -> Array:
+        """``(N, c)`` predicted measurement along samples: joint torque, of equations of force."""
+        return self.equations.predict(self.parameters, samples)

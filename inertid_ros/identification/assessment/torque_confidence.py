@@ -1,0 +1,104 @@
+"""How well torque can be predicted anywhere in a robot's range: one number to compare motions, rounds and results by.
+
+Standard deviations of single parameters do not say when it is enough: what no motion reveals stays uncertain for good,
+and harms nothing. What a controller uses is torque, so that is what is judged, at states that no recording chose.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.samples import Samples
+from inertid_ros.regressors.equations import dense_equations
+from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.robot.model import RobotModel
+
+from .estimate import Estimate
+
+PROBES = 500
+_SPEED = 0.5  # of the velocity limits
+_PACE = np.pi  # rad/s; accelerations are those of oscillations of half a hertz
+_RANGE, _VELOCITY = np.pi, 1.0  # rad or m, per s; where the URDF has no limit
+
+
+@dataclass(frozen=True)
+class TorqueConfidence:
+    """What the parameters' uncertainty leaves of torque, over random states of the robot.
+
+    Attributes
+    ----------
+    joint_names: ``n`` names.
+    deviation: ``(n,)`` root mean square of the standard deviation of predicted torque [N m or N].
+    torque: ``(n,)`` root mean square of predicted torque [N m or N].
+    """
+
+    joint_names: tuple[str, ...]
+    deviation: Array
+    torque: Array
+
+    @cached_property
+    def shares(self) -> Array:
+        """``(n,)`` deviation as a share of torque; of the largest torque where a joint has none of its own."""
+        return self.deviation / np.maximum(self.torque, 1e-3 * max(float(self.torque.max()), 1e-300))
+
+    @property
+    def share(self) -> float:
+        """Of the least known joint."""
+        return float(self.shares.max())
+
+    @property
+    def joint(self) -> str:
+        """The least known joint."""
+        return self.joint_names[int(np.argmax(self.shares))]
+
+
+def probe(model: RobotModel, count: int = PROBES, seed: int = 0) -> Samples:
+    """Random states ``(count, n)`` of a robot, independent over joints, without torque.
+
+    Positions are uniform in the limits, velocities up to half of theirs, accelerations normal and in proportion.
+    """
+    rng, limits = np.random.default_rng(seed), model.limits
+    lower = np.where(np.isfinite(limits.lower), limits.lower, -_RANGE)
+    upper = np.where(np.isfinite(limits.upper), limits.upper, _RANGE)
+    given = np.isfinite(limits.velocity) & (limits.velocity > 0)
+    speed: Array = _SPEED * np.where(given, limits.velocity, _VELOCITY)
+    shape = (count, model.joints)
+    q: Array = rng.uniform(lower, upper, shape)
+    v: Array = rng.uniform(-speed, speed, shape)
+    a: Array = rng.normal(size=shape) * (_PACE / np.sqrt(3.0) * speed)
+    every = np.ones(shape, dtype=bool)
+    time = np.linspace(0.0, 1.0, count)
+    return Samples(time, q, v, a, np.zeros(shape), every, every[:, 0], "random states")
+
+
+def torque_confidence(estimate: Estimate, states: Samples | None = None) -> TorqueConfidence:
+    """How well an estimate predicts torque, by its own covariance (data and prior together).
+
+    Parameters
+    ----------
+    states: to predict at; random ones by default, the same for every estimate of one robot.
+
+    Raises
+    ------
+    IdentificationError: the robot has a free base.
+    """
+    model = estimate.model
+    if model.free:
+        raise IdentificationError("confidence: torque at random states is judged of robots on a fixed base only")
+    equations = ForceEquations(model)
+    states = states if states is not None else probe(model)
+    squares = np.zeros(model.joints)
+    for chunk in dense_equations(equations, states):
+        for joint, (rows, _) in enumerate(chunk):
+            columns = equations.columns[joint]
+            covariance = estimate.covariance[np.ix_(columns, columns)]
+            squares[joint] += float(np.einsum("ki,ij,kj->", rows, covariance, rows))
+    torque = equations.predict(estimate.parameters, states)
+    return TorqueConfidence(
+        model.joint_names,
+        np.sqrt(np.maximum(squares, 0.0) / len(states)),
+        np.sqrt(np.mean(torque**2, axis=0)),
+    )

@@ -1,0 +1,118 @@
+"""What the data says of every parameter, apart from what was believed before: variances and a plain statement."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.qr import triangle
+from inertid_ros.identification.base_parameters import BaseParameters
+from inertid_ros.identification.information.information import Information
+from inertid_ros.identification.prior.coordinates import prior_coordinates
+from inertid_ros.identification.prior.parameter_scaling import prior_root
+
+from .estimate import Estimate
+from .identifiability import COMBINED, IDENTIFIED, PRIOR, Statement
+
+_AnyEstimate = TypeVar("_AnyEstimate", bound=Estimate)
+_KNOWN = 0.5  # share of the prior variance that the data takes away where both know the same
+_MEMBER = 0.1  # what counts as part of a combination: this much of its most doubtful member's standard deviation
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """Variances from the data alone, and from data and prior under the prior's metric.
+
+    Attributes
+    ----------
+    values: ``(r,)`` base parameters.
+    base_covariance: ``(r, r)`` of the base parameters by the data alone.
+    base_shares: ``(r,)`` of the prior variance of each base parameter that the data takes away, 0 to 1, when all are
+        held for independent: what merely resembles, in the prior, something known does not count as known.
+    prior, posterior: ``(p, p)`` covariance of the standard parameters before and after the data. Normal under the
+        pullback metric at the prior (C 4.3.37), whatever the regularizer and the hard constraints of the fit.
+    """
+
+    base: BaseParameters
+    values: Array
+    base_covariance: Array
+    base_shares: Array
+    prior: Array
+    posterior: Array
+
+    @cached_property
+    def standard_deviation(self) -> Array:
+        """``(r,)`` of the base parameters by the data alone."""
+        return np.sqrt(np.diagonal(self.base_covariance))
+
+    @cached_property
+    def relative_standard_deviation(self) -> Array:
+        """``(r,)`` of the base parameters, in per cent of their values; infinite where one is zero."""
+        with np.errstate(divide="ignore"):
+            return 100 * self.standard_deviation / np.abs(self.values)
+
+    @property
+    def rows(self) -> tuple[tuple[str, float, float, float], ...]:
+        """Name, value, standard deviation and the same in per cent of every base parameter, as papers print them."""
+        numbers = (self.values, self.standard_deviation, self.relative_standard_deviation)
+        return tuple(zip(self.base.names, *(column.tolist() for column in numbers), strict=True))
+
+    @cached_property
+    def statements(self) -> tuple[Statement, ...]:
+        """One per standard parameter, in the order of the layout.
+
+        A base parameter is known where the data says at least as much of it as the prior does.
+        """
+        doubt = np.abs(self.base.projection) * np.sqrt(np.diagonal(self.prior))
+        weight = doubt / np.maximum(doubt.max(axis=1, keepdims=True), np.finfo(float).tiny)
+        alone, names = set(self.base.alone.tolist()), self.base.names
+        statements = []
+        for column, name in enumerate(self.base.layout.names):
+            within = np.flatnonzero(weight[:, column] >= _MEMBER)
+            share = float(self.base_shares[within].max(initial=0.0))
+            within = within[self.base_shares[within] >= _KNOWN]
+            within = within[np.argsort(-weight[within, column], kind="stable")]
+            verdict = PRIOR if len(within) == 0 else IDENTIFIED if column in alone else COMBINED
+            statements.append(Statement(name, verdict, tuple(names[row] for row in within), share))
+        return tuple(statements)
+
+
+def stated(estimate: _AnyEstimate) -> _AnyEstimate:
+    """The estimate with its :attr:`~.estimate.Estimate.statements`."""
+    return replace(estimate, statements=uncertainty(estimate, estimate.information).statements)
+
+
+def uncertainty(estimate: Estimate, information: Information) -> Uncertainty:
+    """What is known of an estimate's parameters.
+
+    Parameters
+    ----------
+    information: of the data that was fitted.
+    """
+    fraction = estimate.effective_counts / np.maximum(information.counts, 1)
+    R, _ = information.whitened(np.sqrt(fraction) / estimate.residual_deviation)
+    base = estimate.base
+    seen = R[:, base.independent]
+    inverse = _inverse_root(seen)
+    root = prior_root(prior_coordinates(estimate.model, information), estimate.prior_spread)
+    after = root @ _inverse_root(np.vstack([R @ root, np.eye(len(root))]))
+    sizes = np.linalg.norm(base.projection @ root, axis=1)
+    left = np.sum(_inverse_root(np.vstack([seen * sizes, np.eye(base.count)])) ** 2, axis=1)
+    return Uncertainty(
+        base=base,
+        values=base.projection @ estimate.parameters,
+        base_covariance=inverse @ inverse.T,
+        base_shares=np.clip(1 - left, 0.0, 1.0),
+        prior=root @ root.T,
+        posterior=after @ after.T,
+    )
+
+
+def _inverse_root(equations: Array) -> Array:
+    """Inverse of the triangle of equations, columns scaled on the way so that units do not matter."""
+    scale = np.linalg.norm(equations, axis=0)
+    inverse = solve_triangular(triangle(equations / scale), np.eye(len(scale)))
+    return np.asarray(inverse / scale[:, None])

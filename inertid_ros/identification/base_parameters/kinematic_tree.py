@@ -1,0 +1,191 @@
+"""Kinematic trees as base parameters see them: placements and axes, with the rounding of URDF files taken out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pinocchio as pin
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.rotors import with_rotors
+from inertid_ros.robot.urdf.denavit_hartenberg import DhJoint
+
+ROUNDING_RAD = 2e-5  # right angles written with five digits (1.5708, 3.1416) and their sums
+ROUNDING_LENGTH = 1e-5  # of the robot's typical link length
+
+
+@dataclass(frozen=True)
+class KinematicTree:
+    """A tree of links, each behind one revolute or prismatic joint, and of rotors that turn with these joints.
+
+    Attributes
+    ----------
+    parents: ``(nb,)`` index of the parent body, -1 for the world; parents come before children, rotors have none and
+        come last.
+    rotations, translations: ``(nb, 3, 3)`` and ``(nb, 3)`` [m]: pose of the joint frame in the parent's frame at q = 0.
+    axes: ``(nb, 6)`` motion subspace in the joint frame, linear then angular, one of them a unit vector and the
+        other zero. A body whose axis is all zero is a base that moves freely.
+    gravity: ``(3,)`` m/s^2 in the world's frame; zero where there is none.
+    rotor_drivers, rotor_ratios: of each rotor, the link whose joint turns it, and turns per turn (or per metre) of it.
+    """
+
+    parents: tuple[int, ...]
+    rotations: Array
+    translations: Array
+    axes: Array
+    gravity: Array
+    rotor_drivers: tuple[int, ...] = ()
+    rotor_ratios: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        count = len(self.parents)
+        shapes = {"rotations": (count, 3, 3), "translations": (count, 3), "axes": (count, 6), "gravity": (3,)}
+        for name, shape in shapes.items():
+            if np.shape(getattr(self, name)) != shape:
+                raise ValueError(f"{name}: shape {np.shape(getattr(self, name))} found, {shape} expected")
+        if any(not -1 <= parent < body for body, parent in enumerate(self.parents)):
+            raise ValueError("parents: every parent must come before its children, -1 is the world")
+        if np.any(self.free & (np.array(self.parents) >= 0)):
+            raise ValueError("axes: only a body whose parent is the world can move freely; give an axis")
+        if not len(self.rotor_drivers) == len(self.rotor_ratios) <= count or any(
+            self.parents[rotor] not in range(-1, len(self.links)) or not self.axes[rotor, 3:].any()
+            for rotor in self.rotors
+        ):
+            raise ValueError(
+                "rotors: each needs a driver, a ratio, a link (or the world) to carry it and an angular axis"
+            )
+        both = self.axes[:, :3].any(axis=1) & self.axes[:, 3:].any(axis=1)
+        if np.any(both) or np.any(np.abs(np.linalg.norm(self.axes[~self.free], axis=1) - 1) > 1e-9):
+            raise ValueError("axes: linear or angular part must be a unit vector and the other zero")
+
+    @property
+    def links(self) -> range:
+        """Bodies that are no rotors."""
+        return range(len(self.parents) - len(self.rotor_drivers))
+
+    @property
+    def rotors(self) -> range:
+        """Bodies that are rotors."""
+        return range(len(self.links), len(self.parents))
+
+    def driver(self, rotor: int) -> int:
+        """Link whose joint turns a rotor, by the rotor's index among the bodies."""
+        return self.rotor_drivers[rotor - len(self.links)]
+
+    def ratio(self, rotor: int) -> float:
+        """Turns of a rotor per turn (or metre) of its driver's joint, by its index among the bodies."""
+        return self.rotor_ratios[rotor - len(self.links)]
+
+    def path(self, body: int) -> list[int]:
+        """The body and those that carry it, down to the world exclusive."""
+        bodies = []
+        while body >= 0:
+            bodies.append(body)
+            body = self.parents[body]
+        return bodies
+
+    @property
+    def free(self) -> np.ndarray:
+        """``(nb,)`` bodies that move freely."""
+        return np.logical_not(np.any(self.axes, axis=1))
+
+    @property
+    def length(self) -> float:
+        """Typical distance [m] between joints; 1 where all joints meet in one point."""
+        distances = np.linalg.norm(self.translations, axis=1)
+        apart = distances[distances > 1e-9 * distances.max(initial=0.0)]
+        return float(np.sqrt(np.mean(apart**2))) if apart.size else 1.0
+
+
+def kinematic_tree(model: RobotModel) -> KinematicTree:
+    """Tree of a robot, as its URDF gives it."""
+    layout = model.layout
+    kinematics = with_rotors(model.pinocchio, layout.rotors)
+    placements = list(kinematics.jointPlacements)[1:]
+    axes = [np.concatenate([np.zeros(3), rotor.unit_axis]) for rotor in layout.rotors]
+    return KinematicTree(
+        tuple(parent - 1 for parent in list(kinematics.parents)[1:]),
+        np.array([placement.rotation for placement in placements]),
+        np.array([placement.translation for placement in placements]),
+        np.vstack([model.axes, *axes]),
+        np.array(kinematics.gravity.linear),
+        tuple(layout.joints.index(rotor.joint) + model.free for rotor in layout.rotors),
+        tuple(rotor.ratio for rotor in layout.rotors),
+    )
+
+
+def denavit_hartenberg_tree(table: Sequence[DhJoint], gravity: Sequence[float] = (0.0, 0.0, 0.0)) -> KinematicTree:
+    """Tree of a modified Denavit-Hartenberg table on a base that moves freely, which is its first body."""
+    count = len(table) + 1
+    axes = np.zeros((count, 6))
+    for index, row in enumerate(table, start=1):
+        axes[index, 2 if row.prismatic else 5] = 1.0
+    return KinematicTree(
+        (-1, *(row.parent for row in table)),
+        np.array([np.eye(3), *(row.rotation for row in table)]),
+        np.array([np.zeros(3), *(row.translation for row in table)]),
+        axes,
+        np.array(gravity, dtype=float),
+    )
+
+
+def tidy(tree: KinematicTree, angle: float = ROUNDING_RAD, length: float = ROUNDING_LENGTH) -> KinematicTree:
+    """Tree whose nearly zero angles and offsets are zero.
+
+    A file that says 1.5708 for a right angle makes axes meet, cross or run in parallel up to some microradians only,
+    and so adds base parameters that no measurement can ever show. Angles in between stay as they are.
+
+    Parameters
+    ----------
+    angle: [rad] and length: as a share of the typical link length, below which a deviation counts as rounding.
+    """
+    return replace(
+        tree,
+        rotations=np.array([_tidy_rotation(rotation, angle) for rotation in tree.rotations]),
+        translations=np.where(np.abs(tree.translations) < length * tree.length, 0.0, tree.translations),
+        axes=np.array([_tidy_axis(axis, angle) for axis in tree.axes]),
+    )
+
+
+def tidied(model: RobotModel) -> RobotModel:
+    """The robot with the kinematics of :func:`tidy`; its URDF text stays as it is."""
+    tree, old, layout = tidy(kinematic_tree(model)), model.pinocchio, model.layout
+    new = pin.Model()
+    new.gravity = old.gravity
+    for body in tree.links:
+        linear, angular = tree.axes[body, :3], tree.axes[body, 3:]
+        if tree.free[body]:
+            joint = pin.JointModelFreeFlyer()
+        elif angular.any():
+            joint = pin.JointModelRevoluteUnaligned(angular)
+        else:
+            joint = pin.JointModelPrismaticUnaligned(linear)
+        placement = pin.SE3(tree.rotations[body], tree.translations[body])
+        new.addJoint(tree.parents[body] + 1, joint, placement, old.names[body + 1])
+        new.inertias[body + 1] = old.inertias[body + 1]
+    for frame in list(old.frames)[1:]:
+        if frame.type == pin.FrameType.BODY:
+            new.addFrame(frame)
+    rotors = []
+    for body, rotor in zip(tree.rotors, layout.rotors, strict=True):
+        link = new.frames[new.getFrameId(rotor.link, pin.FrameType.BODY)]
+        placement = link.placement.actInv(pin.SE3(tree.rotations[body], tree.translations[body]))
+        angles, axis = pin.rpy.matrixToRpy(placement.rotation), tree.axes[body, 3:]
+        rotors.append(replace(rotor, xyz=tuple(placement.translation), rpy=tuple(angles), axis=tuple(axis)))
+    return replace(model, pinocchio=new, layout=replace(layout, rotors=tuple(rotors)))
+
+
+def _tidy_rotation(rotation: Array, angle: float) -> Array:
+    """The rotation with small entries set to zero, where that leaves a rotation; else unchanged."""
+    sparse = np.where(np.abs(rotation) < angle, 0.0, rotation)
+    if np.abs(sparse @ sparse.T - np.eye(3)).max() > 3 * angle**2:
+        return rotation
+    left, _, right = np.linalg.svd(sparse)
+    nearest = left @ right
+    return np.where(np.abs(nearest) < 1e-15, 0.0, nearest)
+
+
+def _tidy_axis(axis: Array, angle: float) -> Array:
+    sparse = np.where(np.abs(axis) < angle, 0.0, axis)
+    return sparse / max(float(np.linalg.norm(sparse)), 1e-300)

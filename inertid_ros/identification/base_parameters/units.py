@@ -1,0 +1,95 @@
+"""Units and columns: a tree of unit lengths and unit gravity, and where its parameters are in the layout."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.layout import ParameterLayout
+
+from .column_selection import BODY_ORDER
+from .coupled_friction import coupling_columns
+from .kinematic_tree import KinematicTree
+from .link_equations import OFFSET, ROTOR
+
+_LENGTH_POWER = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
+_DRIVES = {ROTOR: "rotor_inertia", OFFSET: "offset"}
+_ORDER = (BODY_ORDER[0], ROTOR, *BODY_ORDER[1:], OFFSET)  # regrouped first to regrouped last
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What one is where the typical length and gravity are one.
+
+    Attributes
+    ----------
+    length, gravity: in m and m/s^2.
+    speed: ``(links,)`` a unit of each joint's velocity; m/s where prismatic.
+    moved: ``(links,)`` those behind a joint.
+    """
+
+    length: float
+    gravity: float
+    speed: Array
+    moved: np.ndarray
+
+    @classmethod
+    def of(cls, tree: KinematicTree) -> "Scale":
+        links = len(tree.links)
+        speed = np.where(tree.axes[:links, 3:].any(axis=1), 1.0, tree.length)
+        return cls(tree.length, float(np.linalg.norm(tree.gravity)) or 1.0, speed, ~tree.free[:links])
+
+    def normal(self, tree: KinematicTree) -> KinematicTree:
+        """The tree in these units."""
+        ratios = tuple(tree.ratio(rotor) * self.speed[tree.driver(rotor)] for rotor in tree.rotors)
+        translations, gravity = tree.translations / self.length, tree.gravity / self.gravity
+        return replace(tree, translations=translations, gravity=gravity, rotor_ratios=ratios)
+
+    def coupling_ratios(self, layout: ParameterLayout) -> Array:
+        """``(c, links)`` ratios of coupled drives, of unit norm."""
+        ratios = np.zeros((len(layout.couplings), len(self.moved)))
+        ratios[:, self.moved] = layout.coupling_ratios
+        ratios *= self.speed
+        return np.asarray(ratios / np.linalg.norm(ratios, axis=1, keepdims=True))
+
+    def units(self, layout: ParameterLayout) -> Array:
+        """``(p,)`` SI value of a unit of each parameter."""
+        units = np.ones(layout.size)
+        units[: layout.inertial_size] = np.tile(self.length**_LENGTH_POWER, layout.inertial_size // BODY_PARAMETERS)
+        speed = self.speed[self.moved]
+        if "rotor_inertia" in layout.drive_terms:
+            units[layout.drive("rotor_inertia")] = (self.length / speed) ** 2
+        units[layout.drive("offset")] = self.gravity
+        squares = np.sum((layout.coupling_ratios * speed) ** 2, axis=1)
+        units[coupling_columns(layout, "rotor_inertia")] = self.length**2 / squares
+        return units
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which of the ten parameters, reflected inertia and offset a link has in the layout, and at which columns.
+
+    ``order`` are positions in ``local``, regrouped first to regrouped last.
+    """
+
+    local: np.ndarray
+    columns: np.ndarray
+    order: tuple[int, ...]
+
+
+def places_of_links(tree: KinematicTree, layout: ParameterLayout) -> list[Place]:
+    """Where the parameters of each link and of its joint's drive are."""
+    terms = [k for k, term in _DRIVES.items() if term in layout.drive_terms]
+    local = [*range(BODY_PARAMETERS), *terms]
+    order = tuple(local.index(k) for k in _ORDER if k in local)
+    places, joint = [], 0
+    for link, free in enumerate(tree.free[: len(tree.links)]):
+        inertial = range(BODY_PARAMETERS * link, BODY_PARAMETERS * (link + 1))
+        if free:
+            places.append(Place(np.arange(BODY_PARAMETERS), np.array(inertial), BODY_ORDER))
+            continue
+        drives = [layout.drive(_DRIVES[k]).start + joint for k in terms]
+        places.append(Place(np.array(local), np.array([*inertial, *drives]), order))
+        joint += 1
+    return places

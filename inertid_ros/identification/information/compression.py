@@ -1,0 +1,71 @@
+"""Compression of samples into square-root information at the speed of the caches, whatever their number."""
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.blas_threads import one_thread
+from inertid_ros.core.samples import Samples
+from inertid_ros.regressors.equations import Equations
+from inertid_ros.regressors.torque_regressor import BATCH
+
+from .incremental_qr import SquareRoot
+
+_WORKSPACE = 2**23  # numbers in the array that holds one batch of all channels, 64 MB, where the robot is not huge
+_LEAST_BATCH = 128
+
+
+class Compressor:
+    """Takes samples and keeps one triangle per channel.
+
+    The regressor is written in the order that LAPACK reads, and taken up batch by batch. The writer may leave out
+    columns that are exact combinations of others; they return with :meth:`triangles`.
+    """
+
+    def __init__(self, equations: Equations) -> None:
+        self._equations, self._writer = equations, equations.writer()
+        self.counts = np.zeros(equations.count, dtype=int)
+        sizes = [int(span.stop - span.start) for span in self._writer.spans]
+        self._roots = [SquareRoot(size) for size in sizes]
+        width = self._writer.width
+        self._batch = int(np.clip(_WORKSPACE // (equations.count * width), _LEAST_BATCH, BATCH))
+        self._work = np.zeros((equations.count, width, self._batch))
+
+    @one_thread()
+    def add(self, samples: Samples) -> None:
+        """Take the unmasked equations of a recording."""
+        self._equations.check(samples)
+        for start in range(0, len(samples), self._batch):
+            self._add(samples, slice(start, min(start + self._batch, len(samples))))
+
+    def _add(self, samples: Samples, rows: slice) -> None:
+        mask = samples.mask[rows]
+        if not mask.any():
+            return
+        self.counts += mask.sum(axis=0)
+        self._write(samples, rows, mask)
+        spans = [self._work[channel, span] for channel, span in enumerate(self._writer.spans)]
+        used = np.flatnonzero(mask.any(axis=0))
+        rejected = [channel for channel in used if not self._roots[channel].take_up(spans[channel])]
+        if rejected:
+            self._write(samples, rows, mask)
+        for channel in rejected:
+            self._roots[channel].reflect(spans[channel])
+
+    def _write(self, samples: Samples, rows: slice, mask: np.ndarray) -> None:
+        """Unmasked equations of a batch, and zeros."""
+        new = self._work[..., : len(mask)]
+        self._work[..., len(mask) :] = 0.0
+        self._writer.write(samples, rows, new)
+        for channel, span in enumerate(self._writer.spans):
+            new[channel, span.stop - 1] = samples.tau[rows, channel]
+            if not mask[:, channel].all():
+                new[channel, span, ~mask[:, channel]] = 0.0
+
+    def triangles(self) -> list[Array]:
+        """For each channel, ``R (r, c + 1)`` with ``R^T R = [A b]^T [A b]``, ``A x[columns] = b`` its equations."""
+        return [
+            root.triangle() @ block_diag(expansion, np.eye(1))
+            for root, expansion in zip(self._roots, self._writer.expansions, strict=True)
+        ]
+

@@ -1,0 +1,95 @@
+"""What data must hold before anything is fitted to it."""
+
+import logging
+from collections.abc import Sequence
+
+import numpy as np
+
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.samples import Samples
+from inertid_ros.regressors.equations import Equations
+
+from .information import Channel, Information
+
+_SCALE = 1e-3  # of the momentum that the prior sees in joints and base: less from the wheels is as good as none
+_SEEN = 1e-9  # of the largest pivot; what motion shows of a channel's parameters
+
+_log = logging.getLogger(__name__)
+
+
+def check_usable(equations: Equations, information: Information, recordings: Sequence[str]) -> None:
+    """Check that every channel has samples enough to tell noise from parameters, and that something was measured.
+
+    Where channels are optional, a channel without samples is passed over, as long as there are others.
+
+    Parameters
+    ----------
+    recordings: names, for the message.
+
+    Raises
+    ------
+    IdentificationError: a channel has no usable sample or no more than its parameters fit exactly, or all effort is
+        zero.
+    """
+    names = ", ".join(recordings)
+    empty = [name for name, count in zip(information.names, information.counts, strict=True) if count == 0]
+    counts = _together(information)
+    for name, channel, count in zip(information.names, information.channels, counts, strict=True):
+        what = f"joint '{name}'" if name in information.layout.joints else f"'{name}'"
+        if channel.count == 0:
+            if equations.optional and len(empty) < len(information.names):
+                continue
+            raise IdentificationError(f"{names}: no usable sample of {what}; did it move? record more motion")
+        if count <= _unknowns(channel):
+            raise IdentificationError(
+                f"{names}: {count} usable samples of {what}, and as many parameters to fit to them;"
+                " record for some seconds at least"
+            )
+    if empty:
+        _log.info("%s: nothing was measured of %s; the rest is fitted", names, ", ".join(empty))
+    if information.noise is not None:
+        level = information.rms_error(equations.model.prior).max()
+        if information.rms_measured.max() <= _SCALE * level:
+            raise IdentificationError(
+                f"{names}: the reaction wheels do not turn, or hardly, so that momentum has no scale and all parameters"
+                " are known up to one common factor; spin the wheels"
+            )
+    if not information.rms_measured.any():
+        raise IdentificationError(f"{names}: effort is zero throughout; the robot does not report torque")
+
+
+def check_effort_varies(equations: Equations, recordings: Sequence[Samples]) -> None:
+    """Check that no joint that moves reports one and the same effort all the time.
+
+    Raises
+    ------
+    IdentificationError: naming the joint and the value.
+    """
+    model = equations.model
+    first = model.velocities - model.joints
+    for joint, channel in enumerate(range(equations.count)[equations.joint_channels]):
+        joint_name = model.joint_names[joint]
+        effort = np.concatenate([samples.tau[samples.mask[:, channel], channel] for samples in recordings])
+        moves = any(samples.v[samples.mask[:, channel], first + joint].any() for samples in recordings)
+        if len(effort) > 1 and moves and 0 < np.abs(effort).max() >= 1e9 * np.ptp(effort):
+            names = ", ".join(samples.name for samples in recordings)
+            raise IdentificationError(
+                f"{names}: effort of joint '{joint_name}' is {effort[0]:.6g} throughout while it moves; its driver does"
+                " not report torque: mend it, or lock the joint (robot.locked_joints)"
+            )
+
+
+def _together(information: Information) -> list[int]:
+    """Equations that each channel's parameters have: its own, and those of channels that depend on the very same."""
+    alike = [channel.columns.tobytes() for channel in information.channels]
+    return [
+        sum(other.count for key, other in zip(alike, information.channels, strict=True) if key == own) for own in alike
+    ]
+
+
+def _unknowns(channel: Channel) -> int:
+    """Directions of a channel's parameters that its data shows at all, columns taken at equal size."""
+    R = channel.triangle[:-1, :-1]
+    size = np.linalg.norm(R, axis=0)
+    values = np.linalg.svd(R[:, size > 0] / size[size > 0], compute_uv=False)
+    return int((values > _SEEN * values.max(initial=0.0)).sum())

@@ -1,0 +1,187 @@
+"""Square-root information: everything that the data says, in a few triangles, however long the recording.
+
+Each measured channel (a joint's torque, say) is compressed by QR on its own, so that channels can be weighted again and
+again without a second pass. Information adds: chunks, recordings and machines merge exactly.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.qr import triangle
+from inertid_ros.core.samples import Samples
+from inertid_ros.regressors.equation_types import equations_of
+from inertid_ros.regressors.equations import Equations
+from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.model import RobotModel
+
+from .compression import Compressor
+
+_PERFECT = 1e-9  # of what is measured: a smaller residual is rounding
+
+
+@dataclass(frozen=True)
+class Channel:
+    """Compressed equations of one measured channel.
+
+    Attributes
+    ----------
+    columns: ``(c,)`` columns of the layout that this channel depends on.
+    triangle: ``(c + 1, c + 1)`` upper triangle of the QR of ``[A | b]``.
+    count: number of equations compressed.
+    """
+
+    columns: np.ndarray
+    triangle: Array
+    count: int
+
+    def add(self, A: Array, b: Array) -> "Channel":
+        """Channel with more equations ``A x[columns] = b``."""
+        if len(b) == 0:
+            return self
+        return Channel(self.columns, triangle(np.vstack([self.triangle, np.column_stack([A, b])])), self.count + len(b))
+
+    def squared_error(self, parameters: Array) -> float:
+        """``|A x - b|^2`` for a whole parameter vector."""
+        return float(np.sum((self.triangle @ np.append(parameters[self.columns], -1.0)) ** 2))
+
+
+@dataclass(frozen=True)
+class Information:
+    """Compressed equations of all channels of one robot; ``+`` merges.
+
+    Attributes
+    ----------
+    layout: of the parameter vector.
+    channels: one per channel of the equations.
+    robot: fingerprint of all that the equations depend on beside the layout, see :func:`fingerprint`.
+    names: of the channels.
+    noise: ``(c,)`` or none; where given, variances of the channels' errors up to a factor that all share, and
+        residuals decide that factor alone, see :meth:`deviation`.
+    """
+
+    layout: ParameterLayout
+    channels: tuple[Channel, ...]
+    robot: str
+    names: tuple[str, ...]
+    noise: Array | None = None
+
+    def __add__(self, other: "Information") -> "Information":
+        if (other.layout, other.robot, other.names) != (self.layout, self.robot, self.names):
+            raise IdentificationError("information of different robots or drive terms cannot be merged; use one model")
+        pairs = zip(self.channels, other.channels, strict=True)
+        return Information(
+            self.layout,
+            tuple(
+                Channel(a.columns, triangle(np.vstack([a.triangle, b.triangle])), a.count + b.count) for a, b in pairs
+            ),
+            self.robot,
+            self.names,
+            None if self.noise is None or other.noise is None else _pooled(self, other),
+        )
+
+    @property
+    def counts(self) -> np.ndarray:
+        """``(c,)`` equations per channel."""
+        return np.array([channel.count for channel in self.channels])
+
+    @property
+    def rms_measured(self) -> Array:
+        """``(c,)`` root mean square of the measured channel."""
+        return np.array([np.linalg.norm(c.triangle[:, -1]) / np.sqrt(max(c.count, 1)) for c in self.channels])
+
+    def rms_error(self, parameters: Array) -> Array:
+        """``(c,)`` root mean square of the residual per channel."""
+        return np.array([np.sqrt(c.squared_error(parameters) / max(c.count, 1)) for c in self.channels])
+
+    def deviation(self, parameters: Array, freedom: Array | None = None) -> Array:
+        """``(c,)`` standard deviation of the error per channel.
+
+        Where the noise is in the regressor and not in what is measured, residuals must not decide it channel by
+        channel: parameters that tend to zero would take the residuals of homogeneous equations with them, whose
+        weights then tend to infinity. Its ratio between channels follows from the noise of the sensors instead.
+
+        Parameters
+        ----------
+        freedom: ``(c,)`` equations less what the fit took off; the counts, if not given.
+        """
+        freedom = np.maximum(self.counts, 1) if freedom is None else np.maximum(freedom, 1e-9)
+        error = np.array([channel.squared_error(parameters) for channel in self.channels])
+        if self.noise is None:
+            return np.sqrt(error / freedom)
+        least = (_PERFECT * self.rms_measured.max()) ** 2 / self.noise.max()
+        return np.sqrt(self.noise * max(np.sum(error / self.noise) / np.sum(freedom), least))
+
+    def relative_error(self, parameters: Array) -> float:
+        """``|error| / |measured|`` over all channels."""
+        error = sum(channel.squared_error(parameters) for channel in self.channels)
+        measured = sum(float(np.sum(channel.triangle[:, -1] ** 2)) for channel in self.channels)
+        return float(np.sqrt(error / measured)) if measured > 0 else float("inf")
+
+    def whitened(self, weights: Array) -> tuple[Array, Array]:
+        """One triangle of all channels, row ``j`` scaled by ``weights[j]``.
+
+        Returns
+        -------
+        ``(R (p, p), z (p,))`` so that ``|R x - z|^2`` differs from the weighted squared error by a constant.
+        """
+        size = self.layout.size
+        rows = []
+        for channel, weight in zip(self.channels, weights, strict=True):
+            block = np.zeros((len(channel.triangle) - 1, size + 1))
+            block[:, np.append(channel.columns, size)] = weight * channel.triangle[:-1]
+            rows.append(block)
+        whole = triangle(np.vstack(rows))
+        return whole[:size, :size], whole[:size, size]
+
+
+def _pooled(first: "Information", second: "Information") -> Array:
+    """Noise of both, by their counts."""
+    if first.noise is None or second.noise is None:
+        raise ValueError("noise is known of one information only")
+    share = first.counts / np.maximum(first.counts + second.counts, 1)
+    return share * first.noise + (1 - share) * second.noise
+
+
+def fingerprint(equations: Equations) -> str:
+    """SHA-256 of kinematics, gravity, rotors' placements and kind: equations that differ must not be merged."""
+    model = equations.model
+    numbers = [np.array(model.options.gravity, dtype=float)]
+    for rotor in model.rotor_tree[len(model.link_names) :]:
+        numbers += [rotor.placement_rotation.ravel(), rotor.placement_translation, rotor.rotation.ravel()]
+    rounded = np.round(np.concatenate(numbers) + 0.0, 9).astype("<f8")
+    kind = "" if equations.fingerprint == "force" else equations.fingerprint  # as files of earlier versions have it
+    return hashlib.sha256(model.hash.encode() + rounded.tobytes() + kind.encode()).hexdigest()
+
+
+def empty_information(equations: RobotModel | Equations) -> Information:
+    """Information of no data."""
+    return compress(equations, ())
+
+
+def compress(equations: RobotModel | Equations, recordings: Iterable[Samples]) -> Information:
+    """Information of any number of recordings, in memory that does not grow with their length.
+
+    The recordings may be parts of one, made as they are asked for: a long one never needs to be in memory whole.
+
+    Parameters
+    ----------
+    equations: a robot stands for its equations of force.
+    """
+    equations = equations_of(equations)
+    compressor = Compressor(equations)
+    noise, counts = None, np.zeros(equations.count)
+    for samples in recordings:
+        compressor.add(samples)
+        own, count = equations.noise(samples), samples.mask.sum(axis=0)
+        if own is not None:
+            counts = counts + count
+            share = count / np.maximum(counts, 1)
+            noise = own if noise is None else (1 - share) * noise + share * own
+    parts = zip(equations.columns, compressor.triangles(), compressor.counts, strict=True)
+    channels = tuple(Channel(columns, triangle(R), int(count)) for columns, R, count in parts)
+    return Information(equations.model.layout, channels, fingerprint(equations), equations.channels, noise)

@@ -1,0 +1,118 @@
+"""Information in and out of a file: what machines exchange and what a later recording adds to."""
+
+import dataclasses
+import io
+import json
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inertid_ros.core.errors import IdentificationError, ModelError
+from inertid_ros.core.files import write_file
+from inertid_ros.robot.layout import Coupling, ParameterLayout
+from inertid_ros.robot.rotors import Rotor
+
+from .information import Channel, Information
+
+_FORMAT = 1
+_BROKEN = (OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, AttributeError)
+
+
+def write_information(information: Information, path: str | Path) -> Path:
+    """Write information to an ``.npz``, atomically; an existing file is replaced.
+
+    It holds ``format``, ``layout`` (JSON), ``robot`` (fingerprint), ``names`` and ``counts`` (n,), and for every
+    channel ``j`` ``columns/j`` (c,) and ``triangle/j`` (c + 1, c + 1); ``noise`` (n,) where it is known. Its size
+    depends on the robot, not on the recordings.
+
+    Raises
+    ------
+    IdentificationError: it cannot be written.
+    """
+    path = Path(path)
+    try:
+        write_file(path, information_bytes(information))
+    except OSError as error:
+        raise IdentificationError(f"{path}: cannot be written ({error.strerror}); choose another path") from None
+    return path
+
+
+def information_bytes(information: Information) -> bytes:
+    """Content of the file of :func:`write_information`."""
+    content: dict[str, Any] = {
+        "format": _FORMAT,
+        "layout": json.dumps(dataclasses.asdict(information.layout)),
+        "robot": information.robot,
+        "names": np.array(information.names),
+        "counts": information.counts,
+    }
+    for index, channel in enumerate(information.channels):
+        content |= {f"columns/{index}": channel.columns, f"triangle/{index}": channel.triangle}
+    if information.noise is not None:
+        content["noise"] = information.noise
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **content)
+    return buffer.getvalue()
+
+
+def read_information(path: str | Path) -> Information:
+    """Information of a file that :func:`write_information` wrote, to the last bit.
+
+    Raises
+    ------
+    IdentificationError: no such file, something else, or damaged.
+    """
+    path = Path(path)
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            content = {key: archive[key] for key in archive.files}
+        if int(content["format"]) != _FORMAT:
+            raise IdentificationError(f"{path}: has format {content['format']}, this version reads {_FORMAT}; update")
+        return _information(path, content)
+    except FileNotFoundError:
+        raise IdentificationError(f"{path}: no such file; check the path") from None
+    except _BROKEN as error:
+        raise IdentificationError(
+            f"{path}: is not information, or is damaged ({error.__class__.__name__}); write it again"
+        ) from None
+    except ModelError as error:
+        raise IdentificationError(f"{path}: {error}") from None
+
+
+def _information(path: Path, content: dict[str, np.ndarray]) -> Information:
+    layout = _layout(json.loads(str(content["layout"])))
+    channels = tuple(
+        Channel(content[f"columns/{index}"], content[f"triangle/{index}"], int(count))
+        for index, count in enumerate(content["counts"])
+    )
+    names = tuple(map(str, content.get("names", layout.joints)))
+    if len(channels) != len(names):
+        raise IdentificationError(f"{path}: {len(channels)} channels of {len(names)} names; write it again")
+    for name, channel in zip(names, channels, strict=True):
+        width = len(channel.columns) + 1
+        inside = channel.columns.size and channel.columns.min() >= 0 and channel.columns.max() < layout.size
+        if not inside or channel.triangle.shape != (width, width) or not np.isfinite(channel.triangle).all():
+            raise IdentificationError(f"{path}: channel '{name}' is damaged; write it again")
+    noise = content.get("noise")
+    if noise is not None and (noise.shape != (len(names),) or not (np.isfinite(noise) & (noise > 0)).all()):
+        raise IdentificationError(f"{path}: noise is damaged; write it again")
+    return Information(layout, channels, str(content["robot"]), names, noise)
+
+
+def _layout(fields: dict[str, list]) -> ParameterLayout:
+    return ParameterLayout(
+        links=tuple(fields["links"]),
+        joints=tuple(fields["joints"]),
+        drive_terms=tuple(fields["drive_terms"]),
+        couplings=tuple(Coupling(**_tuples(coupling)) for coupling in fields["couplings"]),
+        rotors=tuple(Rotor(**_tuples(rotor)) for rotor in fields["rotors"]),
+        stribeck_speeds=tuple(fields.get("stribeck_speeds", ())),
+    )
+
+
+def _tuples(fields: dict[str, object]) -> dict:
+    """JSON has lists where the dataclasses have tuples."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}

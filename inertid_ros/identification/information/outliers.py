@@ -1,0 +1,53 @@
+"""Gross outliers: single samples that no noise and no friction explains, such as a dropped bit or a knock."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import Samples
+
+_log = logging.getLogger(__name__)
+_MAD_TO_DEVIATION = 1.4826  # of normal noise
+_MOST = 0.02  # more than this share is not outliers but something that the model lacks
+
+
+def without_outliers(
+    recordings: Sequence[Samples], residuals: Sequence[Array], threshold: float
+) -> tuple[list[Samples], np.ndarray]:
+    """Recordings with outliers masked, and their number per joint.
+
+    A residual counts as an outlier beyond ``threshold`` robust standard deviations (by the median absolute
+    deviation) of its joint. Where that would be more than a fiftieth of the joint's samples, all stay: what happens
+    so often is not an accident, and leaving it out would flatter the model.
+
+    Parameters
+    ----------
+    residuals: ``(N, n)`` per recording, of a first fit.
+    threshold: 0 masks nothing.
+    """
+    joints = recordings[0].channels
+    counts, masks = np.zeros(joints, dtype=int), [samples.mask.copy() for samples in recordings]
+    if threshold == 0:
+        return list(recordings), counts
+    for joint in range(joints):
+        values = np.concatenate([r[s.mask[:, joint], joint] for r, s in zip(residuals, recordings, strict=True)])
+        if len(values) == 0:
+            continue
+        middle = np.median(values)
+        limit = threshold * _MAD_TO_DEVIATION * np.median(np.abs(values - middle))
+        share = np.mean(np.abs(values - middle) > limit)
+        if limit == 0 or share == 0:
+            continue
+        if share > _MOST:
+            _log.info(
+                "joint %d: %.1f %% of samples fit badly; too many to be outliers, all are kept", joint, 100 * share
+            )
+            continue
+        for mask, residual in zip(masks, residuals, strict=True):
+            beyond = mask[:, joint] & (np.abs(residual[:, joint] - middle) > limit)
+            mask[beyond, joint] = False
+            counts[joint] += beyond.sum()
+    return [replace(samples, mask=mask) for samples, mask in zip(recordings, masks, strict=True)], counts

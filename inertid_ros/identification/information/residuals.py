@@ -1,0 +1,80 @@
+"""Residuals of whole recordings, and what Huber's loss makes of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import Samples
+from inertid_ros.regressors.equations import Equations
+
+from .noise import effective_fraction
+
+TUNING = 1.345  # standard deviations beyond which residuals are clipped: 95 % efficiency for normal noise
+_MAD = 1.4826  # standard deviation over median absolute deviation of normal noise
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Residuals ``(N, n)`` of each recording under one set of parameters; nothing counts where a mask is false."""
+
+    recordings: tuple[Samples, ...]
+    values: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, equations: Equations, recordings: Sequence[Samples], parameters: Array) -> "Residuals":
+        values = tuple(samples.tau - equations.predict(parameters, samples) for samples in recordings)
+        return cls(tuple(recordings), values)
+
+    def joint(self, joint: int) -> Array:
+        """All that count of one joint."""
+        pairs = zip(self.recordings, self.values, strict=True)
+        return np.concatenate([values[samples.mask[:, joint], joint] for samples, values in pairs])
+
+    def scale(self, least: Array) -> Array:
+        """``(n,)`` robust standard deviation, never below ``least``."""
+        sizes = [np.abs(self.joint(joint)) for joint in range(len(least))]
+        return np.maximum([_MAD * np.median(size) if len(size) else 0.0 for size in sizes], least)
+
+    def clipped(self, scale: Array) -> Array:
+        """``(n,)`` share of the equations beyond the limit: at most half, by definition of the scale."""
+        sizes = [np.abs(self.joint(joint)) for joint in range(len(scale))]
+        limits = TUNING * scale
+        return np.array([np.mean(size > most) if len(size) else 0.0 for size, most in zip(sizes, limits, strict=True)])
+
+    def objective(self, scale: Array, weights: Array) -> float:
+        """Huber's loss, over all joints."""
+        total = 0.0
+        for joint, (s, weight) in enumerate(zip(scale, weights, strict=True)):
+            size, limit = np.abs(self.joint(joint)), TUNING * s
+            total += weight**2 * float(np.sum(np.where(size <= limit, 0.5 * size**2, limit * (size - 0.5 * limit))))
+        return total
+
+    def pseudo_values(self, scale: Array) -> Iterator[Samples]:
+        """The recordings, one at a time, with pseudo-values for torques.
+
+        The clipped residual is divided by the share that is not clipped: so its variance is the estimator's.
+        """
+        limit, share = TUNING * scale, 1 - self.clipped(scale)
+        for samples, values in zip(self.recordings, self.values, strict=True):
+            yield replace(samples, tau=samples.tau - values + np.clip(values, -limit, limit) / share)
+
+    def slope(self, scale: Array) -> Iterator[Samples]:
+        """Recordings whose torque is the clipped residual."""
+        limit = TUNING * scale
+        for samples, values in zip(self.recordings, self.values, strict=True):
+            yield replace(samples, tau=np.clip(values, -limit, limit))
+
+    def within(self, scale: Array) -> Iterator[Samples]:
+        """Recordings without the clipped equations."""
+        for samples, values in zip(self.recordings, self.values, strict=True):
+            yield replace(samples, mask=samples.mask & (np.abs(values) <= TUNING * scale))
+
+    def independent_fraction(self, scale: Array, least: Array) -> Array:
+        """``(n,)`` independent share of the samples, by the correlation of the clipped residual; one where the residual
+        is below ``least``, and so nothing but rounding."""
+        limit = TUNING * scale
+        clipped = [np.clip(values, -limit, limit) for values in self.values]
+        fraction = effective_fraction(clipped, [samples.mask for samples in self.recordings])
+        return np.where(self.scale(np.zeros_like(least)) > least, fraction, 1.0)

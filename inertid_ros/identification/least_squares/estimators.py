@@ -1,0 +1,146 @@
+"""Classical estimators: ordinary, weighted, truncated, reduced and robust least squares. Baselines and diagnostics.
+
+All are one linear estimator on compressed information, which fits the directions of a :class:`~.spectrum.Spectrum`
+that the data determines well enough and keeps the prior along all others. None of them knows that bodies are real:
+:attr:`~.estimate.Estimate.consistent` tells, and validation rejects what is not.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from inertid_ros.config.least_squares import LeastSquaresOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.uncertainty import stated
+from inertid_ros.identification.information.data_checks import check_usable
+from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.identification.information.residuals import Residuals
+from inertid_ros.identification.prior.convex_program import Solution
+from inertid_ros.identification.prior.regularizers import TYPICAL_SPREAD
+from inertid_ros.regressors.equation_types import equations_of
+from inertid_ros.regressors.equations import Equations
+from inertid_ros.robot.model import RobotModel
+
+from .linear_fit import LinearFit, LinearProblem, least_deviation
+from .rank import choose_rank
+from .robust import robust_fit
+from .spectrum import Spectrum
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeastSquaresEstimate(Estimate):
+    """Estimate of a classical method, which need not be physically consistent.
+
+    ``covariance`` is the mean squared error: noise along what is fitted, and the doubt in the prior along the rest.
+
+    Attributes
+    ----------
+    rank: directions fitted.
+    spectrum: all directions that motion shows at all, best determined first.
+    variances: ``(r,)`` of each direction under the noise, ascending (C 4.5.53); those of the prior are
+        ``prior_spread**2`` under the metric.
+    scores: ``(r + 1,)`` criterion per rank from zero where the rank was chosen by one, else empty.
+    clipped: ``(n,)`` share of equations whose residual the robust loss clipped, zero for squares.
+    """
+
+    rank: int
+    spectrum: Spectrum
+    variances: Array
+    scores: Array
+    clipped: Array
+
+
+def least_squares(
+    equations: RobotModel | Equations,
+    data: Sequence[Samples] | Information,
+    options: LeastSquaresOptions | None = None,
+    held_out: Sequence[Samples] | Information = (),
+) -> LeastSquaresEstimate:
+    """Parameters by a classical least-squares method (D §III; C §4.5.1).
+
+    Parameters
+    ----------
+    equations: a robot stands for its equations of force.
+    data: recordings, or their information. The robust loss needs recordings; so does the correlation of residuals,
+        without which all samples count as independent.
+    held_out: what rank "held_out" is judged on; without it, recordings in turn are held out, or parts of the only
+        one.
+
+    Raises
+    ------
+    IdentificationError: no usable samples, no torque, no more equations than parameters, or no convergence.
+    """
+    began = time.perf_counter()
+    options = options or LeastSquaresOptions()
+    equations = equations_of(equations)
+    recordings, information = _given(equations, data, options)
+    problem = LinearProblem.of(equations, information, options)
+    if options.loss == "huber":
+        fit = robust_fit(problem, recordings, information)
+    else:
+        fit = _plain_fit(problem, recordings, information)
+    rank, scores = choose_rank(problem, fit, recordings, held_out)
+    parameters = fit.spectrum.solution(rank)
+    errors = [channel.squared_error(parameters) for channel in fit.information.channels]
+    R, z = fit.information.whitened(fit.weights)
+    slope = fit.spectrum.left[:, :rank].T @ (z - R @ parameters)
+    solution = Solution(
+        x=parameters,
+        hessian=R.T @ R,
+        objective=0.5 * float(fit.weights**2 @ errors),
+        gap=fit.gap + 0.5 * float(slope @ slope),
+        solver=options.name,
+        iterations=fit.iterations,
+        seconds=time.perf_counter() - began,
+    )
+    estimate = LeastSquaresEstimate(
+        equations=equations,
+        parameters=parameters,
+        covariance=problem.covariance(fit, rank),
+        residual_deviation=problem.deviation(fit.information, fit.weights, fit.spectrum, rank),
+        effective_counts=fit.fraction * fit.information.counts,
+        base=problem.base,
+        train_relative_error=information.relative_error(parameters),
+        prior_spread=TYPICAL_SPREAD,
+        solution=solution,
+        recordings=tuple(samples.name for samples in recordings),
+        information=fit.information,
+        rank=rank,
+        spectrum=fit.spectrum,
+        variances=fit.variances,
+        scores=scores,
+        clipped=fit.clipped,
+    )
+    return stated(estimate)
+
+
+def _given(
+    equations: Equations, data: Sequence[Samples] | Information, options: LeastSquaresOptions
+) -> tuple[tuple[Samples, ...], Information]:
+    """Recordings, or none, and information."""
+    if isinstance(data, Information):
+        if options.loss == "huber":
+            raise IdentificationError("least squares: the robust loss looks at every sample; give recordings")
+        check_usable(equations, data, ["information"])
+        return (), data
+    recordings = tuple(data)
+    if not recordings:
+        raise IdentificationError("least squares: no recordings given; give at least one")
+    information = compress(equations, recordings)
+    check_usable(equations, information, [samples.name for samples in recordings])
+    return recordings, information
+
+
+def _plain_fit(problem: LinearProblem, recordings: Sequence[Samples], information: Information) -> LinearFit:
+    """Fit of full rank; where there are recordings, samples count for what their correlated residuals are worth."""
+    fit = problem.weighted(information, np.ones(problem.equations.count))
+    if not recordings or problem.options.independent:
+        return fit
+    residuals = Residuals.of(problem.equations, recordings, fit.parameters)
+    fraction = residuals.independent_fraction(fit.scale, least_deviation(information))
+    return problem.weighted(information, fraction, fit.weights)

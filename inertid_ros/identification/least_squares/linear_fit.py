@@ -1,0 +1,170 @@
+"""Linear least squares of full rank: the weights of the joints at their fixed point, and what they rest on."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from inertid_ros.config.least_squares import LeastSquaresOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.identification.base_parameters import BaseParameters, base_parameters
+from inertid_ros.identification.information.information import Information
+from inertid_ros.identification.prior.coordinates import Coordinates, prior_coordinates
+from inertid_ros.identification.prior.parameter_scaling import prior_root, scaling_matrix
+from inertid_ros.identification.prior.regularizers import TYPICAL_SPREAD
+from inertid_ros.regressors.equations import Equations
+
+from .spectrum import Spectrum, spectrum
+
+_ITERATIONS, _TOLERANCE = 200, 1e-7
+_PERFECT = 1e-9  # of the torque: a smaller residual is rounding
+_WEAK = 1e-3  # of the strongest joint's torque: a weaker joint decides no more than this one on base parameters
+_SILENT = 1e-12  # of the strongest joint's torque: a weaker one counts as this
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """Fit of full rank. Noise is the residual's: where weights are too, every weighted equation has variance one.
+
+    Attributes
+    ----------
+    information: what was fitted.
+    weights: ``(n,)`` factor on every joint's equations.
+    deviation: ``(n,)`` standard deviation of the residual per joint [N m or N].
+    fraction: ``(n,)`` independent share of the samples per joint.
+    scale: ``(n,)`` of a robust loss per joint [N m or N]; infinite for squares.
+    clipped: ``(n,)`` share of equations whose residual the loss clipped.
+    gap: bound of objective minus optimum.
+    """
+
+    information: Information
+    weights: Array
+    deviation: Array
+    fraction: Array
+    spectrum: Spectrum
+    scale: Array
+    clipped: Array
+    iterations: int = 1
+    gap: float = 0.0
+
+    @property
+    def parameters(self) -> Array:
+        return self.spectrum.solution(self.spectrum.count)
+
+    @property
+    def noise(self) -> Array:
+        """``(n,)`` variance of an independent weighted equation per joint."""
+        return self.weights**2 * self.deviation**2 / self.fraction
+
+    @property
+    def variances(self) -> Array:
+        """``(r,)`` variance along every direction, ascending; where joints are not weighted their noise is pooled
+        (C 4.5.53; D 33-34)."""
+        pooled = float(np.average(self.noise, weights=self.information.counts))
+        return np.asarray(pooled / self.spectrum.strengths**2)
+
+
+def least_deviation(information: Information) -> Array:
+    """``(n,)`` residual deviation below which a fit is perfect, which must not divide by nothing."""
+    return _PERFECT * _level(information)
+
+
+def _level(information: Information) -> Array:
+    level = information.rms_measured
+    return np.maximum(level, _SILENT * level.max())
+
+
+@dataclass(frozen=True)
+class LinearProblem:
+    """What stays the same while weights, pseudo-values and ranks change.
+
+    Attributes
+    ----------
+    base: base parameters of the motion; the only decision on what it shows at all.
+    scaling: ``(p, p)`` see :func:`~.scaling.scaling_matrix`.
+    """
+
+    equations: Equations
+    options: LeastSquaresOptions
+    coordinates: Coordinates
+    base: BaseParameters
+    scaling: Array
+
+    @classmethod
+    def of(cls, equations: Equations, information: Information, options: LeastSquaresOptions) -> "LinearProblem":
+        model = equations.model
+        coordinates = prior_coordinates(model, information)
+        level = information.rms_measured
+        if information.noise is not None:
+            level = information.deviation(coordinates.physical(coordinates.prior))
+        R, _ = information.whitened(1 / np.maximum(level, _WEAK * level.max()))
+        base = base_parameters(model.layout, R)
+        return cls(equations, options, coordinates, base, scaling_matrix(options.scaling, coordinates))
+
+    @cached_property
+    def prior(self) -> Array:
+        """``(p,)`` of the URDF, repaired where no real body could have it."""
+        return self.coordinates.physical(self.coordinates.prior)
+
+    @property
+    def centre(self) -> Array:
+        """``(p,)`` where the solution stays in directions that are not fitted."""
+        return self.prior if self.options.null_space == "prior" else np.zeros(self.coordinates.layout.size)
+
+    def spectrum(self, information: Information, weights: Array) -> Spectrum:
+        return spectrum(*information.whitened(weights), self.base, self.scaling, self.centre)
+
+    def fit(self, information: Information, weights: Array, fraction: Array) -> LinearFit:
+        """Fit with given weights."""
+        parts = self.spectrum(information, weights)
+        deviation = self.deviation(information, weights, parts, parts.count)
+        none = np.zeros(self.equations.count)
+        return LinearFit(information, weights, deviation, fraction, parts, none + np.inf, none)
+
+    def weighted(self, information: Information, fraction: Array, start: Array | None = None) -> LinearFit:
+        """Fit with the weights that the options want, at their fixed point (D 29-32)."""
+        weighted, weights = self.options.weighting == "residual", start
+        if weights is None:
+            weights = 1 / (_level(information) if information.noise is None else information.deviation(self.prior))
+        if not weighted:
+            weights = np.ones(self.equations.count)
+        for iteration in range(1, _ITERATIONS + 1):
+            fit = self.fit(information, weights, fraction)
+            wanted = np.sqrt(fraction) / fit.deviation
+            if not weighted or np.max(np.abs(wanted / weights - 1)) <= _TOLERANCE:
+                return replace(fit, iterations=iteration)
+            weights = wanted
+        raise IdentificationError("least squares: weights do not settle; record more motion or use weighting none")
+
+    def deviation(self, information: Information, weights: Array, parts: Spectrum, rank: int) -> Array:
+        """``(n,)`` residual deviation per joint, with the degrees of freedom that its fit took off (D 30)."""
+        roots, parameters = parts.roots(rank), parts.solution(rank)
+        free = []
+        for name, channel, weight in zip(self.equations.channels, information.channels, weights, strict=True):
+            if channel.count == 0:
+                free.append(0.0)
+                continue
+            taken = weight**2 * float(np.sum((channel.triangle[:, :-1] @ roots[channel.columns]) ** 2))
+            freedom = channel.count - taken
+            if freedom < 1e-6 * channel.count:
+                raise IdentificationError(
+                    f"least squares: '{name}' has {channel.count} samples and as many parameters to fit;"
+                    " record more motion"
+                )
+            free.append(freedom)
+        return np.maximum(information.deviation(parameters, np.array(free)), least_deviation(information))
+
+    def covariance(self, fit: LinearFit, rank: int) -> Array:
+        """``(p, p)`` mean squared error of a rank: what noise does to what is fitted, whatever the weights, and what
+        doubt in the prior does to the rest."""
+        roots = fit.spectrum.roots(rank)
+        seen, noise = np.zeros_like(roots.T), np.zeros((rank, rank))
+        for channel, weight, level in zip(fit.information.channels, fit.weights, fit.noise, strict=True):
+            equations = weight * channel.triangle[:, :-1]
+            local = equations @ roots[channel.columns]
+            seen[:, channel.columns] += local.T @ equations
+            noise += level * local.T @ local
+        doubt = np.column_stack([prior_root(self.coordinates, TYPICAL_SPREAD), self.prior - self.centre])
+        doubt -= roots @ (seen @ doubt)
+        return np.asarray(roots @ noise @ roots.T + doubt @ doubt.T)

@@ -1,0 +1,222 @@
+"""Hard constraints on the estimate: what is known for certain of a robot, beyond physical consistency."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.robot.geometry.ellipsoids import Ellipsoid, Ellipsoids
+from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS, pseudo_inertia, transform
+from inertid_ros.robot.layout import ParameterLayout
+
+from .convex_program import Linear, Matrices, Program
+from .coordinates import Coordinates
+
+_MIRRORS = {"x": 0, "y": 1, "z": 2}
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Known facts; links (or rotors) and parameters by the names of the layout.
+
+    Attributes
+    ----------
+    inside: link to ellipsoids; the link's mass lies within their union (E Thm. 4, Cor. 2).
+    com_inside: link to an ellipsoid that holds its centre of mass (E 22).
+    mass: link to lowest and highest mass [kg].
+    total_mass: of all moving bodies [kg]; 0 where it is not known.
+    at_most: column to its highest value, such as a friction that a data sheet bounds (SI).
+    fixed: columns held at their prior, such as ``arm.m`` or ``joint3.rotor_inertia``.
+    equal: pairs of columns that have the same value.
+    mirrored: (link, link, axis): the second is the mirror image of the first across the plane normal to that axis
+        of their frames.
+    """
+
+    inside: Ellipsoids = field(default_factory=dict)
+    com_inside: Mapping[str, Ellipsoid] = field(default_factory=dict)
+    mass: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    total_mass: float = 0.0
+    at_most: Mapping[str, float] = field(default_factory=dict)
+    fixed: tuple[str, ...] = ()
+    equal: tuple[tuple[str, str], ...] = ()
+    mirrored: tuple[tuple[str, str, str], ...] = ()
+
+
+def constrained(program: Program, constraints: Constraints, coordinates: Coordinates, prior: Array) -> Program:
+    """The program with hard constraints, in the same normalised coordinates.
+
+    A union of ellipsoids splits a body into parts, one in each; the parts are further columns behind ``p``.
+
+    Parameters
+    ----------
+    prior: ``(p,)`` physical parameters at which ``fixed`` columns are held.
+
+    Raises
+    ------
+    IdentificationError: an unknown link or column, or a range of masses that holds nothing.
+    """
+    rows = _Rows(coordinates.layout)
+    inequalities, equalities = rows.inequalities(constraints), rows.equalities(constraints, prior)
+    physical = replace(
+        program,
+        inequalities=program.inequalities + _normalised(inequalities, coordinates),
+        equalities=program.equalities + _normalised(equalities, coordinates),
+        blocks=program.blocks + _com_blocks(constraints, coordinates),
+    )
+    return _split(physical, constraints, coordinates)
+
+
+class _Rows:
+    """Rows in physical parameters, by name."""
+
+    def __init__(self, layout: ParameterLayout) -> None:
+        self.layout = layout
+        self.columns = {name: column for column, name in enumerate(layout.names)}
+
+    def column(self, name: str) -> Array:
+        if name not in self.columns:
+            raise IdentificationError(
+                f"constraints: no parameter '{name}'; parameters are named like {self._examples()}"
+            )
+        return np.eye(self.layout.size)[self.columns[name]]
+
+    def inequalities(self, constraints: Constraints) -> Linear:
+        rows: list[tuple[Array, float, str]] = []
+        for link, (lowest, highest) in constraints.mass.items():
+            if not 0 <= lowest <= highest:
+                raise IdentificationError(
+                    f"constraints: mass of '{link}' from {lowest:g} to {highest:g} kg holds nothing"
+                )
+            body = _body(self.layout, link)
+            mass = np.eye(self.layout.size)[self.layout.body(body).start]
+            rows += [(mass, -lowest, f"mass of {link} at least {lowest:g} kg")]
+            rows += [(-mass, highest, f"mass of {link} at most {highest:g} kg")]
+        for name, highest in constraints.at_most.items():
+            rows += [(-self.column(name), highest, f"{name} at most {highest:g}")]
+        for link, ellipsoids in constraints.inside.items():
+            if len(ellipsoids) == 1:
+                row = np.zeros(self.layout.size)
+                row[self.layout.body(_body(self.layout, link))] = ellipsoids[0].row
+                rows += [(row, 0.0, f"mass of {link} inside its ellipsoid")]
+        return _stack(rows, self.layout.size)
+
+    def equalities(self, constraints: Constraints, prior: Array) -> Linear:
+        rows: list[tuple[Array, float, str]] = []
+        for name in constraints.fixed:
+            row = self.column(name)
+            rows += [(row, -float(row @ prior), f"{name} fixed at {row @ prior:g}")]
+        for first, second in constraints.equal:
+            rows += [(self.column(first) - self.column(second), 0.0, f"{first} equal to {second}")]
+        for first, second, axis in constraints.mirrored:
+            if axis not in _MIRRORS:
+                raise IdentificationError(f"constraints: mirror axis '{axis}' of '{first}'; choose x, y or z")
+            flip = np.eye(3)
+            flip[_MIRRORS[axis], _MIRRORS[axis]] = -1.0
+            mirror = transform(np.eye(BODY_PARAMETERS), flip, np.zeros(3)).T
+            one, two = (self.layout.body(_body(self.layout, link)) for link in (first, second))
+            for k in range(BODY_PARAMETERS):
+                row = np.zeros(self.layout.size)
+                row[one] += mirror[k]
+                row[two.start + k] -= 1.0
+                rows += [(row, 0.0, f"{first} mirror image of {second}")]
+        if constraints.total_mass:
+            row = np.zeros(self.layout.size)
+            row[: self.layout.inertial_size : BODY_PARAMETERS] = 1.0
+            rows += [(row, -constraints.total_mass, f"total mass {constraints.total_mass:g} kg")]
+        return _stack(rows, self.layout.size)
+
+    def _examples(self) -> str:
+        return f"'{self.layout.names[0]}' and '{self.layout.names[-1]}'"
+
+
+def _body(layout: ParameterLayout, link: str) -> int:
+    if link not in layout.body_names:
+        raise IdentificationError(f"constraints: no moving link '{link}'; the robot has {', '.join(layout.body_names)}")
+    return layout.body_names.index(link)
+
+
+def _stack(rows: list[tuple[Array, float, str]], size: int) -> Linear:
+    if not rows:
+        return Linear.none(size)
+    matrix, shift, names = zip(*rows, strict=True)
+    return Linear(np.array(matrix), np.array(shift, dtype=float), tuple(names))
+
+
+def _normalised(linear: Linear, coordinates: Coordinates) -> Linear:
+    """In normalised coordinates, every row of unit length."""
+    matrix = linear.matrix @ coordinates.matrix
+    length = np.maximum(np.linalg.norm(matrix, axis=1), 1e-300)
+    return Linear(matrix / length[:, None], (linear.shift + linear.matrix @ coordinates.offset) / length, linear.names)
+
+
+def _com_blocks(constraints: Constraints, coordinates: Coordinates) -> Matrices:
+    layout = coordinates.layout
+    blocks = Matrices.none(layout.size)
+    for link, ellipsoid in constraints.com_inside.items():
+        columns = layout.body(_body(layout, link))
+        scale = np.diag(np.concatenate([[1.0], 1 / np.sqrt(np.diagonal(ellipsoid.shape))]))  # all entries like masses
+        block = np.kron(scale, scale) @ ellipsoid.com_block()
+        matrix = np.zeros((1, 16, layout.size))
+        matrix[0] = block @ coordinates.matrix[columns]
+        shift = (block @ coordinates.offset[columns]).reshape(1, 4, 4)
+        blocks += Matrices(matrix, shift, (f"centre of mass of {link} inside its ellipsoid",))
+    return blocks
+
+
+def _split(program: Program, constraints: Constraints, coordinates: Coordinates) -> Program:
+    """Bodies within unions: a part per ellipsoid beyond the first as new columns, the first is what remains."""
+    layout = coordinates.layout
+    unions = {link: ellipsoids for link, ellipsoids in constraints.inside.items() if len(ellipsoids) > 1}
+    extra = BODY_PARAMETERS * sum(len(ellipsoids) - 1 for ellipsoids in unions.values())
+    if extra == 0:
+        return program
+    size = layout.size + extra
+    basis = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16).T
+    rows: list[tuple[Array, float, str]] = []
+    blocks = Matrices.none(size)
+    start = layout.size
+    for link, ellipsoids in unions.items():
+        columns = layout.body(_body(layout, link))
+        body, offset = coordinates.matrix[columns, columns], coordinates.offset[columns]
+        remainder = np.zeros((BODY_PARAMETERS, size))  # of the body in normalised coordinates, less all further parts
+        remainder[:, columns] = np.eye(BODY_PARAMETERS)
+        for number, ellipsoid in enumerate(ellipsoids[1:], 1):
+            part = np.zeros((BODY_PARAMETERS, size))
+            part[:, start : start + BODY_PARAMETERS] = np.eye(BODY_PARAMETERS)
+            remainder -= part
+            name = f"mass of {link} inside its ellipsoids (part {number})"
+            rows += [(ellipsoid.row @ body @ part, 0.0, name)]
+            blocks += Matrices((basis @ part)[None], np.zeros((1, 4, 4)), (name,))
+            start += BODY_PARAMETERS
+        name = f"mass of {link} inside its ellipsoids (part 0)"
+        rows += [(ellipsoids[0].row @ body @ remainder, float(ellipsoids[0].row @ offset), name)]
+        locked = pseudo_inertia(np.linalg.solve(body, offset))  # part of the body, so it must lie within as well
+        blocks += Matrices((basis @ remainder)[None], locked[None], (name,))
+    wide = _widened(program, size)
+    linear = _stack(rows, size)
+    length = np.linalg.norm(linear.matrix, axis=1)
+    return replace(
+        wide,
+        inequalities=wide.inequalities + Linear(linear.matrix / length[:, None], linear.shift / length, linear.names),
+        blocks=wide.blocks + blocks,
+    )
+
+
+def _widened(program: Program, size: int) -> Program:
+    """The program with further columns that nothing depends on yet."""
+    more = size - program.R.shape[1]
+
+    def linear(rows: Linear) -> Linear:
+        return Linear(np.pad(rows.matrix, ((0, 0), (0, more))), rows.shift, rows.names)
+
+    blocks = program.blocks
+    return replace(
+        program,
+        R=np.pad(program.R, ((0, 0), (0, more))),
+        slope=np.pad(program.slope, (0, more)),
+        inequalities=linear(program.inequalities),
+        equalities=linear(program.equalities),
+        blocks=Matrices(np.pad(blocks.matrix, ((0, 0), (0, 0), (0, more))), blocks.shift, blocks.names),
+    )

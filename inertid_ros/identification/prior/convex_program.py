@@ -1,0 +1,162 @@
+"""The optimization problem of identification, and its solution: where regularizers, constraints and solvers meet."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS, pseudo_inertia
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Rows ``matrix @ x + shift``, named so that an error can say which one cannot be met.
+
+    Attributes
+    ----------
+    matrix, shift: ``(k, p)``, ``(k,)``.
+    names: ``k`` texts.
+    """
+
+    matrix: Array
+    shift: Array
+    names: tuple[str, ...]
+
+    @classmethod
+    def none(cls, size: int) -> "Linear":
+        return cls(np.zeros((0, size)), np.zeros(0), ())
+
+    def __len__(self) -> int:
+        return len(self.shift)
+
+    def __call__(self, x: Array) -> Array:
+        return self.matrix @ x + self.shift
+
+    def __add__(self, other: "Linear") -> "Linear":
+        return Linear(
+            np.vstack([self.matrix, other.matrix]), np.concatenate([self.shift, other.shift]), self.names + other.names
+        )
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """Symmetric 4 x 4 matrices ``reshape(matrix @ x) + shift``.
+
+    Attributes
+    ----------
+    matrix, shift: ``(k, 16, p)``, ``(k, 4, 4)``.
+    names: ``k`` texts.
+    """
+
+    matrix: Array
+    shift: Array
+    names: tuple[str, ...]
+
+    @classmethod
+    def none(cls, size: int) -> "Matrices":
+        return cls(np.zeros((0, 16, size)), np.zeros((0, 4, 4)), ())
+
+    def __len__(self) -> int:
+        return len(self.shift)
+
+    def __call__(self, x: Array) -> Array:
+        return (self.matrix @ x).reshape(-1, 4, 4) + self.shift
+
+    def __add__(self, other: "Matrices") -> "Matrices":
+        return Matrices(
+            np.concatenate([self.matrix, other.matrix]),
+            np.concatenate([self.shift, other.shift]),
+            self.names + other.names,
+        )
+
+
+@dataclass(frozen=True)
+class Program:
+    """Convex problem over normalised parameters ``x``, with data and quadratic priors as rows of ``R x = z``::
+
+        minimise    1/2 |R x - z|^2 + c^T x - sum_b w_b log det S_b(x) - sum_i v_i log x_i + constant
+        subject to  inequalities(x) >= 0,  equalities(x) = 0,  blocks(x) positive semidefinite
+
+    ``S_b`` are the normalised pseudo-inertias of the bodies and ``x_i`` parameters that must not be negative. A
+    positive weight is an entropic regularizer (C 3.5.45); a zero weight leaves the hard constraint ``S_b >= 0`` or
+    ``x_i >= 0`` (C 3.5.48, E 24-25).
+
+    Attributes
+    ----------
+    R, z: ``(k, p)``, ``(k,)``.
+    slope: ``(p,)`` c.
+    body_weights: ``(nb,)`` w, not negative; bodies are the first ``10 nb`` columns.
+    positive, positive_weights: ``(m,)`` columns i and their v, not negative.
+    constant: makes the regularizers zero at the prior.
+    """
+
+    R: Array
+    z: Array
+    slope: Array
+    body_weights: Array
+    positive: np.ndarray
+    positive_weights: Array
+    constant: float = 0.0
+    inequalities: Linear = field(default=None)  # type: ignore[assignment]
+    equalities: Linear = field(default=None)  # type: ignore[assignment]
+    blocks: Matrices = field(default=None)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        for name, kind in (("inequalities", Linear), ("equalities", Linear), ("blocks", Matrices)):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, kind.none(self.R.shape[1]))
+
+    @cached_property
+    def gram(self) -> Array:
+        """``(p, p)`` Hessian of the quadratic part."""
+        return self.R.T @ self.R
+
+    def gradient(self, x: Array) -> Array:
+        """``(p,)`` of the quadratic and linear part; not by way of ``gram``, whose rounding errors are much larger."""
+        return self.R.T @ (self.R @ x - self.z) + self.slope
+
+    def matrices(self, x: Array) -> Array:
+        """``(nb, 4, 4)`` normalised pseudo-inertias."""
+        bodies = len(self.body_weights)
+        return pseudo_inertia(x[: BODY_PARAMETERS * bodies].reshape(bodies, BODY_PARAMETERS))
+
+    def objective(self, x: Array) -> float:
+        """Value at ``x``; infinite outside the domain of the soft terms. Hard constraints are not looked at."""
+        residual = self.R @ x - self.z
+        value = 0.5 * float(residual @ residual) + float(self.slope @ x) + self.constant
+        soft = self.body_weights > 0
+        if soft.any():
+            try:
+                factors = np.linalg.cholesky(self.matrices(x)[soft])
+            except np.linalg.LinAlgError:
+                return np.inf
+            value -= 2 * float(self.body_weights[soft] @ np.log(np.einsum("bii->bi", factors)).sum(axis=1))
+        soft = self.positive_weights > 0
+        values = x[self.positive[soft]]
+        if (values <= 0).any():
+            return np.inf
+        return value - float(self.positive_weights[soft] @ np.log(values))
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Minimiser and how good it is known to be.
+
+    Attributes
+    ----------
+    x: ``(p,)``.
+    hessian: ``(p, p)`` of the objective at ``x``, with the curvature that multipliers of hard constraints add.
+    objective: value at ``x``.
+    gap: bound of objective minus optimum: squared norm of the KKT residual plus duality gap of hard constraints.
+    status: "optimal", always: anything else is raised as an error.
+    """
+
+    x: Array
+    hessian: Array
+    objective: float
+    gap: float
+    solver: str
+    iterations: int
+    seconds: float
+    status: str = "optimal"

@@ -1,0 +1,140 @@
+"""Bodies made of point masses at fixed places: ``pi = R mu`` with ``mu >= 0`` (C 3.5.1)."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+from scipy.linalg import block_diag
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.robot.geometry.ellipsoids import Ellipsoid
+from inertid_ros.robot.inertial_parameters import from_pseudo_inertia, mass_com_inertia, pseudo_inertia
+
+POINTS = 100  # random ones per body
+_REACH = 1.5  # of a body without a region: this multiple of the solid ellipsoid with its own second moments
+_EXACTNESS = 1e4  # weight of the prior's ten parameters against an even spread of its mass
+_REALIZED = 1e-6  # relative error of a prior that the points make up
+_HADAMARD = 0.5 * np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]])
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PointMasses:
+    """Places and prior masses of the points of all bodies.
+
+    Attributes
+    ----------
+    matrix: ``(10 nb, N)`` masses to parameters of the bodies, in normalised coordinates.
+    prior: ``(N,)`` masses [kg] that make up the prior, as even as they can be.
+    places: for each body ``(k, 3)`` [m] in its frame.
+    """
+
+    matrix: Array
+    prior: Array
+    places: tuple[Array, ...]
+
+    @property
+    def scale(self) -> float:
+        """Factor on ``|mu - mu0|^2`` that makes it agree with geodesic distances where all masses grow alike."""
+        return 2 * len(self.places) / float(self.prior @ self.prior)
+
+    @property
+    def metric(self) -> Array:
+        """``(nb, 10, 10)`` metric of the least ``|mu - mu0|^2`` that gives a change of the parameters."""
+        starts = np.cumsum([0, *(len(places) for places in self.places)])
+        blocks = [self.matrix[10 * b : 10 * b + 10, starts[b] : starts[b + 1]] for b in range(len(self.places))]
+        return self.scale * np.array([np.linalg.inv(block @ block.T) for block in blocks])
+
+
+def point_masses(
+    bodies: Array,
+    normalise: Sequence[Array],
+    regions: Sequence[tuple[str, tuple[Ellipsoid, ...]]],
+    rng: np.random.Generator,
+    count: int = POINTS,
+) -> PointMasses:
+    """Points for all bodies.
+
+    Uniform in the regions, and some that make up the prior exactly wherever it is realizable there.
+
+    Parameters
+    ----------
+    bodies: ``(nb, 10)`` priors, physically consistent.
+    normalise: for each body the ``(10, 10)`` map from normalised to physical parameters.
+    regions: for each body its name and the ellipsoids whose union holds its mass; none for a region of its own shape.
+    count: random points per body.
+    """
+    columns, masses, places = [], [], []
+    for pi, matrix, (name, region) in zip(bodies, normalise, regions, strict=True):
+        shapes = region or (_own_shape(pi),)
+        points = np.vstack([_uniform(shapes, rng, count), _exact(pi, shapes)])
+        made = _homogeneous(points)
+        columns.append(np.linalg.solve(matrix, made.T))
+        masses.append(_even_masses(pi, made, matrix, name))
+        places.append(points)
+    return PointMasses(block_diag(*columns), np.concatenate(masses), tuple(places))
+
+
+def _homogeneous(points: Array) -> Array:
+    """``(k, 10)`` parameters of unit masses."""
+    lifted = np.column_stack([points, np.ones(len(points))])
+    return from_pseudo_inertia(lifted[:, :, None] * lifted[:, None, :])
+
+
+def _own_shape(pi: Array) -> Ellipsoid:
+    mass, com, inertia = mass_com_inertia(pi)
+    covariance = (0.5 * np.trace(inertia) * np.eye(3) - inertia) / mass
+    return Ellipsoid(com, 5 * _REACH**2 * covariance)
+
+
+def _uniform(shapes: Sequence[Ellipsoid], rng: np.random.Generator, count: int) -> Array:
+    """Points ``(count, 3)`` shared out by volume."""
+    volume = np.array([np.sqrt(np.linalg.det(shape.shape)) for shape in shapes])
+    shares = rng.multinomial(count, volume / volume.sum())
+    points = []
+    for shape, share in zip(shapes, shares, strict=True):
+        direction = rng.normal(size=(share, 3))
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        radius = rng.uniform(size=(share, 1)) ** (1 / 3)
+        points.append(shape.centre + radius * direction @ np.linalg.cholesky(shape.shape).T)
+    return np.vstack(points)
+
+
+def _exact(pi: Array, shapes: Sequence[Ellipsoid]) -> Array:
+    """Points in the ellipsoid that suits the body best, any four of a set making it up exactly.
+
+    ``J = C C^T`` for any ``C = L U`` with U orthogonal, and the columns of C are points with their masses. Those of
+    ``U = V H``, with V the eigenvectors of ``L^T Q L`` and H a Hadamard matrix, all have the same value of the
+    ellipsoid's form, a quarter of ``tr(J Q)``: all lie inside if the body is realizable there at all (E Thm. 4).
+    """
+    best = max(shapes, key=lambda shape: float(shape.row @ pi))
+    if best.row @ pi < 0:
+        return np.zeros((0, 3))
+    lower = np.linalg.cholesky(pseudo_inertia(pi))
+    vectors = np.linalg.eigh(lower.T @ best.quadric @ lower)[1]
+    points = []
+    for signs in ((1, 1, 1, 1), (1, 1, 1, -1), (1, 1, -1, 1), (1, -1, 1, 1)):
+        columns = lower @ (vectors * np.array(signs)) @ _HADAMARD
+        kept = np.abs(columns[3]) > 1e-6 * np.sqrt(pi[0])
+        points.append((columns[:3, kept] / columns[3, kept]).T)
+    return np.vstack(points)
+
+
+def _even_masses(pi: Array, made: Array, matrix: Array, name: str) -> Array:
+    """``(k,)`` masses, not negative, that make up the body and are as even as they can be."""
+    units = pi[0] * np.linalg.solve(matrix, made.T)
+    target = np.linalg.solve(matrix, pi)
+    even = np.full(len(made), 1 / len(made))
+    rows = np.vstack([_EXACTNESS * units, np.eye(len(made))])
+    shares, _ = scipy.optimize.nnls(rows, np.concatenate([_EXACTNESS * target, even]))
+    error = np.linalg.norm(units @ shares - target) / np.linalg.norm(target)
+    if error > _REALIZED:
+        _log.warning(
+            "point masses: the prior of '%s' does not fit into the ellipsoids given for it (relative error %.1g);"
+            " the nearest that does is taken instead",
+            name,
+            error,
+        )
+    return np.asarray(pi[0] * shares)

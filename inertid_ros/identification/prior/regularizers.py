@@ -1,0 +1,162 @@
+"""Regularizers: what is believed before the data, added to the data's equations as one convex program.
+
+All are written in normalised coordinates, where every body's prior is the identity; so units and frames do not matter
+to any of them but the Euclidean one, which is there to be compared with.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.layout import ParameterLayout
+
+from .convex_program import Program
+from .coordinates import Coordinates
+from .distances import IDENTITY, PULLBACK, TRACE, Distance, Entropic, Quadratic, Riemannian
+from .point_masses import PointMasses
+
+REGULARIZERS = ("entropic", "pullback", "riemannian", "euclidean", "relative", "point_mass", "geodesic")
+TYPICAL_SPREAD = 0.3  # geodesic distance of CAD links to real ones: some tens of per cent in mass and size
+_BARRIER = 0.05
+_ZERO, _LEAST = 1e-3, 0.1  # of its natural size: what counts as zero in a prior, and how far it may then be off
+
+
+@dataclass(frozen=True)
+class Belief:
+    """What is believed before the data.
+
+    Attributes
+    ----------
+    regularizer: one of :data:`REGULARIZERS`:
+
+        - entropic: log-det divergence (C 3.5.44), a smooth convex one that keeps bodies physically consistent;
+        - pullback: constant pullback metric (C 3.5.50), quadratic;
+        - riemannian: squared geodesic distance (C 3.5.53), not convex, found from the entropic solution;
+        - euclidean: of parameters in SI units (C 3.2.16), as is common in the field; neither frames nor units may
+          change;
+        - relative: of parameters by the size of their prior (D III-C), for a prior that is right up to some per cent of
+          every single parameter; bodies that no real body could be are not repaired before, but kept in the cone;
+        - point_mass: Euclidean distance of point masses that make up the bodies (C 3.5.54), by OSQP;
+        - geodesic: geodesic distance to the prior and to the hyperplane of every equation (C 3.4.37).
+    spread: standard deviation of a body's geodesic distance to its prior.
+    drive_weight: of the belief that drive parameters which cannot be negative are small: an exponential density per
+        normalised unit, so that a term stays near zero unless the data ask for it. A weak log barrier
+        (C 5.3.30) keeps it above zero.
+    offset_deviation: standard deviation of normalised offsets around zero.
+    metric: ``(nb, 10, 10)`` of the squared distance, of "euclidean", "relative" and "point_mass" only.
+    centre: ``(nb, 10)`` prior in normalised coordinates, of "relative" only; elsewhere it is the identity.
+    points: of "point_mass" only.
+    """
+
+    regularizer: str
+    spread: float
+    drive_weight: float
+    offset_deviation: float
+    metric: Array | None = None
+    points: PointMasses | None = None
+    centre: Array | None = None
+
+    @property
+    def weight(self) -> float:
+        """``exp(-weight d^2)`` is a normal density of that spread."""
+        return 0.5 / self.spread**2
+
+    @property
+    def distance(self) -> Distance:
+        """The squared distance of bodies to their prior."""
+        return distance(self.regularizer, self.metric, self.centre)
+
+
+def distance(regularizer: str, metric: Array | None = None, centre: Array | None = None) -> Distance:
+    """Squared distance of a regularizer; ``metric`` and ``centre`` are those of :class:`Belief`."""
+    if regularizer == "entropic":
+        return Entropic()
+    if regularizer in ("riemannian", "geodesic"):
+        return Riemannian()
+    return Quadratic(PULLBACK if metric is None else metric, IDENTITY if centre is None else centre)
+
+
+def euclidean_metric(coordinates: Coordinates, masses: Array) -> Array:
+    """``(nb, 10, 10)`` metric of ``1/2 |d pi|^2 / s^2`` over all ten SI numbers of a body.
+
+    One factor serves all bodies: with ``s`` the RMS of the prior masses ``(nb,)`` [kg] a typical mass is as uncertain
+    as under the geometric distances. All else follows from the units.
+    """
+    metric = []
+    for index in range(len(masses)):
+        block = coordinates.layout.body(index)
+        matrix = coordinates.matrix[block, block]
+        metric.append(0.5 * matrix.T @ matrix / np.mean(np.square(masses)))
+    return np.array(metric)
+
+
+def relative_metric(coordinates: Coordinates, bodies: Array) -> Array:
+    """``(nb, 10, 10)`` metric of ``sum (d pi / s)^2`` with the sizes ``s`` of the prior's parameters ``(nb, 10)``.
+
+    A parameter that is zero in the prior, as of symmetric bodies, counts as some share of its natural size.
+    """
+    metric = []
+    for index, body in enumerate(bodies):
+        block = coordinates.layout.body(index)
+        matrix = coordinates.matrix[block, block]
+        natural = np.linalg.norm(matrix @ np.linalg.inv(np.linalg.cholesky(PULLBACK)).T, axis=1)
+        sizes = np.where(np.abs(body) > _ZERO * natural, np.abs(body), _LEAST * natural)
+        scaled = matrix / sizes[:, None]
+        metric.append(scaled.T @ scaled)
+    return np.array(metric)
+
+
+def regularized(R: Array, z: Array, layout: ParameterLayout, belief: Belief) -> Program:
+    """Program of whitened equations ``R x = z`` in normalised coordinates under a belief.
+
+    Quadratic distances become rows, the log-det divergence a barrier. Of distances that are neither only the part of
+    the drives is there; bodies are held in the cone.
+    """
+    bodies, size, inertial = len(layout.body_names), layout.size, layout.inertial_size
+    positive = layout.non_negative
+    offsets = np.arange(size)[layout.drive("offset")]
+    rows = [R, _unit_rows(offsets, size) / belief.offset_deviation]
+    targets = [z, np.zeros(len(offsets))]
+    slope, constant = np.zeros(size), 0.0
+    slope[positive] = belief.drive_weight
+    body_weights = np.zeros(bodies)
+    if belief.regularizer == "entropic":
+        slope[:inertial] = belief.weight * np.tile(TRACE, bodies)
+        constant -= 4 * belief.weight * bodies
+        body_weights += belief.weight
+    elif isinstance(belief.distance, Quadratic):
+        centre = np.broadcast_to(belief.distance.centre, (bodies, BODY_PARAMETERS))
+        root = _roots(belief.weight * belief.distance.hessian(centre), size)
+        rows.append(root)
+        targets.append(root[:, :inertial] @ centre.ravel())
+    return Program(
+        R=np.vstack(rows),
+        z=np.concatenate(targets),
+        slope=slope,
+        body_weights=body_weights,
+        positive=positive,
+        positive_weights=np.full(len(positive), _BARRIER * belief.drive_weight),
+        constant=constant,
+    )
+
+
+def divergence(x: Array, bodies: int, regularizer: str, metric: Array | None = None) -> float:
+    """Sum over the bodies of the regularizer's squared distance to the prior, in normalised coordinates."""
+    return distance(regularizer, metric).value(x[: BODY_PARAMETERS * bodies].reshape(bodies, BODY_PARAMETERS))
+
+
+def _roots(blocks: Array, size: int) -> Array:
+    """Rows ``(10 nb, size)`` whose Gram matrix has the blocks ``(nb, 10, 10)``."""
+    root = np.zeros((BODY_PARAMETERS * len(blocks), size))
+    for index, factor in enumerate(np.linalg.cholesky(blocks)):
+        block = slice(BODY_PARAMETERS * index, BODY_PARAMETERS * (index + 1))
+        root[block, block] = factor.T
+    return root
+
+
+def _unit_rows(columns: np.ndarray, size: int) -> Array:
+    rows = np.zeros((len(columns), size))
+    rows[np.arange(len(columns)), columns] = 1.0
+    return rows

@@ -1,0 +1,110 @@
+"""The same program through CVXPY with Clarabel: the reference against which the built-in solver is held.
+
+CVXPY is imported when it is chosen; identification by the default solver does not need it.
+"""
+
+import importlib
+import time
+import warnings
+from types import ModuleType
+
+import numpy as np
+
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.identification.prior.convex_program import Program, Solution
+from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
+
+_CLARABEL_GAP = 1e-8  # relative, its default tolerance
+_ACCEPTED_GAP = 1e-7
+
+
+def solve_with_clarabel(program: Program) -> Solution:
+    """Solve by CVXPY and Clarabel.
+
+    Raises
+    ------
+    IdentificationError: CVXPY or Clarabel is not installed, or the solver did not reach an optimum.
+    """
+    cp = _cvxpy()
+    began = time.perf_counter()
+    x = cp.Variable(program.R.shape[1])
+    objective = 0.5 * cp.sum_squares(program.R @ x - program.z) + program.slope @ x + program.constant
+    constraints = []
+    for body, weight in enumerate(program.body_weights):
+        start = BODY_PARAMETERS * body
+        matrix = sum(x[start + k] * PSEUDO_INERTIA_BASIS[k] for k in range(BODY_PARAMETERS))
+        if weight > 0:
+            objective -= weight * cp.log_det(matrix)
+        else:
+            constraints.append(matrix >> 0)
+    soft = program.positive_weights > 0
+    if soft.any():
+        objective -= program.positive_weights[soft] @ cp.log(x[program.positive[soft]])
+    if (~soft).any():
+        constraints.append(x[program.positive[~soft]] >= 0)
+    if len(program.inequalities):
+        constraints.append(program.inequalities.matrix @ x + program.inequalities.shift >= 0)
+    for rows, shift in zip(program.blocks.matrix, program.blocks.shift, strict=True):
+        constraints.append(cp.reshape(rows @ x, (4, 4), order="C") + shift >> 0)
+    if len(program.equalities):
+        constraints.append(program.equalities.matrix @ x + program.equalities.shift == 0)
+    problem = cp.Problem(cp.Minimize(objective), constraints)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # CVXPY warns of inaccuracy; the status below decides
+            problem.solve(solver=cp.CLARABEL)
+    except cp.SolverError as error:
+        raise IdentificationError(f"Clarabel failed ({str(error).splitlines()[0]}); use the built-in solver") from None
+    if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) or x.value is None:
+        raise IdentificationError(f"Clarabel stopped with status '{problem.status}'; use the built-in solver")
+    solution = np.asarray(x.value, dtype=float)
+    hessian = _soft_hessian(program, solution)
+    objective = program.objective(solution)
+    gap = _CLARABEL_GAP * (1 + abs(objective))
+    if problem.status == cp.OPTIMAL_INACCURATE:  # its word does not count; the KKT residual of a smooth program does
+        gap = _squared_residual(program, solution, hessian)
+        if constraints or not gap <= _ACCEPTED_GAP * (1 + abs(objective)):
+            raise IdentificationError("Clarabel did not reach its accuracy; use the built-in solver")
+    return Solution(
+        x=solution,
+        hessian=hessian,
+        objective=objective,
+        gap=gap,
+        solver="clarabel",
+        iterations=int(problem.solver_stats.num_iters or 0),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _squared_residual(program: Program, x: np.ndarray, hessian: np.ndarray) -> float:
+    """Squared Newton decrement of a program without hard constraints."""
+    gradient = program.gradient(x)
+    inverses = np.linalg.inv(program.matrices(x))
+    pull = program.body_weights[:, None] * np.einsum("kij,bij->bk", PSEUDO_INERTIA_BASIS, inverses)
+    gradient[: pull.size] -= pull.ravel()
+    gradient[program.positive] -= program.positive_weights / x[program.positive]
+    return float(gradient @ np.linalg.lstsq(hessian, gradient)[0])
+
+
+def _soft_hessian(program: Program, x: np.ndarray) -> np.ndarray:
+    """Hessian of the objective; hard constraints add nothing."""
+    hessian = program.gram.copy()
+    for body, (weight, S) in enumerate(zip(program.body_weights, program.matrices(x), strict=True)):
+        if weight > 0:
+            products = np.linalg.solve(S, PSEUDO_INERTIA_BASIS)
+            rows = slice(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1))
+            hessian[rows, rows] += weight * np.einsum("kij,lji->kl", products, products)
+    soft = program.positive_weights > 0
+    columns = program.positive[soft]
+    hessian[columns, columns] += program.positive_weights[soft] / x[columns] ** 2
+    return hessian
+
+
+def _cvxpy() -> ModuleType:
+    try:
+        cp = importlib.import_module("cvxpy")
+    except ImportError:
+        raise IdentificationError("solver 'clarabel' needs CVXPY, which is not installed; pip install cvxpy") from None
+    if "CLARABEL" not in cp.installed_solvers():
+        raise IdentificationError("solver 'clarabel' is not installed; pip install clarabel")
+    return cp

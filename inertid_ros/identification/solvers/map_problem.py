@@ -1,0 +1,149 @@
+"""From equations and a belief to a solution: which regularizer is minimised by which method."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.qr import marginal
+from inertid_ros.identification.prior.constraints import Constraints, constrained
+from inertid_ros.identification.prior.convex_program import Program, Solution
+from inertid_ros.identification.prior.coordinates import Coordinates
+from inertid_ros.identification.prior.distances import PULLBACK
+from inertid_ros.identification.prior.point_masses import point_masses
+from inertid_ros.identification.prior.regularizers import Belief, euclidean_metric, regularized, relative_metric
+from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+
+from .clarabel import solve_with_clarabel
+from .geodesic import geodesic_least_squares
+from .interior_point import solve
+from .osqp import solve_point_masses
+from .riemannian import solve_riemannian
+
+SOLVERS = ("interior_point", "clarabel")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What stays the same while equations are weighted again.
+
+    Attributes
+    ----------
+    coordinates: normalised ones, in which all is solved.
+    prior: ``(p,)`` physical parameters, at which ``fixed`` ones are held.
+    solver: of the convex regularizers, one of :data:`SOLVERS`.
+    """
+
+    coordinates: Coordinates
+    prior: Array
+    constraints: Constraints = field(default_factory=Constraints)
+    solver: str = "interior_point"
+
+    def believing(self, belief: Belief, bodies: Array, rng: np.random.Generator | None = None) -> Belief:
+        """The belief with what its regularizer needs of this robot.
+
+        Parameters
+        ----------
+        bodies: ``(nb, 10)`` physical prior of links and rotors, less what is locked.
+        rng: of the places of point masses.
+        """
+        if belief.regularizer == "euclidean":
+            return replace(belief, metric=euclidean_metric(self.coordinates, bodies[:, 0]))
+        if belief.regularizer == "relative":
+            layout, coordinates = self.coordinates.layout, self.coordinates
+            own = self.prior - coordinates.offset
+            centre: Array = np.linalg.solve(coordinates.matrix, own)[: layout.inertial_size].astype(float)
+            metric = relative_metric(coordinates, layout.all_bodies(own))
+            return replace(belief, metric=metric, centre=layout.all_bodies(centre))
+        if belief.regularizer == "point_mass":
+            layout, matrix = self.coordinates.layout, self.coordinates.matrix
+            blocks = [layout.body(index) for index in range(len(bodies))]
+            regions = [(name, self.constraints.inside.get(name, ())) for name in layout.body_names]
+            points = point_masses(
+                bodies, [matrix[block, block] for block in blocks], regions, rng or np.random.default_rng(0)
+            )
+            return replace(belief, metric=points.metric, points=points)
+        return belief
+
+    def solve(self, R: Array, z: Array, belief: Belief, start: Solution | None = None) -> Solution:
+        """Most believable parameters, in normalised coordinates.
+
+        Parameters
+        ----------
+        R, z: whitened equations ``R x = z`` in normalised coordinates.
+        start: solution of a similar problem, with the same regularizer.
+
+        Raises
+        ------
+        IdentificationError: contradicting constraints, constraints that the regularizer cannot take, or no optimum.
+        """
+        if belief.regularizer == "point_mass":
+            return self._point_masses(R, z, belief)
+        if belief.regularizer == "geodesic":
+            return self._geodesic(R, z, belief, start)
+        program = self._program(R, z, belief)
+        if belief.regularizer == "riemannian":
+            first = start or self.solve(R, z, replace(belief, regularizer="entropic"))
+            starts = self._start(program, first.x), self._start(program)
+            return self._cut(solve_riemannian(program, belief.weight, *starts))
+        if self.solver == "clarabel":
+            return self._cut(solve_with_clarabel(program))
+        return self._cut(solve(program, self._start(program)))
+
+    def _program(self, R: Array, z: Array, belief: Belief) -> Program:
+        program = regularized(R, z, self.coordinates.layout, belief)
+        return constrained(program, self.constraints, self.coordinates, self.prior)
+
+    def _start(self, program: Program, x: Array | None = None) -> Array:
+        layout = self.coordinates.layout
+        start = np.zeros(program.R.shape[1])  # parts of unions begin at nothing
+        start[: layout.size] = self.coordinates.prior if x is None else x
+        if x is None:
+            start[layout.non_negative] = 1.0
+        return start
+
+    def _cut(self, solution: Solution) -> Solution:
+        """Without the parts of bodies in unions of ellipsoids."""
+        size = self.coordinates.layout.size
+        return replace(solution, x=solution.x[:size], hessian=marginal(solution.hessian, size))
+
+    def _point_masses(self, R: Array, z: Array, belief: Belief) -> Solution:
+        if belief.points is None:
+            raise IdentificationError("regularizer 'point_mass': the belief holds no points; place them first")
+        if self.constraints.com_inside:
+            raise IdentificationError(
+                "regularizer 'point_mass': centres of mass cannot be bounded apart; bound the links or choose another"
+            )
+        points_lie_inside = replace(self.constraints, inside={})
+        program = replace(self, constraints=points_lie_inside)._program(R, z, replace(belief, regularizer="riemannian"))
+        return solve_point_masses(program, belief.points, belief.weight)
+
+    def _geodesic(self, R: Array, z: Array, belief: Belief, start: Solution | None) -> Solution:
+        """Drives as the entropic regularizer finds them, then bodies by geodesic least squares.
+
+        The equations are turned until their hyperplanes are at right angles in the pullback metric; what then says
+        next to nothing of any body is far from all of them and drops out.
+        """
+        if self.constraints != Constraints():
+            raise IdentificationError("regularizer 'geodesic' takes no constraints; choose another, or drop them")
+        layout = self.coordinates.layout
+        size, bodies = layout.inertial_size, len(layout.body_names)
+        entropic = self.solve(R, z, replace(belief, regularizer="entropic"))
+        A, b = R[:, :size], z - R[:, size:] @ entropic.x[size:]
+        root = np.kron(np.eye(bodies), np.linalg.inv(np.linalg.cholesky(PULLBACK)).T)
+        turn = np.linalg.svd(A @ root, full_matrices=False)[0]
+        guess = (start or entropic).x[:size].reshape(bodies, BODY_PARAMETERS)
+        fit = geodesic_least_squares(turn.T @ A, turn.T @ b, belief.weight, guess)
+        order = np.concatenate([np.arange(size, layout.size), np.arange(size)])
+        drives = marginal(entropic.hessian[np.ix_(order, order)], layout.size - size)
+        return Solution(
+            x=np.concatenate([fit.bodies.ravel(), entropic.x[size:]]),
+            hessian=block_diag(fit.hessian, drives),
+            objective=fit.objective,
+            gap=fit.gap,
+            solver="geodesic least squares",
+            iterations=fit.iterations,
+            seconds=entropic.seconds + fit.seconds,
+        )

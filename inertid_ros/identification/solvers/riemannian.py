@@ -1,0 +1,173 @@
+"""Riemannian regularizer: squared geodesic distance to the prior (C 3.5.53), around the interior point method.
+
+The distance is not convex where an eigenvalue of a normalised pseudo-inertia exceeds e, so that a minimum is local.
+Each step minimises a convex model under all constraints, exact to second order but for directions of too little
+curvature, and searches along the line to that minimum; near a minimum that is Newton's method.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.identification.prior.convex_program import Program, Solution
+from inertid_ros.identification.prior.distances import TRACE, Entropic, Riemannian
+from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+
+from .interior_point import solve
+
+_ITERATIONS = 300
+_EXACT = 1e-14  # decrement relative to the objective that is rounding
+_HALVINGS = 40
+_LONGEST = 64.0
+_SUFFICIENT = 1e-4  # share of the decrease that the slope promises which a step must bring
+_LEAST = 0.05  # curvature of models, as a share of the log-det divergence's
+_NOTHING = 1e-12
+
+
+def solve_riemannian(
+    program: Program, weight: float, start: Array, fallback: Array | None = None, tolerance: float = 1e-9
+) -> Solution:
+    """Local minimum of a program plus ``weight`` times the squared geodesic distance of its bodies.
+
+    Parameters
+    ----------
+    program: without any distance of the bodies, see :func:`~.regularizers.regularized`.
+    start: ``(p,)`` inside every cone, such as the solution with the log-det divergence.
+    fallback: ``(p,)`` well inside every cone, where the solver begins if it gets nowhere from a point near a border.
+    tolerance: on the gap to the minimum of the last convex model, relative to one plus the objective.
+
+    Raises
+    ------
+    IdentificationError: constraints contradict one another, or no minimum is reached.
+    """
+    objective = _Objective(program, weight)
+    x, value, before, seconds, iterations = start, objective(start), np.inf, 0.0, 0
+    for _ in range(_ITERATIONS):
+        model = objective.model(x)
+        try:
+            solution = solve(model, x, tolerance)
+        except IdentificationError:
+            if fallback is None:
+                raise
+            solution = solve(model, fallback, tolerance)
+        seconds, iterations = seconds + solution.seconds, iterations + solution.iterations
+        step = solution.x - x
+        promised = -objective.slope(x, step)
+        decrement = 0.5 * max(abs(promised), float(np.sum((model.R @ step) ** 2)))
+        reached = objective(solution.x)
+        scale = 1 + abs(value)
+        # The Hessian is that of the step before: steps go on, down to rounding errors, while they help.
+        settled = decrement <= _EXACT * scale or decrement > 0.5 * before
+        if decrement <= tolerance * scale and settled and np.isfinite(reached):
+            return replace(
+                solution,
+                objective=reached,
+                gap=solution.gap + decrement,
+                solver="interior_point, successive convex models",
+                iterations=iterations,
+                seconds=seconds,
+            )
+        before = decrement
+        x, value = _searched(objective, x, value, step, promised)
+    raise IdentificationError(
+        f"riemannian regularizer: no minimum after {_ITERATIONS} steps (decrement {decrement:.1e});"
+        " use the entropic regularizer"
+    )
+
+
+def _searched(objective: "_Objective", x: Array, value: float, step: Array, promised: float) -> tuple[Array, float]:
+    """The first point of enough decrease, halving the step; or the last one that doubling it brings further down."""
+    length, best = 1.0, (x, value)
+    for _ in range(_HALVINGS):
+        candidate = x + length * step
+        reached = objective(candidate)
+        if reached <= value - _SUFFICIENT * length * max(promised, 0.0) + 1e-12 * (1 + abs(value)):
+            best = candidate, reached
+            break
+        length *= 0.5
+    else:
+        raise IdentificationError("riemannian regularizer: no step leads down; use the entropic regularizer")
+    while length >= 1.0 and length < _LONGEST:
+        length *= 2
+        candidate = x + length * step
+        reached = objective(candidate)
+        if not (reached < best[1] and objective.allows(candidate)):
+            break
+        best = candidate, reached
+    return best
+
+
+class _Objective:
+    """The whole objective, and convex models of it."""
+
+    def __init__(self, program: Program, weight: float) -> None:
+        self.program, self.weight = program, weight
+        self.bodies = len(program.body_weights)
+        self.size = BODY_PARAMETERS * self.bodies
+
+    def __call__(self, x: Array) -> float:
+        return self.program.objective(x) + self.weight * Riemannian().value(self._bodies(x))
+
+    def allows(self, x: Array) -> bool:
+        """Whether inequalities hold; steps no longer than those to a model's minimum always keep them."""
+        blocks = self.program.blocks(x)
+        inside = len(blocks) == 0 or np.linalg.eigvalsh(blocks).min() >= 0
+        return bool(inside and (self.program.inequalities(x) >= 0).all())
+
+    def gradient(self, x: Array) -> Array:
+        """``(p,)`` less that of the log barriers, which the model keeps as they are."""
+        gradient = self.program.gradient(x)
+        gradient[: self.size] += self.weight * Riemannian().gradient(self._bodies(x)).ravel()
+        return gradient
+
+    def model(self, x: Array) -> Program:
+        """Second-order model at ``x``: exact but for directions of too little curvature.
+
+        These are told by comparison with the log-det divergence, whose curvature is the distance's own at the prior. As
+        much of the model as can be is that divergence from ``x``, a barrier that keeps steps well inside the cone.
+        """
+        bodies, inside = self._bodies(x), slice(0, self.size)
+        hessian = self.program.gram.copy()
+        hessian[inside, inside] += block_diag(*(self.weight * Riemannian().hessian(bodies)))
+        divergence = block_diag(*(self.weight * Entropic().hessian(bodies)))
+        root = np.linalg.cholesky(divergence)
+        alone = np.linalg.solve(root, np.linalg.solve(root, self._of_bodies_alone(hessian)).T)
+        values, vectors = np.linalg.eigh(0.5 * (alone + alone.T))
+        share = float(np.clip(values[0], _LEAST, 1.0))
+        lifted = root @ vectors * np.sqrt(np.maximum(share - values, 0.0))
+        hessian[inside, inside] += lifted @ lifted.T - share * divergence
+        slope = self.gradient(x)
+        slope[inside] += share * self.weight * (TRACE - Entropic().gradient(bodies)).ravel()  # tr(S^-1 E_k)
+        rows = _root(hessian)
+        weights = np.full(self.bodies, share * self.weight)
+        return replace(self.program, R=rows, z=rows @ x, slope=slope, body_weights=weights)
+
+    def _of_bodies_alone(self, hessian: Array) -> Array:
+        """``(10 nb, 10 nb)`` Hessian where all else is at its best: the Schur complement."""
+        if self.size == len(hessian):
+            return hessian
+        inside, rest = slice(0, self.size), slice(self.size, None)
+        across = hessian[inside, rest]
+        return np.asarray(
+            hessian[inside, inside] - across @ np.linalg.pinv(hessian[rest, rest], hermitian=True) @ across.T
+        )
+
+    def slope(self, x: Array, step: Array) -> float:
+        """Derivative of the objective along a step."""
+        along = float(self.gradient(x) @ step)
+        soft = self.program.positive_weights > 0
+        columns = self.program.positive[soft]
+        return along - float(np.sum(self.program.positive_weights[soft] * step[columns] / x[columns]))
+
+    def _bodies(self, x: Array) -> Array:
+        return x[: self.size].reshape(self.bodies, BODY_PARAMETERS)
+
+
+def _root(matrix: Array) -> Array:
+    """Rows whose Gram matrix is a positive semidefinite matrix, exact for columns of very different size."""
+    scale = np.sqrt(np.maximum(np.diagonal(matrix), _NOTHING))
+    values, vectors = np.linalg.eigh(matrix / scale / scale[:, None])
+    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * scale

@@ -1,0 +1,250 @@
+"""FlowClient: a step-by-step client of services, actions and lifecycle nodes, that can be interrupted anywhere."""
+
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any, TypeVar
+
+import rclpy
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rclpy.action import ActionClient
+from rclpy.clock import Clock, ClockType
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import QoSProfile
+from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
+from std_msgs.msg import Empty
+from std_srvs.srv import Trigger
+
+from inertid_ros.core.errors import InertidError
+from inertid_ros.ros.qos import COMMAND
+
+from .progress_line import ProgressLine
+
+T = TypeVar("T")
+
+_ANSWER_S = 10.0
+_CANCEL_S = 15.0
+_LEASE_S = 0.1
+_TRANSITIONS = {
+    Transition.TRANSITION_CONFIGURE: "configure",
+    Transition.TRANSITION_ACTIVATE: "activate",
+    Transition.TRANSITION_DEACTIVATE: "deactivate",
+}
+
+
+class FlowError(InertidError):
+    """A step of a flow failed; the message says what to do."""
+
+
+class Interrupted(Exception):  # noqa: N818 - an interruption is no error
+    """SIGINT or SIGTERM came."""
+
+
+class FlowClient:
+    """Node and executor of a flow; use as a context manager. Every wait has a limit and ends on a signal."""
+
+    def __init__(self, name: str, lease_topic: str) -> None:
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        self.node = rclpy.create_node(name)
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self.node)
+        self._interrupted = self._cleaning = self._leasing = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
+        self._lease = self.node.create_publisher(Empty, lease_topic, COMMAND)
+        self.node.create_timer(_LEASE_S, self._renew, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._line = ProgressLine()
+
+    def __enter__(self) -> "FlowClient":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._line.end()
+        self._executor.shutdown(timeout_sec=0.0)
+        self.node.destroy_node()
+        rclpy.try_shutdown()
+
+    # Talking to the person
+
+    def say(self, message: str) -> None:
+        """One line of progress."""
+        self._line.say(message)
+
+    def complain(self, message: str) -> None:
+        """One line of what went wrong."""
+        self._line.end()
+        print(f"error: {message}", file=sys.stderr, flush=True)
+
+    # Talking to nodes
+
+    def latest(self, kind: Any, topic: str, qos: QoSProfile) -> deque:
+        """The last message of a topic, once it came."""
+        received: deque = deque(maxlen=1)
+        self.node.create_subscription(kind, topic, lambda message: received.append(message), qos)
+        return received
+
+    def until(self, condition: Callable[[], Any], otherwise: str, timeout_s: float) -> None:
+        """Spin until a condition holds.
+
+        Raises
+        ------
+        FlowError: with ``otherwise``, when it does not within the time.
+        Interrupted: a signal came.
+        """
+        end = time.monotonic() + timeout_s
+        while not condition():
+            if time.monotonic() > end:
+                raise FlowError(otherwise)
+            self._executor.spin_once(timeout_sec=0.05)
+            if self._interrupted and not self._cleaning:
+                self._cleaning = True  # what is put in order from here on is not interrupted again
+                raise Interrupted
+
+    def wait_for_service(self, name: str, timeout_s: float) -> None:
+        """Raise FlowError unless somebody serves ``name``."""
+        full = self.node.resolve_service_name(name)
+        owner = full.rpartition("/")[0]
+
+        def there() -> bool:
+            return any(service == full for service, _ in self.node.get_service_names_and_types())
+
+        self.until(there, f"{full} is not there; start {owner}", timeout_s)
+
+    def wait_for_action(self, kind: Any, name: str, timeout_s: float) -> None:
+        """Raise FlowError unless somebody serves the action."""
+        client = ActionClient(self.node, kind, name)
+        owner = name.rpartition("/")[0]
+        self.until(client.server_is_ready, f"action {name} is not there; start {owner}", timeout_s)
+        client.destroy()
+
+    def call(self, kind: Any, name: str, request: Any) -> Any:
+        """Answer of a service.
+
+        Raises
+        ------
+        FlowError: no answer.
+        """
+        client = self.node.create_client(kind, name)
+        try:
+            absent = f"{client.srv_name} is not there; is its node still running?"
+            self.until(client.service_is_ready, absent, _ANSWER_S)
+            future = client.call_async(request)
+            self.until(future.done, f"{client.srv_name} does not answer; is its node still running?", _ANSWER_S)
+            return future.result()
+        finally:
+            self.node.destroy_client(client)
+
+    def trigger(self, name: str) -> Trigger.Response:
+        """Answer of a Trigger service."""
+        answer: Trigger.Response = self.call(Trigger, name, Trigger.Request())
+        return answer
+
+    def lifecycle_state(self, node: str) -> int:
+        """Constant of ``lifecycle_msgs/State``."""
+        return int(self.call(GetState, f"{node}/get_state", GetState.Request()).current_state.id)
+
+    def change_state(self, node: str, transition: int) -> None:
+        """Raise FlowError unless a lifecycle node makes the transition."""
+        request = ChangeState.Request(transition=Transition(id=transition))
+        if not self.call(ChangeState, f"{node}/change_state", request).success:
+            raise FlowError(f"{node} refuses to {_TRANSITIONS[transition]}; its log and {node}/status say why")
+
+    def patiently(self, step: Callable[[], T], timeout_s: float) -> T:
+        """What a step returns, taken again and again where what it needs is not there yet.
+
+        Raises
+        ------
+        FlowError: of the step, once the time is over.
+        Interrupted: a signal came.
+        """
+        end = time.monotonic() + timeout_s
+        while True:
+            try:
+                return step()
+            except FlowError:
+                if time.monotonic() > end:
+                    raise
+                self._pause(0.5)
+
+    def run_action(
+        self,
+        kind: Any,
+        name: str,
+        goal: Any,
+        describe: Callable[[Any], tuple[str, float]],
+        timeout_s: float,
+        lease: bool = False,
+        watch: Callable[[], str] = lambda: "",
+    ) -> tuple[int, Any]:
+        """Goal to its end: status and result. An interruption cancels it and waits until it has ended.
+
+        Parameters
+        ----------
+        lease: whether to renew the lease meanwhile.
+        watch: asked all the time; why the goal is pointless by now, or an empty string.
+
+        Raises
+        ------
+        FlowError: refused, not ended in time or pointless; then it is canceled.
+        Interrupted: a signal came and the goal has ended.
+        """
+        client = ActionClient(self.node, kind, name)
+        self._leasing = lease
+        try:
+            self.until(client.server_is_ready, f"action {name} is not there; is its node still running?", _ANSWER_S)
+
+            def show(message: Any) -> None:
+                self._line.show(*describe(message.feedback))
+
+            sent = client.send_goal_async(goal, feedback_callback=show)
+            self.until(sent.done, f"action {name} does not answer; is its node still running?", _ANSWER_S)
+            handle = sent.result()
+            if not handle.accepted:
+                raise FlowError(f"action {name} refuses the goal; another one is active")
+            return self._finish(handle, handle.get_result_async(), watch, f"action {name}", timeout_s)
+        finally:
+            self._leasing = False
+            self._line.end()
+            client.destroy()
+
+    def _finish(
+        self, handle: Any, ended: Future, watch: Callable[[], str], name: str, timeout_s: float
+    ) -> tuple[int, Any]:
+        problem = ""
+
+        def over() -> bool:
+            nonlocal problem
+            problem = "" if ended.done() else watch()
+            return ended.done() or bool(problem)
+
+        try:
+            self.until(over, f"{name} takes longer than {timeout_s:g} s", timeout_s)
+            if problem:
+                raise FlowError(problem)
+        except (FlowError, Interrupted) as error:
+            handle.cancel_goal_async()
+            try:
+                self.until(ended.done, "", _CANCEL_S)
+            except FlowError:
+                reason = str(error) or "interrupted"
+                raise FlowError(f"{reason}; {name} does not react to its cancellation") from None
+            raise
+        return ended.result().status, ended.result().result
+
+    def _pause(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        self.until(lambda: time.monotonic() > end, "", seconds + 1.0)
+
+    def _renew(self) -> None:
+        if self._leasing:
+            self._lease.publish(Empty())
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._interrupted = True

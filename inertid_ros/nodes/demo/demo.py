@@ -1,0 +1,223 @@
+"""The demo: calibrate a simulated robot with all nodes as processes of their own, and compare with the truth.
+
+Started by ``make demo`` or ``ros2 run inertid_ros demo``; ``make demo ROBOT=biped`` takes one on force plates. The
+simulator's true URDF is made wrong by point masses; what it publishes as robot_description is wrong, and the others
+find out.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any
+
+from inertid_ros.config.yaml_files import load_configuration
+from inertid_ros.core.errors import InertidError
+from inertid_ros.ros.domain import claim_domain
+
+from .tables import Comparison, describe_centre_of_mass, held_out_configurations, print_comparison
+
+NODES = ("simulator", "excitation", "recorder", "identifier")
+CONFIGURATIONS = {"arm": "simulate.yaml", "biped": "biped.yaml", "humanoid": "humanoid.yaml"}
+RESULT = "report.json"  # marks a directory that an earlier demo may be replaced in
+_STOP_S = 8.0
+
+
+class DemoError(InertidError):
+    """A process of the demo failed."""
+
+
+class Processes:
+    """Child processes with logs; all have ended when the context is left, whatever happened."""
+
+    def __init__(self, logs: Path) -> None:
+        self._logs = logs
+        self._running: dict[str, subprocess.Popen] = {}
+
+    def __enter__(self) -> "Processes":
+        return self
+
+    def start(self, name: str, command: Sequence[str], *, own_terminal: bool = False) -> subprocess.Popen:
+        """Start one; its output goes to ``<name>.log``, or to this terminal."""
+        output: Any = None if own_terminal else (self._logs / f"{name}.log").open("wb")
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT if output else None)
+        if output is not None:
+            output.close()
+        self._running[name] = process
+        return process
+
+    def wait(self, name: str, timeout_s: float) -> int:
+        """Exit status of one process, while the others are watched.
+
+        Raises
+        ------
+        DemoError: another process ended, or the time is over.
+        """
+        end = time.monotonic() + timeout_s
+        while (status := self._running[name].poll()) is None:
+            for other, process in self._running.items():
+                if other != name and process.poll() is not None:
+                    raise DemoError(f"{other} ended with status {process.returncode}:\n{self.tail(other)}")
+            if time.monotonic() > end:
+                raise DemoError(f"{name} took longer than {timeout_s:g} s:\n{self.tail(name)}")
+            time.sleep(0.05)
+        del self._running[name]
+        return status
+
+    def tail(self, name: str, lines: int = 15) -> str:
+        """Last lines of a log."""
+        log = self._logs / f"{name}.log"
+        return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) if log.exists() else ""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # The flow first: it leaves the robot at rest while the others still live.
+        order = sorted(self._running.items(), key=lambda entry: entry[0] in NODES)
+        for _, process in order:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+        end = time.monotonic() + _STOP_S
+        for _, process in order:
+            try:
+                process.wait(max(end - time.monotonic(), 0.1))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point; exit status 0 done, 1 a process failed, 2 bad usage, 3 the result was rejected."""
+    options = _parse(arguments)
+    output = Path(options.output).expanduser().absolute()
+    if output.exists() and not _replaceable(output):
+        print(f"error: {output}: exists and is no result of the demo; choose another --output", file=sys.stderr)
+        return 2
+    signal.signal(signal.SIGTERM, _interrupt)
+    with ExitStack() as stack:
+        domain = stack.enter_context(claim_domain())
+        os.environ["ROS_DOMAIN_ID"], os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = str(domain), "LOCALHOST"
+        output.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.parent))
+        try:
+            status = _run(options, work)
+        except KeyboardInterrupt:
+            print("\ninterrupted; all processes have ended", file=sys.stderr)
+            shutil.rmtree(work, ignore_errors=True)
+            return 130
+        except InertidError as error:
+            kept = _put(work, output.with_name(f"{output.name}_failed"))
+            print(f"error: {error}\nlogs: {kept / 'logs'}", file=sys.stderr)
+            return 1
+        print(f"\nresult: {_put(work, output)}")
+        return status
+
+
+def _run(options: argparse.Namespace, work: Path) -> int:
+    began = time.monotonic()
+    logs = work / "logs"
+    logs.mkdir()
+    configuration = Path(options.config) if options.config else _share() / "config" / CONFIGURATIONS[options.robot]
+    if not configuration.is_file():
+        raise DemoError(f"{configuration}: no such parameter file; build the package again")
+    base = ["--ros-args", "--params-file", str(configuration)]
+    own: dict[str, list[str]] = {
+        "simulator": [
+            f"perturbation_seed:={options.seed}", f"simulation.seed:={options.seed}", f"standing.seed:={options.seed}"
+        ],
+        "recorder": [f"directory:={work / 'recordings'}"],
+        "identifier": [f"output_directory:={work}"],
+        "calibrate": [f"output_directory:={work / 'calibration'}", "tables:=false"],
+        "gravity_compensation": [f"robot.locked_joints:={_locked(configuration)}"],
+    }
+
+    def command(name: str, module: Sequence[str]) -> list[str]:
+        extra = [word for value in own.get(name, []) for word in ("-p", value)]
+        files = base if name != "gravity_compensation" else ["--ros-args"]
+        return [sys.executable, *module, *files, *extra]
+
+    nodes = [name for name in NODES if name != "excitation" or options.robot == "arm"]
+    with Processes(logs) as processes:
+        for name in nodes:
+            processes.start(name, command(name, ("-m", f"inertid_ros.nodes.{name}.node")))
+        flow = command("calibrate", ("-m", "inertid_ros.nodes.calibrate.node"))
+        processes.start("calibrate", flow, own_terminal=True)
+        status = processes.wait("calibrate", 600.0)
+        if status not in (0, 3):
+            raise DemoError(f"the calibration ended with status {status}")
+        comparison = Comparison.receive(load_configuration(configuration).robot)
+        tracking = ""
+        if status == 0 and options.robot == "arm":
+            print("tracking with gravity compensation, either set of parameters ...", flush=True)
+            example = _share().parent.parent / "lib" / "inertid_ros" / "gravity_compensation"
+            processes.start("gravity_compensation", command("gravity_compensation", (str(example),)))
+            if processes.wait("gravity_compensation", 120.0) != 0:
+                raise DemoError(f"gravity compensation failed:\n{processes.tail('gravity_compensation')}")
+            tracking = processes.tail("gravity_compensation", 2)
+    for file in (work / "calibration").iterdir():
+        file.rename(work / file.name)
+    (work / "calibration").rmdir()
+    report = json.loads((work / RESULT).read_text())
+    (work / "given.urdf").write_text(comparison.given.urdf)
+    (work / "comparison.json").write_text(json.dumps(comparison.content(report), indent=1) + "\n")
+    print_comparison(comparison, report)
+    if options.robot != "arm":
+        tracking = describe_centre_of_mass(comparison, report, held_out_configurations(comparison, configuration, work))
+    print(f"{tracking}\n{time.monotonic() - began:.0f} s in all")
+    return status
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="demo", description="Calibrate a simulated robot.")
+    parser.add_argument(
+        "--robot", default="arm", choices=CONFIGURATIONS,
+        help="arm: seven joints; biped: an exoskeleton on two force plates; humanoid: on one foot",
+    )
+    parser.add_argument("--output", default="result", help="result directory; that of an earlier demo is replaced")
+    parser.add_argument("--seed", type=int, default=0, help="of the point masses, the drives and the noise")
+    parser.add_argument("--config", default="", help="parameter file in place of the robot's own in config")
+    return parser.parse_args(arguments)
+
+
+def _share() -> Path:
+    from ament_index_python.packages import get_package_share_directory
+
+    return Path(get_package_share_directory("inertid_ros"))
+
+
+def _locked_entries(configuration: Path) -> tuple[str, ...]:
+    return load_configuration(configuration).robot.locked_joints
+
+
+def _locked(configuration: Path) -> str:
+    return json.dumps(list(_locked_entries(configuration)))
+
+
+def _replaceable(output: Path) -> bool:
+    return output.is_dir() and (not any(output.iterdir()) or (output / "comparison.json").exists())
+
+
+def _put(work: Path, output: Path) -> Path:
+    """Move the finished directory into its place."""
+    if output.exists():
+        shutil.rmtree(output)
+    work.chmod(0o755)
+    work.rename(output)
+    return output
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,193 @@
+"""How horizons reach the robot: a trajectory topic, FollowJointTrajectory goals, or a stream of positions."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from rclpy.action import ActionClient
+from rclpy.node import Node
+from rclpy.task import Future
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.execution.horizons import Horizon
+from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory, to_time
+from inertid_ros.ros.qos import COMMAND
+
+_ANSWER_S = 0.25  # a controller on the same machine answers within milliseconds
+
+
+class Commander(Protocol):
+    """What the excitation node needs of a command interface.
+
+    Attributes
+    ----------
+    streams: whether the robot only moves while positions come, so that it stands still where its sender is late.
+    """
+
+    streams: bool
+
+    def begin(self) -> None:
+        """A new motion: what went wrong with the last one does not count."""
+        ...
+
+    def problem(self) -> str:
+        """Why commands would not arrive, or who else commands; empty when all is well."""
+        ...
+
+    def send(self, horizon: Horizon) -> None:
+        """Replace what the robot follows."""
+        ...
+
+    def stream(self, position: Array) -> None:
+        """Position commanded at this tick; only streams use it."""
+        ...
+
+
+def make_commander(node: Node, interface: str, joint_names: Sequence[str]) -> Commander:
+    """Commander of a kind.
+
+    Raises
+    ------
+    ExcitationError: the kind is unknown, or its messages are not installed.
+    """
+    kinds: dict[str, Callable[[Node, tuple[str, ...]], Commander]] = {
+        "joint_trajectory": TrajectoryCommander,
+        "follow_joint_trajectory": ActionCommander,
+        "position_stream": StreamCommander,
+    }
+    if interface not in kinds:
+        raise ExcitationError(f"command_interface '{interface}' is unknown; use one of {list(kinds)}")
+    return kinds[interface](node, tuple(joint_names))
+
+
+class TrajectoryCommander:
+    """``trajectory_msgs/JointTrajectory`` on ``joint_trajectory``."""
+
+    streams = False
+
+    def __init__(self, node: Node, _joint_names: tuple[str, ...]) -> None:
+        self._node = node
+        self._publisher = node.create_publisher(JointTrajectory, "joint_trajectory", COMMAND)
+
+    def begin(self) -> None:
+        """Nothing to forget."""
+
+    def problem(self) -> str:
+        return _publisher_problem(self._node, self._publisher)
+
+    def send(self, horizon: Horizon) -> None:
+        self._publisher.publish(_message(horizon))
+
+    def stream(self, position: Array) -> None:
+        """Nothing: the controller interpolates."""
+
+
+class StreamCommander:
+    """``std_msgs/Float64MultiArray`` on ``position_commands``, one position each tick, in the model's joint order.
+
+    A robot that is commanded like this holds the last position when its sender dies: it stops at once, not within
+    limits. Prefer trajectories where the robot takes them.
+    """
+
+    streams = True
+
+    def __init__(self, node: Node, _joint_names: tuple[str, ...]) -> None:
+        self._node = node
+        self._publisher = node.create_publisher(Float64MultiArray, "position_commands", COMMAND)
+
+    def begin(self) -> None:
+        """Nothing to forget."""
+
+    def problem(self) -> str:
+        return _publisher_problem(self._node, self._publisher)
+
+    def send(self, horizon: Horizon) -> None:
+        """Nothing: positions are streamed."""
+
+    def stream(self, position: Array) -> None:
+        self._publisher.publish(Float64MultiArray(data=np.asarray(position).tolist()))
+
+
+class ActionCommander:
+    """``control_msgs/action/FollowJointTrajectory`` goals on ``follow_joint_trajectory``; each replaces the last.
+
+    Goals are never cancelled: controllers stop abruptly then. A brake is a goal like every other. What the controller
+    says of a goal is heeded where it rejects one, or gives one up for a violated tolerance; that a goal is ended
+    because the next one replaced it is as it should be.
+    """
+
+    streams = False
+
+    def __init__(self, node: Node, _joint_names: tuple[str, ...]) -> None:
+        try:
+            from control_msgs.action import FollowJointTrajectory
+        except ImportError:
+            raise ExcitationError(
+                "command_interface follow_joint_trajectory needs control_msgs, which is not installed; install it or"
+                " use joint_trajectory"
+            ) from None
+        self._action: Any = FollowJointTrajectory
+        result = FollowJointTrajectory.Result
+        self._violations = (result.PATH_TOLERANCE_VIOLATED, result.GOAL_TOLERANCE_VIOLATED)
+        self._client = ActionClient(node, FollowJointTrajectory, "follow_joint_trajectory")
+        self._complaint = ""
+        self._waiting: dict[Future, float] = {}  # goals without an answer, and when they were sent [s, steady]
+
+    def begin(self) -> None:
+        """What the controller said or owed in the last motion does not count."""
+        self._complaint = ""
+        self._waiting.clear()
+
+    def problem(self) -> str:
+        if not self._client.server_is_ready():
+            return "no controller serves follow_joint_trajectory; start and activate it, or remap the action"
+        # One that was killed counts as ready until its middleware has been silent for many seconds.
+        if self._waiting and time.monotonic() - next(iter(self._waiting.values())) > _ANSWER_S:
+            return f"the controller has not answered a goal of follow_joint_trajectory for {_ANSWER_S:g} s; restart it"
+        return self._complaint
+
+    def send(self, horizon: Horizon) -> None:
+        if self._client.server_is_ready():  # a goal that nobody takes would wait for its answer for good
+            future = self._client.send_goal_async(self._action.Goal(trajectory=_message(horizon)))
+            self._waiting[future] = time.monotonic()
+            future.add_done_callback(self._answered)
+
+    def stream(self, position: Array) -> None:
+        """Nothing: the controller interpolates."""
+
+    def _answered(self, future: Future) -> None:
+        self._waiting.pop(future, None)
+        handle = future.result()
+        if handle is None or not handle.accepted:
+            self._complaint = "the controller rejects goals of follow_joint_trajectory; activate it, and see its log"
+            return
+        handle.get_result_async().add_done_callback(self._ended)
+
+    def _ended(self, future: Future) -> None:
+        answer = future.result()
+        if answer is not None and answer.result.error_code in self._violations:
+            why = answer.result.error_string or f"error code {answer.result.error_code}"
+            self._complaint = f"the controller gave the motion up ({why}); check for a collision and its tolerances"
+
+
+def _publisher_problem(node: Node, publisher: Any) -> str:
+    topic = publisher.topic_name
+    if publisher.get_subscription_count() == 0:
+        return f"nobody subscribes to {topic}; start and activate the robot's controller, or remap the topic"
+    own = (node.get_name(), node.get_namespace())
+    for other in node.get_publishers_info_by_topic(topic):
+        if (other.node_name, other.node_namespace) != own:
+            return f"{other.node_namespace.rstrip('/')}/{other.node_name} commands the robot on {topic} too; stop it"
+    return ""
+
+
+def _message(horizon: Horizon) -> JointTrajectory:
+    """With the horizon's stamp, so that latency does not move the points; without one the controller starts it now."""
+    arrays = TrajectoryArrays(
+        horizon.joint_names, horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration
+    )
+    return to_joint_trajectory(arrays, None if np.isnan(horizon.stamp) else to_time(round(horizon.stamp * 1e9)))

@@ -1,0 +1,82 @@
+"""StateWatch: the latest joint states, and whether a robot may begin to move from them."""
+
+from collections import deque
+
+import numpy as np
+from sensor_msgs.msg import JointState
+
+from inertid_ros.config.excitation import MonitorOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.plans.check import check_at_rest
+from inertid_ros.ros.conversions import JointOrder, JointSample
+
+_WINDOW_S = 0.25
+
+
+class StateWatch:
+    """Keeps the joint states of the last quarter of a second by their receipt on the steady clock."""
+
+    def __init__(self, order: JointOrder) -> None:
+        self._order = order
+        self._recent: deque[tuple[float, JointSample]] = deque()
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return self._order.joint_names
+
+    def take(self, message: JointState, now: float) -> JointSample | None:
+        """The wanted joints of a message; None where it has none of them.
+
+        Raises
+        ------
+        RecordingError: see :meth:`JointOrder.sample`.
+        """
+        sample = self._order.sample(message)
+        if sample is not None:
+            self._recent.append((now, sample))
+            self._forget(now)
+        return sample
+
+    def _forget(self, now: float) -> None:
+        while self._recent and self._recent[0][0] < now - _WINDOW_S:
+            self._recent.popleft()
+
+    def filled(self, now: float) -> bool:
+        """Whether enough has been seen of late to tell a robot at rest."""
+        self._forget(now)
+        return bool(self._recent) and self._recent[-1][0] - self._recent[0][0] > 0.6 * _WINDOW_S
+
+    def position(self) -> Array:
+        """``(n,)`` mean of the recent positions: where a robot at rest stands, with less noise."""
+        return np.mean([sample.position for _, sample in self._recent], axis=0)
+
+    def check(self, now: float, clock: float, options: MonitorOptions) -> None:
+        """Refuse to move from states that are old, wrong, or of a moving robot.
+
+        Parameters
+        ----------
+        now, clock: steady clock and the clock of the stamps [s].
+
+        Raises
+        ------
+        ExcitationError: naming what is wrong.
+        """
+        self._forget(now)
+        if not self._recent or now - self._recent[-1][0] > 2 * options.state_timeout_s:
+            raise ExcitationError("no fresh joint states; start the robot's driver, or remap joint_states")
+        newest = self._recent[-1][1]
+        values = np.array([sample.position for _, sample in self._recent])
+        if not (np.isfinite(values).all() and np.isfinite(newest.effort).all()):
+            raise ExcitationError("joint states hold values that are not finite, or no effort; check the driver")
+        age = clock - newest.stamp_ns * 1e-9
+        if not -options.max_future_s <= age <= options.max_age_s + options.state_timeout_s:
+            raise ExcitationError(f"joint states are stamped {age:.3f} s before now; check the clocks and use_sim_time")
+        span = self._recent[-1][0] - self._recent[0][0]
+        if span < 0.5 * _WINDOW_S or len(self._recent) < options.min_rate_hz * span:
+            raise ExcitationError(
+                f"joint states came {len(self._recent)} times in {span:.2f} s; {options.min_rate_hz:g} Hz are needed"
+            )
+        half = len(values) // 2
+        drift = (values[half:].mean(axis=0) - values[:half].mean(axis=0)) / (0.5 * span)
+        check_at_rest(self.joint_names, drift)

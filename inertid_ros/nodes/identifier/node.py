@@ -1,0 +1,259 @@
+"""Identifier node: recordings in, validated parameters out, latched for controllers."""
+
+import sys
+from pathlib import Path
+
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.task import Future
+from std_msgs.msg import String
+from visualization_msgs.msg import MarkerArray
+
+from inertid_ros.action import Identify
+from inertid_ros.app.identification_job import IdentificationJob, IdentificationResult, identify_job
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.errors import InertidError, ModelError, RecordingError
+from inertid_ros.core.worker import Worker
+from inertid_ros.data.live.batches import ReceivedRecordings
+from inertid_ros.data.recording import Recording
+from inertid_ros.identification.rounds import RoundsOptions
+from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters, SampleBatch
+from inertid_ros.nodes.node_parameters import IdentifierOptions
+from inertid_ros.nodes.run import run
+from inertid_ros.report.results import check_target
+from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.urdf.parsing import read_description
+from inertid_ros.ros.conversions import from_batch
+from inertid_ros.ros.markers import CALIBRATED, GIVEN, inertia_markers
+from inertid_ros.ros.parameter_messages import to_inertial_parameters, to_report
+from inertid_ros.ros.parameters import declare
+from inertid_ros.ros.qos import BATCH, LATCHED
+
+_NUMBERS = (
+    "train_relative_error", "validation_relative_error", "prior_relative_error", "torque_deviation", "gain",
+)  # fmt: skip
+
+
+class Identifier(Node):
+    """See the module. Solving runs in a process of its own; this one only talks."""
+
+    def __init__(self) -> None:
+        super().__init__("identifier")
+        self.configuration = declare(self, Configuration)
+        self.options = declare(self, IdentifierOptions)
+        self.model: RobotModel | None = None
+        self.recordings = ReceivedRecordings(self.options.keep_recordings)
+        self.sequence = 0
+        self.worker: Worker | None = None
+        self.outcome: Future | None = None
+        self.goal: ServerGoalHandle | None = None
+        self.state, self.message = IdentifierStatus.WAITING, "waiting for the robot description"
+        self.parameters_publisher = self.create_publisher(InertialParameters, "~/parameters", LATCHED)
+        self.report_publisher = self.create_publisher(IdentificationReport, "~/report", LATCHED)
+        self.description_publisher = self.create_publisher(String, "~/robot_description", LATCHED)
+        self.marker_publisher = self.create_publisher(MarkerArray, "~/markers", LATCHED)
+        self.status_publisher = self.create_publisher(IdentifierStatus, "~/status", LATCHED)
+        self.create_subscription(SampleBatch, "recorder/batch", self._receive_batch, BATCH)
+        if self.options.urdf:
+            self._take_description(read_description(self.options.urdf))
+        else:
+            self.create_subscription(String, "robot_description", lambda m: self._describe(m.data), LATCHED)
+        self.server = ActionServer(
+            self,
+            Identify,
+            "~/identify",
+            self._execute,
+            goal_callback=self._accept,
+            cancel_callback=lambda _goal: CancelResponse.ACCEPT,
+            callback_group=ReentrantCallbackGroup(),
+        )
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(0.05, self._poll, clock=steady)
+        self.create_timer(1.0, self._publish_status, clock=steady)
+        self._publish_status()
+
+    # Input
+
+    def _describe(self, text: str) -> None:
+        try:
+            self._take_description(text)
+        except InertidError as error:
+            self._say(IdentifierStatus.WAITING, f"robot_description: {error}")
+            self.get_logger().error(self.message)
+
+    def _take_description(self, text: str) -> None:
+        self.model = load_model(text, self.configuration.robot.model_options())
+        if self.state == IdentifierStatus.WAITING:
+            self._say(IdentifierStatus.READY, f"ready for '{self.model.name}' with {self.model.joints} joints")
+        stamp = self.get_clock().now().to_msg()
+        self.marker_publisher.publish(
+            inertia_markers(self.model.link_names, self.model.body_prior, stamp, "given", GIVEN)
+        )
+
+    def _receive_batch(self, message: SampleBatch) -> None:
+        if not message.recording:
+            self.recordings.clear()
+        else:
+            try:
+                self.recordings.add(message.recording, message.sequence, message.last, from_batch(message))
+            except RecordingError as error:
+                self.get_logger().error(str(error))
+        if message.last:
+            self._publish_status()
+            if self.options.automatic and message.recording in self.recordings.complete:
+                self.executor.create_task(self._identify_by_itself, message.recording)
+
+    # Action
+
+    def _accept(self, _goal: Identify.Goal) -> GoalResponse:
+        if self.outcome is not None:
+            self.get_logger().error("goal refused: another identification is running")
+            return GoalResponse.REJECT
+        self.outcome = Future()
+        return GoalResponse.ACCEPT
+
+    async def _execute(self, goal: ServerGoalHandle) -> Identify.Result:
+        self.goal = goal
+        answer = await self._identify(goal.request)
+        if answer.success:
+            goal.succeed()
+        elif goal.is_cancel_requested:
+            goal.canceled()
+        else:
+            goal.abort()
+        return answer
+
+    async def _identify_by_itself(self, name: str) -> None:
+        if self.outcome is None and self.model is not None:
+            self.outcome = Future()
+            await self._identify(Identify.Goal(train=[name]))
+
+    async def _identify(self, request: Identify.Goal) -> Identify.Result:
+        self._say(IdentifierStatus.SOLVING, "identifying")
+        answer = Identify.Result(**dict.fromkeys(_NUMBERS, float("nan")))
+        outcome = self.outcome = self.outcome or Future()
+        try:
+            self.worker = Worker("identification", identify_job, (self._job(request),), *self._bounds())
+            self._publish_result(await outcome, answer)
+        except InertidError as error:
+            answer.message = str(error)
+            self._say(IdentifierStatus.FAILED, answer.message)
+            self.get_logger().error(answer.message)
+        finally:
+            self.worker = self.outcome = self.goal = None
+        return answer
+
+    def _poll(self) -> None:
+        if self.worker is None or self.outcome is None or self.outcome.done():
+            return
+        if self.goal is not None and self.goal.is_cancel_requested:
+            self.worker.cancel()
+        if self.worker.poll():
+            try:
+                self.outcome.set_result(self.worker.result())
+            except InertidError as error:
+                self.outcome.set_exception(error)
+        elif self.goal is not None:
+            stage, fraction = self.worker.progress
+            self.goal.publish_feedback(Identify.Feedback(stage=stage, fraction=float(fraction)))
+
+    def _job(self, goal: Identify.Goal) -> IdentificationJob:
+        if self.model is None:
+            raise ModelError("no robot description has been received; publish robot_description or set urdf")
+        train = tuple(goal.train) or self.recordings.complete
+        if not train:
+            raise RecordingError("identify: nothing was recorded yet; record a motion or name a bag")
+        return IdentificationJob(
+            urdf=self.model.urdf,
+            configuration=self.configuration,
+            train=tuple(self._source(name) for name in train),
+            held_out=tuple(self._source(name) for name in goal.validation),
+            output=self._output(goal.output_directory),
+            rounds=RoundsOptions(goal.rounds or 1, goal.wanted_deviation, goal.least_gain),
+            previous=goal.previous,
+        )
+
+    def _source(self, name: str) -> Recording | str:
+        """A recording that was received, else a path."""
+        if name in self.recordings or not Path(name).expanduser().exists():
+            return self.recordings.recording(name)
+        return str(Path(name).expanduser().absolute())
+
+    def _output(self, wanted: str) -> Path | None:
+        if wanted:
+            target = Path(wanted).expanduser().absolute()
+            check_target(target)
+            return target
+        if not self.options.output_directory:
+            return None
+        base, number = Path(self.options.output_directory).expanduser().absolute(), 1
+        while (base / f"identification_{number:03d}").exists():
+            number += 1
+        return base / f"identification_{number:03d}"
+
+    def _bounds(self) -> tuple[float, int]:
+        return self.options.timeout_s, self.options.memory_mb
+
+    # Output
+
+    def _publish_result(self, result: IdentificationResult, answer: Identify.Result) -> None:
+        """A result that does not pass is reported, never given to controllers: the last good one stays."""
+        self.sequence += 1
+        estimate, stamp = result.estimate, self.get_clock().now().to_msg()
+        message = to_inertial_parameters(estimate, result.validation, self.sequence, stamp)
+        if not (estimate.consistent and estimate.solution.status == "optimal"):
+            message.validation_status = InertialParameters.REJECTED
+        report = to_report(result.report, message, str(result.output or ""))
+        self.report_publisher.publish(report)
+        accepted = message.validation_status != InertialParameters.REJECTED
+        if accepted:
+            self.parameters_publisher.publish(message)
+            self.description_publisher.publish(String(data=result.urdf))
+            markers = inertia_markers(estimate.model.link_names, estimate.model.body_prior, stamp, "given", GIVEN)
+            markers.markers += inertia_markers(
+                estimate.model.link_names, estimate.bodies, stamp, "calibrated", CALIBRATED
+            ).markers
+            self.marker_publisher.publish(markers)
+            self.get_logger().info(report.message)
+        else:
+            self.get_logger().error(f"not published: {report.message}")
+        self._say(IdentifierStatus.READY if accepted else IdentifierStatus.FAILED, report.message)
+        answer.success, answer.message = True, report.message
+        answer.validation_status, answer.result_directory = message.validation_status, report.result_directory
+        answer.train_relative_error = report.train_relative_error
+        answer.validation_relative_error = report.validation_relative_error
+        answer.prior_relative_error = report.prior_relative_error
+        if result.verdict is not None:
+            answer.torque_deviation, answer.gain = result.history[-1].deviation, result.verdict.gain
+            answer.stop_reason = result.verdict.reason
+
+    def _say(self, state: int, message: str) -> None:
+        self.state, self.message = state, message
+        self._publish_status()
+
+    def _publish_status(self) -> None:
+        status = IdentifierStatus(state=self.state, message=self.message, samples=self.recordings.samples)
+        status.header.stamp = self.get_clock().now().to_msg()
+        status.recordings = list(self.recordings.complete)
+        self.status_publisher.publish(status)
+
+    def begin_shutdown(self) -> None:
+        """A signal came."""
+        if self.worker is not None:
+            self.worker.cancel()
+
+    def on_fault(self, _error: Exception) -> None:
+        """A callback raised."""
+        self.begin_shutdown()
+
+
+def main() -> int:
+    """Entry point of the executable."""
+    return run(Identifier)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+"""The simulator node's other robots: free bases on force plates, with the topics of a laboratory."""
+
+from dataclasses import replace
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from nav_msgs.msg import Odometry
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rosgraph_msgs.msg import Clock as ClockMessage
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Bool, String
+from std_srvs.srv import Trigger
+
+from inertid_ros.msg import InertialParameters
+from inertid_ros.nodes.node_parameters import FaultOptions, SimulatorOptions
+from inertid_ros.robot.layout import DRIVE_TERMS
+from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.perturbation import perturb
+from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.ros.conversions import to_imu, to_joint_state, to_odometry, to_time, to_wrench
+from inertid_ros.ros.parameter_messages import known_parameters
+from inertid_ros.ros.parameters import read
+from inertid_ros.ros.qos import LATCHED
+from inertid_ros.simulation.force_plates.body_sensors import BodySample
+from inertid_ros.simulation.force_plates.catalogue import STANCES, standing_robot
+from inertid_ros.simulation.force_plates.legged_robot import StandingRobot
+
+_LARGEST_LAG_S = 0.1
+
+
+class StandingSide:
+    """A MuJoCo biped or humanoid in real time. It balances, and moves when ``~/move`` asks it to.
+
+    Publishes ``joint_states``, ``odometry``, ``imu``, ``<plate>/wrench`` for every plate, ``robot_description``, and
+    latched ``~/moving`` and ``~/true_parameters``.
+    """
+
+    def __init__(self, node: Node, options: SimulatorOptions) -> None:
+        self.node, self.options = node, options
+        robot = standing_robot(options.standing.robot, options.standing.crouch_rad)
+        known = replace(options.robot, base="free", plates=STANCES[options.standing.robot].plate_entries())
+        truth = load_model(robot.urdf, known.model_options())
+        given = self._given(truth)
+        # The controller that keeps the robot on its feet is the maker's, and knows what its maker knows.
+        self.robot = StandingRobot(robot, options.standing, controller_urdf=given.urdf)
+        self.faults = FaultOptions()
+        self.frozen: dict[str, np.ndarray] = {}
+        sensor = QoSProfile(depth=50)
+        self.states = node.create_publisher(JointState, "joint_states", sensor)
+        self.odometry = node.create_publisher(Odometry, "odometry", sensor)
+        self.imu = node.create_publisher(Imu, "imu", sensor)
+        self.plates = {
+            plate.name: node.create_publisher(WrenchStamped, f"{plate.name}/wrench", sensor) for plate in robot.plates
+        }
+        self.clock_publisher = node.create_publisher(ClockMessage, "/clock", 10) if options.publish_clock else None
+        self.description = node.create_publisher(String, "robot_description", LATCHED)
+        self.description.publish(String(data=given.urdf))
+        self.true_parameters = node.create_publisher(InertialParameters, "~/true_parameters", LATCHED)
+        drives = {term: np.zeros(truth.joints) for term in DRIVE_TERMS}
+        stamp = node.get_clock().now().to_msg()
+        self.true_parameters.publish(known_parameters(truth, truth.body_prior, drives, stamp))
+        self.moving_publisher = node.create_publisher(Bool, "~/moving", LATCHED)
+        self.moving = False
+        self.moving_publisher.publish(Bool(data=False))
+        node.create_service(Trigger, "~/move", self._move)
+        self.steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.zero_ns = self.steady.now().nanoseconds
+        self.stamp_ns = Clock(clock_type=ClockType.SYSTEM_TIME).now().nanoseconds
+        node.create_timer(1.0 / options.state_hz, self._tick, clock=self.steady)
+        node.create_timer(0.2, self._read_faults, clock=self.steady)
+        node.get_logger().info(f"simulating '{truth.name}' with {truth.joints} joints on {len(robot.plates)} plates")
+
+    def _given(self, truth: RobotModel) -> RobotModel:
+        if not self.options.perturb:
+            return truth
+        rng = np.random.default_rng(self.options.perturbation_seed)
+        return load_model(write_urdf(truth, perturb(truth, rng, self.options.perturbation)), truth.options)
+
+    def _move(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        response.success = not self.robot.moving
+        if response.success:
+            self.robot.move()
+            self._tell()
+            response.message = f"moving for {self.robot.movement.duration:.1f} s"
+        else:
+            response.message = "the robot is moving already"
+        return response
+
+    def _tell(self) -> None:
+        if self.robot.moving != self.moving:
+            self.moving = self.robot.moving
+            self.moving_publisher.publish(Bool(data=self.moving))
+
+    def _tick(self) -> None:
+        now = self.steady.now().nanoseconds
+        step = self.options.standing.timestep_s
+        behind = (now - self.zero_ns) * 1e-9 - self.robot.time
+        if behind > _LARGEST_LAG_S:
+            # A machine that cannot keep up slows the robot down; its stamps stay evenly spaced, without gaps.
+            self.zero_ns += round((behind - _LARGEST_LAG_S) * 1e9)
+            behind = _LARGEST_LAG_S
+        # Samples are evenly spaced in simulated time, whenever the timer comes.
+        per_sample = max(round(1.0 / (self.options.state_hz * step)), 1)
+        for _ in range(int(behind / (step * per_sample))):
+            self.robot.step(per_sample)
+            self._publish(self.robot.state())
+        self._tell()
+
+    def _read_faults(self) -> None:
+        self.faults = read(self.node, FaultOptions, "fault.")
+
+    def _publish(self, sample: BodySample) -> None:
+        faults = self.faults
+        time_ns = self.stamp_ns + round(sample.time * 1e9)
+        stamp = to_time(time_ns + round(faults.stamp_offset_s * 1e9))
+        names = self.robot.joint_names
+        if not faults.silent:
+            self.states.publish(to_joint_state(names, stamp, sample.position, sample.velocity, sample.effort))
+        self.odometry.publish(to_odometry(sample.base_pose, sample.base_twist, self.robot.world.root, stamp))
+        self.imu.publish(to_imu(sample.specific_force, sample.rate, self.robot.robot.imu, stamp))
+        for plate, publisher in self.plates.items():
+            wrench = sample.wrenches[plate] * (-1.0 if plate in faults.reversed_plates else 1.0)
+            if plate in faults.frozen_plates:
+                wrench = self.frozen.setdefault(plate, wrench)
+            else:
+                self.frozen.pop(plate, None)
+            if plate not in faults.silent_plates:
+                publisher.publish(to_wrench(wrench, plate, stamp))
+        if self.clock_publisher is not None:
+            self.clock_publisher.publish(ClockMessage(clock=to_time(time_ns)))

@@ -1,0 +1,155 @@
+"""Simulator node: a MuJoCo arm, or a robot on force plates, in real time, with the topics of a real one."""
+
+import sys
+
+import numpy as np
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rosgraph_msgs.msg import Clock as ClockMessage
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from trajectory_msgs.msg import JointTrajectory
+
+from inertid_ros.core.errors import InertidError
+from inertid_ros.msg import InertialParameters
+from inertid_ros.nodes.node_parameters import FaultOptions, SimulatorOptions
+from inertid_ros.nodes.run import run
+from inertid_ros.robot.layout import DRIVE_TERMS
+from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.perturbation import perturb
+from inertid_ros.robot.urdf.parsing import read_description
+from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.ros.conversions import from_joint_trajectory, to_joint_state, to_nanoseconds, to_time
+from inertid_ros.ros.parameter_messages import known_parameters
+from inertid_ros.ros.parameters import declare, guard, read
+from inertid_ros.ros.qos import COMMAND, LATCHED
+from inertid_ros.simulation.commands import CommandedTrajectory
+from inertid_ros.simulation.example_robots import example_urdf
+from inertid_ros.simulation.joint_sensors import FaultyChannel, StateFaults
+from inertid_ros.simulation.simulated_robot import SimulatedRobot
+
+from .force_plate_robot import StandingSide
+
+_LARGEST_LAG_S = 0.1  # after a longer pause the simulated time goes on where it was instead of racing after
+
+
+class Simulator(Node):
+    """See the module. Physics follows the steady clock; stamps are the simulated time after the ROS time at start."""
+
+    def __init__(self) -> None:
+        super().__init__("simulator")
+        self.options = declare(self, SimulatorOptions)
+        declare(self, FaultOptions, read_only=False, prefix="fault.")
+        guard(self, FaultOptions, lambda: "", prefix="fault.")
+        if self.options.standing.robot:
+            self.side = StandingSide(self, self.options)
+            return
+        truth = load_model(read_description(self.options.urdf or example_urdf()), self.options.robot.model_options())
+        given = self._given(truth)
+        self.robot = SimulatedRobot(
+            truth,
+            self.options.simulation,
+            controller_model=given,
+            start=np.array(self.options.start) if self.options.start else None,
+        )
+        self.channel = FaultyChannel(np.random.default_rng(self.options.simulation.seed))
+        self.faults = FaultOptions()
+        self.state_publisher = self.create_publisher(JointState, "joint_states", QoSProfile(depth=50))
+        self.clock_publisher = (
+            self.create_publisher(ClockMessage, "/clock", 10) if self.options.publish_clock else None
+        )
+        self.description_publisher = self.create_publisher(String, "robot_description", LATCHED)
+        self.description_publisher.publish(String(data=given.urdf))
+        self.truth_publisher = self.create_publisher(InertialParameters, "~/true_parameters", LATCHED)
+        self.truth_publisher.publish(
+            known_parameters(
+                truth,
+                self.robot.bodies,
+                {term: self.robot.drives.term(term) for term in DRIVE_TERMS},
+                self.get_clock().now().to_msg(),
+            )
+        )
+        self.create_subscription(JointTrajectory, "joint_trajectory", self._follow, COMMAND)
+        self.create_subscription(Float64MultiArray, "position_commands", self._stream, COMMAND)
+        self.create_subscription(Float64MultiArray, "effort_commands", self._effort, COMMAND)
+        self.steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.zero_ns = self.steady.now().nanoseconds  # steady clock at simulated time zero
+        self.stamp_ns = Clock(clock_type=ClockType.SYSTEM_TIME).now().nanoseconds  # stamp at simulated time zero
+        self.create_timer(1.0 / self.options.state_hz, self._tick, clock=self.steady)
+        self.create_timer(0.2, self._read_faults, clock=self.steady)
+        self.get_logger().info(f"simulating '{truth.name}' with {truth.joints} joints")
+
+    def _given(self, truth: RobotModel) -> RobotModel:
+        """The robot as its URDF tells: the truth, or wrong by point masses."""
+        if not self.options.perturb:
+            return truth
+        rng = np.random.default_rng(self.options.perturbation_seed)
+        text = write_urdf(truth, perturb(truth, rng, self.options.perturbation))
+        return load_model(text, self.options.robot.model_options())
+
+    def _tick(self) -> None:
+        now = self.steady.now().nanoseconds
+        step = self.options.simulation.timestep_s
+        behind = (now - self.zero_ns) * 1e-9 - self.robot.time
+        if behind > _LARGEST_LAG_S:
+            lost = round((behind - step) * 1e9)
+            self.zero_ns += lost
+            self.stamp_ns += lost
+            behind = step
+        self.robot.step(max(int(behind / step), 0))
+        for sample in self.channel.pass_on(self.robot.state()):
+            stamp = to_time(self.stamp_ns + round(sample.time * 1e9))
+            state = to_joint_state(
+                self.robot.joint_names, stamp, sample.position, sample.velocity, sample.effort
+            )
+            self.state_publisher.publish(state)
+        if self.clock_publisher is not None:
+            self.clock_publisher.publish(ClockMessage(clock=to_time(self.stamp_ns + round(self.robot.time * 1e9))))
+
+    def _read_faults(self) -> None:
+        faults = read(self, FaultOptions, "fault.")
+        if faults == self.faults:
+            return
+        self.faults = faults
+        self.channel.faults = StateFaults(
+            silent=faults.silent,
+            frozen=faults.frozen,
+            not_finite=faults.not_finite,
+            delay=faults.delay_s,
+            drop=faults.drop,
+            stamp_offset=faults.stamp_offset_s,
+        )
+
+    # Commands
+
+    def _follow(self, message: JointTrajectory) -> None:
+        try:
+            points = from_joint_trajectory(message, self.robot.joint_names)
+            stamp = to_nanoseconds(message.header.stamp)
+            start = (stamp - self.stamp_ns) * 1e-9 if stamp else None
+            trajectory = CommandedTrajectory(points.time, points.position, points.velocity, points.acceleration)
+            self.robot.follow(trajectory, start)
+        except InertidError as error:
+            self.get_logger().error(str(error))
+
+    def _stream(self, message: Float64MultiArray) -> None:
+        try:
+            self.robot.stream(np.array(message.data))
+        except InertidError as error:
+            self.get_logger().error(str(error))
+
+    def _effort(self, message: Float64MultiArray) -> None:
+        try:
+            self.robot.command_effort(np.array(message.data))
+        except InertidError as error:
+            self.get_logger().error(str(error))
+
+
+def main() -> int:
+    """Entry point of the executable."""
+    return run(Simulator)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

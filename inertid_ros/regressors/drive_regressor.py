@@ -1,0 +1,95 @@
+"""Drive regressor: the torque of the drives, linear in rotor inertia, friction, offset, stiffness (E 24)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import Samples
+from inertid_ros.robot.layout import COUPLING_TERMS, ParameterLayout
+
+
+class Motion(NamedTuple):
+    """Motion of all joints, ``(N, n)`` each, their direction of sliding, ``(N, n + couplings)``, and ``(N, n)`` the
+    share of the extra friction of slow motion that is left at their speed."""
+
+    q: Array
+    v: Array
+    a: Array
+    direction: Array
+    slow: Array
+
+    @classmethod
+    def of(cls, layout: ParameterLayout, samples: Samples, rows: slice = slice(None)) -> "Motion":
+        """Motion along samples; where they do not say which way drives slide, the sign of the velocity does."""
+        base_q, base_v = (motion.shape[1] - len(layout.joints) for motion in (samples.q, samples.v))
+        q, v, a = samples.q[rows, base_q:], samples.v[rows, base_v:], samples.a[rows, base_v:]
+        slow = np.exp(-np.abs(v) / layout.stribeck_speed) if "stribeck" in layout.drive_terms else np.zeros_like(v)
+        if samples.direction is not None:
+            return cls(q, v, a, samples.direction[rows], slow)
+        return cls(q, v, a, np.sign(np.hstack([v, v @ layout.coupling_ratios.T])), slow)
+
+    def keep(self, rows: NDArray[np.bool_]) -> "Motion":
+        return Motion(*(channel[rows] for channel in self))
+
+    def along(self, ratios: Array, drive: int) -> "Motion":
+        """Motion ``(N,)`` of one drive that turns with ``ratios`` of the joints."""
+        v = self.v @ ratios
+        return Motion(self.q @ ratios, v, self.a @ ratios, self.direction[:, drive], np.zeros_like(v))
+
+
+COLUMNS = {
+    "rotor_inertia": lambda motion: motion.a,
+    "viscous": lambda motion: motion.v,
+    "coulomb": lambda motion: motion.direction,
+    "offset": lambda motion: np.ones_like(motion.v),
+    "stiffness": lambda motion: motion.q,
+    "stribeck": lambda motion: motion.direction * motion.slow,
+}
+
+
+def drive_columns(terms: tuple[str, ...], motion: Motion) -> Array:
+    """``(N, len(terms))`` columns of one drive from its motion; in memory the samples of a column are neighbours."""
+    if not terms:
+        return np.zeros((len(motion.v), 0))
+    return np.stack([COLUMNS[term](motion) for term in terms]).T
+
+
+def channel_drive_columns(layout: ParameterLayout, joint: int) -> np.ndarray:
+    """Columns of the layout that joint's own drive and its couplings fill, in the order of :func:`channel_drive`."""
+    own = [layout.drive(term).start + joint for term in layout.drive_terms]
+    terms = np.arange(len(COUPLING_TERMS))
+    coupled = [layout.coupling_start + len(terms) * k + terms for k in np.flatnonzero(layout.coupling_ratios[:, joint])]
+    return np.concatenate([np.array(own, dtype=int), *coupled])
+
+
+def channel_drive(layout: ParameterLayout, joint: int, motion: Motion) -> Array:
+    """``(N, k)`` regressor of a joint's torque on :func:`channel_drive_columns`, from the motion of all joints."""
+    joints = len(layout.joints)
+    blocks = [drive_columns(layout.drive_terms, Motion(*(channel[:, joint] for channel in motion)))]
+    for index, ratios in enumerate(layout.coupling_ratios):
+        if ratios[joint]:
+            blocks.append(ratios[joint] * drive_columns(COUPLING_TERMS, motion.along(ratios, joints + index)))
+    return np.hstack(blocks)
+
+
+def drive_rows(layout: ParameterLayout, motion: Motion) -> list[list[Array]]:
+    """The columns of :func:`channel_drive`, ``(N,)`` each, of every joint; what joints share is worked out once."""
+    of_joints = motion._replace(direction=motion.direction[:, : len(layout.joints)])
+    own = [COLUMNS[term](of_joints) for term in layout.drive_terms]
+    rows = [[signal[:, joint] for signal in own] for joint in range(len(layout.joints))]
+    for index, ratios in enumerate(layout.coupling_ratios):
+        coupled = drive_columns(COUPLING_TERMS, motion.along(ratios, len(layout.joints) + index)).T
+        for joint in np.flatnonzero(ratios):
+            rows[joint].extend(ratios[joint] * coupled)
+    return rows
+
+
+def drive_torque(layout: ParameterLayout, parameters: Array, motion: Motion) -> Array:
+    """``(N, n)`` torque of all drives and couplings."""
+    torque = np.zeros_like(motion.v)
+    for joint, rows in enumerate(drive_rows(layout, motion)):
+        for parameter, row in zip(parameters[channel_drive_columns(layout, joint)], rows, strict=True):
+            torque[:, joint] += parameter * row
+    return torque

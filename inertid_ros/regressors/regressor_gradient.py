@@ -1,0 +1,121 @@
+"""Derivative of a weighted sum of regressor entries with respect to the motion, without the derivative of each entry.
+
+The sum ``<Z, Y(q, v, a)>`` over the entries of a regressor is differentiated in reverse (A eqs. 24-40; C B.3). Every
+entry of a joint's row is the joint's screw times the wrench of a body, so the weights of all rows of one body add up
+to six numbers per parameter; these give how the sum depends on the motion of that body alone, and sums over subtrees
+how it depends on each joint. Nothing of size rows times columns times joints is ever formed: the cost is that of
+about two regressors, whatever the number of parameters of the motion. Rows of the ground reaction at the root are
+included for nothing: their screws are the unit vectors.
+
+With ``F`` the wrenches, ``D_b = sum_j S_j Z_jb`` and ``gV, gA`` the derivatives by the velocity and acceleration of
+body ``b`` in place, joint ``i`` turning everything beyond it about its screw ``S`` changes the sum by
+
+``dq: S . sum(u - t) + r . sum(gV + V x* gA) + s . sum gA``,
+``dv: S . sum(gV + V x* gA) + 2 r . sum gA``,  ``da: S . sum gA``
+
+with sums over the bodies that the joint moves, ``r = V' x S`` and ``s = A' x S + V' x r`` from the motion of the
+body before it, ``t_b = sum_c D_bc x* F_bc`` for what the weights' rows miss when the body turns alone, and
+``u_j = S_j x* sum_b F Z_j`` for the rows that turn along.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
+from inertid_ros.kinematics.chain import Chain, ChainState, cross, force_cross, motion_cross
+from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+
+from .body_wrenches import BodyWrenches, carried
+
+_TABLE = WRENCH_TABLE.reshape(6 * BODY_PARAMETERS, -1)
+
+
+@dataclass(frozen=True)
+class MotionGradient:
+    """``<Z, Y>`` and its derivatives ``(N, n)`` with respect to position, velocity and acceleration."""
+
+    value: float
+    position: Array
+    velocity: Array
+    acceleration: Array
+
+
+def regressor_product_gradient(
+    chain: Chain,
+    state: ChainState,
+    joint_weights: Array | float = 0.0,
+    base_weights: Array | float = 0.0,
+    wrenches: BodyWrenches | None = None,
+) -> MotionGradient:
+    """Value and gradient of ``<Z, Y>``.
+
+    Parameters
+    ----------
+    state: from ``chain.state(q, v, a)``, N samples.
+    joint_weights: ``(N, n, 10 nb)`` of the joint torque regressor; entries of bodies that a joint does not carry have
+        no effect.
+    base_weights: ``(N, 6, 10 nb)`` of the regressor of the reaction wrench at the root (force, torque).
+    wrenches: of the state, where they are known already.
+    """
+    wrenches = wrenches or BodyWrenches.of(state)
+    S, V, F = state.screws, state.velocity, wrenches.entries
+    weights = np.zeros_like(F)
+    turning = np.zeros_like(S)
+    if np.ndim(joint_weights):
+        Z = joint_weights * carried(chain)
+        weights += S.swapaxes(1, 2) @ Z
+        turning = force_cross(S, Z @ F.swapaxes(1, 2))
+    weights += base_weights
+    alone = _column_cross(weights, F)
+    by_velocity, by_acceleration = _by_body_motion(state, wrenches.spin, weights)
+    dragged = by_velocity + force_cross(V, by_acceleration)
+    turned, dragged, pushed = chain.beyond(np.stack([turning - alone, dragged, by_acceleration]))
+    before, lifted = chain.before(state)
+    rate = motion_cross(before, S)
+    second = motion_cross(lifted, S) + motion_cross(before, rate)
+    return MotionGradient(
+        float(np.vdot(weights, F)),
+        _dot(S, turned) + _dot(rate, dragged) + _dot(second, pushed),
+        _dot(S, dragged) + 2 * _dot(rate, pushed),
+        _dot(S, pushed),
+    )
+
+
+def _by_body_motion(state: ChainState, spin: Array, weights: Array) -> tuple[Array, Array]:
+    """``(N, nb, 6)`` derivatives by velocity and acceleration of the bodies, which stay in place."""
+    R, x = state.placements[..., :3, :3], state.placements[..., :3, 3]
+    w, u = state.velocity[..., 3:], state.velocity[..., :3]
+    samples, bodies = R.shape[:2]
+    D = weights.reshape(samples, 2, 3, bodies, BODY_PARAMETERS).transpose(0, 3, 1, 2, 4).copy()
+    D[:, :, 0] += cross(D[:, :, 1].swapaxes(-1, -2), x[:, :, None]).swapaxes(-1, -2)
+    local = R.swapaxes(-1, -2)[:, :, None] @ D
+    z = (local.reshape(samples * bodies, -1) @ _TABLE).reshape(samples, bodies, -1)
+    turn = np.empty_like(spin)
+    turn[..., 0] = 2 * z[..., 6] * spin[..., 0] + z[..., 7] * spin[..., 1] + z[..., 8] * spin[..., 2]
+    turn[..., 1] = z[..., 7] * spin[..., 0] + 2 * z[..., 9] * spin[..., 1] + z[..., 10] * spin[..., 2]
+    turn[..., 2] = z[..., 8] * spin[..., 0] + z[..., 10] * spin[..., 1] + 2 * z[..., 11] * spin[..., 2]
+    pull, push, turn = np.moveaxis(np.stack([z[..., :3], z[..., 3:6], turn], axis=-2) @ R.swapaxes(-1, -2), -2, 0)
+    carried_along = cross(pull, w)
+    by_acceleration = np.concatenate([pull, push + cross(x, pull)], axis=-1)
+    angular = turn + cross(u + cross(w, x), pull) + cross(x, carried_along)
+    return np.concatenate([carried_along, angular], axis=-1), by_acceleration
+
+
+def _column_cross(D: Array, F: Array) -> Array:
+    """``(N, nb, 6)`` sum over each body's columns of ``D x* F`` of ``(N, 6, 10 nb)``."""
+    shape = (len(D), 6, -1, BODY_PARAMETERS)
+    left, right = (np.moveaxis(x.reshape(shape), 2, 1) for x in (D, F))
+    E = left @ right.swapaxes(-1, -2)  # (N, nb, 6, 6) sums of products of components
+    linear, angular = E[..., 3:, :3], E[..., 3:, 3:]
+    return np.concatenate([_vee(linear), _vee(angular) + _vee(E[..., :3, :3])], axis=-1)
+
+
+def _vee(E: Array) -> Array:
+    """``(..., 3)`` sum of cross products from the sums of products ``(..., 3, 3)``."""
+    return np.stack([E[..., 1, 2] - E[..., 2, 1], E[..., 2, 0] - E[..., 0, 2], E[..., 0, 1] - E[..., 1, 0]], axis=-1)
+
+
+def _dot(a: Array, b: Array) -> Array:
+    return np.asarray(np.einsum("nbk,nbk->nb", a, b), dtype=float)

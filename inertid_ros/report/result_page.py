@@ -1,0 +1,49 @@
+"""The report as one HTML page that needs no other file."""
+
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.identifiability import VERDICTS
+
+from .outcome import Outcome
+from .torque_plot import torque_plot
+
+
+def render_page(report: Mapping[str, Any], outcome: Outcome | None = None) -> str:
+    """HTML of a report.
+
+    Parameters
+    ----------
+    report: content of ``report.json``.
+    outcome: where it is at hand, torque is plotted on the first held-out recording, else on the first fitted one.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    template = (resources.files(__package__) / "page.html.j2").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["number"] = number
+    environment.filters["knowledge"] = _knowledge
+    plot, plotted = _plot(outcome) if outcome is not None else ("", "")
+    return environment.from_string(template).render(report=report, plot=plot, plotted=plotted)
+
+
+def _plot(outcome: Outcome) -> tuple[str, str]:
+    samples = (outcome.held_out or outcome.train)[0]
+    estimate: Estimate = outcome.estimate
+    prior = estimate.equations.predict(estimate.prior, samples)
+    return torque_plot(estimate.equations.channels, samples, estimate.torque(samples), prior), samples.name
+
+
+def _knowledge(statements: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[list[str]]]]:
+    """For each body or joint the names of its parameters, best known first."""
+    owners: dict[str, list[list[str]]] = {}
+    for statement in statements:
+        owner, _, name = statement["parameter"].rpartition(".")
+        owners.setdefault(owner, [[] for _ in VERDICTS])[-1 - VERDICTS.index(statement["verdict"])].append(name)
+    return list(owners.items())
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    return "–" if value is None else f"{value:.{digits}g}"

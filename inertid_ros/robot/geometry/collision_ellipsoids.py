@@ -1,0 +1,73 @@
+"""Ellipsoids around the collision geometry of each moving link: where its mass can be."""
+
+import logging
+
+import numpy as np
+import pinocchio as pin
+
+from inertid_ros.core.errors import ModelError
+from inertid_ros.robot.model import RobotModel
+
+from .collision_shapes import CollisionShape, collision_shapes
+from .ellipsoids import Ellipsoid
+from .meshes import mesh_points
+
+_log = logging.getLogger(__name__)
+
+
+def collision_ellipsoids(
+    model: RobotModel, packages: tuple[str, ...] = (), margin: float = 1.0
+) -> dict[str, tuple[Ellipsoid, ...]]:
+    """For each moving link, one ellipsoid around each of its collision shapes, lumped links included.
+
+    Boxes, cylinders and spheres are enclosed tightly; a mesh by the ellipsoid around its bounding box. Links without
+    collision geometry, or with a mesh that cannot be read, are left out with a notice.
+
+    Parameters
+    ----------
+    packages: folders in which ``package://`` meshes are looked for.
+    margin: factor on all semi-axes.
+    """
+    shapes, problems = collision_shapes(model, packages)
+    found: dict[str, list[Ellipsoid]] = {link: [] for link in model.link_names}
+    unusable: set[str] = set()
+    carriers = _carriers(model)
+    for link, problem in problems.items():
+        if carriers[link] >= 0:
+            _give_up(model.link_names[carriers[link]], problem, unusable)
+    for shape in shapes:
+        if shape.body < 0:
+            continue
+        carrier = model.link_names[shape.body]
+        try:
+            found[carrier].append(_ellipsoid(shape, margin))
+        except ModelError as error:
+            _give_up(carrier, str(error), unusable)
+    return {link: tuple(around) for link, around in found.items() if around and link not in unusable}
+
+
+def _carriers(model: RobotModel) -> dict[str, int]:
+    """Index of the moving body that carries each link, -1 for the root."""
+    frames = [frame for frame in model.pinocchio.frames if frame.type == pin.FrameType.BODY]
+    return {str(frame.name): int(frame.parentJoint) - 1 for frame in frames}
+
+
+def _give_up(carrier: str, problem: str, unusable: set[str]) -> None:
+    unusable.add(carrier)
+    _log.warning("%s; '%s' is not bounded", problem, carrier)
+
+
+def _ellipsoid(shape: CollisionShape, margin: float) -> Ellipsoid:
+    rotation, centre = shape.placement[:3, :3], shape.placement[:3, 3]
+    if shape.kind == "sphere":
+        return Ellipsoid.from_axes(centre, rotation, margin * np.full(3, shape.size[0]))
+    if shape.kind in ("cylinder", "capsule"):
+        radius, length = shape.size
+        length += 2 * radius if shape.kind == "capsule" else 0.0
+        return Ellipsoid.around_cylinder(centre, rotation, margin * radius, margin * length)
+    if shape.kind == "box":
+        return Ellipsoid.around_box(centre, rotation, margin * 0.5 * np.array(shape.size))
+    points = mesh_points(shape)
+    low, high = points.min(axis=0), points.max(axis=0)
+    half = np.maximum(0.5 * (high - low), 1e-3)
+    return Ellipsoid.around_box(centre + rotation @ (0.5 * (low + high)), rotation, margin * half)

@@ -1,0 +1,111 @@
+"""The collision shapes of a URDF, each placed in the moving body that carries it."""
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+from lxml import etree
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.urdf import parsing as description
+
+_log = logging.getLogger(__name__)
+_SIZES = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
+
+
+@dataclass(frozen=True)
+class CollisionShape:
+    """One ``<collision>`` of a link.
+
+    Attributes
+    ----------
+    link: that has it.
+    body: index of the moving body that carries the link; -1 for the root, which does not move.
+    placement: ``(4, 4)`` of the shape in the frame of that body (of the root link for -1).
+    kind: ``box``, ``sphere``, ``cylinder``, ``capsule`` (both along z; a capsule's length is without its caps) or
+        ``mesh``.
+    size: m; full edges of a box; radius; radius and length; nothing for a mesh.
+    mesh, scale: file and factors along its axes, for a mesh.
+    """
+
+    link: str
+    body: int
+    placement: Array
+    kind: str
+    size: tuple[float, ...] = ()
+    mesh: Path | None = None
+    scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
+
+
+def collision_shapes(
+    model: RobotModel, packages: Sequence[str] = ()
+) -> tuple[tuple[CollisionShape, ...], dict[str, str]]:
+    """Shapes of all links that can be used, and why another link's cannot: link to reason.
+
+    Parameters
+    ----------
+    packages: folders in which ``package://`` meshes are looked for, before those of a sourced ROS workspace.
+    """
+    robot = model.pinocchio
+    found: list[CollisionShape] = []
+    unusable: dict[str, str] = {}
+    for link in description.parse_description(model.urdf).findall("link"):
+        name = str(link.get("name"))
+        frame = robot.frames[robot.getFrameId(name, pin.FrameType.BODY)]
+        for element in link.findall("collision"):
+            try:
+                found.append(_shape(element, name, frame, packages))
+            except ModelError as error:
+                unusable.setdefault(name, str(error))
+    return tuple(found), unusable
+
+
+def _shape(element: etree._Element, link: str, frame: pin.Frame, packages: Sequence[str]) -> CollisionShape:
+    where = f"URDF link '{link}' collision"
+    xyz, rpy = description.origin(element, where)
+    placement = (frame.placement * pin.SE3(pin.rpy.rpyToMatrix(np.asarray(rpy, dtype=float)), xyz)).homogeneous
+    geometry = element.find("geometry")
+    shape = next(geometry.iterchildren("*"), None) if geometry is not None else None
+    if shape is None:
+        raise ModelError(f"{where}: has no geometry; fix the URDF")
+    body, kind = int(frame.parentJoint) - 1, str(shape.tag)
+    if kind in _SIZES:
+        size = tuple(description.number(shape, key, where, kind) for key in _SIZES[kind])
+    elif kind == "box":
+        size = tuple(float(edge) for edge in description.vector(shape, "size", where, (0, 0, 0)))
+    elif kind == "mesh":
+        x, y, z = (float(factor) for factor in description.vector(shape, "scale", where, (1, 1, 1)))
+        path = locate_mesh(str(shape.get("filename")), where, packages)
+        return CollisionShape(link, body, placement, kind, mesh=path, scale=(x, y, z))
+    else:
+        raise ModelError(f"{where}: geometry is <{kind}>, which is not known here; use box, cylinder, sphere or mesh")
+    if min(size) < 0:
+        raise ModelError(f"{where}: {kind} has the negative size {min(size):g} m; fix the URDF")
+    return CollisionShape(link, body, placement, kind, size)
+
+
+def locate_mesh(filename: str, where: str, packages: Sequence[str] = ()) -> Path:
+    """The file behind a mesh's URL.
+
+    Raises
+    ------
+    ModelError: it is not found.
+    """
+    name = filename.removeprefix("file://")
+    if name.startswith("package://"):
+        inside = name.removeprefix("package://").lstrip("/")
+        sourced = [Path(prefix) / "share" for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(":") if prefix]
+        candidates = [base / inside for folder in packages for base in (Path(folder), Path(folder).parent)]
+        candidates += [base / inside for base in sourced]
+    else:
+        candidates = [Path(name)]
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
+    raise ModelError(f"{where}: mesh '{filename}' is not found; give the folder of its package")

@@ -1,0 +1,67 @@
+"""Ellipsoids that bound a link: given, or from the URDF's collision geometry."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.robot.inertial_parameters import PSEUDO_INERTIA_BASIS
+
+
+@dataclass(frozen=True)
+class Ellipsoid:
+    """``{x : (x - centre)^T shape^-1 (x - centre) <= 1}`` in the link's frame (E 21-23).
+
+    Attributes
+    ----------
+    centre: ``(3,)`` m.
+    shape: ``(3, 3)`` m^2, positive definite; semi-axes are the roots of its eigenvalues.
+    """
+
+    centre: Array
+    shape: Array
+
+    @classmethod
+    def from_axes(cls, centre: Array, rotation: Array, semi_axes: Array) -> "Ellipsoid":
+        """From semi-axes ``(3,)`` m along the columns of ``rotation``."""
+        return cls(np.asarray(centre, dtype=float), rotation @ np.diag(np.square(semi_axes)) @ rotation.T)
+
+    @classmethod
+    def around_box(cls, centre: Array, rotation: Array, half_sizes: Array) -> "Ellipsoid":
+        """The smallest ellipsoid through the corners of a box."""
+        return cls.from_axes(centre, rotation, np.sqrt(3.0) * np.asarray(half_sizes, dtype=float))
+
+    @classmethod
+    def around_cylinder(cls, centre: Array, rotation: Array, radius: float, length: float) -> "Ellipsoid":
+        """The smallest ellipsoid around a cylinder along z."""
+        axes = np.array([radius * np.sqrt(1.5), radius * np.sqrt(1.5), 0.5 * length * np.sqrt(3.0)])
+        return cls.from_axes(centre, rotation, axes)
+
+    @property
+    def quadric(self) -> Array:
+        """``(4, 4)`` matrix Q with ``[x; 1]^T Q [x; 1] >= 0`` inside; density realizable if ``tr(J Q) >= 0`` (E 23)."""
+        inverse = np.linalg.inv(self.shape)
+        side = inverse @ self.centre
+        return np.block([[-inverse, side[:, None]], [side[None], 1.0 - self.centre @ side]])
+
+    @property
+    def row(self) -> Array:
+        """``(10,)`` with ``row @ pi = tr(J(pi) Q)``."""
+        return np.einsum("kij,ij->k", PSEUDO_INERTIA_BASIS, self.quadric)
+
+    def com_block(self) -> Array:
+        """``(16, 10)`` map from ``pi`` to ``[[m, (h - m c)^T], [h - m c, m shape]]``.
+
+        The centre of mass is inside exactly if that is not negative (E 22).
+        """
+        block = np.zeros((10, 4, 4))
+        block[0, 0, 0] = 1.0
+        block[0, 1:, 1:] = self.shape
+        block[0, 0, 1:] = block[0, 1:, 0] = -self.centre
+        for axis in range(3):
+            block[1 + axis, 0, 1 + axis] = block[1 + axis, 1 + axis, 0] = 1.0
+        return block.reshape(10, 16).T
+
+
+Ellipsoids = Mapping[str, tuple[Ellipsoid, ...]]

@@ -1,0 +1,160 @@
+"""Inertial parameters of one rigid body, in the ways that the field writes them.
+
+The project has one order everywhere, Pinocchio's ``Inertia.toDynamicParameters``::
+
+    pi = (m, m c_x, m c_y, m c_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz)
+
+with the inertia taken about the origin of the joint frame, in SI units. All functions accept any number of
+leading axes, so that a robot of ``nb`` bodies is one array ``(nb, 10)``.
+
+Sources: C §3.2.1 (pseudo-inertia, eqs. 3.2.5-3.2.7), C §3.3 (distances, eq. 3.3.25), E Def. 7 and Thm. 3.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from inertid_ros.core.arrays import Array
+
+BODY_PARAMETERS = 10
+_FLAT = 1e-9  # of the largest second moment of a body: what is thinner has no thickness but rounding
+NAMES = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
+
+
+def _pseudo_inertia_basis() -> Array:
+    """``(10, 4, 4)`` symmetric matrices E_k with ``J(pi) = sum_k pi_k E_k``."""
+    basis = np.zeros((BODY_PARAMETERS, 4, 4))
+    basis[0, 3, 3] = 1.0
+    for axis in range(3):
+        basis[1 + axis, axis, 3] = basis[1 + axis, 3, axis] = 1.0
+    for column, axis in ((4, 0), (6, 1), (9, 2)):  # a diagonal moment adds 1/2 to every diagonal entry of Sigma ...
+        basis[column, range(3), range(3)] = 0.5
+        basis[column, axis, axis] -= 1.0  # ... and is subtracted from its own
+    for column, (row, col) in ((5, (0, 1)), (7, (0, 2)), (8, (1, 2))):
+        basis[column, row, col] = basis[column, col, row] = -1.0
+    basis.flags.writeable = False
+    return basis
+
+
+PSEUDO_INERTIA_BASIS = _pseudo_inertia_basis()
+_FLAT_BASIS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
+
+
+class MassComInertia(NamedTuple):
+    """Mass [kg], centre of mass [m] in the joint frame, inertia [kg m^2] about the centre of mass."""
+
+    mass: Array
+    com: Array
+    inertia: Array
+
+
+def skew(vector: ArrayLike) -> Array:
+    """``(..., 3)`` to the ``(..., 3, 3)`` matrix of its cross product."""
+    v = np.asarray(vector, dtype=float)
+    out = np.zeros((*v.shape[:-1], 3, 3))
+    out[..., 0, 1], out[..., 0, 2] = -v[..., 2], v[..., 1]
+    out[..., 1, 0], out[..., 1, 2] = v[..., 2], -v[..., 0]
+    out[..., 2, 0], out[..., 2, 1] = -v[..., 1], v[..., 0]
+    return out
+
+
+def pseudo_inertia(pi: ArrayLike) -> Array:
+    """Pseudo-inertia ``J = [[Sigma, h], [h^T, m]]``, ``(..., 10)`` to ``(..., 4, 4)`` (C 3.2.5)."""
+    pi = np.asarray(pi, dtype=float)
+    return (pi @ _FLAT_BASIS).reshape(*pi.shape[:-1], 4, 4)
+
+
+def from_pseudo_inertia(matrix: ArrayLike) -> Array:
+    """Inverse of :func:`pseudo_inertia`: ``(..., 4, 4)`` to ``(..., 10)``."""
+    J = np.asarray(matrix, dtype=float)
+    sigma = J[..., :3, :3]
+    inertia = np.trace(sigma, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - sigma
+    return np.concatenate([J[..., 3:4, 3], J[..., :3, 3], _upper(inertia)], axis=-1)
+
+
+def inertia_about_origin(pi: ArrayLike) -> Array:
+    """Rotational inertia about the joint frame origin, ``(..., 3, 3)`` [kg m^2]."""
+    pi = np.asarray(pi, dtype=float)
+    xx, xy, yy, xz, yz, zz = np.moveaxis(pi[..., 4:10], -1, 0)
+    return np.stack([np.stack([xx, xy, xz], -1), np.stack([xy, yy, yz], -1), np.stack([xz, yz, zz], -1)], axis=-2)
+
+
+def mass_com_inertia(pi: ArrayLike) -> MassComInertia:
+    """Split into mass, centre of mass and inertia about the centre of mass; a body of zero mass has com 0."""
+    pi = np.asarray(pi, dtype=float)
+    mass = pi[..., 0]
+    com = np.divide(pi[..., 1:4], mass[..., None], out=np.zeros_like(pi[..., 1:4]), where=mass[..., None] != 0)
+    shift = skew(com)
+    inertia = inertia_about_origin(pi) + mass[..., None, None] * (shift @ shift)
+    return MassComInertia(mass, com, inertia)
+
+
+def from_mass_com_inertia(mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -> Array:
+    """Inverse of :func:`mass_com_inertia`: ``(...)``, ``(..., 3)``, ``(..., 3, 3)`` about the com to ``(..., 10)``."""
+    m, c = np.asarray(mass, dtype=float), np.asarray(com, dtype=float)
+    shift = skew(c)
+    about_origin = np.asarray(inertia, dtype=float) - m[..., None, None] * (shift @ shift)
+    return np.concatenate([m[..., None], m[..., None] * c, _upper(about_origin)], axis=-1)
+
+
+def transform(pi: ArrayLike, rotation: ArrayLike, translation: ArrayLike) -> Array:
+    """Parameters of the same body seen from frame a, given those in frame b and the pose of b in a (C 3.3.24).
+
+    ``x_a = rotation @ x_b + translation``.
+    """
+    placement = np.zeros((4, 4))
+    placement[:3, :3], placement[:3, 3], placement[3, 3] = rotation, translation, 1.0
+    return from_pseudo_inertia(placement @ pseudo_inertia(pi) @ placement.T)
+
+
+def min_eigenvalue(pi: ArrayLike) -> Array:
+    """Smallest eigenvalue of the pseudo-inertia, ``(...)``; positive if and only if a real body can have ``pi``."""
+    return np.asarray(np.linalg.eigvalsh(pseudo_inertia(pi))[..., 0], dtype=float)
+
+
+def is_consistent(pi: ArrayLike) -> NDArray[np.bool_]:
+    """Whether each body is physically consistent: ``J(pi)`` positive definite (C 3.2.7, E Thm. 3)."""
+    pi = np.asarray(pi, dtype=float)
+    finite = np.isfinite(pi).all(axis=-1)
+    return finite & (min_eigenvalue(np.where(finite[..., None], pi, 0.0)) > 0.0)
+
+
+def nearest_consistent(pi: ArrayLike, floor: float = 0.01) -> Array:
+    """Bodies with the second moments about the com lifted so that real bodies can have them, ``(..., 10)``.
+
+    Mass and com stay; eigenvalues of the second moment matrix below ``floor`` times the largest are raised to it,
+    which is the nearest such matrix in the Frobenius norm. A body without extent gets a centimetre. Consistent
+    bodies come back as they are, unless they are flat, as discs of no thickness: nothing can be inside of such a bound.
+    """
+    pi = np.asarray(pi, dtype=float)
+    mass, com, inertia = mass_com_inertia(pi)
+    moments = 0.5 * np.trace(inertia, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - inertia
+    values, vectors = np.linalg.eigh(moments)
+    least = np.maximum(floor * values[..., -1:], 1e-4 * np.abs(mass)[..., None] * floor)
+    lifted = (vectors * np.maximum(values, least)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    about_com = np.trace(lifted, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - lifted
+    thick = is_consistent(pi) & (values[..., 0] > _FLAT * values[..., -1])
+    return np.where(thick[..., None], pi, from_mass_com_inertia(mass, com, about_com))
+
+
+def geodesic_distance(pi: ArrayLike, other: ArrayLike) -> Array:
+    """Affine-invariant Riemannian distance of two bodies, ``(...)``, free of units and frames (C 3.3.25).
+
+    ``d^2 = 1/2 sum_k log^2 lambda_k(J_1^{-1} J_2)``. Infinite where either body is not physically consistent.
+    """
+    first, second = np.broadcast_arrays(np.asarray(pi, dtype=float), np.asarray(other, dtype=float))
+    valid = is_consistent(first) & is_consistent(second)
+    unit = from_pseudo_inertia(np.eye(4))
+    lower = np.linalg.cholesky(pseudo_inertia(np.where(valid[..., None], first, unit)))
+    inner = np.linalg.solve(lower, pseudo_inertia(np.where(valid[..., None], second, unit)))
+    whitened = np.linalg.solve(lower, np.swapaxes(inner, -1, -2))
+    eigenvalues = np.linalg.eigvalsh(0.5 * (whitened + np.swapaxes(whitened, -1, -2)))
+    distance = np.sqrt(0.5 * np.sum(np.log(np.maximum(eigenvalues, np.finfo(float).tiny)) ** 2, axis=-1))
+    return np.where(valid, distance, np.inf)
+
+
+def _upper(inertia: Array) -> Array:
+    """(xx, xy, yy, xz, yz, zz) of ``(..., 3, 3)``."""
+    rows, cols = (0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)
+    return inertia[..., rows, cols]

@@ -1,0 +1,136 @@
+"""What the joints of a parsed URDF say: which can move or are held, their links, limits and friction."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from lxml import etree
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+from inertid_ros.robot.layout import DRIVE_TERMS
+
+from . import parsing as description
+
+_UNBOUNDED = 1e6  # rad; stands for the limits of a continuous joint, far beyond any multi-turn encoder
+
+
+@dataclass(frozen=True)
+class JointLimits:
+    """Limits of every joint, ``(n,)`` each: rad or m, per s, N m or N. Infinite where the URDF gives none."""
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    effort: Array
+
+
+def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str, float]:
+    joints = {joint.get("name"): joint for joint in root.findall("joint")}
+    locked = {}
+    for name, position in wanted.items():
+        if name not in joints or joints[name].get("type") not in description.MOVABLE:
+            raise ModelError(f"locked joint '{name}': the URDF has no such movable joint; it has {_movable(root)}")
+        if not np.isfinite(position):
+            raise ModelError(f"locked joint '{name}': position {position} is not finite; give rad or m")
+        locked[name] = float(position)
+    for name, joint in joints.items():
+        mimic = _mimic(joint)
+        if mimic is not None and name not in locked and mimic.get("joint") in locked:
+            where = f"URDF joint '{name}'"
+            factor = description.number(mimic, "multiplier", where, "mimic", default=1.0)
+            offset = description.number(mimic, "offset", where, "mimic", default=0.0)
+            locked[name] = factor * locked[mimic.get("joint")] + offset
+    return locked
+
+
+def _mimic(joint: etree._Element) -> etree._Element | None:
+    """The ``<mimic>`` of a joint that can move; simplified robots leave it behind on joints made fixed."""
+    return joint.find("mimic") if joint.get("type") in description.MOVABLE else None
+
+
+def _movable(root: etree._Element) -> list[str]:
+    return [str(j.get("name")) for j in root.findall("joint") if j.get("type") in description.MOVABLE]
+
+
+def check_supported(root: etree._Element, locked: Mapping[str, float]) -> None:
+    for joint in root.findall("joint"):
+        name, kind = joint.get("name"), joint.get("type")
+        if kind not in (*description.MOVABLE, "fixed"):
+            raise ModelError(
+                f"URDF joint '{name}': type '{kind}' is not supported; use revolute, continuous, prismatic or fixed"
+            )
+        mimic = _mimic(joint)
+        if mimic is not None and name not in locked:
+            leader = mimic.get("joint")
+            raise ModelError(
+                f"URDF joint '{name}': mimics '{leader}', which is not supported;"
+                f" lock '{leader}' (for example locked_joints: {{{leader}: 0.0}})"
+            )
+
+
+def without_geometry(root: etree._Element) -> str:
+    """URDF for Pinocchio: no meshes to look for, no friction, which is modelled here and which it may refuse, and
+    continuous joints as unbounded revolute ones (one number each)."""
+    copy = etree.fromstring(etree.tostring(root))
+    for link in copy.findall("link"):
+        for tag in ("visual", "collision"):
+            for element in link.findall(tag):
+                link.remove(element)
+    for joint in copy.findall("joint"):
+        for element in joint.findall("dynamics"):
+            joint.remove(element)
+        if joint.get("type") == "continuous":
+            joint.set("type", "revolute")
+            limit = joint.find("limit")
+            if limit is None:
+                limit = etree.SubElement(joint, "limit", velocity="0", effort="0")
+            limit.set("lower", str(-_UNBOUNDED))
+            limit.set("upper", str(_UNBOUNDED))
+    return etree.tostring(copy, encoding="unicode")
+
+
+def child_link(root: etree._Element, joint: str) -> str:
+    for element in root.findall("joint"):
+        if element.get("name") == joint:
+            return str(element.find("child").get("link"))
+    raise ModelError(f"URDF joint '{joint}': not found; fix the URDF")
+
+
+def root_link(root: etree._Element, free: bool) -> tuple[str, ...]:
+    """The link that no joint carries, if it moves."""
+    children = {joint.find("child").get("link") for joint in root.findall("joint")}
+    return tuple(str(link.get("name")) for link in root.findall("link") if link.get("name") not in children)[:free]
+
+
+def drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Array]:
+    prior = {term: np.zeros(len(joints)) for term in DRIVE_TERMS}
+    elements = {joint.get("name"): joint for joint in root.findall("joint")}
+    for index, name in enumerate(joints):
+        dynamics = elements[name].find("dynamics")
+        if dynamics is None:
+            continue
+        where = f"URDF joint '{name}'"
+        for key, term in (("damping", "viscous"), ("friction", "coulomb")):
+            value = description.number(dynamics, key, where, "dynamics", default=0.0)
+            if value < 0:
+                raise ModelError(f"{where}: dynamics {key} is {value:g}, below zero; fix the URDF")
+            prior[term][index] = value
+    return prior
+
+
+def limits(root: etree._Element, joints: tuple[str, ...]) -> JointLimits:
+    elements = {joint.get("name"): joint for joint in root.findall("joint")}
+    rows = []
+    for name in joints:
+        limit, kind = elements[name].find("limit"), elements[name].get("type")
+        row = [-np.inf, np.inf, np.inf, np.inf]
+        if limit is not None:
+            where = f"URDF joint '{name}'"
+            if kind != "continuous":
+                row[:2] = [description.number(limit, key, where, "limit", default=0.0) for key in ("lower", "upper")]
+            for column, key in ((2, "velocity"), (3, "effort")):
+                value = description.number(limit, key, where, "limit", default=0.0)
+                row[column] = value if value > 0 else np.inf
+        rows.append(row)
+    return JointLimits(*np.array(rows).reshape(-1, 4).T)

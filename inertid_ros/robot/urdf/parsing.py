@@ -1,0 +1,203 @@
+"""URDF text that has been checked before any parser with fewer scruples sees it.
+
+Pinocchio turns a NaN mass silently into zero, loads negative masses, and crashes on a chain of thousands of links;
+so everything that it would swallow is refused here, with the element named.
+"""
+
+import math
+from pathlib import Path
+
+import numpy as np
+from lxml import etree
+
+from inertid_ros.core.errors import ModelError
+
+MAX_BYTES = 16 * 1024 * 1024
+MAX_LINKS = 1000
+MAX_DEPTH = 200
+_MAX_PATH = 4096
+MOVABLE = ("revolute", "continuous", "prismatic")
+_ROUNDING = 1e-9  # a diagonal of -1e-20 is a zero that a program has computed
+_HINT = "fix the URDF"
+
+
+def read_description(source: str | Path) -> str:
+    """URDF text from a file path, or from the text itself where ``source`` starts with ``<``.
+
+    Raises
+    ------
+    ModelError: no such file, a directory, or not text.
+    """
+    text = str(source)
+    if text.lstrip("\ufeff \t\r\n").startswith("<"):
+        return text
+    if len(text) > _MAX_PATH or "\0" in text or "\n" in text:
+        raise ModelError("URDF: is neither a file name nor XML; give a URDF file (xacro must be expanded first)")
+    path = Path(text)
+    try:
+        with path.open("rb") as file:  # a pipe has no size to ask for
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise ModelError(f"{path}: larger than {MAX_BYTES // 2**20} MiB; this is not a URDF")
+        return content.decode("utf-8")
+    except FileNotFoundError:
+        raise ModelError(f"{path}: no such URDF file; check the path") from None
+    except IsADirectoryError:
+        raise ModelError(f"{path}: is a directory; give the URDF file in it") from None
+    except (OSError, UnicodeDecodeError) as error:
+        kind = error.__class__.__name__
+        raise ModelError(f"{path}: cannot be read as URDF text ({kind}); give a URDF file") from None
+
+
+def parse_description(text: str) -> etree._Element:
+    """Root element of a URDF that passed every check; comments stay.
+
+    Raises
+    ------
+    ModelError: not XML, not a robot, absurd size, not one tree, or a link or joint with impossible numbers.
+    """
+    if len(text) > MAX_BYTES:
+        raise ModelError(f"URDF: larger than {MAX_BYTES // 2**20} MiB; this is not a robot description")
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    try:
+        root = etree.fromstring(text.encode("utf-8"), parser)
+    except etree.XMLSyntaxError as error:
+        line = str(error).splitlines()[0]
+        raise ModelError(f"URDF: not XML ({line}); give a URDF file (xacro must be expanded first)") from None
+    if root.tag != "robot":
+        raise ModelError(f"URDF: root element is <{root.tag}>, expected <robot>; give a URDF file")
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise ModelError("URDF: has a document type with entities; remove the DOCTYPE")
+    _check_links(root)
+    _check_joints(root)
+    _check_tree(root)
+    return root
+
+
+def _check_links(root: etree._Element) -> None:
+    links = root.findall("link")
+    if not links:
+        raise ModelError(f"URDF: has no <link>; {_HINT}")
+    if len(links) > MAX_LINKS:
+        raise ModelError(f"URDF: has {len(links)} links, more than {MAX_LINKS}; {_HINT}")
+    _check_unique(links, "link")
+    for link in links:
+        inertial = link.find("inertial")
+        if inertial is None:
+            continue
+        where = f"URDF link '{link.get('name')}'"
+        mass = number(inertial.find("mass"), "value", where, "mass")
+        if mass < 0:
+            raise ModelError(f"{where}: mass is {mass:g} kg; {_HINT}")
+        tensor = inertial.find("inertia")
+        values = [number(tensor, key, where, "inertia") for key in ("ixx", "iyy", "izz")]
+        values += [number(tensor, key, where, "inertia") for key in ("ixy", "ixz", "iyz")]
+        if min(values[:3]) < -_ROUNDING * max(1e-6, *np.abs(values)):
+            raise ModelError(f"{where}: inertia has a negative diagonal ({min(values[:3]):g} kg m^2); {_HINT}")
+        origin(inertial, where)
+
+
+def _check_joints(root: etree._Element) -> None:
+    joints = root.findall("joint")
+    _check_unique(joints, "joint")
+    for joint in joints:
+        where = f"URDF joint '{joint.get('name')}'"
+        origin(joint, where)
+        if joint.get("type") in MOVABLE:
+            axis(joint, where)
+        limit = joint.find("limit")
+        if limit is not None:
+            lower, upper = (number(limit, key, where, "limit", default=0.0) for key in ("lower", "upper"))
+            for key in ("velocity", "effort"):
+                number(limit, key, where, "limit", default=0.0)
+            if lower > upper:
+                raise ModelError(f"{where}: limit lower {lower:g} is above upper {upper:g}; {_HINT}")
+
+
+def _check_tree(root: etree._Element) -> None:
+    links = {link.get("name") for link in root.findall("link")}
+    parent_of: dict[str, str] = {}
+    for joint in root.findall("joint"):
+        where = f"URDF joint '{joint.get('name')}'"
+        ends = []
+        for tag in ("parent", "child"):
+            element = joint.find(tag)
+            name = str(element.get("link")) if element is not None else "(none)"
+            if name not in links:
+                raise ModelError(f"{where}: {tag} link '{name}' does not exist; {_HINT}")
+            ends.append(name)
+        if ends[1] in parent_of:
+            raise ModelError(f"{where}: link '{ends[1]}' already has a parent; closed loops are not supported; {_HINT}")
+        parent_of[ends[1]] = ends[0]
+    roots = sorted(str(name) for name in links - set(parent_of))
+    if len(roots) != 1:
+        raise ModelError(f"URDF: has {len(roots)} root links {roots[:4]}, expected one tree; {_HINT}")
+    for name in sorted(str(link) for link in links):
+        depth, link = 0, name
+        while link in parent_of:
+            link, depth = parent_of[link], depth + 1
+            if depth > MAX_DEPTH:
+                raise ModelError(f"URDF: link '{name}' is more than {MAX_DEPTH} joints from the root; {_HINT}")
+
+
+def _check_unique(elements: list[etree._Element], kind: str) -> None:
+    seen: set[str] = set()
+    for element in elements:
+        name = element.get("name")
+        if not name:
+            raise ModelError(f"URDF: a <{kind}> in line {element.sourceline} has no name; {_HINT}")
+        if name in seen:
+            raise ModelError(f"URDF {kind} '{name}': defined twice; {_HINT}")
+        seen.add(name)
+
+
+def number(
+    element: etree._Element | None, key: str, where: str, what: str, default: float | None = None
+) -> float:
+    """Finite attribute ``key`` of ``element``; ``default`` where the attribute (not the element) is absent.
+
+    Raises
+    ------
+    ModelError: missing without default, not a number, or not finite.
+    """
+    text = element.get(key) if element is not None else None
+    if text is None:
+        if default is not None:
+            return default
+        raise ModelError(f"{where}: {what} has no '{key}'; {_HINT}")
+    try:
+        value = float(text)
+    except ValueError:
+        raise ModelError(f"{where}: {what} {key}='{text}' is not a number; {_HINT}") from None
+    if not math.isfinite(value):
+        raise ModelError(f"{where}: {what} {key}='{text}' is not finite; {_HINT}")
+    return value
+
+
+def vector(element: etree._Element | None, key: str, where: str, default: tuple[float, float, float]) -> np.ndarray:
+    """Three finite numbers of an attribute such as ``xyz``."""
+    text = element.get(key) if element is not None else None
+    if text is None:
+        return np.array(default, dtype=float)
+    try:
+        values = np.array([float(word) for word in text.split()])
+    except ValueError:
+        values = np.zeros(0)
+    if values.shape != (3,) or not np.isfinite(values).all():
+        raise ModelError(f"{where}: {key}='{text}' is not three finite numbers; {_HINT}")
+    return values
+
+
+def origin(parent: etree._Element, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """``(xyz [m], rpy [rad])`` of an element's first ``<origin>``; zeros where absent."""
+    element = parent.find("origin")
+    return vector(element, "xyz", where, (0, 0, 0)), vector(element, "rpy", where, (0, 0, 0))
+
+
+def axis(joint: etree._Element, where: str) -> np.ndarray:
+    """Unit axis of a movable joint; (1, 0, 0) where absent, as URDF says."""
+    value = vector(joint.find("axis"), "xyz", where, (1, 0, 0))
+    length = float(np.linalg.norm(value))
+    if length < 1e-9:
+        raise ModelError(f"{where}: axis is zero; {_HINT}")
+    return value / length

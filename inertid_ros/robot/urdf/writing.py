@@ -1,0 +1,112 @@
+"""Write estimated parameters back into the URDF that they were identified for."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from lxml import etree
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+from inertid_ros.robot.inertial_parameters import is_consistent, mass_com_inertia
+from inertid_ros.robot.model import RobotModel
+
+from . import parsing as description
+from . import xml_edits as markup
+
+
+def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] | None = None) -> str:
+    """The given URDF with other inertial parameters; everything else keeps its very text.
+
+    A moving link carries its whole body, and links fixed to it an inertia of zero: not none, as MuJoCo would make one
+    up from their collision shapes. Links behind locked joints keep theirs (:attr:`RobotModel.body_locked`), which is
+    taken off the body. The base is left alone. Inertial origins have ``rpy="0 0 0"``, and numbers are written so that
+    they read back exactly.
+
+    Parameters
+    ----------
+    bodies: ``(nb, 10)`` parameters of the moving bodies about their joint frames.
+    friction: ``viscous`` and ``coulomb`` to ``(n,)``; written as ``<dynamics damping friction>`` where given.
+
+    Raises
+    ------
+    ModelError: a body has impossible parameters, or is less than what its links behind locked joints have.
+    """
+    own = np.asarray(bodies, dtype=float) - model.body_locked
+    _check(model, bodies, own)
+    text = model.urdf.encode("utf-8")
+    robot = markup.locate(text)
+    links = {link.attributes["name"]: link for link in robot.all("link")}
+    edits: list[markup.Edit] = []
+    for name, pi in zip(model.link_names, own, strict=True):
+        edits += _set_child(text, links[name], "inertial", _inertial(pi))
+    for name in _lumped_links(model):
+        edits += _set_child(text, links[name], "inertial", _inertial(np.zeros(10)))
+    if friction is not None:
+        joints = {joint.attributes["name"]: joint for joint in robot.all("joint")}
+        for index, name in enumerate(model.joint_names):
+            values = [float(friction[term][index]) for term in ("viscous", "coulomb")]
+            content = ['<dynamics damping="{!r}" friction="{!r}"/>'.format(*values)]
+            edits += _set_child(text, joints[name], "dynamics", content)
+    return markup.apply(text, edits).decode("utf-8")
+
+
+def _lumped_links(model: RobotModel) -> list[str]:
+    """Links that fixed joints alone connect to a moving link, whose body includes the inertia they have or seem to."""
+    root = description.parse_description(model.urdf)
+    fixed: dict[str, list[str]] = {}
+    for joint in root.findall("joint"):
+        if joint.get("type") == "fixed":
+            fixed.setdefault(joint.find("parent").get("link"), []).append(joint.find("child").get("link"))
+    found: list[str] = []
+    waiting = list(model.link_names)
+    while waiting:
+        children = fixed.get(waiting.pop(), [])
+        found += children
+        waiting += children
+    weighty = {link.get("name") for link in root.findall("link") if _seems_weighty(link)}
+    return [name for name in found if name in weighty]
+
+
+def _seems_weighty(link: etree._Element) -> bool:
+    if link.find("inertial") is None:
+        return link.find("collision") is not None
+    values = [float(value) for part in link.iterfind("inertial/*") if part.tag != "origin" for value in part.values()]
+    return any(values)
+
+
+def _check(model: RobotModel, bodies: Array, own: Array) -> None:
+    if own.shape != model.body_prior.shape:
+        raise ModelError(f"bodies have shape {own.shape}, the model needs {model.body_prior.shape}")
+    for name, whole, pi in zip(model.link_names, bodies, own, strict=True):
+        if not is_consistent(whole):
+            raise ModelError(f"link '{name}': parameters are not physically consistent; they are not written to a URDF")
+        if pi.any() and not is_consistent(pi):
+            raise ModelError(
+                f"link '{name}': parameters are less than those of its links behind locked joints;"
+                " lock fewer joints or correct those links"
+            )
+
+
+def _inertial(pi: Array) -> list[str]:
+    mass, com, inertia = mass_com_inertia(pi)
+    moments = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
+    attributes = " ".join(f'{key}="{float(inertia[place])!r}"' for key, place in moments.items())
+    xyz = " ".join(repr(float(value)) for value in com)
+    return [
+        "<inertial>",
+        f'  <origin xyz="{xyz}" rpy="0 0 0"/>',
+        f'  <mass value="{float(mass)!r}"/>',
+        f"  <inertia {attributes}/>",
+        "</inertial>",
+    ]
+
+
+def _set_child(text: bytes, parent: markup.Element, tag: str, content: list[str]) -> list[markup.Edit]:
+    """Edits that give ``parent`` one child of a tag."""
+    present = parent.all(tag)
+    if present:
+        first, *others = present
+        lines = f"\n{markup.indentation(text, first.start).decode()}".join(content).encode()
+        return [markup.Edit(first.start, first.end, lines), *(markup.remove(text, element) for element in others)]
+    margin = markup.indentation(text, parent.start).decode() + "  "
+    return [markup.insert_first(text, parent, f"\n{margin}".join(content).encode())]

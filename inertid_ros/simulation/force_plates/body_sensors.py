@@ -1,0 +1,72 @@
+"""What a standing robot and its force plates report."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from inertid_ros.config.standing_simulation import BodySensorOptions
+from inertid_ros.core.arrays import Array
+
+
+@dataclass(frozen=True)
+class BodySample:
+    """Everything at one instant.
+
+    Attributes
+    ----------
+    time: s.
+    position, velocity, effort: ``(n,)`` of the joints.
+    base_pose: ``(7,)`` x y z [m], qx qy qz qw.
+    base_twist: ``(6,)`` linear then angular, in the base frame.
+    base_acceleration: ``(6,)`` derivative of the twist in the base frame.
+    specific_force: ``(3,)`` of the accelerometer, in its own axes [m/s^2].
+    rate: ``(3,)`` of the gyroscope, in its own axes [rad/s].
+    wrenches: plate to force and torque ``(6,)`` on the robot, in the plate's frame.
+    """
+
+    time: float
+    position: Array
+    velocity: Array
+    effort: Array
+    base_pose: Array
+    base_twist: Array
+    base_acceleration: Array
+    specific_force: Array
+    rate: Array
+    wrenches: Mapping[str, Array]
+
+
+class BodySensors:
+    """Adds noise; passive joints have no torque sensor and report zero, which is what acts in them."""
+
+    def __init__(self, options: BodySensorOptions, passive: Array, rng: np.random.Generator) -> None:
+        self.options, self._passive, self._rng = options, passive, rng
+
+    def measure(self, true: BodySample) -> BodySample:
+        """The sample as it would be reported."""
+        o = self.options
+        pose = true.base_pose.copy()
+        pose[:3] += self._noise(o.base_position, 3)
+        turn = Rotation.from_rotvec(self._noise(o.base_orientation, 3))
+        pose[3:] = (Rotation.from_quat(pose[3:]) * turn).as_quat()
+        twist_noise = np.concatenate([self._noise(o.base_velocity, 3), self._noise(o.rate, 3)])
+        n = len(true.position)
+        return replace(
+            true,
+            position=true.position + self._noise(o.position, n),
+            velocity=true.velocity + self._noise(o.velocity, n),
+            effort=np.where(self._passive, 0.0, true.effort + self._noise(o.effort, n)),
+            base_pose=pose,
+            base_twist=true.base_twist + twist_noise,
+            specific_force=true.specific_force + self._noise(o.acceleration, 3),
+            rate=true.rate + self._noise(o.rate, 3),
+            wrenches={
+                name: wrench + np.concatenate([self._noise(o.force, 3), self._noise(o.moment, 3)])
+                for name, wrench in true.wrenches.items()
+            },
+        )
+
+    def _noise(self, deviation: float, count: int) -> Array:
+        return deviation * self._rng.standard_normal(count)

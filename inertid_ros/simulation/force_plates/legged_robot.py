@@ -1,0 +1,248 @@
+"""StandingRobot: a free-floating robot in MuJoCo on force plates, under a balance controller."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pinocchio as pin
+from scipy.spatial.transform import Rotation
+
+from inertid_ros.config.standing_simulation import StandingOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+from inertid_ros.robot.urdf import parsing as description
+from inertid_ros.simulation.mujoco_model import import_mujoco
+
+from .balance import BalanceController, carrying
+from .body_sensors import BodySample, BodySensors
+from .movement import Movement
+from .soles import Plate, Sole
+from .world import build_world, plate_wrench, set_configuration, to_pinocchio
+
+_SETTLE_S = 2.0
+_SAFE = 0.3  # of the way from the middle of the soles to their edge
+_MOST = 0.7  # of the way to a limit may be asked for
+_FALLEN = 0.3  # m below where the base began
+
+
+@dataclass(frozen=True)
+class StandingRobotDescription:
+    """A robot and how it stands.
+
+    Attributes
+    ----------
+    urdf: text; the true robot.
+    soles, plates: what it stands on, and what measures there.
+    start: joint to position [rad] where it is not zero.
+    passive: joints without a motor.
+    locked: joints that are held at zero.
+    imu: frame of the inertial measurement unit on the base; empty is the base's own.
+    """
+
+    urdf: str
+    soles: tuple[Sole, ...]
+    plates: tuple[Plate, ...]
+    start: dict[str, float]
+    passive: tuple[str, ...] = ()
+    locked: tuple[str, ...] = ()
+    imu: str = ""
+
+
+class StandingRobot:
+    """Physics, controller and sensors.
+
+    Parameters
+    ----------
+    robot: the truth.
+    options: behaviour.
+    controller_urdf: what the controller believes; the truth where not given.
+    """
+
+    def __init__(
+        self, robot: StandingRobotDescription, options: StandingOptions | None = None, controller_urdf: str = ""
+    ) -> None:
+        self.robot, self.options = robot, options or StandingOptions()
+        self._movement_rng, sensor_rng = np.random.default_rng(self.options.seed).spawn(2)
+        self.model = free_model(robot.urdf, robot.locked)
+        believed = free_model(controller_urdf, robot.locked) if controller_urdf else self.model
+        self.joint_names = tuple(str(name) for name in self.model.names)[2:]
+        passive = np.array([name in robot.passive for name in self.joint_names])
+        self._imu = _frame_on_base(self.model, robot.imu)
+        self._mujoco = import_mujoco()
+        self.world = build_world(robot.urdf, self.joint_names, robot.soles, robot.plates, self.options)
+        self._data = self._mujoco.MjData(self.world.model)
+        self._start = self._standing_configuration()
+        set_configuration(self.world, self._data, self._start)
+        self._controller = BalanceController(believed, robot.soles, passive, self._start, self.options.balance)
+        self._ways = np.where(carrying(self.model, robot.soles), 0.0, self._room())
+        self._draw_movement()
+        self._sensors = BodySensors(self.options.sensors, passive, sensor_rng)
+        self._every = max(round(self.options.balance.period_s / self.options.timestep_s), 1)
+        self._steps, self._zero = 0, np.inf
+        self._applied = np.zeros(len(self.joint_names))
+        self._control()
+        self.step(round(_SETTLE_S / self.options.timestep_s))
+        self._steps = 0
+
+    @property
+    def time(self) -> float:
+        """Simulated time since the robot has settled [s]."""
+        return self._steps * self.options.timestep_s
+
+    @property
+    def mjcf(self) -> str:
+        """The world in MuJoCo's format."""
+        return str(self.world.spec.to_xml())
+
+    @property
+    def moving(self) -> bool:
+        """Whether a movement is under way."""
+        return self._zero <= self.time < self._zero + self.movement.duration
+
+    def move(self) -> None:
+        """Begin the movements now; every time others."""
+        if np.isfinite(self._zero):
+            self._draw_movement()
+        self._zero = self.time
+
+    def step(self, count: int = 1) -> None:
+        """Advance physics and controller by ``count`` timesteps.
+
+        Raises
+        ------
+        ModelError: the robot has fallen.
+        """
+        for _ in range(count):
+            if self._steps % self._every == 0:
+                self._control()
+            self._mujoco.mj_step(self.world.model, self._data)
+            self._steps += 1
+        if self._data.qpos[2] < self._start[2] - _FALLEN or not np.isfinite(self._data.qpos).all():
+            raise ModelError(f"simulation: the robot fell after {self.time:.1f} s; make its movements smaller")
+
+    def true_state(self) -> BodySample:
+        """Everything without noise."""
+        self._mujoco.mj_forward(self.world.model, self._data)
+        q, v, a = to_pinocchio(self.world, self._data)
+        linear, angular, turn = a[:3] + np.cross(v[3:6], v[:3]), v[3:6], Rotation.from_quat(q[3:7]).inv()
+        lever, axes = self._imu.translation, self._imu.rotation
+        at_sensor = linear + np.cross(a[3:6], lever) + np.cross(angular, np.cross(angular, lever))
+        return BodySample(
+            self.time,
+            position=q[7:],
+            velocity=v[6:],
+            effort=self._applied.copy(),
+            base_pose=q[:7],
+            base_twist=v[:6],
+            base_acceleration=a[:6],
+            specific_force=axes.T @ (at_sensor - turn.apply(self.world.model.opt.gravity)),
+            rate=axes.T @ angular,
+            wrenches={
+                plate.name: plate_wrench(self.world, self._data, index, plate.placement)
+                for index, plate in enumerate(self.robot.plates)
+            },
+        )
+
+    def coordinates(self) -> tuple[Array, Array, Array]:
+        """True configuration, velocity and acceleration at the last :meth:`true_state`, as Pinocchio has them."""
+        return to_pinocchio(self.world, self._data)
+
+    def state(self) -> BodySample:
+        """Everything as it is reported."""
+        return self._sensors.measure(self.true_state())
+
+    def _draw_movement(self) -> None:
+        options = self.options.movement
+        safe = np.minimum(options.com_m, [*(_SAFE * self._support()), np.inf])
+        options = replace(options, com_m=tuple(float(way) for way in safe))
+        self.movement = Movement(options, self._ways, self._movement_rng)
+
+    def _support(self) -> Array:
+        """``(2,)`` half the extent of the soles on the ground [m]."""
+        model, data = self.model, self.model.createData()
+        pin.framesForwardKinematics(model, data, self._start)
+        corners = [
+            data.oMf[model.getFrameId(sole.frame)].act(corner)
+            for sole in self.robot.soles
+            for corner in sole.corners
+        ]
+        return 0.5 * np.ptp(corners, axis=0)[:2]
+
+    def _room(self) -> Array:
+        """``(n,)`` most of the way from the start to the nearer limit of each joint [rad]."""
+        q = self._start[7:]
+        nearer = np.minimum(q - self.model.lowerPositionLimit[7:], self.model.upperPositionLimit[7:] - q)
+        return _MOST * np.maximum(nearer, 0.0)
+
+    def _control(self) -> None:
+        q, v, _ = to_pinocchio(self.world, self._data)
+        self._applied = self._controller.torque(q, v, self.movement.at(self.time - self._zero))
+        self._data.qfrc_applied[self.world.dof] = self._applied
+
+    def _standing_configuration(self) -> Array:
+        """Soles flat on the ground, the centre of mass above their middle."""
+        q = pin.neutral(self.model)
+        for name, position in self.robot.start.items():
+            if not self.model.existJointName(name):
+                raise ModelError(f"simulation: start names joint '{name}', which the robot does not have")
+            q[self.model.joints[self.model.getJointId(name)].idx_q] = position
+        return stand(self.model, self.robot.soles, q)
+
+
+def _frame_on_base(model: pin.Model, frame: str) -> pin.SE3:
+    """Placement of a frame of the root link in it."""
+    if not frame:
+        return pin.SE3.Identity()
+    if not model.existFrame(frame) or model.frames[model.getFrameId(frame)].parentJoint != 1:
+        raise ModelError(f"simulation: '{frame}' is no frame of the root link; the inertial measurement unit needs one")
+    return model.frames[model.getFrameId(frame)].placement
+
+
+def free_model(urdf: str, locked: Sequence[str] = ()) -> pin.Model:
+    """Pinocchio model with a free root."""
+    text = description.read_description(urdf)
+    model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
+    if locked:
+        model = pin.buildReducedModel(model, [model.getJointId(name) for name in locked], pin.neutral(model))
+    return model
+
+
+def stand(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
+    """The same joints with the first sole flat on the ground, then the centre of mass moved above the soles.
+
+    Newton steps on soles, horizontal centre of mass and, weakly, the joints as they were.
+
+    Raises
+    ------
+    ModelError: it is not possible.
+    """
+    data, start = model.createData(), q.copy()
+    frames = [model.getFrameId(sole.frame) for sole in soles]
+    pin.framesForwardKinematics(model, data, q)
+    poses = [data.oMf[frame] * sole.placement for frame, sole in zip(frames, soles, strict=True)]
+    middle = np.mean([pose.translation for pose in poses], axis=0)
+    lift = pin.SE3(poses[0].rotation.T, -poses[0].rotation.T @ middle)
+    q[:3] = (lift * pin.SE3(pin.Quaternion(q[3:7]).toRotationMatrix(), q[:3])).translation
+    q[3:7] = pin.Quaternion(poses[0].rotation.T @ pin.Quaternion(q[3:7]).toRotationMatrix()).coeffs()
+    targets = [lift * pose for pose in poses]
+    targets = [pin.SE3(np.eye(3), np.array([p.translation[0], p.translation[1], 0.0])) for p in targets]
+    start = q.copy()
+    for _ in range(200):
+        pin.computeJointJacobians(model, data, q)
+        pin.updateFramePlacements(model, data)
+        rows, errors = [], []
+        for frame, sole, target in zip(frames, soles, targets, strict=True):
+            pose = data.oMf[frame] * sole.placement
+            jacobian = pin.getFrameJacobian(model, data, frame, pin.ReferenceFrame.LOCAL)
+            rows.append(sole.placement.toActionMatrixInverse() @ jacobian)
+            errors.append(pin.log6(pose.actInv(target)).vector)
+        rows.append(pin.jacobianCenterOfMass(model, data, q)[:2])
+        errors.append(-data.com[0][:2])
+        weak = 1e-3 * np.eye(model.nv)
+        A = np.vstack([*rows, weak])
+        b = np.concatenate([*errors, 1e-3 * pin.difference(model, q, start)])
+        step = np.linalg.solve(A.T @ A, A.T @ b)
+        q = pin.integrate(model, q, step)
+        if np.abs(np.concatenate(errors)).max() < 1e-6:
+            return q
+    raise ModelError("simulation: the robot cannot stand flat on its soles from its start pose; bend its knees")

@@ -1,0 +1,71 @@
+"""Where a standing robot touches the ground: soles of its feet, and the force plates below them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Sole:
+    """A flat rectangle that the robot stands on.
+
+    Attributes
+    ----------
+    frame: link that it belongs to.
+    rotation: ``(3, 3)`` of the sole's axes (x to the toes, z away from the ground) in the link's.
+    centre: ``(3,)`` of the rectangle in the link's frame [m].
+    length, width: of the rectangle [m].
+    plate: name of the force plate below it.
+    """
+
+    frame: str
+    rotation: Array
+    centre: Array
+    length: float
+    width: float
+    plate: str
+
+    def __post_init__(self) -> None:
+        for name, shape in (("rotation", (3, 3)), ("centre", (3,))):
+            value = np.array(getattr(self, name), dtype=float)
+            if value.shape != shape or not np.isfinite(value).all():
+                raise ModelError(f"sole of {self.frame}: {name} is not {shape} finite numbers; correct it")
+            object.__setattr__(self, name, value)
+        if not (self.length > 0 and self.width > 0):
+            raise ModelError(f"sole of {self.frame}: is {self.length:g} x {self.width:g} m; give sizes above zero")
+
+    @property
+    def placement(self) -> pin.SE3:
+        """Of the sole in its link."""
+        return pin.SE3(self.rotation, self.centre)
+
+    @property
+    def corners(self) -> Array:
+        """``(4, 3)`` in the link's frame [m]."""
+        signs = np.array([[1, 1, 0], [1, -1, 0], [-1, -1, 0], [-1, 1, 0]])
+        return self.centre + 0.5 * signs * np.array([self.length, self.width, 0.0]) @ self.rotation.T
+
+
+@dataclass(frozen=True)
+class Plate:
+    """A force plate that is fixed in the world. It measures what the ground does to the robot, in its own frame.
+
+    Attributes
+    ----------
+    name: of the plate and of its frame.
+    rotation: ``(3, 3)`` of the plate's axes in the world's.
+    origin: ``(3,)`` of the plate's frame in the world [m]; the surface is at height zero.
+    """
+
+    name: str
+    rotation: Array
+    origin: Array
+
+    @property
+    def placement(self) -> pin.SE3:
+        """Of the plate in the world."""
+        return pin.SE3(np.array(self.rotation), np.array(self.origin))

@@ -1,0 +1,148 @@
+"""From URDF text to a MuJoCo model, through MuJoCo's own URDF reader.
+
+Nothing of Pinocchio's reading enters, so that the simulator is an independent witness of the dynamics.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from lxml import etree
+from scipy.spatial.transform import Rotation
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+from inertid_ros.robot.inertial_parameters import mass_com_inertia
+from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.urdf import parsing as description
+
+_DROPPED = ("transmission", "gazebo", "mujoco", "material")
+
+
+@dataclass(frozen=True)
+class MujocoRobot:
+    """A compiled MuJoCo model and where the robot's joints are in it.
+
+    Attributes
+    ----------
+    model: ``mujoco.MjModel`` without geometry.
+    dof: ``(n,)`` index of each joint's degree of freedom, in the order of the :class:`RobotModel`.
+    position: ``(n,)`` index of each joint's position.
+    """
+
+    model: Any
+    dof: Array
+    position: Array
+
+
+def import_mujoco() -> Any:
+    """The ``mujoco`` module.
+
+    Raises
+    ------
+    ModelError: it is not installed.
+    """
+    try:
+        import mujoco
+    except ImportError:
+        raise ModelError("the simulator needs MuJoCo, which is not installed; pip install mujoco") from None
+    return mujoco
+
+
+def build_mujoco(robot: RobotModel, timestep: float) -> MujocoRobot:
+    """Compile the robot's URDF, geometry stripped and locked joints fixed, for physics at ``timestep`` [s].
+
+    Raises
+    ------
+    ModelError: MuJoCo is not installed or refuses the URDF.
+    """
+    mujoco = import_mujoco()
+    root = description.parse_description(robot.urdf)
+    text = fix_joints(root, locked_positions(robot, root))
+    try:
+        spec = mujoco.MjSpec.from_string(text)
+        spec.compiler.fusestatic = True
+        spec.compiler.balanceinertia = False
+        spec.option.timestep = timestep
+        spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+        spec.option.gravity = np.array(robot.options.gravity, dtype=float)
+        model = spec.compile()
+    except ValueError as error:
+        raise ModelError(f"URDF: MuJoCo refuses it ({str(error).splitlines()[0]}); fix the URDF") from None
+    dof, position = [], []
+    for name in robot.joint_names:
+        joint = model.joint(name)
+        dof.append(int(joint.dofadr[0]))
+        position.append(int(joint.qposadr[0]))
+    return MujocoRobot(model, np.array(dof), np.array(position))
+
+
+def set_bodies(compiled: MujocoRobot, robot: RobotModel, bodies: Array) -> None:
+    """Give the moving bodies other inertial parameters ``(nb, 10)`` (joint frame origin)."""
+    model = compiled.model
+    mass, com, inertia = mass_com_inertia(bodies)
+    for index, link in enumerate(robot.link_names):
+        body = model.body(link).id
+        moments, axes = np.linalg.eigh(inertia[index])
+        if np.linalg.det(axes) < 0:
+            axes[:, 0] *= -1
+        x, y, z, w = Rotation.from_matrix(axes).as_quat()
+        model.body_mass[body], model.body_ipos[body] = mass[index], com[index]
+        model.body_inertia[body], model.body_iquat[body] = moments, (w, x, y, z)
+    import_mujoco().mj_setConst(model, import_mujoco().MjData(model))
+
+
+def locked_positions(robot: RobotModel, root: etree._Element) -> dict[str, float]:
+    """Position of every movable joint of the URDF that the robot model does not move [rad or m]."""
+    given = robot.options.locked_joints
+    out = {}
+    for joint in root.findall("joint"):
+        name, mimic = str(joint.get("name")), joint.find("mimic")
+        if joint.get("type") not in description.MOVABLE or name in robot.joint_names:
+            continue
+        if name in given:
+            out[name] = float(given[name])
+        elif mimic is not None and mimic.get("joint") in given:
+            where = f"URDF joint '{name}'"
+            factor = description.number(mimic, "multiplier", where, "mimic", default=1.0)
+            offset = description.number(mimic, "offset", where, "mimic", default=0.0)
+            out[name] = factor * float(given[str(mimic.get("joint"))]) + offset
+    return out
+
+
+def fix_joints(root: etree._Element, locked: Mapping[str, float]) -> str:
+    """URDF text without geometry in which the locked joints are fixed at their positions."""
+    copy = etree.fromstring(etree.tostring(root))
+    for tag in _DROPPED:
+        for element in copy.findall(tag):
+            copy.remove(element)
+    for link in copy.findall("link"):
+        for tag in ("visual", "collision"):
+            for element in link.findall(tag):
+                link.remove(element)
+    for joint in copy.findall("joint"):
+        name = str(joint.get("name"))
+        if name in locked:
+            _fix(joint, locked[name])
+        elif joint.get("type") != "fixed":
+            for limit in joint.findall("limit"):
+                limit.set("effort", "0")  # the simulator's own controller saturates
+    return etree.tostring(copy, encoding="unicode")
+
+
+def _fix(joint: etree._Element, position: float) -> None:
+    where = f"URDF joint '{joint.get('name')}'"
+    xyz, rpy = description.origin(joint, where)
+    axis = description.axis(joint, where)
+    rotation = Rotation.from_euler("xyz", rpy)
+    if joint.get("type") == "prismatic":
+        xyz = xyz + rotation.apply(axis * position)
+    else:
+        rotation = rotation * Rotation.from_rotvec(axis * position)
+    for tag in ("origin", "mimic", "limit", "dynamics", "axis"):
+        for element in joint.findall(tag):
+            joint.remove(element)
+    joint.set("type", "fixed")
+    numbers = {"xyz": xyz, "rpy": rotation.as_euler("xyz")}
+    etree.SubElement(joint, "origin", {key: " ".join(repr(float(x)) for x in v) for key, v in numbers.items()})

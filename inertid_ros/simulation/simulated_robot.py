@@ -1,0 +1,190 @@
+"""SimulatedRobot: a torque-controlled arm in MuJoCo that stands in for hardware."""
+
+from enum import Enum
+
+import numpy as np
+import pinocchio as pin
+
+from inertid_ros.config.simulation import SimulationOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError, ModelError
+from inertid_ros.robot.model import RobotModel
+
+from .commands import CommandedTrajectory, Follower
+from .drives import Drives, effort_scale, typical_drives
+from .joint_sensors import Sensors, StateSample
+from .mujoco_model import build_mujoco, import_mujoco, set_bodies
+
+_FRICTION_IMPEDANCE = 0.99
+
+
+class ControlMode(Enum):
+    """What the arm's controller does."""
+
+    POSITION = "position"  # follows trajectories or streamed positions, holds otherwise
+    EFFORT = "effort"  # passes efforts on
+
+
+class SimulatedRobot:
+    """MuJoCo physics, drives, controller and sensors of one arm. Joints are in the order of ``robot``.
+
+    Parameters
+    ----------
+    robot: the truth; its URDF is read by MuJoCo itself.
+    options: behaviour.
+    controller_model: what the arm's controller believes of itself; the truth where not given.
+    bodies: ``(nb, 10)`` true parameters in place of the URDF's.
+    drives: true drives in place of typical ones.
+    start: ``(n,)`` pose at time zero; the middle of the position limits where not given.
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        options: SimulationOptions | None = None,
+        *,
+        controller_model: RobotModel | None = None,
+        bodies: Array | None = None,
+        drives: Drives | None = None,
+        start: Array | None = None,
+    ) -> None:
+        self.robot, self.options = robot, options or SimulationOptions()
+        drive_rng, sensor_rng = np.random.default_rng(self.options.seed).spawn(2)
+        self.effort_limit = effort_scale(robot)
+        self.drives = drives or typical_drives(robot, self.options.drives, drive_rng)
+        self.bodies = np.array(robot.body_belief if bodies is None else bodies, dtype=float)
+        self._mujoco = import_mujoco()
+        self._compiled = build_mujoco(robot, self.options.timestep_s)
+        if bodies is not None:
+            set_bodies(self._compiled, robot, self.bodies)
+        model, dof = self._compiled.model, self._compiled.dof
+        model.dof_damping[dof], model.dof_frictionloss[dof] = self.drives.viscous, self.drives.coulomb
+        model.dof_armature[dof] = self.drives.rotor_inertia
+        # MuJoCo's default friction is so soft that a joint creeps at rad/s below its breakaway torque. This holds it
+        # to a few mrad/s: the stiffest that is stable at the timestep.
+        model.dof_solref[dof] = (2 * self.options.timestep_s, 1.0)
+        model.dof_solimp[dof, :2] = _FRICTION_IMPEDANCE
+        self._data = self._mujoco.MjData(model)
+        self._believed = (controller_model or robot).pinocchio
+        self._believed_data = self._believed.createData()
+        self._sensors = Sensors(self.options.sensors, self.effort_limit, sensor_rng)
+        self._set_gains()
+        self.reset(start)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return self.robot.joint_names
+
+    @property
+    def truth(self) -> Array:
+        """Parameter vector ``(p,)`` in the layout of ``robot``."""
+        terms = [self.drives.term(term) for term in self.robot.layout.drive_terms]
+        return np.concatenate([self.bodies.ravel(), *terms])
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return self._steps * self.options.timestep_s
+
+    def reset(self, position: Array | None = None) -> None:
+        """Stand still at a pose, at time zero, holding it.
+
+        Raises
+        ------
+        ModelError: the pose has the wrong length or is not finite.
+        """
+        if position is None:
+            middle = 0.5 * (self.robot.limits.lower + self.robot.limits.upper)
+            position = np.where(np.isfinite(middle), middle, 0.0)
+        position = np.array(position, dtype=float)
+        if position.shape != (self.robot.joints,) or not np.isfinite(position).all():
+            raise ModelError(f"simulation: start {position} is not {self.robot.joints} finite numbers; correct it")
+        self._steps = 0
+        self._mujoco.mj_resetData(self._compiled.model, self._data)
+        self._data.qpos[self._compiled.position] = position
+        self.mode = ControlMode.POSITION
+        self._follower = Follower(position)
+        self._commanded_effort, self._effort_time = np.zeros(self.robot.joints), -np.inf
+        self._applied = self._control()
+        self._measured_effort = self._applied
+
+    def follow(self, trajectory: CommandedTrajectory, start: float | None = None) -> None:
+        """Follow a trajectory from now; its clock begins at ``start`` [s, simulated], or now where not given.
+
+        Raises
+        ------
+        ExcitationError: the trajectory is refused, as by a JointTrajectoryController.
+        """
+        self._take_position_control()
+        self._follower.follow(trajectory, self.time, self.time if start is None else start)
+
+    def stream(self, position: Array) -> None:
+        """Go to a position ``(n,)`` now, in a straight line over the time since the last one."""
+        self._take_position_control()
+        self._follower.stream(position, self.time)
+
+    def command_effort(self, effort: Array) -> None:
+        """Apply efforts ``(n,)`` until the next command or the timeout; limits of the drives hold.
+
+        Raises
+        ------
+        ExcitationError: wrong length or not finite.
+        """
+        effort = np.array(effort, dtype=float)
+        if effort.shape != (self.robot.joints,) or not np.isfinite(effort).all():
+            raise ExcitationError(f"command: efforts {effort} are not {self.robot.joints} finite numbers")
+        self.mode = ControlMode.EFFORT
+        self._commanded_effort = np.clip(effort, -self.effort_limit, self.effort_limit)
+        self._effort_time = self.time
+
+    def step(self, count: int = 1) -> None:
+        """Advance physics and controller by ``count`` timesteps."""
+        model, data, dof = self._compiled.model, self._data, self._compiled.dof
+        for _ in range(count):
+            # The sensor averages over the step before and the step after the sample.
+            data.qfrc_applied[dof] = self._applied - self.drives.offset
+            self._mujoco.mj_step(model, data)
+            self._steps += 1
+            effort = self._control()
+            self._measured_effort = 0.5 * (self._applied + effort)
+            self._applied = effort
+
+    def state(self) -> StateSample:
+        """Joint state as the robot reports it. Effort is what the drive delivers at the joint side."""
+        return self._sensors.measure(self.true_state())
+
+    def true_state(self) -> StateSample:
+        """Joint state without noise."""
+        position, velocity = self._data.qpos[self._compiled.position], self._data.qvel[self._compiled.dof]
+        return StateSample(self.time, position.copy(), velocity.copy(), self._measured_effort.copy())
+
+    def desired(self) -> tuple[Array, Array, Array]:
+        """Position, velocity, acceleration that the controller follows now."""
+        return self._follower.desired(self.time)
+
+    def _take_position_control(self) -> None:
+        if self.mode is ControlMode.EFFORT:
+            self._follower.hold(self._data.qpos[self._compiled.position])
+            self.mode = ControlMode.POSITION
+
+    def _control(self) -> Array:
+        if self.mode is ControlMode.EFFORT:
+            if self.time - self._effort_time <= self.options.controller.effort_timeout_s:
+                return self._commanded_effort
+            self._take_position_control()
+        q, v = self._data.qpos[self._compiled.position], self._data.qvel[self._compiled.dof]
+        wanted_q, wanted_v, wanted_a = self._follower.desired(self.time)
+        gravity = pin.computeGeneralizedGravity(self._believed, self._believed_data, q)
+        effort = gravity + self._inertia * wanted_a + self._stiffness * (wanted_q - q) + self._damping * (wanted_v - v)
+        return np.clip(effort, -self.effort_limit, self.effort_limit)
+
+    def _set_gains(self) -> None:
+        """Constant gains from the mean diagonal of the believed mass matrix."""
+        rng, model, data = np.random.default_rng(0), self._believed, self._believed_data
+        lower = np.where(np.isfinite(self.robot.limits.lower), self.robot.limits.lower, -np.pi)
+        upper = np.where(np.isfinite(self.robot.limits.upper), self.robot.limits.upper, np.pi)
+        poses = rng.uniform(lower, upper, (50, self.robot.joints))
+        self._inertia = np.mean([np.diag(pin.crba(model, data, q)) for q in poses], axis=0) + self.drives.rotor_inertia
+        omega = 2 * np.pi * self.options.controller.bandwidth_hz
+        self._stiffness = self._inertia * omega**2
+        self._damping = 2 * self.options.controller.damping_ratio * omega * self._inertia

@@ -1,0 +1,95 @@
+"""A result directory tells the planner what is known: the next motion asks for what was left open."""
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.made_up_calibration import made_up_case
+
+from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.app.earlier_result import earlier
+from inertid_ros.app.excitation_job import ExcitationJob, prepare_motion
+from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.core.errors import InertidError
+from inertid_ros.excitation.constraints.limits import motion_limits
+from inertid_ros.excitation.planning.optimize import plan_excitation
+from inertid_ros.excitation.plans.inspection import inspect_plan
+from inertid_ros.report.results import write_result
+from inertid_ros.robot.model import ModelOptions, load_model
+
+OPTIONS = ExcitationOptions(duration_s=5.0, base_frequency_hz=0.2, starts=6, improved=1, iterations=15)
+
+
+@pytest.fixture(scope="module")
+def case():
+    return made_up_case(7, joints=3, recordings=1)
+
+
+@pytest.fixture(scope="module")
+def result(case, tmp_path_factory):
+    outcome = calibrate(case.given, case.recordings)
+    return write_result(outcome, tmp_path_factory.mktemp("result") / "result"), outcome
+
+
+def test_known_information_is_that_of_the_fit(case, result):
+    directory, outcome = result
+    before = earlier(directory, case.given)
+    estimate = outcome.estimate
+    assert before.model.hash == case.given.hash
+    np.testing.assert_allclose(before.model.body_prior, estimate.bodies, rtol=1e-6, atol=1e-9)
+    # Equations of independent samples in units of their noise: their inverse is the covariance of base parameters.
+    base = estimate.base
+    information = before.known.root.T @ before.known.root
+    expected = estimate.information.whitened(
+        np.sqrt(estimate.effective_counts / estimate.information.counts) / estimate.residual_deviation
+    )[0]
+    np.testing.assert_allclose(information, expected.T @ expected, rtol=1e-9, atol=1e-9 * np.abs(information).max())
+    assert np.linalg.matrix_rank(before.known.root[:, base.independent]) == base.count
+    seconds = len(case.recordings[0].time) * 0.01
+    np.testing.assert_allclose(before.known.weights**2 * seconds * estimate.residual_deviation**2,
+                               estimate.effective_counts, rtol=0.1)
+
+
+def test_the_next_motion_adds_more_than_one_that_knows_of_nothing(case, result):
+    before = earlier(result[0], case.given)
+    limits = motion_limits(case.given)
+    start = 0.5 * (limits.lower + limits.upper)
+    # What is least known may be anywhere; the largest deviation leads there from most starts, their ratio from some.
+    thorough = replace(OPTIONS, criterion="e", starts=24, improved=3, iterations=60)
+    alone = plan_excitation(case.given, limits, start, thorough)
+    after = plan_excitation(case.given, limits, start, thorough, known=before.known)
+    conditions = []
+    for plan in (alone, after):
+        seen = inspect_plan(plan, case.given, limits, known=before.known)
+        assert seen.spectrum_before is not None and len(seen.spectrum_before) == len(seen.spectrum)
+        # Data only adds to what is known, in every direction.
+        assert (seen.spectrum >= seen.spectrum_before - 1e-9).all()
+        conditions.append(seen.spectrum[0] / seen.spectrum[-1])
+    assert conditions[1] < conditions[0]
+
+
+def test_the_job_of_the_node_takes_a_prior(case, result):
+    limits = motion_limits(case.given)
+    pose = 0.5 * (limits.lower + limits.upper)
+    job = ExcitationJob(case.given.urdf, pose, prior=str(result[0]), excitation=OPTIONS)
+    with_prior = prepare_motion(job, lambda stage, fraction: None).plan
+    without = prepare_motion(ExcitationJob(case.given.urdf, pose, excitation=OPTIONS), lambda s, f: None).plan
+    assert not np.array_equal(with_prior.position, without.position)
+
+
+def test_results_that_do_not_fit_are_refused(case, result, tmp_path):
+    other = made_up_case(11, joints=3, recordings=0).given
+    with pytest.raises(InertidError, match="another robot"):
+        earlier(result[0], other)
+    fewer = load_model(case.given.urdf, ModelOptions(drive_terms=("viscous",)))
+    with pytest.raises(InertidError, match="other drive terms"):
+        earlier(result[0], fewer)
+    copy = tmp_path / "copy"
+    shutil.copytree(result[0], copy)
+    (copy / "information.npz").unlink()
+    with pytest.raises(InertidError, match=r"information.npz: no such file"):
+        earlier(copy, case.given)
+    (copy / "information.npz").write_bytes(b"nothing")
+    with pytest.raises(InertidError, match="is not information, or is damaged"):
+        earlier(copy, case.given)

@@ -1,0 +1,246 @@
+"""Bad input to the inertid command: one line that names file, field and remedy, status 2, nothing left behind."""
+
+import os
+
+import numpy as np
+import pytest
+from support.made_up_calibration import made_up_case
+
+from inertid_ros.cli import main as cli
+from inertid_ros.data.bags.bags import write_bag
+from inertid_ros.data.npz import read_npz, write_npz
+
+COMMANDS = ("identify", "excite", "validate", "convert", "info", "report", "perturb")
+
+
+@pytest.fixture(scope="module")
+def case():
+    return made_up_case(5, recordings=1, duration=5.0)
+
+
+@pytest.fixture
+def folder(case, tmp_path, monkeypatch):
+    """Working directory with good.npz, good_bag, good.urdf."""
+    (tmp_path / "good.urdf").write_text(case.given.urdf)
+    write_npz(case.recordings[0], tmp_path / "good.npz")
+    write_bag(case.recordings[0], tmp_path / "good_bag")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def refused(folder, capsys):
+    """Runs a command and returns its one line of complaint."""
+
+    def run(*arguments):
+        before = sorted(os.listdir(folder))
+        capsys.readouterr()
+        try:
+            status = cli.main([*map(str, arguments)])
+        except SystemExit as ended:
+            status = ended.code
+        out, err = capsys.readouterr()
+        complaints = [line for line in err.splitlines() if line.startswith("inertid: error: ")]
+        assert status == 2, err
+        assert out == "" and len(complaints) == 1 and "Traceback" not in err
+        assert err.splitlines()[-1] == complaints[0]
+        assert sorted(os.listdir(folder)) == before, "nothing is left behind"
+        return complaints[0].removeprefix("inertid: error: ")
+
+    return run
+
+
+def _identify(*recordings, urdf="good.urdf", more=()):
+    return ("identify", *recordings, "--urdf", urdf, "--output", "out", *more)
+
+
+def _change(**changes):
+    """Write bad.npz: good.npz with keys replaced, or dropped where None."""
+    with np.load("good.npz") as archive:
+        content = {key: archive[key] for key in archive.files} | changes
+    np.savez("bad.npz", **{key: value for key, value in content.items() if value is not None})
+
+
+def _spoil(key, row, value):
+    with np.load("good.npz") as archive:
+        values = archive[key].copy()
+    values[row] = value
+    _change(**{key: values})
+
+
+@pytest.mark.parametrize(
+    "prepare, message",
+    [
+        (lambda: _change(joint_names=np.array(list("abc"))), "bad.npz: joint_names lacks joint0, joint1, .*--lock"),
+        (lambda: _change(effort=None), "bad.npz: lacks effort .*; a recording holds"),
+        (lambda: _change(joint_names=None), "bad.npz: lacks joint_names"),
+        (lambda: _change(time=None), "bad.npz: lacks time"),
+        (lambda: _spoil("effort", (7, 1), np.nan), "bad.npz: effort holds 1 NaN .* sample 7, joint 'joint1'; cut"),
+        (lambda: _spoil("position", (3, 0), np.inf), "bad.npz: position holds 1 NaN or infinite .*'joint0'"),
+        (lambda: _spoil("time", 40, 0.0), "bad.npz: time goes back or repeats at sample 40 .*; check the clock"),
+        (lambda: _change(position=np.zeros((3, 3))), r"bad.npz: position has shape \(3, 3\), expected"),
+        (lambda: _change(effort=np.zeros((500, 3))), "bad.npz: effort is zero throughout"),
+        (lambda: open("bad.npz", "wb").close(), "bad.npz: is empty; give an .npz recording"),
+        (lambda: os.mkdir("bad.npz"), "bad.npz: is a directory without metadata.yaml"),
+        (lambda: os.system("cp good.urdf bad.npz"), "bad.npz: is not a recording; give"),
+        (lambda: None, "bad.npz: no such file; give"),
+    ],
+)
+def test_bad_recordings(prepare, message, folder, refused):
+    prepare()
+    import re
+
+    assert re.match(message, refused(*_identify("bad.npz")))
+
+
+def test_a_joint_that_rests_is_named(folder, refused):
+    recording = read_npz("good.npz")
+    position = recording.position.copy()
+    position[:, 1] = 0.3
+    _change(position=position)
+    line = refused(*_identify("bad.npz"))
+    assert "joint1" in line and "bad.npz" in line
+
+
+def test_extra_joints_are_only_noticed(folder, capsys):
+    recording = read_npz("good.npz")
+    more = np.zeros((len(recording), 1))
+    names = np.array([*recording.joint_names, "gripper"])
+    _change(
+        joint_names=names,
+        velocity=None,
+        position=np.hstack([recording.position, more]),
+        effort=np.hstack([recording.effort, more]),
+    )
+    assert cli.main([*_identify("bad.npz")]) == 0
+    assert "bad.npz: ignoring joints that are not in the model: gripper" in capsys.readouterr().err
+
+
+def test_bags_cut_short_are_read_and_marked_or_refused(folder, capsys):
+    file = folder / "good_bag" / "good_bag.mcap"
+    whole, kept = file.read_bytes(), sorted(os.listdir(folder))
+    statuses = set()
+    for share in (0.0, 0.0001, 0.01, 0.3, 0.6, 0.95, 0.9999):
+        file.write_bytes(whole[: int(share * len(whole))])
+        capsys.readouterr()
+        status = cli.main([*_identify("good_bag", more=("--force",))])
+        out, err = capsys.readouterr()
+        statuses.add(status)
+        if status:
+            assert status == 2 and err.splitlines()[-1].startswith("inertid: error: good_bag: ")
+            assert sorted(set(os.listdir(folder)) - {"out"}) == kept
+        else:
+            assert "good_bag: bag was not closed or is damaged: recovered" in err
+            assert "recovered" in (folder / "out" / "report.json").read_text()
+    assert statuses == {0, 2}
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("not xml at all", "bad.urdf: URDF: not XML .*; give a URDF file"),
+        ("<robot name='r'><link name='a'></robot>", "bad.urdf: URDF: not XML"),
+        ("<mujoco/>", "bad.urdf: URDF: root element is <mujoco>"),
+        (None, "bad.urdf: no such URDF file; check the path"),
+    ],
+)
+@pytest.mark.parametrize("command", ["identify", "validate", "perturb"])
+def test_bad_urdfs(text, message, command, folder, refused):
+    import re
+
+    if text is not None:
+        (folder / "bad.urdf").write_text(text)
+    arguments = {
+        "identify": _identify("good.npz", urdf="bad.urdf"),
+        "validate": ("validate", "bad.urdf", "good.npz"),
+        "perturb": ("perturb", "bad.urdf", "--output", "new.urdf"),
+    }
+    assert re.match(message, refused(*arguments[command]))
+
+
+def test_a_urdf_without_inertia_names_the_link(folder, refused):
+    import re
+
+    text = (folder / "good.urdf").read_text()
+    (folder / "bad.urdf").write_text(re.sub("<inertial>.*?</inertial>", "", text, count=1, flags=re.DOTALL))
+    line = refused(*_identify("good.npz", urdf="bad.urdf"))
+    assert line.startswith("bad.urdf: URDF link 'link0': moves but has no <inertial>") and "give a rough mass" in line
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        (("--config", "absent.yaml"), "absent.yaml: no such configuration file"),
+        (("--config", "good.npz"), "good.npz: "),
+        (("--set", "prepare.cutoff=3"), "command line: prepare.cutoff is not an option; did you mean"),
+        (("--set", "prepare.cutoff_hz=-3"), "command line: prepare.cutoff_hz is -3.0; it must lie between"),
+        (("--set", "prepare.cutoff_hz"), "command line: prepare.cutoff_hz is None, expected a number"),
+        (("--set", "prepare.cutoff_hz=[1"), "--set prepare.cutoff_hz=[1: value is not YAML"),
+        (("--set", "prepare.cutoff_hz=80"), "good.npz: prepare.cutoff_hz is 80 but the sample rate is 100.0 Hz"),
+        (("--set", "prepare.skip_start_s=50"), "good.npz: time spans 4.99 s, too short to skip 50 s"),
+        (("--set", "constraints.fixed=[ghost.m]"), "constraints: no parameter 'ghost.m'"),
+        (("--lock", "ghost=1"), "good.urdf: locked joint 'ghost': the URDF has no such movable joint"),
+        (("--lock", "joint1"), "command line: robot.locked_joints: 'joint1' is not JOINT=POSITION"),
+        (("--validate", "good.npz"), "good.npz: is fitted and cannot also judge the fit"),
+        (("--validate", "absent"), "absent: no such file; give"),
+        (("--output", "good.npz"), "good.npz: is a file; choose a directory"),
+        (("--output", "good_bag"), "good_bag: exists and is not empty"),
+        (("--output", "good_bag", "--force"), "good_bag: has no parameters.yaml and report.json, so it"),
+        (("--output", "good.npz/out"), "good.npz/out: cannot be written (good.npz is no directory"),
+        (("--frobnicate",), "unrecognized arguments: --frobnicate; see inertid"),
+    ],
+)
+def test_bad_options(more, message, refused):
+    assert refused(*_identify("good.npz", more=more)).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ((), "the following arguments are required: COMMAND; see inertid --help"),
+        (("fly",), "argument COMMAND: invalid choice: 'fly'"),
+        (("identify",), "the following arguments are required: RECORDING, --urdf, --output; see inertid identify"),
+        (("report", "absent"), "absent: no such result directory"),
+        (("report", "good_bag"), "good_bag: has no parameters.yaml, so it is no result directory"),
+        (("validate", "good_bag", "good.npz"), "good_bag: has no parameters.yaml"),
+        (("validate", "good.urdf", "absent"), "absent: no such file"),
+        (("validate", "good.npz", "good.npz"), "good.npz: cannot be read as URDF text"),
+        (("convert", "good.npz", "good.npz"), "good.npz: exists already"),
+        (("convert", "good.npz", "good.npz", "--force"), "good.npz: is the input"),
+        (("convert", "absent", "new.npz"), "absent: no such file"),
+        (("convert", "good.npz", "new.db3", "--storage", "mcap"), "new.db3: its suffix says sqlite3"),
+        (("convert", "good.npz", "good.urdf/new"), "good.urdf/new: cannot be written"),
+        (("info", "absent"), "absent: no such file; give"),
+        (("perturb", "good.urdf", "--output", "good.npz"), "good.npz: exists already"),
+        (("perturb", "good.urdf", "--output", "new", "--seed", "x"), "argument --seed: invalid int value: 'x'"),
+    ],
+)
+def test_bad_usage(arguments, message, refused):
+    assert refused(*arguments).startswith(message)
+
+
+def test_a_robot_of_another_geometry_is_no_baseline(folder, refused):
+    (folder / "other.urdf").write_text(made_up_case(6, recordings=0).given.urdf)
+    line = refused("validate", "good.urdf", "good.npz", "--urdf", "other.urdf")
+    assert line.startswith("other.urdf: has other joints or another geometry")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([command, "--help"])
+    assert ended.value.code == 0 and "usage: inertid " + command in capsys.readouterr().out
+
+
+def test_a_fault_of_the_program_is_one_line_and_says_how_to_see_more(folder, capsys, monkeypatch):
+    from inertid_ros.cli import info
+
+    def fail(options):
+        raise ZeroDivisionError("division\nby zero")
+
+    monkeypatch.setattr(info, "run", fail)
+    assert cli.main(["info", "good.npz"]) == 1
+    expected = "inertid: error: unexpected ZeroDivisionError: division by zero; run again with --debug and report it\n"
+    assert capsys.readouterr().err == expected
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["info", "good.npz", "--debug"])

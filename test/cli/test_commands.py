@@ -1,0 +1,257 @@
+"""The inertid command on good input, run as a user runs it or in this process."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.made_up_calibration import made_up_case
+
+from inertid_ros.cli import main as cli
+from inertid_ros.data.bags.bags import read_bag, write_bag
+from inertid_ros.data.npz import read_npz, write_npz
+from inertid_ros.data.recording import Recording
+from inertid_ros.robot.inertial_parameters import is_consistent
+from inertid_ros.robot.model import load_model
+
+RESULT_FILES = ["calibrated.urdf", "information.npz", "parameters.yaml", "report.html", "report.json"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Folder with given.urdf, truth.urdf, a.npz, b.npz and b_bag."""
+    folder = tmp_path_factory.mktemp("files")
+    case = made_up_case(3)
+    (folder / "given.urdf").write_text(case.given.urdf)
+    (folder / "truth.urdf").write_text(case.truth.urdf)
+    for name, recording in zip("ab", case.recordings, strict=True):
+        write_npz(recording, folder / f"{name}.npz")
+    write_bag(case.recordings[1], folder / "b_bag")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def result(files, tmp_path_factory):
+    """A result directory; not to be changed."""
+    path = tmp_path_factory.mktemp("result") / "out"
+    command = ["identify", str(files / "a.npz"), "--urdf", str(files / "given.urdf"), "--output", str(path)]
+    assert cli.main([*command, "--validate", str(files / "b_bag"), "--quiet"]) == 0
+    return path
+
+
+def _run(*arguments, capsys):
+    capsys.readouterr()
+    status = cli.main([str(argument) for argument in arguments])
+    return status, *capsys.readouterr()
+
+
+def _start(*arguments, **keywords):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, "-m", "inertid_ros.cli.main", *map(str, arguments)], **pipes, **keywords)
+
+
+def test_identify_writes_a_result_and_prints_one_json_object(files, tmp_path, capsys):
+    status, out, err = _run(
+        "identify", files / "a.npz", "--urdf", files / "given.urdf", "--validate", files / "b_bag",
+        "--output", tmp_path / "out", "--json", capsys=capsys,
+    )  # fmt: skip
+    printed = json.loads(out)
+    assert status == 0
+    assert sorted(os.listdir(tmp_path / "out")) == RESULT_FILES and os.listdir(tmp_path) == ["out"]
+    assert printed.pop("result_directory") == str(tmp_path / "out")
+    assert printed == json.loads((tmp_path / "out" / "report.json").read_text())
+    assert printed["validation"]["relative_error"] < 0.2 * printed["prior"]["relative_error"]
+    assert {"reading", "preparing", "identifying", "validating", "total"} <= set(printed["timing"])
+    assert all(line.startswith("inertid: ") for line in err.splitlines())
+    assert is_consistent(load_model(tmp_path / "out" / "calibrated.urdf").body_prior).all()
+
+
+def test_the_recorded_arm_meets_its_figure_in_time(datasets, tmp_path):
+    data = datasets / "kuka_lwr4"
+    for number, (train, held_out) in enumerate((("run1_bag", "run2_bag"), ("run1.npz", "run2.npz"))):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        process = _start(
+            "identify", data / train, "--urdf", data / "kuka_lwr4.urdf", "--validate", data / held_out,
+            "--output", tmp_path / str(number), "--json",
+        )  # fmt: skip
+        out, _ = process.communicate(timeout=60)
+        assert process.returncode == 0
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        # The processor's time: on an idle machine it is the whole, and others may be at work on this one.
+        assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 10.0
+        report = json.loads(out)
+        assert report["validation"]["relative_error"] <= 0.023
+        assert all(link["min_pseudo_inertia_eigenvalue"] > 0 for link in report["links"])
+
+
+def test_tables_name_every_joint_and_link(result, files, capsys):
+    status, out, _ = _run("report", result, capsys=capsys)
+    model = load_model(files / "given.urdf")
+    assert status == 0
+    assert all(name in out for name in (*model.joint_names, *model.link_names, "accepted: ", "[kg]"))
+
+
+def test_report_prints_json_and_writes_a_page(result, tmp_path, capsys):
+    status, out, _ = _run("report", result, "--json", "--html", tmp_path / "page.html", capsys=capsys)
+    assert status == 0 and json.loads(out) == json.loads((result / "report.json").read_text())
+    assert "<!DOCTYPE html>" in (tmp_path / "page.html").read_text()
+    assert _run("report", result, "--html", tmp_path / "page.html", capsys=capsys)[0] == 2
+    assert _run("report", result, "--html", tmp_path / "page.html", "--force", capsys=capsys)[0] == 0
+
+
+def test_validate_judges_results_and_urdfs(result, files, capsys):
+    status, out, _ = _run("validate", result, files / "b_bag", "--json", capsys=capsys)
+    judged = json.loads(out)
+    stored = json.loads((result / "report.json").read_text())
+    assert status == 0 and judged["passed"]
+    assert judged["validation"]["relative_error"] == pytest.approx(stored["validation"]["relative_error"])
+    assert judged["prior"]["relative_error"] == pytest.approx(stored["prior"]["relative_error"])
+    status, out, _ = _run("validate", files / "given.urdf", files / "b.npz", "--json", capsys=capsys)
+    given = json.loads(out)
+    assert status == 0 and "prior" not in given
+    assert given["validation"]["relative_error"] == pytest.approx(stored["prior"]["relative_error"])
+    better = ("validate", files / "truth.urdf", files / "a.npz", files / "b.npz", "--urdf", files / "given.urdf")
+    assert _run(*better, capsys=capsys)[0] == 0
+
+
+def test_a_subject_worse_than_the_given_urdf_exits_with_three(files, capsys):
+    command = ("validate", files / "given.urdf", files / "b.npz", "--urdf", files / "truth.urdf")
+    status, out, _ = _run(*command, capsys=capsys)
+    assert status == 3 and "rejected" in out
+    status, out, _ = _run(*command, "--json", capsys=capsys)
+    assert status == 3 and json.loads(out)["passed"] is False
+
+
+def test_a_rejected_result_exits_with_three_and_is_still_written(files, tmp_path, capsys):
+    recording = read_npz(files / "b.npz")
+    rng = np.random.default_rng(0)
+    write_npz(replace(recording, effort=50 * rng.normal(size=recording.effort.shape)), tmp_path / "noise.npz")
+    status, out, _ = _run(
+        "identify", tmp_path / "noise.npz", "--urdf", files / "truth.urdf", "--validate", files / "b.npz",
+        "--output", tmp_path / "out", "--json", capsys=capsys,
+    )  # fmt: skip
+    assert status == 3
+    assert json.loads(out)["status"] == "rejected"
+    assert sorted(os.listdir(tmp_path / "out")) == RESULT_FILES
+
+
+@pytest.mark.parametrize("name", ["c.npz", "c.mcap", "c.db3", "c"])
+def test_convert_between_all_formats(name, files, tmp_path, capsys):
+    status, out, _ = _run("convert", files / "b_bag", tmp_path / name, "--json", capsys=capsys)
+    assert status == 0 and json.loads(out)["samples"] == 1500
+    back = read_npz(tmp_path / name) if name.endswith("npz") else read_bag(tmp_path / name)
+    original = read_bag(files / "b_bag")
+    assert np.array_equal(back.time, original.time) and np.array_equal(back.effort, original.effort)
+    assert os.listdir(tmp_path) == [name]
+    assert _run("convert", files / "b_bag", tmp_path / name, capsys=capsys)[0] == 2
+    assert _run("convert", files / "b_bag", tmp_path / name, "--force", capsys=capsys)[0] == 0
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_convert_says_what_a_bag_does_not_hold(files, tmp_path, capsys):
+    recording = read_npz(files / "a.npz")
+    write_npz(replace(recording, acceleration=recording.velocity), tmp_path / "a.npz")
+    _, out, _ = _run("convert", tmp_path / "a.npz", tmp_path / "bag", "--storage", "sqlite3", capsys=capsys)
+    assert "without acceleration" in out and (tmp_path / "bag" / "bag.db3").exists()
+
+
+def test_info_knows_recordings_urdfs_and_results(files, result, capsys):
+    for subject, kind in (("a.npz", "recording"), ("b_bag", "recording"), ("given.urdf", "urdf")):
+        status, out, _ = _run("info", files / subject, "--json", capsys=capsys)
+        content = json.loads(out)
+        assert status == 0 and content["kind"] == kind
+        assert len(content["joints"]) == 3
+        assert _run("info", files / subject, capsys=capsys)[0] == 0
+    assert content["model_hash"] == load_model(files / "given.urdf").hash
+    status, out, _ = _run("info", result, "--json", capsys=capsys)
+    assert status == 0 and json.loads(out)["kind"] == "result"
+    _, out, _ = _run("info", files / "b_bag", "--json", capsys=capsys)
+    recording = json.loads(out)
+    assert recording["topics"] == [{"name": "/joint_states", "type": "sensor_msgs/msg/JointState", "messages": 1500}]
+    assert recording["rate_hz"] == pytest.approx(100.0) and recording["gaps"] == 0
+
+
+def test_info_of_a_bag_without_joint_states_names_its_topics(files, tmp_path, capsys):
+    (tmp_path / "c.yaml").write_text("topics: {joint_states: /arm/joint_states}")
+    status, out, _ = _run("info", files / "b_bag", "--config", tmp_path / "c.yaml", "--json", capsys=capsys)
+    content = json.loads(out)
+    assert status == 0 and content["topics"][0]["name"] == "/joint_states"
+    assert "has no topic /arm/joint_states; it has /joint_states" in content["problem"]
+
+
+def test_perturb_writes_a_wrong_urdf_by_seed(files, tmp_path, capsys):
+    for name, seed in (("x", 1), ("y", 1), ("z", 2)):
+        command = ("perturb", files / "truth.urdf", "--seed", seed, "--output", tmp_path / name, "--json")
+        assert _run(*command, capsys=capsys)[0] == 0
+    x, y, z = ((tmp_path / name).read_text() for name in "xyz")
+    assert x == y != z and load_model(x).hash == load_model(files / "truth.urdf").hash
+    assert _run(*command, "--mass-uncertainty", "2", capsys=capsys)[0] == 2
+
+
+def test_configuration_comes_from_file_then_set_then_lock(files, tmp_path, capsys):
+    (tmp_path / "c.yaml").write_text("prepare: {cutoff_hz: 3, filter_order: 2}\nrobot: {locked_joints: [joint2=0.5]}\n")
+    status, out, _ = _run(
+        "identify", files / "a.npz", "--urdf", files / "given.urdf", "--output", tmp_path / "out", "--json",
+        "--config", tmp_path / "c.yaml", "--set", "prepare.filter_order=6", "--lock", "joint2=0.25", capsys=capsys,
+    )  # fmt: skip
+    configuration = json.loads(out)["provenance"]["configuration"]
+    assert status == 0
+    assert configuration["prepare"]["cutoff_hz"] == 3.0 and configuration["prepare"]["filter_order"] == 6
+    assert configuration["robot"]["locked_joints"] == ["joint2=0.25"]
+    assert json.loads(out)["joint_names"] == ["joint0", "joint1"]
+
+
+def test_help_and_version_answer_at_once():
+    for argument in ("--help", "--version"):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        process = _start(argument)
+        out, _ = process.communicate()
+        assert process.returncode == 0 and "inertid" in out
+        assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 0.3
+
+
+def test_help_imports_no_numerics():
+    code = "import sys; from inertid_ros import cli; cli._parser(); print({'numpy', 'yaml', 'rich'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_run_leaves_nothing_and_no_traceback(number, status, files, tmp_path):
+    stamps = np.arange(0.0, 400.0, 0.002)
+    motion = np.sin(stamps[:, None] * np.array([1.0, 1.3, 1.7, 0.0]))
+    write_npz(Recording(("joint0", "joint1", "joint2", "gripper"), stamps, motion, motion), tmp_path / "long.npz")
+    process = _start(
+        "identify", tmp_path / "long.npz", "--urdf", files / "given.urdf", "--output", tmp_path / "out",
+        "--set", "prepare.rate_hz=500",
+    )  # fmt: skip
+    assert "gripper" in process.stderr.readline(), "it has begun"
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    if process.returncode == 0:
+        pytest.skip("the machine was faster than the signal")
+    assert process.returncode == status
+    assert "Traceback" not in err and len([line for line in err.splitlines() if "error" in line]) <= 1
+    assert os.listdir(tmp_path) == ["long.npz"]
+
+
+def test_a_closed_pipe_is_no_error(result):
+    command = f"'{sys.executable}' -m inertid_ros.cli.main report '{result}' --json | head -c 10 > /dev/null"
+    done = subprocess.run(["bash", "-c", f"{command}; echo ${{PIPESTATUS[0]}}"], capture_output=True, text=True)
+    assert done.stdout.strip() == "0" and done.stderr == ""
+
+
+def test_results_of_bag_and_npz_agree(files, tmp_path, capsys):
+    errors = []
+    for train in ("b_bag", "b.npz"):
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        command = ("identify", files / train, "--urdf", files / "given.urdf", "--output", tmp_path / "out", "--json")
+        _, out, _ = _run(*command, capsys=capsys)
+        errors.append(json.loads(out)["train"]["relative_error"])
+    assert errors[0] == pytest.approx(errors[1], rel=1e-6)

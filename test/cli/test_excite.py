@@ -1,0 +1,193 @@
+"""Planning a motion from the command line."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from support.made_up_calibration import made_up_case
+
+from inertid_ros.cli import main as cli
+from inertid_ros.data.npz import write_npz
+from inertid_ros.excitation.plans.plan_file import load_plan
+from inertid_ros.robot.model import load_model
+
+FILES = [
+    "excitation.html", "excitation.json", "joint_trajectory.yaml", "motion.svg", "plan.yaml", "spectrum.svg",
+]  # fmt: skip
+QUICK = ("--set", "excitation.starts=4", "--set", "excitation.improved=0", "--set", "excitation.duration_s=10")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "robot.urdf").write_text(made_up_case(7, recordings=0).given.urdf)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _excite(capsys, *more, output="out"):
+    capsys.readouterr()
+    status = cli.main(["excite", "--urdf", "robot.urdf", "--output", output, *QUICK, *more])
+    return status, *capsys.readouterr()
+
+
+def test_a_plan_within_the_limits_is_written(folder, capsys):
+    status, out, _ = _excite(capsys, "--json")
+    summary, plan, model = json.loads(out), load_plan("out/plan.yaml"), load_model(folder / "robot.urdf")
+    assert status == 0 and sorted(os.listdir("out")) == FILES
+    assert sorted(os.listdir()) == ["out", "robot.urdf"]
+    assert plan.joint_names == model.joint_names and plan.model_hash == model.hash
+    assert plan.duration == pytest.approx(10.0) and np.isfinite(summary["condition_number"])
+    assert (np.abs(plan.velocity) <= model.limits.velocity).all()
+    for joint in summary["joints"]:
+        assert max(joint[f"{name}_used"] for name in ("range", "velocity", "acceleration", "effort")) <= 1 + 1e-9
+    assert summary["plan_file"] == "out/plan.yaml"
+    assert not plan.velocity[0].any() and not plan.velocity[-1].any()
+
+
+def test_the_same_seed_gives_the_same_plan(folder, capsys):
+    for output, seed in (("a", 3), ("b", 3), ("c", 4)):
+        assert _excite(capsys, "--set", f"excitation.seed={seed}", output=output)[0] == 0
+    a, b, c = (load_plan(f"{name}/plan.yaml").position for name in "abc")
+    assert np.array_equal(a, b) and not np.array_equal(a, c)
+
+
+def test_start_and_kind_are_chosen(folder, capsys):
+    assert _excite(capsys, "--start", "joint1=0.5", "--set", "excitation.kind=cycloidal")[0] == 0
+    plan = load_plan("out/plan.yaml")
+    assert plan.kind == "cycloidal"
+    assert plan.position[0] == pytest.approx([0, 0.5, 0]) and plan.position[-1] == pytest.approx([0, 0.5, 0])
+
+
+def test_criterion_and_scaling_are_chosen(folder, capsys):
+    chosen = ("--set", "excitation.criterion=e", "--set", "excitation.scaling=metric")
+    assert _excite(capsys, *chosen)[0] == 0
+    summary = json.loads((folder / "out/excitation.json").read_text())["criterion"]
+    assert (summary["kind"], summary["scaling"]) == ("e", "metric") and summary["value"] > 0
+    status, out, _ = _excite(capsys, *chosen, "--set", "excitation.kept_parameters=5", output="fewer")
+    assert status == 0 and "criterion 'e' in the scaling 'metric'" in out and "5 combinations" in out
+    fewer = json.loads((folder / "fewer/excitation.json").read_text())["criterion"]
+    assert fewer["parameters"] == 5 and fewer["value"] < summary["value"]
+
+
+def test_a_parameter_file_of_the_nodes_is_understood(folder, capsys):
+    text = "/**/excitation: {ros__parameters: {excitation: {harmonics: 3, seed: 9}, tick_s: 1}}"
+    (folder / "node.yaml").write_text(text)
+    status, out, _ = _excite(capsys, "--config", "node.yaml", "--json")
+    options = json.loads(out)["configuration"]["excitation"]
+    assert status == 0 and (options["harmonics"], options["seed"], options["starts"]) == (3, 9, 4)
+
+
+def test_a_result_is_the_prior_of_the_next_plan(folder, capsys):
+    case = made_up_case(7, recordings=1, duration=8.0)
+    write_npz(case.recordings[0], folder / "a.npz")
+    assert cli.main(["identify", "a.npz", "--urdf", "robot.urdf", "--output", "result", "--quiet"]) == 0
+    status, out, _ = _excite(capsys, "--prior", "result", "--json")
+    values = json.loads(out)["singular_values"]
+    assert status == 0 and len(values["before"]) == len(values["after"])
+    assert all(before <= after * (1 + 1e-9) for before, after in zip(values["before"], values["after"], strict=True))
+    (folder / "result/information.npz").unlink()
+    status, _, err = _excite(capsys, "--prior", "result", output="other")
+    assert status == 2 and "information.npz: no such file" in err and "identify again" in err
+    (folder / "robot.urdf").write_text(made_up_case(8, recordings=0).given.urdf)
+    status, _, err = _excite(capsys, "--prior", "result", output="other")
+    assert status == 2 and "result: is of another robot" in err
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        (("--start", "ghost=1"), "--start ghost=1: the robot has no such joint; it has joint0, joint1, joint2"),
+        (("--start", "joint0"), "--start: 'joint0' is not JOINT=POSITION"),
+        (("--start", "joint0=9"), "joint 'joint0': the start pose 9 is outside its range"),
+        (("--set", "excitation.kind=circle"), "command line: excitation.kind is 'circle'; choose from fourier"),
+        (("--set", "limits.acceleration=[joint0=-1]"), "joint 'joint0': acceleration limit is -1"),
+        (("--set", "prepare.cutoff_hz=3"), "command line: prepare.cutoff_hz is not an option"),
+        (("--prior", "absent"), "absent: no such result directory"),
+        (("--output", "robot.urdf"), "robot.urdf: is a file"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(more, message, folder, capsys):
+    status, out, err = _excite(capsys, *more)
+    assert status == 2 and out == "" and os.listdir() == ["robot.urdf"]
+    assert err.splitlines()[-1].startswith(f"inertid: error: {message}")
+
+
+def test_only_a_plan_is_replaced(folder, capsys):
+    assert _excite(capsys)[0] == 0
+    assert _excite(capsys)[0] == 2
+    assert _excite(capsys, "--force")[0] == 0
+    (folder / "photos").mkdir()
+    (folder / "photos" / "cat.jpg").write_text("x")
+    status, _, err = _excite(capsys, "--force", output="photos")
+    assert status == 2 and "photos: has no excitation.json and plan.yaml, so it is not replaced" in err
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with a robot and its plan, and what was said of it; for tests that change neither."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "robot.urdf").write_text(made_up_case(7, recordings=0).given.urdf)
+    urdf, output = str(folder / "robot.urdf"), str(folder / "out")
+    assert cli.main(["excite", "--urdf", urdf, "--output", output, "--quiet", *QUICK]) == 0
+    return folder, json.loads((folder / "out/excitation.json").read_text())
+
+
+@pytest.mark.parametrize("file", ["plan.yaml", "joint_trajectory.yaml"])
+def test_a_plan_is_looked_at_again(made, tmp_path, capsys, file):
+    folder, first = made
+    check = ["excite", "--urdf", str(folder / "robot.urdf"), "--check", str(folder / "out" / file)]
+    assert cli.main([*check, "--json", "--output", str(tmp_path / "again")]) == 0
+    seen = json.loads(capsys.readouterr().out)
+    for joint, before in zip(seen["joints"], first["joints"], strict=True):
+        assert joint.pop("name") == before["name"]
+        assert joint == pytest.approx({key: before[key] for key in joint}, rel=1e-6)
+    assert seen["singular_values"]["after"] == pytest.approx(first["singular_values"]["after"], rel=1e-6)
+    assert seen["condition_number"] == pytest.approx(first["condition_number"], rel=1e-6)
+    assert sorted(os.listdir(tmp_path / "again")) == FILES
+    again, plan = load_plan(tmp_path / "again/plan.yaml"), load_plan(folder / "out/plan.yaml")
+    for channel in ("time", "position", "velocity", "acceleration"):
+        np.testing.assert_allclose(getattr(again, channel), getattr(plan, channel), rtol=0, atol=1e-9)
+
+
+def test_a_plan_that_breaks_a_limit_is_refused_by_name(made, capsys):
+    check = ["excite", "--urdf", str(made[0] / "robot.urdf"), "--check", str(made[0] / "out/plan.yaml")]
+    assert cli.main([*check, "--set", "limits.velocity=[joint1=0.1]"]) == 2
+    error = capsys.readouterr().err
+    assert "joint 'joint1': velocity" in error and len(error.splitlines()) == 1
+    assert cli.main([*check, "--set", "limits.effort=[joint0=0.01]"]) == 2
+    assert "effort limit" in capsys.readouterr().err
+    assert cli.main(check) == 0
+    out = capsys.readouterr().out
+    assert "of the effort" in out and "at rest within" in out and "keeps every limit" in out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("velocities", "speeds", "velocities"),
+        ("joint1", "elbow", "joints"),
+        ("time_from_start", "when", "time_from_start"),
+        ("points:", "points: 3", "points"),
+        ("positions: [", "positions: [.nan, ", "positions"),
+    ],
+)
+def test_a_damaged_joint_trajectory_is_refused_in_one_line(made, tmp_path, capsys, old, new, message):
+    head, _, points = (made[0] / "out/joint_trajectory.yaml").read_text().partition("points:")
+    text = head + new if old == "points:" else f"{head}points:{points}".replace(old, new, 1)
+    (tmp_path / "damaged.yaml").write_text(text)
+    check = ["excite", "--urdf", str(made[0] / "robot.urdf"), "--check", str(tmp_path / "damaged.yaml")]
+    assert cli.main(check) == 2
+    error = capsys.readouterr().err
+    assert message in error and len(error.splitlines()) == 1
+
+
+def test_the_page_shows_the_motion_against_its_limits(made):
+    page = (made[0] / "out/excitation.html").read_text()
+    assert page.count("<svg") == 2 and "joint1" in page and "singular value" in page
+    assert page.count("<td>joint") == 3
+
+
+def test_an_output_or_a_plan_is_needed(folder, capsys):
+    assert cli.main(["excite", "--urdf", "robot.urdf"]) == 2
+    assert "--output is missing" in capsys.readouterr().err

@@ -1,0 +1,85 @@
+"""The command line on a robot that floats: identify, then validate."""
+
+import json
+
+import numpy as np
+import pytest
+from support.floating_robots import motion, satellite, with_prior
+
+from inertid_ros.cli import main as cli
+from inertid_ros.data.npz import write_npz
+from inertid_ros.excitation.plans.plan_file import load_plan
+from inertid_ros.regressors.equation_types import KINDS
+from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
+
+WHEELS = [f"wheel_{axis}=inertia:0.1,link:L0,axis:{row}" for axis, row in zip("xyz", ("1 0 0", "0 1 0", "0 0 1"),
+                                                                             strict=True)]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Folder with given.urdf, a.npz, b.npz and config.yaml."""
+    folder = tmp_path_factory.mktemp("floating")
+    model = satellite(np.random.default_rng(0), 3)
+    (folder / "given.urdf").write_text(write_urdf(model, with_prior(model, np.random.default_rng(1)).body_prior))
+    for seed, name in enumerate("ab"):
+        found = float_freely(model, model.body_prior, motion(model, 24, seed).trajectory, 50.0)
+        recording = measured(model, found, RateNoise(1e-4, 1e-4, 1e-4), np.random.default_rng(seed), name)
+        write_npz(recording, folder / f"{name}.npz")
+    robot = f"robot:\n  base: free\n  wheels: {json.dumps(WHEELS)}\n"
+    (folder / "config.yaml").write_text(robot)
+    quick = "excitation:\n  kind: combinations\n  combinations: {orders: 1, starts: 3, iterations: 2, most: 20}\n"
+    (folder / "excite.yaml").write_text(robot + quick)
+    return folder
+
+
+def test_identify_and_validate(files, tmp_path, capsys):
+    output = str(tmp_path / "result")
+    command = ["identify", str(files / "a.npz"), "--urdf", str(files / "given.urdf"), "--model", "momentum"]
+    command += ["--config", str(files / "config.yaml"), "--validate", str(files / "b.npz"), "--output", output]
+    assert cli.main([*command, "--json", "--quiet"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["channels"][0] == "momentum.linear_x"
+    assert report["validation"]["relative_error"] < 0.05 < report["prior"]["relative_error"]
+    assert [link["name"] for link in report["links"]] == ["L0", "L1", "L2", "L3"]
+    check = ["validate", output, str(files / "b.npz"), "--set", "identify.equations=momentum", "--json", "--quiet"]
+    assert cli.main(check) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["validation"]["relative_error"] == pytest.approx(report["validation"]["relative_error"])
+
+
+def test_robot_with_friction_to_identify(files, tmp_path):
+    """Drive terms, which the robot has by default, are in no equation of momentum; they stay as they are."""
+    command = ["identify", str(files / "a.npz"), "--urdf", str(files / "given.urdf"), "--model", "momentum", "--quiet"]
+    settings = ["--set", f"robot.wheels={json.dumps(WHEELS)}"]
+    assert cli.main([*command, *settings, "--output", str(tmp_path / "result")]) == 0
+
+
+def test_missing_inertia_is_bad_input(files, tmp_path, capsys):
+    command = ["identify", str(files / "a.npz"), "--urdf", str(files / "given.urdf"), "--model", "momentum", "--quiet"]
+    settings = ["--set", "robot.wheels=['wheel_x=link:L0,axis:1 0 0']"]
+    assert cli.main([*command, *settings, "--output", str(tmp_path / "result")]) == 2
+    assert "wheel 'wheel_x': its inertia is missing, and without it no momentum is known" in capsys.readouterr().err
+
+
+def test_command_line_knows_every_kind(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["identify", "--help"])
+    assert f"{{{','.join(KINDS)}}}" in capsys.readouterr().out.replace("\n", "")
+
+
+def test_excite_plans_joints_and_wheels(files, tmp_path, capsys):
+    output = tmp_path / "motion"
+    command = ["excite", "--urdf", str(files / "given.urdf"), "--config", str(files / "excite.yaml"), "--quiet"]
+    assert cli.main([*command, "--output", str(output), "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["intervals_kept"] <= 20 < summary["intervals_offered"] == 32
+    plan = load_plan(output / "plan.yaml")
+    assert plan.joint_names == ("J1", "J2", "J3", "wheel_x", "wheel_y", "wheel_z")
+    np.testing.assert_allclose(plan.position[0], 0.0, atol=1e-9)
+    model = satellite(np.random.default_rng(0), 3)
+    found = float_freely(model, model.body_prior, plan, 50.0)
+    assert np.abs(found.momentum).max() < 1e-9
+    assert cli.main([*command, "--output", str(tmp_path / "b"), "--set", "excitation.kind=fourier"]) == 2
+    assert "set excitation.kind to combinations" in capsys.readouterr().err

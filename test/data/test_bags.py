@@ -1,0 +1,352 @@
+"""rosbag2 in and out, whole, unclosed and damaged."""
+
+import os
+import shutil
+import time
+
+import numpy as np
+import pytest
+
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.data.bags.bags import BagTopics, bag_topics, read_bag, write_bag
+from inertid_ros.data.loading import load_recording
+from inertid_ros.data.npz import read_npz
+from inertid_ros.data.recording import Recording
+
+rosbag2 = pytest.importorskip("rosbags.rosbag2")
+typesys = pytest.importorskip("rosbags.typesys")
+
+STORAGES = ("mcap", "sqlite3")
+SUFFIX = {"mcap": ".mcap", "sqlite3": ".db3"}
+
+
+def _recording(count=200, joints=3, wrenches=("tool",), velocity=True):
+    rng = np.random.default_rng(0)
+    channels = {key: rng.normal(size=(count, joints)) for key in ("position", "effort", "velocity")}
+    if not velocity:
+        channels["velocity"] = None
+    stamps = np.cumsum(rng.integers(3_000_000, 7_000_000, count))
+    time = (stamps - stamps[0]) * 1e-9
+    names = tuple(f"joint_{k}" for k in range(joints))
+    return Recording(names, time, **channels, wrenches={frame: rng.normal(size=(count, 6)) for frame in wrenches})
+
+
+class Bag:
+    """Writes messages one by one."""
+
+    def __init__(self, path, storage="mcap"):
+        plugin = getattr(rosbag2.StoragePlugin, storage.upper())
+        self.writer = rosbag2.Writer(path, version=9, storage_plugin=plugin)
+        self.store = typesys.get_typestore(typesys.Stores.ROS2_JAZZY)
+        self.connections = {}
+        self.writer.open()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.writer.close()
+
+    def header(self, stamp, frame=""):
+        types = self.store.types
+        moment = types["builtin_interfaces/msg/Time"](sec=stamp // 10**9, nanosec=stamp % 10**9)
+        return types["std_msgs/msg/Header"](stamp=moment, frame_id=frame)
+
+    def raw(self, topic, kind, stamp, data):
+        if topic not in self.connections:
+            self.connections[topic] = self.writer.add_connection(topic, kind, typestore=self.store)
+        self.writer.write(self.connections[topic], stamp, data)
+
+    def joint_state(self, stamp, names, position, velocity, effort, topic="/joint_states", received=None):
+        kind = "sensor_msgs/msg/JointState"
+        arrays = {"position": position, "velocity": velocity, "effort": effort}
+        arrays = {key: np.asarray(value, dtype=float) for key, value in arrays.items()}
+        message = self.store.types[kind](header=self.header(stamp), name=list(names), **arrays)
+        self.raw(topic, kind, received or stamp, self.store.serialize_cdr(message, kind))
+
+    def wrench(self, stamp, frame, force, topic):
+        kind, types = "geometry_msgs/msg/WrenchStamped", self.store.types
+        vectors = [types["geometry_msgs/msg/Vector3"](*map(float, values)) for values in (force, (0, 0, 0))]
+        message = types[kind](header=self.header(stamp, frame), wrench=types["geometry_msgs/msg/Wrench"](*vectors))
+        self.raw(topic, kind, stamp, self.store.serialize_cdr(message, kind))
+
+    def text(self, stamp, topic="/log"):
+        kind = "std_msgs/msg/String"
+        self.raw(topic, kind, stamp, self.store.serialize_cdr(self.store.types[kind](data="hello"), kind))
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("velocity", [True, False])
+def test_what_is_written_comes_back_bit_for_bit(storage, velocity, tmp_path):
+    recording = _recording(velocity=velocity)
+    bag = write_bag(recording, tmp_path / "bag", storage)
+    assert sorted(os.listdir(bag)) == sorted([f"bag{SUFFIX[storage]}", "metadata.yaml"])
+    assert os.listdir(tmp_path) == ["bag"]
+    topics = BagTopics(wrenches=("/wrench/tool",))
+    for path in (bag, bag / f"bag{SUFFIX[storage]}"):
+        back = read_bag(path, topics)
+        assert back.joint_names == recording.joint_names and back.notices == ()
+        assert np.array_equal(back.time, recording.time)
+        assert np.array_equal(back.position, recording.position)
+        assert np.array_equal(back.effort, recording.effort)
+        assert np.array_equal(back.wrenches["tool"], recording.wrenches["tool"])
+        assert (back.velocity is None) != velocity
+    assert bag_topics(bag) == {
+        "/joint_states": ("sensor_msgs/msg/JointState", 200),
+        "/wrench/tool": ("geometry_msgs/msg/WrenchStamped", 200),
+    }
+
+
+@pytest.mark.parametrize("run", [1, 2, 3])
+def test_recorded_bags_equal_their_npz(datasets, run):
+    bag, npz = (load_recording(datasets / "kuka_lwr4" / name) for name in (f"run{run}_bag", f"run{run}.npz"))
+    assert bag.joint_names == npz.joint_names
+    assert np.array_equal(bag.position, npz.position) and np.array_equal(bag.effort, npz.effort)
+    assert np.abs(bag.time - npz.time).max() < 1e-9
+
+
+def test_five_thousand_messages_take_less_than_a_second(tmp_path):
+    bag = write_bag(_recording(5000, 7, ()), tmp_path / "bag")
+    read_bag(bag)  # imports
+    start = time.process_time()
+    assert len(read_bag(bag)) == 5000
+    assert time.process_time() - start < 1.0
+
+
+def test_time_is_the_header_stamp_and_not_the_arrival(tmp_path):
+    with Bag(tmp_path / "bag") as bag:
+        for k in range(10):
+            bag.joint_state(10**18 + k * 10**7, "ab", [k, 0], [0, 0], [0, 0], received=2 * 10**18 + k * k * 10**6)
+    assert np.array_equal(read_bag(tmp_path / "bag").time, np.arange(10) * 10**7 * 1e-9)
+
+
+def test_frames_come_from_the_messages_or_from_the_option(tmp_path):
+    with Bag(tmp_path / "bag") as bag:
+        for k in range(20):
+            bag.joint_state(k * 10**7 + 1, "ab", [k, 0], [0, 0], [0, 0])
+            bag.wrench(k * 10**7 + 1, "left_sole", (k, 0, 0), "/left")
+            bag.wrench(k * 10**7 + 1, "", (0, k, 0), "/right")
+    recording = read_bag(tmp_path / "bag", BagTopics(wrenches=("/left", "/right=right_sole")))
+    assert set(recording.wrenches) == {"left_sole", "right_sole"}
+    assert np.array_equal(recording.wrenches["right_sole"][:, 1], np.arange(20))
+
+
+def test_an_arm_and_its_gripper_may_share_a_topic(tmp_path):
+    with Bag(tmp_path / "bag") as bag:
+        for k in range(20):
+            bag.joint_state(k * 10**7 + 1, ("finger",), [0], [], [])
+            bag.joint_state(k * 10**7 + 2, ("a", "b", "brake"), [k, 0, 0], [], [1, 1, 0])
+    with pytest.raises(RecordingError, match="joint state 1: effort is empty"):
+        load_recording(tmp_path / "bag")
+    chosen = load_recording(tmp_path / "bag", BagTopics(joints=("a", "b")))
+    hinted = load_recording(tmp_path / "bag", joints=("b", "a", "c"))
+    assert chosen.joint_names == ("a", "b") and hinted.joint_names == ("a", "b", "brake")
+    assert np.array_equal(chosen.position, hinted.position[:, :2])
+
+
+def test_a_bag_of_another_robot_still_says_what_joints_it_has(tmp_path):
+    recording = _recording(wrenches=())
+    bag = write_bag(recording, tmp_path / "bag")
+    assert load_recording(bag, joints=("x", "y")).joint_names == recording.joint_names
+
+
+def test_other_topics_are_not_even_read(tmp_path):
+    with Bag(tmp_path / "bag") as bag:
+        for k in range(10):
+            bag.joint_state(k * 10**7 + 1, "ab", [k, 0], [0, 0], [0, 0], topic="/arm/joint_states")
+            bag.raw("/camera", "std_msgs/msg/String", k * 10**7 + 1, b"not a string at all")
+    assert len(read_bag(tmp_path / "bag", BagTopics(joint_states="/arm/joint_states"))) == 10
+    with pytest.raises(RecordingError) as caught:
+        read_bag(tmp_path / "bag")
+    text = str(caught.value)
+    assert "has no topic /joint_states; it has /arm/joint_states (JointState), /camera (String)" in text
+    assert "set topics.joint_states" in text and "\n" not in text
+
+
+def test_a_topic_of_another_type_is_refused(tmp_path):
+    with Bag(tmp_path / "bag") as bag:
+        bag.text(1, "/joint_states")
+    with pytest.raises(RecordingError, match="topic /joint_states is std_msgs/msg/String, expected sensor_msgs"):
+        read_bag(tmp_path / "bag")
+
+
+@pytest.mark.parametrize(
+    "messages, text",
+    [
+        ([], "has no topic /joint_states; it has /log"),
+        ([(1, "ab", [1, 2], [], [])], "joint state 1: effort is empty"),
+        ([(1, "ab", [1, 2], [], [1, 2]), (2, "ab", [1], [], [1, 2])], "joint state 2: position has 1 values for 2"),
+        ([(2, "ab", [1, 2], [], [1, 2]), (1, "ab", [1, 2], [], [1, 2])], "joint state 2: time goes back or repeats"),
+        ([(1, "ab", [1, 2], [], [1, np.nan]), (2, "ab", [1, 2], [], [1, 2])], "effort holds 1 NaN .* joint 'b'"),
+        ([(1, "ab", [1, 2], [], [1, 2])], "holds 1 samples; record at least"),
+    ],
+)
+@pytest.mark.parametrize("storage", STORAGES)
+def test_bad_messages_are_one_line_that_names_the_bag(messages, text, storage, tmp_path):
+    path = tmp_path / "bag"
+    with Bag(path, storage) as bag:
+        bag.text(1)
+        for k, message in enumerate(messages):
+            bag.joint_state(*message, received=k + 1)
+    with pytest.raises(RecordingError, match=text) as caught:
+        read_bag(path)
+    assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_an_empty_bag_is_refused(storage, tmp_path):
+    with Bag(tmp_path / "bag", storage):
+        pass
+    with pytest.raises(RecordingError, match="has no topic /joint_states; it has no topics"):
+        read_bag(tmp_path / "bag")
+
+
+def test_a_message_that_is_not_cdr_is_named(tmp_path):
+    with Bag(tmp_path / "bag") as bag:
+        bag.joint_state(1, "ab", [1, 2], [], [1, 2])
+        for data in (b"", b"\x00\x01\x00\x00", b"\x00\x01\x00\x00" + b"\xff" * 40):
+            bag.raw("/joint_states", "sensor_msgs/msg/JointState", 2, data)
+    with pytest.raises(RecordingError, match="message 2 on /joint_states: is not a valid sensor_msgs/msg/JointState"):
+        read_bag(tmp_path / "bag")
+
+
+def test_what_is_no_bag_is_refused(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "only_metadata").mkdir()
+    (tmp_path / "only_metadata" / "metadata.yaml").write_text("rosbag2_bagfile_information: {}")
+    for name in ("absent", "empty", "only_metadata"):
+        with pytest.raises(RecordingError, match=name) as caught:
+            read_bag(tmp_path / name)
+        assert "\n" not in str(caught.value)
+
+
+def test_an_existing_path_is_not_overwritten(tmp_path):
+    write_bag(_recording(), tmp_path / "bag")
+    with pytest.raises(RecordingError, match="bag: exists already; choose another path"):
+        write_bag(_recording(), tmp_path / "bag")
+
+
+def test_a_bag_without_metadata_is_read_and_marked(tmp_path):
+    recording = _recording(wrenches=())
+    for storage in STORAGES:
+        bag = write_bag(recording, tmp_path / storage, storage)
+        (bag / "metadata.yaml").unlink()
+        back = read_bag(bag)
+        assert np.array_equal(back.time, recording.time)
+        assert back.notices == ("bag was not closed: metadata.yaml is missing",)
+
+
+def test_split_bags_are_joined_in_the_order_of_their_numbers(tmp_path):
+    whole = _recording(120, wrenches=())
+    folder = tmp_path / "split"
+    folder.mkdir()
+    for part in range(12):
+        rows = slice(10 * part, 10 * part + 10)
+        piece = Recording(whole.joint_names, whole.time[rows], whole.position[rows], whole.effort[rows])
+        start = 10**18 + round(whole.time[rows][0] * 1e9)
+        bag = write_bag(piece, tmp_path / f"part_{part}", start_ns=start)
+        shutil.move(bag / f"part_{part}.mcap", folder / f"split_{part}.mcap")
+    back = read_bag(folder)
+    assert np.array_equal(back.time, whole.time) and np.array_equal(back.position, whole.position)
+
+
+def test_an_mcap_cut_at_any_byte_gives_what_was_written_or_a_clean_error(tmp_path):
+    recording = _recording(40, 2, ())
+    bag = write_bag(recording, tmp_path / "bag")
+    whole = (bag / "bag.mcap").read_bytes()
+    recovered = []
+    for length in [*range(0, 60), *range(60, len(whole), 97), len(whole) - 1]:
+        (bag / "bag.mcap").write_bytes(whole[:length])
+        for path in (bag, bag / "bag.mcap"):
+            try:
+                back = read_bag(path)
+            except RecordingError as error:
+                assert str(error).startswith(str(bag)) and "\n" not in str(error)
+                continue
+            assert "recovered" in back.notices[0]
+            assert np.array_equal(back.position, recording.position[: len(back)])
+            recovered.append(len(back))
+    assert max(recovered) == 40 and min(recovered) >= 2
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_damaged_bytes_never_break_the_reader(storage, tmp_path):
+    bag = write_bag(_recording(40, 2, ()), tmp_path / "bag", storage)
+    file = bag / f"bag{SUFFIX[storage]}"
+    whole = file.read_bytes()
+    rng = np.random.default_rng(1)
+    for _ in range(150):
+        damaged = bytearray(whole)
+        for place in rng.integers(len(whole), size=3):
+            damaged[place] = rng.integers(256)
+        file.write_bytes(damaged)
+        try:
+            read_bag(bag)
+        except RecordingError as error:
+            assert "\n" not in str(error)
+
+
+def test_a_database_that_is_cut_is_a_clean_error(tmp_path):
+    bag = write_bag(_recording(400, 2, ()), tmp_path / "bag", "sqlite3")
+    whole = (bag / "bag.db3").read_bytes()
+    for length in range(0, len(whole) - 1, len(whole) // 40):
+        (bag / "bag.db3").write_bytes(whole[:length])
+        with pytest.raises(RecordingError, match="bag") as caught:
+            read_bag(bag)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("compression", ["lz4", "zstd"])
+def test_compressed_chunks_that_are_cut_are_recovered(compression, tmp_path):
+    writer = rosbag2.Writer(tmp_path / "bag", version=9, storage_plugin=rosbag2.StoragePlugin.MCAP)
+    writer.set_compression(rosbag2.CompressionMode.STORAGE, rosbag2.CompressionFormat.ZSTD)
+    bag = Bag.__new__(Bag)
+    bag.writer, bag.connections = writer, {}
+    bag.store = typesys.get_typestore(typesys.Stores.ROS2_JAZZY)
+    writer.open()
+    if compression == "lz4":
+        from lz4.frame import compress
+
+        writer.storage.compression, writer.storage.compressor = "lz4", compress
+    rng = np.random.default_rng(2)
+    with bag:
+        for k in range(8000):
+            bag.joint_state(k * 10**6 + 1, "abcdefg", *rng.normal(size=(3, 7)))
+    file = tmp_path / "bag" / "bag.mcap"
+    assert len(read_bag(file)) == 8000
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    back = read_bag(file)
+    assert 2000 < len(back) < 6000 and "recovered" in back.notices[0]
+
+
+def test_kinds_are_known_by_content(tmp_path):
+    recording = _recording(wrenches=())
+    bag = write_bag(recording, tmp_path / "bag")
+    shutil.copy(bag / "bag.mcap", tmp_path / "renamed.dat")
+    assert np.array_equal(load_recording(tmp_path / "renamed.dat").time, recording.time)
+    from inertid_ros.data.npz import write_npz
+
+    write_npz(recording, tmp_path / "also.mcap")
+    assert np.array_equal(load_recording(tmp_path / "also.mcap").time, read_npz(tmp_path / "also.mcap").time)
+
+
+@pytest.mark.parametrize(
+    "content, text",
+    [
+        (b"", "is empty; give an .npz recording, a rosbag2 directory"),
+        (b"hello", "is not a recording; give an .npz recording"),
+        (b"<robot/>", "is not a recording"),
+        (b"\x89MCAP0\r\n", "cannot be read as a bag"),
+        (b"SQLite format 3\x00", "cannot be read as a bag"),
+        (b"PK\x03\x04", "cannot be read as npz"),
+        (None, "no such file; give an .npz recording"),
+    ],
+)
+def test_wrong_files_are_one_line_that_says_what_is_accepted(content, text, tmp_path):
+    path = tmp_path / "file"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(RecordingError, match=text) as caught:
+        load_recording(path)
+    assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)

@@ -1,0 +1,114 @@
+"""Free base in bags: odometry, pose, imu and plates, at rates of their own, and tares."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from inertid_ros.config.options import ConfigurationError
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.data.assembly import RecordingAssembler
+from inertid_ros.data.bags.bags import BagTopics, read_bag, tare_topic, typestore, write_bag
+from inertid_ros.data.npz import read_npz, write_npz
+from inertid_ros.data.recording import Recording
+
+N = 60
+TOPICS = BagTopics(odometry="/odometry", imu="/imu", wrenches=("/wrench/left", "/wrench/right"))
+
+
+def made_up(**changes) -> Recording:
+    rng = np.random.default_rng(0)
+    quaternions = rng.normal(size=(N, 4)) * 0.05 + [0.1, 0.2, 0.3, 0.9]
+    pose = np.hstack([rng.normal(size=(N, 3)), quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)])
+    fields = {
+        "joint_names": ("a", "b"), "time": np.arange(N) * 0.01, "position": rng.normal(size=(N, 2)),
+        "effort": rng.normal(size=(N, 2)), "velocity": rng.normal(size=(N, 2)), "base_pose": pose,
+        "base_twist": rng.normal(size=(N, 6)), "imu": rng.normal(size=(N, 6)),
+        "wrenches": {"left": rng.normal(size=(N, 6)), "right": rng.normal(size=(N, 6))},
+    }
+    return Recording(**{**fields, **changes})
+
+
+def assert_same(one: Recording, other: Recording) -> None:
+    for channel in ("time", "position", "effort", "velocity", "base_pose", "base_twist", "imu"):
+        np.testing.assert_allclose(getattr(one, channel), getattr(other, channel), atol=1e-9, err_msg=channel)
+    for frame in one.wrenches:
+        np.testing.assert_allclose(one.wrenches[frame], other.wrenches[frame], atol=1e-12)
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+def test_every_channel_comes_back(tmp_path, storage):
+    recording = made_up()
+    assert_same(read_bag(write_bag(recording, tmp_path / "bag", storage), TOPICS), recording)
+    assert_same(read_npz(write_npz(recording, tmp_path / "run.npz")), recording)
+
+
+def test_pose_alone_comes_back_and_joint_torques_may_be_missing(tmp_path):
+    recording = made_up(base_twist=None, effort=np.full((N, 2), np.nan))
+    bag = write_bag(recording, tmp_path / "bag")
+    topics = BagTopics(pose="/pose", imu="/imu", wrenches=("/wrench/left", "/wrench/right"))
+    again = read_bag(bag, topics)
+    np.testing.assert_allclose(again.base_pose, recording.base_pose, atol=1e-12)
+    assert again.base_twist is None and np.isnan(again.effort).all()
+    assert np.isnan(read_npz(write_npz(recording, tmp_path / "run.npz")).effort).all()
+    with pytest.raises(RecordingError, match="has no topic /odometry.*set topics.odometry"):
+        read_bag(bag, TOPICS)
+    with pytest.raises(ConfigurationError, match=r"topics\.odometry and topics\.pose"):
+        BagTopics(odometry="/odometry", pose="/pose")
+
+
+def test_a_tare_in_the_bag_is_subtracted(tmp_path):
+    from rosbags.rosbag2 import StoragePlugin, Writer
+
+    from inertid_ros.data.bags.messages import WRENCH_STAMPED, write_messages
+
+    zero, recording, store = np.arange(1.0, 7.0), made_up(), typestore()
+    with Writer(tmp_path / "bag", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        types = store.types
+        wrench = types["geometry_msgs/msg/Wrench"](*(types["geometry_msgs/msg/Vector3"](*part) for part in
+                                                     (zero[:3], zero[3:])))
+        header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](1, 0), "left")
+        connection = writer.add_connection(tare_topic("/wrench/left"), WRENCH_STAMPED, typestore=store)
+        writer.write(connection, 10**18, store.serialize_cdr(types[WRENCH_STAMPED](header, wrench), WRENCH_STAMPED))
+        write_messages(writer, store, recording, 10**18)
+    again = read_bag(tmp_path / "bag", TOPICS)
+    np.testing.assert_allclose(again.wrenches["left"], recording.wrenches["left"] - zero)
+    np.testing.assert_allclose(again.wrenches["right"], recording.wrenches["right"])
+
+
+def assembled(plate_ns, pose_ns):
+    """Joint states every 10 ms; the plate's force and the base's height are both their time in ms."""
+    assembler = RecordingAssembler("run", wrench_frames=("plate",), max_wrench_gap_s=0.03, base=("base_pose",))
+    for stamp in range(0, 1_000_000_000, 10_000_000):
+        assembler.add_joint_state(("a",), stamp + 1, [1.0], [0.0], [2.0])
+    for stamp in plate_ns:
+        assembler.add_wrench("plate", stamp, [0, 0, stamp * 1e-6], [0, 0, 0])
+    for index, stamp in enumerate(pose_ns):
+        sign = -1.0 if index % 3 == 0 else 1.0
+        assembler.add_base("base_pose", stamp, np.array([0, 0, stamp * 1e-6, 0, 0, 0, sign]))
+    return assembler
+
+
+def test_rates_of_their_own_are_aligned_by_stamps_and_signs_do_not_matter():
+    plate, pose = range(0, 1_010_000_000, 1_700_000), range(0, 1_030_000_000, 23_000_000)
+    recording = assembled(plate, pose).recording()
+    expected = (np.arange(100) * 10_000_000 + 1) * 1e-6
+    np.testing.assert_allclose(recording.wrenches["plate"][:, 2], expected, rtol=1e-9)
+    np.testing.assert_allclose(recording.base_pose[:, 2], expected, rtol=1e-9)
+    np.testing.assert_allclose(np.abs(recording.base_pose[:, 6]), 1.0)
+
+
+def test_a_plate_that_is_silent_for_a_while_is_never_guessed():
+    plate = [stamp for stamp in range(0, 1_010_000_000, 5_000_000) if not 300_000_000 < stamp < 600_000_000]
+    assembler = assembled(plate, range(0, 1_030_000_000, 20_000_000))
+    recording = assembler.recording()
+    assert len(recording) < 76 and not ((recording.time > 0.34) & (recording.time < 0.56)).any()
+    assert any("without wrench/plate" in notice for notice in recording.notices)
+    with pytest.raises(RecordingError, match="no sample of wrench/plate within 0.03 s"):
+        assembled(range(10**12, 10**12 + 10**9, 5_000_000), range(0, 1_030_000_000, 20_000_000)).recording()
+
+
+def test_a_late_clock_of_the_base_is_named():
+    with pytest.raises(RecordingError, match="base_pose: time goes back"):
+        assembled(range(0, 10**9, 10**7), [5, 4])
+    assert replace(made_up(), imu=None).imu is None

@@ -1,0 +1,191 @@
+"""The state monitor: what stops a motion, what does not, and when. Time is given, nothing sleeps."""
+
+import numpy as np
+import pytest
+
+from inertid_ros.config.excitation import MonitorOptions
+from inertid_ros.excitation.execution.monitor import FaultCode, Lease, StateMonitor
+from inertid_ros.excitation.execution.robot_clock import RobotClock
+
+NAMES = ("shoulder", "elbow")
+ELBOW = 0.5 * np.cos(2.0)  # rad, where it is after two seconds
+EPOCH = 1.8e9  # ROS time minus steady time in these tests
+
+
+def make(**options) -> StateMonitor:
+    one = np.ones(2)
+    return StateMonitor(NAMES, -2 * one, 2 * one, one, 50 * one, MonitorOptions(**options), 0.0)
+
+
+def motion(now):
+    return np.array([np.sin(now), 0.5 * np.cos(now)])
+
+
+class Stream:
+    """Feeds a monitor at 200 Hz; what is fed can be spoilt."""
+
+    def __init__(self, monitor, spoil=lambda now, state: state):
+        self.monitor, self.spoil, self.rng = monitor, spoil, np.random.default_rng(0)
+
+    def run(self, until, begin=0.0, check_every=0.01):
+        """The first fault and when it was raised, or None and the end."""
+        steps = np.arange(begin, until, 0.005)
+        for index, now in enumerate(steps):
+            state = {
+                "stamp": now + EPOCH - 0.001,
+                "clock": now + EPOCH,
+                "now": now,
+                "position": motion(now) + 1e-5 * self.rng.normal(size=2),
+                "effort": np.array([5.0, -3.0]),
+                "commanded": motion(now),
+            }
+            state = self.spoil(now, state)
+            if state is not None:
+                self.monitor.update(**state)
+            if index % round(check_every / 0.005) == 0:
+                fault = self.monitor.check(now, motion(now))
+                if fault is not None:
+                    return fault, now
+        return None, until
+
+
+def after(begin, change):
+    return lambda now, state: change(now, state) if now >= begin else state
+
+
+def with_values(**values):
+    return lambda now, state: {**state, **values}
+
+
+def test_good_states_never_stop_the_motion():
+    monitor = make()
+    fault, _ = Stream(monitor).run(20.0)
+    assert fault is None
+    assert monitor.counts.accepted == 4000
+    assert monitor.counts.rejected == {}
+    assert monitor.counts.gaps == 0
+    assert monitor.position == pytest.approx(motion(19.995), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code", "words", "within"),
+    [
+        (lambda now, state: None, FaultCode.SILENT, "no joint state for", 0.05),
+        (with_values(position=np.array([np.nan, 0])), FaultCode.REJECTED, "position is not finite", 0.05),
+        (with_values(effort=np.array([np.inf, 0])), FaultCode.REJECTED, "effort is not finite", 0.05),
+        (with_values(position=np.zeros(3)), FaultCode.REJECTED, "wrong number of joints", 0.05),
+        (with_values(position=np.array([0.1, 57.0])), FaultCode.REJECTED, "'elbow' is impossible", 0.05),
+        (lambda now, s: {**s, "position": s["position"] + 0.5}, FaultCode.REJECTED, "'shoulder' jumps", 0.05),
+        (lambda now, s: {**s, "stamp": s["stamp"] - 0.2}, FaultCode.REJECTED, "stamp is too old", 0.05),
+        (lambda now, s: {**s, "stamp": s["stamp"] + 1.0}, FaultCode.REJECTED, "in the future", 0.05),
+        (lambda now, s: {**s, "stamp": -1.0}, FaultCode.REJECTED, "stamp is not set", 0.05),
+        (lambda now, s: {**s, "stamp": 0.0}, FaultCode.REJECTED, "stamp is not set", 0.05),
+        (lambda now, s: {**s, "stamp": np.nan}, FaultCode.REJECTED, "stamp is not set", 0.05),
+        (lambda now, s: {**s, "stamp": 2.0 + EPOCH - 0.002}, FaultCode.REJECTED, "repeats or goes back", 0.06),
+        (with_values(position=motion(2.0)), FaultCode.STUCK, "reports exactly the same position", 0.1),
+        (lambda now, s: {**s, "position": np.array([s["position"][0], ELBOW])}, FaultCode.STUCK, "'elbow'", 0.1),
+        (with_values(effort=np.array([5.0, -51.0])), FaultCode.EFFORT, "'elbow' needs more than its limit 50", 0.08),
+    ],
+)
+def test_faults_stop_the_motion_soon(spoil, code, words, within):
+    fault, when = Stream(make(), after(2.0, spoil)).run(4.0)
+    assert fault is not None
+    assert fault.code is code
+    assert words in fault.message
+    assert 2.0 < when <= 2.0 + within
+    assert "\n" not in fault.message
+
+
+def test_tracking_error_stops_the_motion():
+    monitor = make(tracking_tolerance=0.05)
+    drift = after(2.0, lambda now, s: {**s, "position": s["position"] + np.array([0.0, 0.2 * (now - 2)])})
+    fault, when = Stream(monitor, drift).run(4.0)
+    assert fault.code is FaultCode.TRACKING
+    assert "'elbow' is 0.05" in fault.message
+    assert when == pytest.approx(2.26, abs=0.03)
+
+
+def test_short_loss_is_counted_and_tolerated():
+    lost = {2.0, 2.005, 2.01, 3.0, 3.005}
+    monitor = make()
+    fault, _ = Stream(monitor, lambda now, s: None if round(now, 3) in lost else s).run(5.0)
+    assert fault is None
+    assert monitor.counts.gaps == 2
+
+
+def test_one_bad_state_is_rejected_and_counted():
+    monitor = make()
+    spoil = lambda now, s: {**s, "position": np.array([np.nan, 0])} if round(now, 3) == 2.0 else s  # noqa: E731
+    fault, _ = Stream(monitor, spoil).run(4.0)
+    assert fault is None
+    assert monitor.counts.rejected == {"position is not finite": 1}
+
+
+def test_heavy_loss_is_a_slow_rate():
+    rng = np.random.default_rng(1)
+    options = {"state_timeout_s": 0.5, "min_rate_hz": 100.0}
+    fault, when = Stream(make(**options), after(2.0, lambda now, s: None if rng.random() < 0.7 else s)).run(6.0)
+    assert fault.code is FaultCode.SLOW
+    assert "below monitor.min_rate_hz 100" in fault.message
+    assert 2.0 < when < 2.7
+
+
+def test_slow_states_stop_the_motion_once_the_rate_is_known():
+    slow = lambda now, s: s if round(now / 0.005) % 6 == 0 else None  # noqa: E731 - 33 Hz
+    fault, when = Stream(make(), slow).run(4.0)
+    assert fault.code is FaultCode.SLOW
+    assert when == pytest.approx(0.5, abs=0.03)
+
+
+def test_a_robot_at_rest_may_repeat_its_position():
+    monitor = make()
+    pose = np.array([0.3, 0.4])
+    for now in np.arange(0, 3, 0.005):
+        monitor.update(now + EPOCH, now + EPOCH, now, pose, np.zeros(2), pose)
+        assert monitor.check(now, pose) is None
+
+
+def test_peaks_of_effort_are_tolerated_lasting_ones_not():
+    peaks = lambda now, s: {**s, "effort": np.array([60.0, 0])} if round(now / 0.005) % 4 == 0 else s  # noqa: E731
+    assert Stream(make(), peaks).run(4.0)[0] is None
+
+
+@pytest.mark.parametrize("step", [5.0, -5.0, 0.5, -0.5])
+@pytest.mark.parametrize("robot_too", [True, False])
+def test_a_step_of_the_clock_has_no_effect(step, robot_too):
+    def spoil(now, state):
+        return {**state, "clock": state["clock"] + step, "stamp": state["stamp"] + step * robot_too}
+
+    monitor = make()
+    stream = Stream(monitor, after(2.0, spoil))
+    fault, _ = stream.run(6.0)
+    assert fault is None
+    assert monitor.counts.accepted == 1200
+    assert monitor.clock.offset == pytest.approx(EPOCH + step * robot_too, abs=1e-6)
+
+
+def test_states_before_and_after_a_step_of_both_clocks_are_told_apart():
+    clock = RobotClock(0.1, 0.02)
+    assert clock.objection(EPOCH + 0.999, EPOCH + 1.0, 1.0) == ""
+    assert clock.objection(EPOCH - 3.999, EPOCH - 4.0, 1.0) == ""
+    # A state still stamped before the step of minus five seconds is now from the future.
+    assert clock.objection(EPOCH + 1.001, EPOCH - 3.99, 1.01) == "stamp is in the future"
+    assert clock.objection(EPOCH - 3.985, EPOCH - 3.98, 1.02) == ""
+
+
+def test_before_the_first_state_the_timeout_counts_from_the_start():
+    monitor = make(state_timeout_s=0.04)
+    assert monitor.check(0.03, motion(0)) is None
+    assert monitor.check(0.05, motion(0)).code is FaultCode.SILENT
+
+
+def test_lease_must_be_renewed_where_it_is_wanted():
+    lease = Lease(0.4, 0.0)
+    for now in np.arange(0, 2, 0.1):
+        lease.renew(now)
+        assert lease.check(now + 0.05) is None
+    assert lease.check(2.25) is None
+    fault = lease.check(2.4)
+    assert fault.code is FaultCode.LEASE
+    assert "0.50 s" in fault.message
+    assert Lease(0.4, 0.0, wanted=False).check(100.0) is None

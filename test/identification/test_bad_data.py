@@ -1,0 +1,116 @@
+"""Data from which nothing can be learnt, and numbers of absurd size: a clear error or a correct answer."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.random_robots import random_model, random_states
+
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.assessment.validation import validate
+from inertid_ros.identification.identify import identify
+from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.robot.inertial_parameters import is_consistent
+from inertid_ros.robot.model import load_model
+from inertid_ros.robot.perturbation import perturb
+from inertid_ros.robot.urdf.writing import write_urdf
+
+JOINTS = 4
+
+
+def _robot(scales=(1.0,) * JOINTS):
+    """A robot with bodies scaled, what it is in truth, and samples of it."""
+    rng = np.random.default_rng(3)
+    model = random_model(rng, JOINTS, branched=False)
+    model = load_model(write_urdf(model, model.body_prior * np.array(scales)[:, None]), model.options)
+    drives = 1e-2 * rng.uniform(0.2, 1.0, model.layout.size - model.layout.body_size)
+    truth = np.concatenate([perturb(model, rng).ravel(), drives])
+    return model, truth, _measured(model, truth, rng, random_states(rng, model, 500))
+
+
+def _measured(model, truth, rng, samples: Samples) -> Samples:
+    tau = predict_torque(model, truth, samples)
+    return replace(samples, tau=tau + 1e-3 * tau.std(axis=0) * rng.normal(size=tau.shape))
+
+
+def _first(samples: Samples, count: int) -> Samples:
+    names = ("time", "q", "v", "a", "tau", "mask", "usable")
+    return replace(samples, **{name: getattr(samples, name)[:count] for name in names})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: _first(s, 1), "1 usable samples of joint 'joint0', and as many parameters"),
+        (lambda s: _first(s, 10), "10 usable samples of joint 'joint0', and as many"),
+        (lambda s: replace(s, tau=np.full_like(s.tau, 3.0)), "effort of joint 'joint0' is 3 throughout while it moves"),
+        (lambda s: replace(s, tau=0 * s.tau), "effort is zero throughout"),
+        (lambda s: replace(s, tau=1e-12 * s.tau), "check units"),
+    ],
+)
+def test_data_that_says_nothing_is_refused(change, message):
+    model, _, samples = _robot()
+    with pytest.raises(IdentificationError, match=message):
+        identify(model, [change(samples)])
+
+
+def test_a_robot_at_rest_keeps_what_rest_does_not_show():
+    model, truth, samples = _robot()
+    rng = np.random.default_rng(0)
+    still = replace(samples, q=np.full_like(samples.q, 0.3), v=0 * samples.v, a=0 * samples.a)
+    noisy = replace(still, tau=predict_torque(model, truth, still) + 0.05 * rng.normal(size=still.tau.shape))
+    estimate = identify(model, [noisy])
+    assert estimate.consistent
+    assert (estimate.distance_to_prior < 1.0).all()
+    moving = _measured(model, truth, rng, random_states(rng, model, 200))
+    assert validate(estimate, [moving]).calibrated.relative_error < 1.0  # friction was not invented
+
+
+@pytest.mark.parametrize("scales", [(1e-9, 1e4, 1, 1), (1e4, 1, 1, 1e-9), (1, 1, 1e-9, 1e4)])
+def test_bodies_over_thirteen_decades(scales):
+    model, truth, samples = _robot(scales)
+    estimate = identify(model, [samples])
+    assert estimate.consistent
+    rng = np.random.default_rng(1)
+    verdict = validate(estimate, [_measured(model, truth, rng, random_states(rng, model, 200))])
+    assert verdict.passed
+    assert (verdict.calibrated.rms_error < 2e-3 * verdict.calibrated.rms_torque).all()
+
+
+def test_a_prior_that_no_body_has_is_repaired_with_a_notice(caplog):
+    model, truth, samples = _robot()
+    bodies = model.body_prior.copy()
+    bodies[1, 4:] = 0.0
+    bodies[1, 4] = 1.0  # a body that spreads along no axis but resists turning about one
+    broken = load_model(_with_raw_inertia(model, bodies), model.options)
+    assert "link1" in caplog.text
+    estimate = identify(broken, [samples])
+    assert is_consistent(estimate.bodies).all()
+    assert validate(estimate, [samples]).calibrated.relative_error < 0.01
+
+
+def _with_raw_inertia(model, bodies):
+    """The URDF with inertia of one link written as it is: the writer of the package refuses it."""
+    from lxml import etree
+
+    root = etree.fromstring(model.urdf.encode())
+    inertia = root.xpath("//link[@name='link1']/inertial/inertia")[0]
+    for key, value in zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), (1.0, 0, 0, 0, 0, 0), strict=True):
+        inertia.set(key, str(value))
+    return etree.tostring(root, encoding="unicode")
+
+
+@pytest.mark.parametrize(
+    ("constraints", "message"),
+    [
+        (Constraints(mass={"link2": (1e-12, 1e-11)}, total_mass=1e6), "mass"),
+        (Constraints(mass={"link2": (5.0, 4.0)}), "link2"),
+    ],
+)
+def test_bounds_that_cannot_hold_are_named(constraints, message):
+    model, _, samples = _robot()
+    mass = {f"link{i}": (0.1, 1.0) for i in range(JOINTS)} | dict(constraints.mass)
+    with pytest.raises(IdentificationError, match=message):
+        identify(model, [samples], constraints=replace(constraints, mass=mass))

@@ -1,0 +1,76 @@
+"""External wrenches against Pinocchio's Jacobians, on robots with a free and with a fixed base."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.rotations import body_rate, checked, continuous, rotate, rotate_back
+from inertid_ros.kinematics.contact_frames import external_force
+from inertid_ros.robot.contacts import Contact, Plate
+from inertid_ros.robot.model import ModelOptions, load_model
+
+HUMANOIDS = {
+    "talos_data/robots/talos_reduced.urdf": ("leg_left_6_link", "arm_right_7_link"),
+    "g1_description/urdf/g1_29dof_rev_1_0.urdf": ("left_ankle_roll_link", "right_wrist_yaw_link"),
+    "simple_humanoid_description/urdf/simple_humanoid.urdf": ("l_ankle", "r_wrist"),
+    "kinova_description/robots/kinova.urdf": ("j2s6s200_link_6", "j2s6s200_link_3"),
+}
+
+
+@pytest.mark.parametrize("base", ["free", "fixed"])
+@pytest.mark.parametrize("name", HUMANOIDS)
+def test_wrenches_enter_as_pinocchio_says(robots, name, base):
+    foot, hand = HUMANOIDS[name]
+    plate = Plate((0.3, -0.2, 0.1), (0.4, -1.0, 2.0))
+    contacts = (Contact("plate", foot, plate), Contact("sensor", hand))
+    model = load_model(robots / name, ModelOptions(base=base, contacts=contacts))
+    rng, kinematics = np.random.default_rng(1), model.pinocchio
+    data = kinematics.createData()
+    lower = np.r_[-np.ones(model.positions - model.joints), -np.ones(model.joints)]
+    q = np.array([pin.randomConfiguration(kinematics, lower, -lower) for _ in range(5)])
+    wrenches = {"plate": rng.normal(size=(5, 6)), "sensor": rng.normal(size=(5, 6))}
+    found = external_force(model, q, wrenches)
+    for row, configuration in enumerate(q):
+        pin.computeJointJacobians(kinematics, data, configuration)
+        pin.updateFramePlacements(kinematics, data)
+        wanted = np.zeros(kinematics.nv)
+        for contact in contacts:
+            frame = kinematics.getFrameId(contact.frame)
+            wrench = pin.Force(wrenches[contact.name][row])
+            if contact.plate:
+                wrench = data.oMf[frame].actInv(pin.SE3(plate.rotation, np.array(plate.xyz)).act(wrench))
+            jacobian = pin.getFrameJacobian(kinematics, data, frame, pin.ReferenceFrame.LOCAL)
+            wanted += jacobian.T @ wrench.vector
+        np.testing.assert_allclose(found[row], wanted, atol=1e-10)
+
+
+def test_a_wrench_without_a_contact_is_refused(robots):
+    model = load_model(robots / "simple_humanoid_description/urdf/simple_humanoid.urdf", ModelOptions(base="free"))
+    with pytest.raises(RecordingError, match="'left_plate'.*no contact"):
+        external_force(model, np.zeros((2, model.positions)), {"left_plate": np.zeros((2, 6))})
+
+
+def test_quaternions_flip_and_turn():
+    rng = np.random.default_rng(0)
+    angle = np.linspace(0, 6, 500)[:, None]
+    quaternions = np.hstack([np.sin(angle / 2) * [0.6, 0.0, 0.8], np.cos(angle / 2)])
+    flipped = quaternions * rng.choice([-1.0, 1.0], 500)[:, None]
+    again = continuous(flipped)
+    np.testing.assert_allclose(again * np.sign(again[0] @ quaternions[0]), quaternions, atol=1e-15)
+    vectors = rng.normal(size=(500, 3))
+    pinned = [pin.Quaternion(row).toRotationMatrix() @ v for row, v in zip(quaternions, vectors, strict=True)]
+    np.testing.assert_allclose(rotate(quaternions, vectors), pinned, atol=1e-12)
+    np.testing.assert_allclose(rotate_back(quaternions, rotate(quaternions, vectors)), vectors, atol=1e-12)
+    rate = body_rate(quaternions[1:-1], (quaternions[2:] - quaternions[:-2]) / (2 * (angle[1] - angle[0])))
+    np.testing.assert_allclose(rate, np.tile([0.6, 0.0, 0.8], (498, 1)), atol=1e-4)
+
+
+def test_quaternions_that_are_none_are_left_out_or_refused(caplog):
+    quaternions = np.tile([0.0, 0.0, 0.0, 1.0], (100, 1))
+    quaternions[40:50] *= 0.3
+    unit, bad = checked(quaternions, "walk")
+    assert bad.sum() == 10 and bad[40:50].all() and "10 quaternions" in caplog.text
+    np.testing.assert_allclose(unit, np.tile([0.0, 0.0, 0.0, 1.0], (100, 1)))
+    with pytest.raises(RecordingError, match="length 0.3"):
+        checked(0.3 * np.tile([0.0, 0.0, 0.0, 1.0], (100, 1)), "walk")

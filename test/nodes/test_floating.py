@@ -1,0 +1,58 @@
+"""Base parameters of a robot that floats, through running nodes: twist and wheel speeds by topics, momentum fitted."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.floating_robots import motion, satellite, with_prior
+from support.ros_bench import bench_in
+
+from inertid_ros.action import Identify
+from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.config.configuration import Configuration, RobotOptions
+from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.data.bags.bags import BagTopics, write_bag
+from inertid_ros.data.loading import load_recording
+from inertid_ros.msg import IdentifierStatus, InertialParameters
+from inertid_ros.robot.model import load_model
+from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.ros.parameter_messages import from_inertial_parameters
+from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
+
+WHEELS = tuple(
+    f"wheel_{axis}=inertia:0.1,link:L0,axis:{row}" for axis, row in zip("xyz", ("1 0 0", "0 1 0", "0 0 1"), strict=True)
+)
+
+
+@pytest.mark.parametrize("source", ["odometry", "twist"])
+def test_momentum_through_topics_gives_what_the_bag_gives(source: str, tmp_path: Path) -> None:
+    truth = satellite(np.random.default_rng(0), 3)
+    given = with_prior(truth, np.random.default_rng(1))
+    urdf = tmp_path / "given.urdf"
+    urdf.write_text(write_urdf(truth, given.body_prior))
+    found = float_freely(truth, truth.body_prior, motion(truth, 24, 0).trajectory, 50.0)
+    recording = measured(truth, found, RateNoise(1e-4, 1e-4, 1e-4), np.random.default_rng(0), "float")
+    if source == "twist":
+        recording = replace(recording, base_pose=None)
+    bag = write_bag(recording, tmp_path / "bag")
+    robot = {"robot.base": "free", "robot.wheels": WHEELS, "robot.gravity": (0.0, 0.0, 0.0)}
+    momentum = {"identify.equations": "momentum"}
+    with bench_in(tmp_path) as bench:
+        bench.start("identifier", {"urdf": str(urdf), "output_directory": "", **robot, **momentum})
+        bench.start("recorder", {"directory": str(tmp_path / "recordings"), source: f"/{source}", "min_free_mb": 1})
+        parameters = bench.listen(InertialParameters, "identifier/parameters")
+        status = bench.listen(IdentifierStatus, "identifier/status")
+        replay = bench.start("replay", {"bag": str(bag), "rate": 8.0, "record": True})
+        bench.until(lambda: status and status[-1].recordings, "recording at the identifier", 40.0)
+        assert replay.process.wait(10) == 0, replay.log()
+        outcome = bench.result(bench.send_goal(Identify, "identifier/identify", Identify.Goal())).result
+        assert outcome.success, outcome.message
+        bench.until(lambda: parameters, "parameters")
+    options = RobotOptions(base="free", wheels=WHEELS, gravity=(0.0, 0.0, 0.0))
+    wanted = Configuration(robot=options, identify=IdentifyOptions(equations="momentum"))
+    read = load_recording(bag, BagTopics(**{source: f"/{source}"}))
+    offline = calibrate(load_model(urdf, options.model_options()), [read], configuration=wanted)
+    received = from_inertial_parameters(parameters[-1])
+    expected = offline.estimate.bodies
+    np.testing.assert_allclose(received.bodies, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())

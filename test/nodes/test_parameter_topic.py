@@ -1,0 +1,44 @@
+"""Parameters reach controllers in a namespace and under another name."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.made_up_calibration import Case, made_up_case
+from support.ros_bench import Bench, bench_in
+
+from inertid_ros.action import Identify
+from inertid_ros.data.bags.bags import write_bag
+from inertid_ros.ros import ParameterSubscriber
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return made_up_case(seed=3)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with bench_in(tmp_path) as bench:
+        yield bench
+
+
+def _identified(bench: Bench, case: Case, folder: Path, **keywords: object) -> None:
+    """An identifier that has published, in a namespace or with remaps."""
+    urdf = folder / "given.urdf"
+    urdf.write_text(case.given.urdf)
+    bags = [str(write_bag(recording, folder / f"bag{i}")) for i, recording in enumerate(case.recordings)]
+    bench.start("identifier", {"urdf": str(urdf), "output_directory": ""}, **keywords)
+    namespace = str(keywords.get("namespace", ""))
+    goal = Identify.Goal(train=bags[:1], validation=bags[1:])
+    handle = bench.send_goal(Identify, f"{namespace}/identifier/identify" if namespace else "identifier/identify", goal)
+    assert bench.result(handle).result.success
+
+
+def test_namespaces_and_remaps(bench: Bench, case: Case, tmp_path: Path) -> None:
+    _identified(bench, case, tmp_path, namespace="/left", remaps={"identifier/parameters": "dynamics"})
+    own = ParameterSubscriber(bench.node, case.given, topic="/left/dynamics")
+    other = ParameterSubscriber(bench.node, case.given, topic="/right/dynamics")
+    bench.until(lambda: own.waiting, "parameters under their new name")
+    assert not other.waiting
+    assert "/left/identifier/parameters" not in dict(bench.node.get_topic_names_and_types())

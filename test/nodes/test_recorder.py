@@ -1,0 +1,191 @@
+"""The recorder: a start is confirmed by samples, wrong data is counted, and a killed recorder loses next to nothing."""
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from support.ros_bench import Bench, bench_in
+
+from inertid_ros.data.loading import load_recording
+from inertid_ros.msg import RecorderStatus, SampleBatch
+from inertid_ros.ros.conversions import from_batch
+from inertid_ros.ros.qos import BATCH
+
+RATE_S = 0.005
+
+
+class Source:
+    """Publishes joint states at 200 Hz from a timer of the bench; every ``damage`` is sent once in place of one."""
+
+    def __init__(self, bench: Bench, topic: str = "joint_states", qos: QoSProfile | int = 10) -> None:
+        self._bench = bench
+        self.publisher = bench.node.create_publisher(JointState, topic, qos)
+        self.sent: list[int] = []
+        self.damage: list[JointState] = []
+        self._timer = bench.node.create_timer(RATE_S, self._tick)
+
+    def stop(self) -> None:
+        self._timer.cancel()
+
+    def message(self) -> JointState:
+        count = float(len(self.sent))
+        message = JointState(name=["a", "b"], position=[count, 1.0], velocity=[0.0, 0.0], effort=[1.0, 2.0])
+        message.header.stamp = self._bench.node.get_clock().now().to_msg()
+        return message
+
+    def _tick(self) -> None:
+        if self.damage:
+            self.publisher.publish(self.damage.pop())
+            return
+        message = self.message()
+        self.sent.append(message.header.stamp.sec * 10**9 + message.header.stamp.nanosec)
+        self.publisher.publish(message)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with bench_in(tmp_path) as bench:
+        yield bench
+
+
+def start_recorder(bench: Bench, **keywords):
+    return bench.start("recorder", {"directory": str(bench.folder / "recordings"), "min_free_mb": 1}, **keywords)
+
+
+def test_start_is_refused_until_samples_arrive(bench: Bench) -> None:
+    start_recorder(bench)
+    answer = bench.trigger("recorder/start")
+    assert not answer.success and "nobody publishes" in answer.message
+    silent = bench.node.create_publisher(JointState, "joint_states", 10)
+    bench.until(lambda: silent.get_subscription_count() > 0, "discovery")
+    began = time.monotonic()
+    answer = bench.trigger("recorder/start")
+    assert not answer.success and "no samples" in answer.message
+    assert time.monotonic() - began < 3.0
+    assert not list((bench.folder / "recordings").glob("*")), "an empty bag was left behind"
+
+
+def test_wrong_type_and_quality_of_service_are_named(bench: Bench) -> None:
+    start_recorder(bench)
+    wrong = bench.node.create_publisher(String, "joint_states", 10)
+    bench.until(lambda: bench.trigger("recorder/start").message.count("std_msgs/msg/String"), "reason", 5.0)
+    bench.node.destroy_publisher(wrong)
+    Source(bench, qos=QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT))
+    bench.until(lambda: "best_effort" in bench.trigger("recorder/start").message, "reason", 10.0)
+
+
+def test_recording_counts_what_it_refuses_and_bag_and_batches_agree(bench: Bench) -> None:
+    status = bench.listen(RecorderStatus, "recorder/status")
+    batches = bench.listen(SampleBatch, "recorder/batch", BATCH)
+    start_recorder(bench)
+    source = Source(bench)
+    bench.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
+    answer = bench.trigger("recorder/start")
+    assert answer.success and answer.message == "recording_001"
+    bench.until(lambda: status[-1].recording and status[-1].samples > 50, "recording")
+    nan, short, old, other = source.message(), source.message(), source.message(), source.message()
+    nan.position[0] = float("nan")
+    short.effort = [1.0]
+    old.header.stamp.sec -= 1
+    other.name = ["a", "c"]
+    source.damage += [nan, short, old, other]
+    bench.until(lambda: status[-1].rejected == 3 and status[-1].out_of_order == 1, "counts")
+    assert bench.trigger("recorder/stop").success
+    bench.until(lambda: batches and batches[-1].last, "last batch")
+    assert [batch.sequence for batch in batches] == list(range(len(batches)))
+    position = np.concatenate([from_batch(batch).position for batch in batches])
+    recording = load_recording(bench.folder / "recordings" / "recording_001")
+    assert recording.notices == ()
+    np.testing.assert_array_equal(recording.position, position)
+    assert len(np.unique(position[:, 0])) == len(position)
+
+
+def test_recorder_behind_its_queue_records_from_start_to_stop(bench: Bench) -> None:
+    """A busy processor keeps the recorder waiting: what it hears late counts by when it arrived."""
+    process = start_recorder(bench)
+    source = Source(bench)
+    bench.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
+    bench.spin(0.3)
+    client = bench.node.create_client(Trigger, "recorder/start")
+    bench.until(client.service_is_ready, "service")
+    process.signal(signal.SIGSTOP)
+    bench.spin(1.0)
+    begun, started = len(source.sent), client.call_async(Trigger.Request())
+    bench.spin(0.1)  # the request is on its way before the recorder goes on
+    process.signal(signal.SIGCONT)
+    bench.until(started.done, "start")
+    assert started.result().success
+    bench.spin(0.3)
+    process.signal(signal.SIGSTOP)
+    bench.spin(1.0)
+    client = bench.node.create_client(Trigger, "recorder/stop")
+    bench.until(client.service_is_ready, "service")
+    ended, stopped = len(source.sent), client.call_async(Trigger.Request())
+    bench.spin(0.1)
+    process.signal(signal.SIGCONT)
+    bench.until(stopped.done, "stop")
+    assert stopped.result().success, stopped.result().message
+    recorded = load_recording(bench.folder / "recordings" / "recording_001").position[:, 0]
+    assert recorded[0] >= begun and recorded[-1] >= ended - 1
+    np.testing.assert_array_equal(np.diff(recorded), 1.0)
+
+
+def test_stop_of_a_silent_robot_answers(bench: Bench) -> None:
+    start_recorder(bench)
+    source = Source(bench)
+    bench.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
+    assert bench.trigger("recorder/start").success
+    source.stop()
+    bench.spin(0.3)
+    assert bench.trigger("recorder/stop", 3.0).success
+
+
+@pytest.mark.parametrize("wait", [0.7, 1.13])
+def test_killed_recorder_loses_at_most_a_tenth_of_a_second(bench: Bench, wait: float) -> None:
+    process = start_recorder(bench)
+    source = Source(bench)
+    bench.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
+    assert bench.trigger("recorder/start").success
+    bench.spin(wait)
+    process.signal(signal.SIGKILL)
+    process.process.wait()
+    killed = time.time()
+    recording = load_recording(bench.folder / "recordings" / "recording_001")
+    assert "killed" in recording.notices[0]
+    sent = np.array(source.sent) * 1e-9
+    first = sent[int(recording.position[0, 0])]
+    lost = sent[sent < killed][-1] - (first + recording.time[-1])
+    assert lost <= 0.1 + 0.05  # the bench, which sends, shares the machine
+
+
+def test_signal_closes_the_bag(bench: Bench) -> None:
+    process = start_recorder(bench)
+    source = Source(bench)
+    bench.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
+    assert bench.trigger("recorder/start").success
+    bench.spin(0.3)
+    assert process.stop() == 0
+    assert load_recording(bench.folder / "recordings" / "recording_001").notices == ()
+
+
+def test_namespace_and_remap(bench: Bench) -> None:
+    start_recorder(bench, namespace="/left/arm", remaps={"joint_states": "sensors/joints"})
+    source = Source(bench, "/left/arm/sensors/joints")
+    bench.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
+    assert bench.trigger("/left/arm/recorder/start").success
+    assert bench.trigger("/left/arm/recorder/stop").success
+
+
+def test_directory_that_cannot_be_written_is_refused(bench: Bench) -> None:
+    bench.start("recorder", {"directory": "/proc/none"})
+    source = Source(bench)
+    bench.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
+    answer = bench.trigger("recorder/start")
+    assert not answer.success and "cannot be written" in answer.message

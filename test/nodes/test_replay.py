@@ -1,0 +1,49 @@
+"""A bag that is replayed over topics gives the same parameters as the bag itself."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.ros_bench import LWR_URDF_OF, bench_in
+
+from inertid_ros.action import Identify
+from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.data.bags.bags import write_bag
+from inertid_ros.data.loading import load_recording
+from inertid_ros.data.npz import read_npz
+from inertid_ros.data.recording import Recording
+from inertid_ros.msg import IdentifierStatus, InertialParameters
+from inertid_ros.robot.model import load_model
+from inertid_ros.ros.parameter_messages import from_inertial_parameters
+
+
+@pytest.fixture
+def bag(datasets: Path, tmp_path: Path) -> Path:
+    """Eight seconds of a real robot as a bag."""
+    run = read_npz(datasets / "kuka_lwr4" / "run1.npz")
+    rows = slice(1000, 2600)
+    cut = Recording(run.joint_names, run.time[rows], run.position[rows], run.effort[rows], velocity=run.velocity[rows])
+    return write_bag(cut, tmp_path / "bag")
+
+
+def test_identification_of_replayed_topics_equals_that_of_the_bag(bag: Path, datasets: Path, tmp_path: Path) -> None:
+    urdf = datasets / LWR_URDF_OF
+    with bench_in(tmp_path) as bench:
+        bench.start("identifier", {"urdf": str(urdf), "output_directory": ""})
+        bench.start("recorder", {"directory": str(tmp_path / "recordings")})
+        parameters = bench.listen(InertialParameters, "identifier/parameters")
+        status = bench.listen(IdentifierStatus, "identifier/status")
+        replay = bench.start("replay", {"bag": str(bag), "rate": 8.0, "record": True})
+        bench.until(lambda: status and status[-1].recordings, "recording at the identifier", 30.0)
+        assert replay.process.wait(10) == 0, replay.log()
+        handle = bench.send_goal(Identify, "identifier/identify", Identify.Goal())
+        assert bench.result(handle).result.success
+        bench.until(lambda: parameters, "parameters")
+    offline = calibrate(load_model(urdf), [load_recording(bag)])
+    received = from_inertial_parameters(parameters[-1])
+    expected = offline.estimate.bodies
+    np.testing.assert_allclose(received.bodies, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+    for term, values in received.drives.items():
+        np.testing.assert_allclose(values, offline.estimate.drive(term), rtol=1e-9, atol=1e-12)
+    recorded = load_recording(tmp_path / "recordings" / "recording_001")
+    np.testing.assert_array_equal(recorded.position, load_recording(bag).position)

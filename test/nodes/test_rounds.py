@@ -1,0 +1,34 @@
+"""Calibration in rounds on a simulated robot: every motion asks for what the data so far left open."""
+
+import re
+from pathlib import Path
+
+import pytest
+from support.fake_robot import URDF
+from support.ros_bench import bench_in, hurry
+from test_ros_calibrate import start_flow
+from test_ros_two_robots import QUICK, STATE_HZ
+
+ROUNDS = 2
+
+
+@pytest.mark.timeout(200)  # as for two robots at once
+def test_every_round_learns_more(tmp_path: Path) -> None:
+    (tmp_path / "robot.urdf").write_text(URDF)
+    robot = {"urdf": str(tmp_path / "robot.urdf"), "perturb": True, "perturbation.mass_uncertainty": 0.8}
+    output = tmp_path / "results"
+    with bench_in(tmp_path) as bench:
+        bench.start("simulator", {**robot, "perturbation_seed": 4, "state_hz": STATE_HZ})
+        bench.start("excitation", QUICK)
+        bench.start("recorder", {"directory": str(tmp_path / "recordings"), "min_free_mb": 1})
+        bench.start("identifier", {"output_directory": str(output)})
+        wanted = {"rounds": ROUNDS, "least_gain": 0.0, "output_directory": str(output), "wait_s": 40.0}
+        flow = start_flow(tmp_path, **wanted)
+        hurry(flow.pid)
+        said, _ = flow.communicate(timeout=170)
+    assert flow.returncode == 0, said
+    known = [float(share) for share in re.findall(r"round \d: torque known to ([\d.e-]+) % \(", said)]
+    assert len(known) == ROUNDS and known == sorted(known, reverse=True), said
+    assert f"rounds ended: all rounds are done ({ROUNDS})" in said
+    for number in range(1, ROUNDS + 1):
+        assert len(list((output / f"round_{number}").rglob("report.json"))) == 1, list(output.rglob("*"))

@@ -1,0 +1,76 @@
+"""Two robots calibrate side by side, each in its namespace, and do not hear each other."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from support.fake_robot import URDF
+from support.ros_bench import bench_in, hurry
+
+from inertid_ros.msg import IdentificationReport
+
+# Eight nodes share two cores: states and ticks come as often as a test needs them, not as often as a robot does.
+STATE_HZ = 100.0
+QUICK = {
+    "tick_s": 0.02,
+    "monitor.state_timeout_s": 0.5,
+    "monitor.max_age_s": 0.8,
+    "monitor.min_rate_hz": 10.0,
+    "execution.horizon_s": 0.4,
+    "excitation.duration_s": 5.0,
+    "excitation.base_frequency_hz": 0.2,
+    "excitation.harmonics": 3,
+    "excitation.starts": 2,
+    "excitation.improved": 1,
+    "excitation.iterations": 3,
+    "excitation.intervals": 6,
+    "execution.settle_s": 0.2,
+    "execution.approach_speed": 1.0,
+}
+
+
+@pytest.mark.timeout(200)  # a minute alone on two slow cores, and other tests run beside it
+def test_two_robots_side_by_side(tmp_path: Path) -> None:
+    (tmp_path / "robot.urdf").write_text(URDF)
+    flows = {}
+    with bench_in(tmp_path) as bench:
+        reports = {}
+        for index, namespace in enumerate(("/left", "/right")):
+            folder = tmp_path / namespace.strip("/")
+            robot = {"urdf": str(tmp_path / "robot.urdf"), "perturb": True, "perturbation_seed": 4 * (index + 1)}
+            robot |= {"state_hz": STATE_HZ, "perturbation.mass_uncertainty": 0.8}  # seed 1 is the truth but for 0.7 %
+            bench.start("simulator", {**robot, "simulation.seed": index}, namespace=namespace)
+            bench.start("excitation", QUICK, namespace=namespace)
+            bench.start("recorder", {"directory": str(folder), "min_free_mb": 1}, namespace=namespace)
+            bench.start("identifier", {"output_directory": str(folder / "results")}, namespace=namespace)
+            reports[namespace] = bench.listen(IdentificationReport, f"{namespace}/identifier/report")
+        for namespace in reports:
+            file = tmp_path / "calibrate.yaml"
+            file.write_text(yaml.safe_dump({"/**": {"ros__parameters": {"wait_s": 40.0}}}))
+            command = [sys.executable, "-m", "inertid_ros.nodes.calibrate.node"]
+            command += ["--ros-args", "-r", f"__ns:={namespace}"]
+            with (tmp_path / f"{namespace.strip('/')}.log").open("wb") as log:
+                flows[namespace] = subprocess.Popen(
+                    [*command, "--params-file", str(file)], stdout=log, stderr=subprocess.STDOUT, cwd=tmp_path
+                )
+            hurry(flows[namespace].pid)
+        try:
+            bench.until(lambda: all(flow.poll() is not None for flow in flows.values()), "both calibrations", 150.0)
+        finally:
+            for flow in flows.values():
+                flow.kill()
+        for namespace, flow in flows.items():
+            log = (tmp_path / f"{namespace.strip('/')}.log").read_text()
+            assert flow.returncode == 0, log
+            bench.until(lambda received=reports[namespace]: received, "report")
+    masses = []
+    for namespace, received in reports.items():
+        report = json.loads(received[-1].report_json)
+        assert report["status"] == "passed"
+        assert report["validation"]["relative_error"] < 0.6 * report["prior"]["relative_error"]
+        assert namespace.strip("/") in received[-1].result_directory
+        masses.append([link["mass"] for link in report["links"]])
+    assert masses[0] != masses[1]

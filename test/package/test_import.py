@@ -1,0 +1,134 @@
+"""The package as a whole: numerics without ROS, one version everywhere, manifests that name what the code imports."""
+
+import ast
+import importlib.metadata
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+import inertid_ros
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARY = ROOT / "inertid_ros"
+ROS_LAYERS = {"ros", "nodes", "demo.py", "demo_tables.py"}  # the demo starts nodes
+# Names as Python imports them and as package.xml or pyproject.toml lists them, where the two differ.
+ROSDEP_KEYS = {"yaml": "python3-yaml", "tf_transformations": "tf_transformations", "pinocchio": "pinocchio"}
+DISTRIBUTIONS = {"pinocchio": "pin", "yaml": "PyYAML", "jinja2": "Jinja2"}
+# Chosen by an option, imported where they are used, and explained in one line where they are absent.
+OPTIONAL = {"cvxpy", "clarabel", "osqp", "mujoco", "example_robot_data", "rosbags", "transforms3d", "matplotlib"}
+OPTIONAL |= {"threadpoolctl"}
+# LZ4 and Zstandard come with rosbags, Coal with Pinocchio.
+INDIRECT = {"lz4", "compression", "backports", "zstandard", "coal"}
+
+IMPORT_ALL = """
+import importlib, importlib.abc, pkgutil, re, sys
+
+BLOCKED = re.compile(r"(rclpy|rcl_interfaces|ament_.*|launch(_.*)?|.*_msgs|.*_interfaces|std_srvs|tf2.*|tf_transf.*)$")
+
+class Block(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if BLOCKED.match(name.split(".")[0]) or name in ("inertid_ros.msg", "inertid_ros.action"):
+            raise ModuleNotFoundError(f"{name} is blocked by this test", name=name)
+
+sys.meta_path.insert(0, Block())
+import inertid_ros
+names = [m.name for m in pkgutil.walk_packages(inertid_ros.__path__, "inertid_ros.", onerror=lambda name: None)]
+numerics = [n for n in names if n.split(".")[1] not in ("ros", "nodes", "msg", "action") and not n.endswith("_c")]
+for name in numerics:
+    importlib.import_module(name)
+print(len(numerics))
+"""
+
+
+def imported(file: Path) -> dict[str, int]:
+    """Top-level names of the foreign modules that a file imports, with the line."""
+    found: dict[str, int] = {}
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0]: node.lineno for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            found[node.module.split(".")[0]] = node.lineno
+    foreign = set(found) - set(sys.stdlib_module_names) - {"inertid_ros"}
+    return {name: found[name] for name in foreign}
+
+
+def library_imports(ros: bool) -> dict[str, str]:
+    """Foreign modules of the numerics, or of the layers that speak ROS, with a place where they are imported."""
+    places = {}
+    for file in sorted(LIBRARY.rglob("*.py")):
+        path = file.relative_to(LIBRARY)
+        if (path.parts[0] in ROS_LAYERS) == ros:
+            places |= {name: f"{path}:{line}" for name, line in imported(file).items()}
+    return places
+
+
+def manifest_dependencies() -> set[str]:
+    root = ElementTree.parse(ROOT / "package.xml").getroot()
+    return {entry.text or "" for entry in root if entry.tag in ("depend", "exec_depend")}
+
+
+def project_dependencies() -> set[str]:
+    """Names in `dependencies = [...]` of pyproject.toml (Python 3.10 has no TOML reader)."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    listed = re.search(r"^dependencies = \[(.*?)\]", text, re.M | re.S)
+    assert listed is not None
+    return {re.split(r"[<>=]", name)[0] for name in re.findall(r'"(.*?)"', listed[1])}
+
+
+def test_numerics_import_without_ros():
+    done = subprocess.run([sys.executable, "-c", IMPORT_ALL], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 20
+
+
+def test_root_module_holds_only_the_version():
+    # rosidl installs a package of the same name; whatever more were here would have to be merged with it.
+    tree = ast.parse((LIBRARY / "__init__.py").read_text(encoding="utf-8"))
+    assert [type(node) for node in tree.body] == [ast.Expr, ast.Assign]
+
+
+def test_version_is_the_same_everywhere():
+    manifest = ElementTree.parse(ROOT / "package.xml").getroot().findtext("version")
+    assert inertid_ros.__version__ == manifest
+    assert 'version = { attr = "inertid_ros.__version__" }' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    try:
+        installed = importlib.metadata.version("inertid_ros")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("the package is not installed")
+    assert installed == manifest
+
+
+def test_manifest_names_every_ros_package_that_is_imported():
+    optional = OPTIONAL | INDIRECT
+    keys = manifest_dependencies()
+    missing = {
+        name: place
+        for name, place in (library_imports(ros=True) | library_imports(ros=False)).items()
+        if name not in optional and not {name, f"python3-{name}", ROSDEP_KEYS.get(name, name)} & keys
+    }
+    assert not missing, f"package.xml does not name {missing}"
+
+
+def test_project_names_every_package_that_the_numerics_import():
+    names = project_dependencies()
+    missing = {
+        name: place
+        for name, place in library_imports(ros=False).items()
+        if name not in OPTIONAL | INDIRECT and DISTRIBUTIONS.get(name, name) not in names
+    }
+    assert not missing, f"the dependencies of pyproject.toml lack {missing}"
+
+
+def test_optional_packages_are_imported_where_they_are_used():
+    """At module level they would be needed by everybody who imports the module."""
+    early = []
+    for file in sorted(LIBRARY.rglob("*.py")):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            modules += [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
+            early += [f"{file.name}: {m}" for m in modules if m.split(".")[0] in OPTIONAL - {"transforms3d"}]
+    assert not early

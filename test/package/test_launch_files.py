@@ -1,0 +1,151 @@
+"""Launch files: everything that they name exists. Read as text always, with the real launch where it is installed."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from support.package_parameters import declared_options
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted((ROOT / "launch").glob("*.launch.py"))
+# Parameters that rclpy itself declares in every node.
+RCLPY = {"use_sim_time"}
+
+
+def installed_executables() -> set[str]:
+    """Names that CMakeLists.txt installs into lib/inertid_ros."""
+    text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+    return set(" ".join(re.findall(r"foreach\(name ([^)]*)\)", text)).split()) | set(
+        re.findall(r"executables/(\w+)", text)
+    )
+
+
+def strings(tree: ast.AST) -> set[str]:
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def calls(tree: ast.AST, *names: str) -> list[ast.Call]:
+    """Calls of functions or classes by name."""
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    return [call for call in found if isinstance(call.func, ast.Name) and call.func.id in names]
+
+
+def constants(tree: ast.Module) -> dict[str, ast.expr]:
+    """Assignments at module level."""
+    return {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def arguments(tree: ast.Module) -> dict[str, str]:
+    """Declared launch arguments with their descriptions."""
+    table = constants(tree)["ARGUMENTS"]
+    assert isinstance(table, ast.Tuple)
+    rows = [[ast.literal_eval(cell) for cell in (row.elts[0], row.elts[2])] for row in table.elts]  # type: ignore
+    return {str(name): str(description) for name, description in rows}
+
+
+def used_arguments(tree: ast.Module) -> set[str]:
+    """Arguments that the file reads: LaunchConfiguration("x"), text("x") and lists of names passed on."""
+    first = [call.args[0] for call in calls(tree, "LaunchConfiguration", "text")]
+    used = {node.value for node in first if isinstance(node, ast.Constant)}
+    passed_on = constants(tree).get("PASSED_ON")
+    return used | (set(ast.literal_eval(passed_on)) if passed_on else set())
+
+
+def node_parameters(tree: ast.Module) -> list[tuple[str, set[str]]]:
+    """Executable and names of the parameters given in the file itself, for each node."""
+    found = []
+    for call in calls(tree, "node"):
+        dictionary = call.args[1]
+        assert isinstance(call.args[0], ast.Constant) and isinstance(dictionary, ast.Dict)
+        found.append((str(call.args[0].value), {ast.literal_eval(key) for key in dictionary.keys if key}))
+    for call in calls(tree, "Node"):
+        keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+        executable = keywords["executable"]
+        if isinstance(executable, ast.Constant):
+            keys = [
+                key for part in ast.walk(keywords["parameters"]) if isinstance(part, ast.Dict) for key in part.keys
+            ]
+            found.append((str(executable.value), {ast.literal_eval(key) for key in keys if key}))
+    return found
+
+
+@pytest.fixture(params=FILES, ids=lambda file: file.name.split(".")[0])
+def file(request: pytest.FixtureRequest) -> Path:
+    return request.param
+
+
+@pytest.fixture
+def tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def test_there_is_a_file_for_every_use():
+    assert {"calibrate", "simulate", "replay"} <= {file.name.split(".")[0] for file in FILES}
+
+
+def test_executables_are_installed_and_exist(tree: ast.Module):
+    nodes = [name for name, _ in node_parameters(tree)]
+    assert nodes
+    for name in nodes:
+        assert name in installed_executables()
+        module = ROOT / "inertid_ros" / "nodes" / f"{name}.py"
+        body = ast.parse(module.read_text(encoding="utf-8")).body
+        assert "main" in [part.name for part in body if isinstance(part, ast.FunctionDef)], f"{module} has no main()"
+
+
+def test_files_that_are_named_exist(tree: ast.Module):
+    names = strings(tree)
+    assert any(name.endswith(".yaml") for name in names)
+    for name in names:
+        if re.fullmatch(r"[\w.]+\.yaml", name):
+            assert (ROOT / "config" / name).is_file(), name
+        if re.fullmatch(r"[\w.]+\.launch\.py", name):
+            assert (ROOT / "launch" / name).is_file(), name
+
+
+def test_arguments_are_declared_described_and_used(tree: ast.Module):
+    declared = arguments(tree)
+    assert set(declared) == used_arguments(tree)
+    assert all(len(description) > 10 and not description.endswith(".") for description in declared.values())
+
+
+def test_parameters_are_declared_by_their_node(tree: ast.Module):
+    for name, keys in node_parameters(tree):
+        assert keys <= set(declared_options(name)) | RCLPY, name
+
+
+def test_replay_cannot_move_a_robot():
+    tree = ast.parse((ROOT / "launch" / "replay.launch.py").read_text(encoding="utf-8"))
+    assert {name for name, _ in node_parameters(tree)} <= {"recorder", "identifier", "replay"}
+    assert not calls(tree, "IncludeLaunchDescription")
+
+
+def test_included_files_take_the_arguments_that_are_passed():
+    tree = ast.parse((ROOT / "launch" / "simulate.launch.py").read_text(encoding="utf-8"))
+    included = ast.parse((ROOT / "launch" / "calibrate.launch.py").read_text(encoding="utf-8"))
+    assert set(ast.literal_eval(constants(tree)["PASSED_ON"])) | {"urdf"} <= set(arguments(included))
+
+
+def test_real_launch_reads_the_file(file: Path):
+    """The same with the real launch: arguments as `ros2 launch --show-args` tells them, and one process a node."""
+    launch = pytest.importorskip("launch", reason="launch is not installed (it is not on the package index)")
+    pytest.importorskip("launch_ros", reason="launch_ros is not installed (it is not on the package index)")
+    from launch.launch_description_sources import PythonLaunchDescriptionSource
+    from launch_ros.actions import Node
+
+    context = launch.LaunchContext()
+    description = PythonLaunchDescriptionSource(str(file)).get_launch_description(context)
+    declared = {argument.name: argument for argument in description.get_launch_arguments()}
+    expected = arguments(ast.parse(file.read_text(encoding="utf-8")))
+    assert {name: argument.description for name, argument in declared.items()}.items() >= expected.items()
+    for argument in declared.values():
+        argument.execute(context)
+    nodes = [entity for entity in description.entities if isinstance(entity, Node)]
+    assert len(nodes) == len(node_parameters(ast.parse(file.read_text(encoding="utf-8"))))

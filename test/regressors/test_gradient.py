@@ -1,0 +1,141 @@
+"""Gradient of weighted regressor sums, and the kinematics under it, over random robots."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from support.random_robots import random_model, random_states
+
+from inertid_ros.kinematics.chain import Chain, RootMotion, cross, force_cross, motion_cross
+from inertid_ros.regressors.body_wrenches import BodyWrenches
+from inertid_ros.regressors.regressor_gradient import regressor_product_gradient
+from inertid_ros.regressors.torque_regressor import joint_torque_regressor
+
+STENCIL = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
+
+
+def case(seed):
+    rng = np.random.default_rng(seed)
+    model = random_model(rng, joints=int(rng.integers(1, 9)))
+    samples = random_states(rng, model, 4)
+    weights = rng.normal(size=(4, model.joints, model.layout.body_size))
+    return model, (samples.q, samples.v, samples.a), weights
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_chain_agrees_with_pinocchio(seed):
+    model, (q, v, a), _ = case(seed)
+    state = Chain(model).state(q, v, a)
+    data = model.pinocchio.createData()
+    for row in range(len(q)):
+        pin.forwardKinematics(model.pinocchio, data, q[row], v[row], a[row])
+        pin.computeJointJacobians(model.pinocchio, data, q[row])
+        assert pytest.approx(data.J, abs=1e-10) == state.screws[row].T
+        for joint in range(model.joints):
+            placement = data.oMi[joint + 1]
+            assert state.placements[row, joint] == pytest.approx(placement.homogeneous, abs=1e-10)
+            assert state.velocity[row, joint] == pytest.approx(placement.act(data.v[joint + 1]).vector, abs=1e-9)
+            acceleration = placement.act(data.a[joint + 1]).vector
+            acceleration[:3] += (0, 0, 9.81)
+            assert state.acceleration[row, joint] == pytest.approx(acceleration, abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_value_and_gradient_are_those_of_the_regressor(seed):
+    model, motion, weights = case(seed)
+    chain = Chain(model)
+    gradient = regressor_product_gradient(chain, chain.state(*motion), weights)
+
+    def value(moved):
+        return float((weights * joint_torque_regressor(model, *moved)).sum())
+
+    assert gradient.value == pytest.approx(value(motion), rel=1e-10, abs=1e-8)
+    rng = np.random.default_rng(seed)
+    for part, found in enumerate((gradient.position, gradient.velocity, gradient.acceleration)):
+        direction = rng.normal(size=motion[0].shape)
+        step, difference = 1e-3, 0.0
+        for offset, weight in STENCIL:
+            moved = [x + offset * step * direction if k == part else x for k, x in enumerate(motion)]
+            difference += weight * value(moved) / step
+        scale = np.abs(found).max() * np.abs(direction).max()
+        assert (found * direction).sum() == pytest.approx(difference, rel=1e-7, abs=1e-7 * scale + 1e-9)
+
+
+def reaction(model, q, v, a, root_acceleration):
+    """Wrench at the root (force, torque) about its origin, by Pinocchio; gravity is an acceleration of the root."""
+    data = model.pinocchio.createData()
+    free = pin.Model(model.pinocchio)
+    free.gravity.linear = np.array(model.options.gravity) - root_acceleration
+    pin.forwardKinematics(free, data, q)
+    pin.rnea(free, data, q, v, a)
+    total = np.zeros(6)
+    for joint in range(model.joints):
+        if free.parents[joint + 1] == 0:
+            total += data.oMi[joint + 1].act(data.f[joint + 1]).vector
+    return total
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_wrenches_give_joint_torques_and_the_reaction_at_the_root(seed):
+    model, motion, _ = case(seed)
+    chain = Chain(model)
+    lift = np.random.default_rng(seed).normal(size=3)
+    still = np.zeros((4, 6))
+    root = RootMotion(np.tile(np.eye(4), (4, 1, 1)), still, still + np.concatenate([lift, np.zeros(3)]))
+    state = chain.state(*motion)
+    wrenches = BodyWrenches.of(state)
+    assert wrenches.joint_rows(chain, state) == pytest.approx(joint_torque_regressor(model, *motion), abs=1e-9)
+    lifted = BodyWrenches.of(chain.state(*motion, root))
+    for row in range(4):
+        sample = [x[row] for x in motion]
+        for entries, acceleration in ((wrenches.entries, np.zeros(3)), (lifted.entries, lift)):
+            wrench = entries[row] @ model.body_prior.ravel()
+            assert wrench == pytest.approx(reaction(model, *sample, acceleration), rel=1e-9, abs=1e-8)
+
+
+@pytest.mark.parametrize("moving", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_gradient_of_reaction_and_torque_rows_together(seed, moving):
+    model, motion, weights = case(seed)
+    chain, rng = Chain(model), np.random.default_rng(seed)
+    root = None
+    if moving:
+        placement = np.array([pin.SE3.Random().homogeneous for _ in range(4)])
+        root = RootMotion(placement, *rng.normal(size=(2, 4, 6)))
+    base = rng.normal(size=(4, 6, model.layout.body_size))
+
+    def value(moved):
+        state = chain.state(*moved, root)
+        wrenches = BodyWrenches.of(state)
+        return float((weights * wrenches.joint_rows(chain, state)).sum() + (base * wrenches.entries).sum())
+
+    gradient = regressor_product_gradient(chain, chain.state(*motion, root), weights, base)
+    assert gradient.value == pytest.approx(value(motion), rel=1e-10, abs=1e-8)
+    parts = (gradient.position, gradient.velocity, gradient.acceleration)
+    for part, found in enumerate(parts):
+        direction, step, difference = rng.normal(size=motion[0].shape), 1e-3, 0.0
+        for offset, weight in STENCIL:
+            moved = [x + offset * step * direction if k == part else x for k, x in enumerate(motion)]
+            difference += weight * value(moved) / step
+        scale = np.abs(found).max() * np.abs(direction).max()
+        assert (found * direction).sum() == pytest.approx(difference, rel=1e-7, abs=1e-7 * scale + 1e-9)
+
+
+def test_entries_of_bodies_that_a_joint_does_not_carry_have_no_effect():
+    model, motion, weights = case(5)
+    chain = Chain(model)
+    carried = np.repeat(chain.ancestry, 10, axis=1)
+    state = chain.state(*motion)
+    everything = regressor_product_gradient(chain, state, weights)
+    only = regressor_product_gradient(chain, state, weights * carried)
+    for one, other in zip(vars(everything).values(), vars(only).values(), strict=True):
+        assert one == pytest.approx(other, abs=1e-9)
+
+
+def test_spatial_products():
+    rng = np.random.default_rng(0)
+    V, M, F = rng.normal(size=(3, 20, 6))
+    assert cross(V[:, :3], M[:, :3]) == pytest.approx(np.cross(V[:, :3], M[:, :3]))
+    for row in range(20):
+        motion, other, force = pin.Motion(V[row]), pin.Motion(M[row]), pin.Force(F[row])
+        assert motion_cross(V, M)[row] == pytest.approx(motion.cross(other).vector)
+        assert force_cross(V, F)[row] == pytest.approx(motion.cross(force).vector)

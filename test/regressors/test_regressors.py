@@ -1,0 +1,79 @@
+"""Regressors against Pinocchio's recursive Newton-Euler, over random trees."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from support.random_robots import random_bodies, random_model, random_states
+
+from inertid_ros.regressors.drive_regressor import Motion, drive_columns
+from inertid_ros.regressors.equations import dense_equations
+from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
+from inertid_ros.regressors.torque_regressor import carried_bodies, joint_torque_regressor
+from inertid_ros.robot.layout import DRIVE_TERMS, Coupling
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_regressor_times_parameters_is_inverse_dynamics(seed):
+    rng = np.random.default_rng(seed)
+    model = random_model(rng, joints=int(rng.integers(1, 9)))
+    samples = random_states(rng, model, 20)
+    bodies = random_bodies(rng, model.joints)
+    robot = model.with_bodies(bodies)
+    data = robot.createData()
+    expected = [pin.rnea(robot, data, *state) for state in zip(samples.q, samples.v, samples.a, strict=True)]
+    torque = joint_torque_regressor(model, samples.q, samples.v, samples.a) @ bodies.ravel()
+    np.testing.assert_allclose(torque, expected, atol=1e-10 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_channel_equations_are_the_whole_prediction(seed):
+    rng = np.random.default_rng(seed)
+    model = random_model(rng, joints=5)
+    samples = random_states(rng, model, 50)
+    parameters = np.concatenate([random_bodies(rng, 5).ravel(), rng.normal(size=model.layout.size - 50)])
+    torque = predict_torque(model, parameters, samples)
+    columns = ForceEquations(model).columns
+    chunks = list(dense_equations(ForceEquations(model), samples, chunk=17))
+    for joint in range(5):
+        predicted = np.concatenate([chunk[joint][0] @ parameters[columns[joint]] for chunk in chunks])
+        np.testing.assert_allclose(predicted, torque[:, joint], atol=1e-10 * np.abs(torque).max())
+
+
+def test_rows_are_zero_outside_the_carried_bodies():
+    rng = np.random.default_rng(3)
+    model = random_model(rng, joints=7)
+    samples = random_states(rng, model, 5)
+    regressor = joint_torque_regressor(model, samples.q, samples.v, samples.a).reshape(5, 7, 7, 10)
+    for joint, bodies in enumerate(carried_bodies(model)):
+        outside = np.setdiff1d(np.arange(7), bodies)
+        assert not regressor[:, joint, outside].any()
+        assert joint in bodies
+
+
+def test_masked_rows_are_left_out():
+    rng = np.random.default_rng(0)
+    model = random_model(rng, joints=3)
+    samples = random_states(rng, model, 10)
+    samples.mask[::2, 1] = False
+    (chunk,) = dense_equations(ForceEquations(model), samples)
+    assert [len(tau) for _, tau in chunk] == [10, 5, 10]
+
+
+def test_drive_columns_follow_their_definition():
+    motion = Motion(*np.array([[0.3], [-2.0], [5.0], [-0.9], [np.exp(-10.0)]]))
+    np.testing.assert_allclose(drive_columns(DRIVE_TERMS, motion), [[5.0, -2.0, -0.9, 1.0, 0.3, -0.9 * np.exp(-10.0)]])
+    assert drive_columns((), motion).shape == (1, 0)
+
+
+def test_a_coupling_acts_on_each_of_its_joints():
+    """A coupling of ratios (1, -2) is a joint's own drive after the change of variables s = v0 - 2 v1."""
+    rng = np.random.default_rng(1)
+    coupling = Coupling("wrist", ("joint0", "joint1"), (1.0, -2.0))
+    model = random_model(rng, joints=3, branched=False, couplings=(coupling,), drive_terms=())
+    samples = random_states(rng, model, 20)
+    parameters = np.concatenate([np.zeros(30), [0.5, 2.0, 3.0]])
+    speed, acceleration = (x[:, 0] - 2 * x[:, 1] for x in (samples.v, samples.a))
+    torque = 0.5 * acceleration + 2.0 * speed + 3.0 * np.sign(speed)
+    expected = np.column_stack([torque, -2 * torque, 0 * torque])
+    np.testing.assert_allclose(predict_torque(model, parameters, samples), expected, atol=1e-12)
+    assert model.layout.names[-3:] == ("wrist.rotor_inertia", "wrist.viscous", "wrist.coulomb")

@@ -1,0 +1,40 @@
+"""Results that no real robot can have: written in full, marked rejected, and kept from simulators."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.made_up_calibration import made_up_case
+
+from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.report.results import URDF, read_result, write_result
+
+
+@pytest.mark.parametrize("held_out", [True, False])
+def test_a_baseline_without_real_bodies_is_written_and_rejected(tmp_path, held_out):
+    case = made_up_case(0, duration=8.0)
+    configuration = Configuration(identify=IdentifyOptions(estimator="ols"))
+    recording, rng = case.recordings[0], np.random.default_rng(0)
+    loud = replace(recording, effort=recording.effort + 5.0 * rng.normal(size=recording.effort.shape))
+    outcome = calibrate(case.given, [loud], case.recordings[1:] if held_out else (), configuration)
+    assert not outcome.estimate.consistent
+    assert not outcome.passed
+    assert outcome.report["status"] == "rejected"
+    assert outcome.report["solver"]["name"] == "ols"
+    assert ("not physically consistent" if held_out else "no real bodies") in outcome.report["message"]
+    directory = write_result(outcome, tmp_path / "result")
+    assert (directory / URDF).read_text(encoding="utf-8") == case.given.urdf
+    stored = read_result(directory)
+    assert stored.parameters == pytest.approx(outcome.estimate.parameters)
+
+
+def test_a_consistent_result_needs_no_held_out_data():
+    case = made_up_case(0, duration=8.0)
+    outcome = calibrate(case.given, case.recordings)
+    assert outcome.passed
+    assert outcome.report["status"] == "not validated"
+    assert outcome.urdf != case.given.urdf
+    estimate = replace(outcome.estimate, parameters=-outcome.estimate.parameters)
+    assert replace(outcome, estimate=estimate).report["status"] == "rejected"

@@ -1,0 +1,246 @@
+"""The result directory: complete, self-contained, read back as written, atomic."""
+
+import json
+import os
+import re
+import shutil
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from support.made_up_calibration import COULOMB, made_up_case
+
+from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.config.configuration import Configuration, RobotOptions
+from inertid_ros.core.errors import InertidError
+from inertid_ros.report import results
+from inertid_ros.report.result_page import render_page
+from inertid_ros.report.results import ResultError, check_target, read_result, write_result
+from inertid_ros.robot.inertial_parameters import is_consistent
+from inertid_ros.robot.layout import Coupling
+from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.rotors import Rotor
+
+FILES = ["calibrated.urdf", "information.npz", "parameters.yaml", "report.html", "report.json"]
+
+
+@pytest.fixture(scope="module")
+def case():
+    return made_up_case(3)
+
+
+@pytest.fixture(scope="module")
+def outcome(case):
+    return calibrate(case.given, case.recordings[:1], case.recordings[1:])
+
+
+@pytest.fixture(scope="module")
+def written(outcome, tmp_path_factory):
+    return write_result(outcome, tmp_path_factory.mktemp("results") / "out")
+
+
+@pytest.fixture
+def directory(written, tmp_path):
+    """A result directory that a test may spoil."""
+    return Path(shutil.copytree(written, tmp_path / "out"))
+
+
+def test_calibration_finds_what_the_recordings_were_made_with(outcome, case):
+    assert outcome.passed and outcome.estimate.consistent
+    assert outcome.validation.calibrated.relative_error < 0.2 * outcome.validation.prior.relative_error
+    assert np.allclose(outcome.estimate.drive("coulomb"), COULOMB, atol=0.1)
+
+
+def test_the_report_holds_what_it_promises(outcome, case):
+    report, n = outcome.report, case.given.joints
+    assert json.loads(json.dumps(report, allow_nan=False)) == report
+    sections = [report["train"], report["validation"], report["prior"], report["prior"]["train"]]
+    for section in [*sections, report["prior"]["validation"]]:
+        assert section["relative_error"] > 0
+        assert len(section["rms_torque"]) == len(section["rms_error"]) == n
+    assert report["prior"]["relative_error"] == report["prior"]["validation"]["relative_error"]
+    assert report["joint_names"] == list(case.given.joint_names)
+    for link, name in zip(report["links"], case.given.link_names, strict=True):
+        assert link["name"] == name and link["mass"] > 0 and len(link["com"]) == 3
+        assert np.array(link["inertia"]).shape == (3, 3)
+        assert link["min_pseudo_inertia_eigenvalue"] > 0 and link["geodesic_distance_to_prior"] >= 0
+        assert len(link["standard_deviation"]) == 10 and min(link["standard_deviation"]) >= 0
+    for joint in report["joints"]:
+        assert {"viscous", "coulomb", "rotor_inertia", "offset"} <= set(joint) & set(joint["standard_deviation"])
+    assert report["base_parameters"]["count"] == len(report["base_parameters"]["names"]) > 0
+    assert report["base_parameters"]["condition_number"] > 1
+    known = {statement["parameter"]: statement for statement in report["statements"]}
+    assert set(known) == set(outcome.estimate.layout.names)
+    assert known[f"{case.given.joint_names[0]}.viscous"]["verdict"] == "identified"
+    assert known[f"{case.given.link_names[0]}.m"]["verdict"] == "left at the prior"  # its weight moves nothing
+    assert {"name", "status", "iterations", "seconds"} <= set(report["solver"])
+    assert report["solver"]["status"] == "optimal"
+    assert report["peak_memory_mb"] > 10 and all(seconds >= 0 for seconds in report["timing"].values())
+    assert report["status"] == "passed"
+
+
+def test_provenance_names_robot_recordings_configuration_and_versions(outcome, case):
+    where = outcome.report["provenance"]
+    assert where["model_hash"] == case.given.hash
+    assert [(source["name"], source["role"]) for source in where["recordings"]] == [
+        ("recording 0", "train"),
+        ("recording 1", "validation"),
+    ]
+    checksums = {source["sha256"] for source in where["recordings"]}
+    assert len(checksums) == 2 and all(re.fullmatch("[0-9a-f]{64}", checksum) for checksum in checksums)
+    assert where["configuration"]["prepare"] == json.loads(json.dumps(asdict(Configuration())["prepare"]))
+    assert {"inertid_ros", "numpy", "python"} <= set(where["versions"])
+
+
+def test_a_result_reads_back_as_it_was(outcome, written):
+    assert sorted(os.listdir(written)) == FILES and os.listdir(written.parent) == ["out"]
+    stored = read_result(written)
+    assert np.array_equal(stored.parameters, outcome.estimate.parameters)
+    assert np.array_equal(stored.prior, outcome.estimate.prior)
+    assert np.allclose(stored.covariance, outcome.estimate.covariance, rtol=1e-8)
+    assert stored.report == outcome.report
+    assert stored.model.hash == outcome.estimate.model.hash
+    for channel, other in zip(stored.information.channels, outcome.estimate.information.channels, strict=True):
+        assert np.array_equal(channel.triangle, other.triangle)
+    assert np.allclose(stored.model.body_prior, outcome.estimate.bodies, rtol=1e-12, atol=1e-15)
+
+
+def test_parameters_yaml_is_plain_yaml_with_names(written):
+    text = (written / "parameters.yaml").read_text()
+    content = yaml.safe_load(text)
+    names = content["parameter_names"]
+    assert len(names) == len(content["parameters"]) == len(content["covariance"])
+    link = content["links"][0]
+    start = names.index(f"{link['name']}.m")
+    assert content["parameters"][start : start + 10] == link["parameters"]
+    joint = content["joints"][0]
+    assert content["parameters"][names.index(f"{joint['name']}.viscous")] == joint["viscous"]
+    assert "&id" not in text
+
+
+def test_the_page_needs_nothing_else_and_shows_everything(case, written):
+    page = (written / "report.html").read_text()
+    assert not re.findall(r"""(?:src|href)=["'](?!#)""", page), "only references within the page"
+    assert "@import" not in page and "<script" not in page
+    others = ("recording 0", "recording 1", "passed", "only in combination")
+    for name in (*case.given.joint_names, *case.given.link_names, *others):
+        assert name in page
+    pytest.importorskip("matplotlib")
+    assert page.count("<svg") == 1 and "predicted minus measured" in page
+
+
+def test_the_page_does_without_matplotlib(outcome, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    page = render_page(outcome.report, outcome)
+    assert "<svg" not in page and "Torque errors" in page
+
+
+def test_names_in_the_page_are_escaped(outcome):
+    report = outcome.report | {"robot": "<script>alert(1)</script>"}
+    assert "<script>" not in render_page(report)
+
+
+def test_without_held_out_data_the_result_is_not_validated(case, tmp_path):
+    outcome = calibrate(case.given, case.recordings)
+    report = outcome.report
+    assert "validation" not in report and report["status"] == "not validated" and outcome.passed
+    assert report["prior"]["relative_error"] == report["prior"]["train"]["relative_error"]
+    stored = read_result(write_result(outcome, tmp_path / "out"))
+    assert stored.report["train"]["recordings"] == ["recording 0", "recording 1"]
+
+
+def test_a_rejected_result_says_so(outcome):
+    validation = replace(outcome.validation, passed=False, message="rejected: worse")
+    rejected = replace(outcome, validation=validation)
+    assert not rejected.passed and rejected.report["status"] == "rejected"
+    assert 'class="verdict rejected"' in render_page(rejected.report)
+
+
+def test_locked_joints_and_terms_come_back(case, tmp_path):
+    options = RobotOptions(locked_joints=("joint2=0.3",), drive_terms=("viscous",), gravity=(0.0, 0.0, -9.8))
+    given = load_model(case.given.urdf, options.model_options())
+    recording = replace(case.recordings[0], name="held")
+    stored = read_result(write_result(calibrate(given, [recording]), tmp_path / "out"))
+    assert stored.model.joint_names == ("joint0", "joint1") and stored.model.options == given.options
+    assert is_consistent(stored.model.body_prior).all()
+
+
+def test_couplings_and_rotors_come_back(case, tmp_path):
+    wrist = Coupling("wrist", ("joint1", "joint2"), (1.0, -1.0))
+    motor = Rotor.cylinder("motor", "joint0", "base", 50.0, 0.2, (0.02, 0.05))
+    given = load_model(case.given.urdf, ModelOptions(couplings=(wrist,), rotors=(motor,)))
+    outcome = calibrate(given, case.recordings[:1])
+    stored = read_result(write_result(outcome, tmp_path / "out"))
+    assert stored.model.layout == given.layout and np.array_equal(stored.parameters, outcome.estimate.parameters)
+    assert stored.report["couplings"][0]["name"] == "wrist" and stored.report["rotors"][0]["name"] == "motor"
+    assert "wrist" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_an_existing_result_is_kept_unless_told_otherwise(outcome, directory, tmp_path):
+    with pytest.raises(ResultError, match="out: exists and is not empty; .* --force"):
+        write_result(outcome, directory)
+    (directory / "report.html").write_text("old")
+    write_result(outcome, directory, overwrite=True)
+    assert (directory / "report.html").read_text() != "old" and os.listdir(tmp_path) == ["out"]
+
+
+def test_what_is_no_result_is_never_replaced(outcome, tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "thesis.txt").write_text("years of work")
+    with pytest.raises(ResultError, match="has no parameters.yaml and report.json, so it is not replaced"):
+        write_result(outcome, tmp_path / "home", overwrite=True)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ResultError, match="file: is a file"):
+        check_target(tmp_path / "file", overwrite=True)
+    assert (tmp_path / "home" / "thesis.txt").read_text() == "years of work"
+
+
+def test_an_empty_directory_is_filled(outcome, tmp_path):
+    write_result(outcome, tmp_path)
+    assert sorted(os.listdir(tmp_path)) == FILES
+
+
+def test_a_place_that_cannot_be_written_is_one_line(outcome, tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ResultError, match="cannot be written") as caught:
+        write_result(outcome, tmp_path / "file" / "out")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_failure_in_between_leaves_nothing(outcome, tmp_path, monkeypatch):
+    def fail(report, outcome):
+        raise RuntimeError("no page")
+
+    monkeypatch.setattr(results, "render_page", fail)
+    with pytest.raises(RuntimeError):
+        write_result(outcome, tmp_path / "out")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["parameters.yaml", "report.json", "calibrated.urdf"])
+@pytest.mark.parametrize("damage", ["missing", "empty", "cut", "other", "binary"])
+def test_a_damaged_result_is_one_line(name, damage, directory):
+    path = directory / name
+    content = {
+        "empty": b"",
+        "cut": path.read_bytes()[:700],
+        "other": b"[1, 2]" if name != "calibrated.urdf" else b"<robot name='r'><link name='l'/></robot>",
+        "binary": b"\xff\xfe\x00",
+    }
+    path.unlink()
+    if damage != "missing":
+        path.write_bytes(content[damage])
+    with pytest.raises(InertidError) as caught:
+        read_result(directory)
+    assert str(directory) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_files_of_two_results_are_not_mixed(directory):
+    other = made_up_case(4).given
+    (directory / "calibrated.urdf").write_text(other.urdf)
+    with pytest.raises(ResultError, match="does not belong to calibrated.urdf"):
+        read_result(directory)

@@ -1,0 +1,74 @@
+"""Reaction wheels: from configuration and URDF."""
+
+import numpy as np
+import pytest
+from support.floating_robots import diver, floating, satellite, wheel_urdf
+
+from inertid_ros.config.configuration import RobotOptions
+from inertid_ros.config.options import ConfigurationError
+from inertid_ros.core.errors import ModelError
+from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.wheels import Wheel
+
+
+def test_wheels_of_the_urdf_are_held_and_known():
+    model = diver(np.random.default_rng(0))
+    assert model.joint_names == ("J1", "J2", "J3", "J4")
+    assert model.wheels.names == ("spin_a", "spin_b", "spin_c", "spin_d")
+    assert model.wheels.bodies == (0, 0, 0, 1)
+    expected = 0.05 * np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0.6, 0.8]])
+    np.testing.assert_allclose(model.wheels.axes, expected, atol=1e-12)
+    assert model.body_locked[0, 0] == pytest.approx(3.0)  # the wheels' mass is certain
+
+
+def test_wheels_of_the_configuration():
+    options = RobotOptions(base="free", wheels=("a=inertia:0.2,link:L0,axis:0 0 2", "b=inertia:0.1,link:L2,axis:1 0 0"))
+    model = load_model(satellite(np.random.default_rng(0), 3).urdf, options.model_options())
+    np.testing.assert_allclose(model.wheels.axes, [[0, 0, 0.2], [0.1, 0, 0]])
+    assert model.wheels.bodies == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("wheel", "message"),
+    [
+        (Wheel("w"), "inertia is missing, and without it no momentum is known"),
+        (Wheel("w", 0.1), "no link; give w=link:NAME"),
+        (Wheel("w", 0.1, "L0"), "no axis; give"),
+        (Wheel("w", 0.1, "nowhere", (1, 0, 0)), "no link 'nowhere'; its links are L0"),
+    ],
+)
+def test_what_is_missing_is_named(wheel, message):
+    urdf = satellite(np.random.default_rng(0), 2).urdf
+    with pytest.raises(ModelError, match=message):
+        floating(urdf, (wheel,))
+
+
+def test_wheel_of_the_urdf_without_inertia():
+    urdf = satellite(np.random.default_rng(0), 2).urdf
+    bare = '<link name="r"/><joint name="w" type="continuous"><parent link="L0"/><child link="r"/></joint></robot>'
+    with pytest.raises(ModelError, match="wheel 'w': its inertia is missing"):
+        floating(urdf.replace("</robot>", bare), (Wheel("w"),))
+    model = floating(urdf.replace("</robot>", bare), (Wheel("w", 0.3),))
+    np.testing.assert_allclose(model.wheels.axes, [[0.3, 0, 0]], atol=1e-12)
+
+
+def test_wheel_out_of_balance():
+    urdf = satellite(np.random.default_rng(0), 2).urdf.replace(
+        "</robot>", wheel_urdf("w", "L0", "0 0 1", across=0.03) + "</robot>"
+    )
+    with pytest.raises(ModelError, match="out of balance by 0.005"):
+        floating(urdf, (Wheel("w"),))
+
+
+def test_wheels_need_a_free_base():
+    with pytest.raises(ModelError, match=r"set robot\.base to free"):
+        ModelOptions(wheels=(Wheel("w", 0.1, "L0", (1, 0, 0)),))
+    with pytest.raises(ModelError, match="is given twice"):
+        floating(satellite(np.random.default_rng(0), 2).urdf, (Wheel("w", 0.1, "L0", (1, 0, 0)),) * 2)
+    with pytest.raises(ModelError, match="give a positive one"):
+        Wheel("w", -1.0)
+
+
+def test_entries_that_are_no_wheel():
+    with pytest.raises(ConfigurationError, match=r"robot\.wheels: 'w=mass:1' is not NAME="):
+        RobotOptions(base="free", wheels=("w=mass:1",))

@@ -1,0 +1,53 @@
+"""The whole path in numbers: a wrong URDF, an exciting motion, a simulated arm, identification, a held-out motion."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.motions import FINGERS, PANDA_START, panda, panda_limits
+
+from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.config.simulation import SimulationOptions
+from inertid_ros.data.preparation.prepare import prepare
+from inertid_ros.excitation.planning.optimize import plan_excitation
+from inertid_ros.identification.assessment.validation import validate
+from inertid_ros.identification.identify import identify
+from inertid_ros.robot.inertial_parameters import geodesic_distance, is_consistent
+from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.perturbation import perturb
+from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.simulation.offline import simulate
+from inertid_ros.simulation.simulated_robot import SimulatedRobot
+
+pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
+
+OPTIONS = ExcitationOptions(duration_s=10.0, starts=8, improved=1, iterations=20)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_calibration_of_a_wrong_urdf(robots, seed):
+    truth = panda(robots)
+    given = load_model(
+        write_urdf(truth, perturb(truth, np.random.default_rng(seed))), ModelOptions(locked_joints=FINGERS)
+    )
+    limits = panda_limits(given)
+    plan = plan_excitation(given, limits, PANDA_START, OPTIONS)
+    other = plan_excitation(given, limits, PANDA_START, replace(OPTIONS, seed=7, improved=0))
+    robot = SimulatedRobot(truth, SimulationOptions(seed=seed), controller_model=given, start=PANDA_START + 0.1)
+    train, held_out = (prepare(simulate(robot, motion), given) for motion in (plan, other))
+    estimate = identify(given, [train])
+    validation = validate(estimate, [held_out])
+    assert validation.passed
+    assert validation.calibrated.relative_error < 0.2 * validation.prior.relative_error
+    assert is_consistent(estimate.bodies).all()
+    # What no model explains is friction about standstill: the truth itself does no better.
+    terms = estimate.layout.drive_terms
+    drives = [robot.drives.term(term) for term in terms]
+    exact = replace(estimate, parameters=np.concatenate([robot.bodies.ravel(), *drives]))
+    assert validation.calibrated.relative_error < 1.1 * validate(exact, [held_out]).calibrated.relative_error
+    # In ten seconds, viscous and Coulomb friction are told apart less well than their sum at working speeds is found.
+    viscous, coulomb = (estimate.parameters[estimate.layout.drive(term)] for term in ("viscous", "coulomb"))
+    for speed in (0.4, 0.8, 1.2):
+        wanted = robot.drives.viscous * speed + robot.drives.coulomb
+        assert viscous * speed + coulomb == pytest.approx(wanted, rel=0.1)
+    assert np.isfinite(geodesic_distance(estimate.bodies, truth.body_prior)).all()

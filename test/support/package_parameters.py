@@ -1,0 +1,46 @@
+"""Which parameters each node declares, found without ROS: from the `declare` calls in the node's source."""
+
+import ast
+import importlib
+from pathlib import Path
+
+from inertid_ros.config.options import Option, options
+
+NODES = Path(__file__).resolve().parents[2] / "inertid_ros" / "nodes"
+
+
+def node_names() -> list[str]:
+    """Modules of `inertid_ros.nodes` that define a node."""
+    return sorted(path.parent.name for path in NODES.glob("*/node.py") if _declarations(path))
+
+
+def declared_options(node: str) -> dict[str, Option]:
+    """Options of a node by parameter name."""
+    path = NODES / node / "node.py"
+    origins = _imports(path)
+    found: dict[str, Option] = {}
+    for tree, prefix in _declarations(path):
+        module = importlib.import_module(origins[tree], package="inertid_ros.nodes")
+        found |= {entry.key: entry for entry in options(getattr(module, tree), prefix)}
+    return found
+
+
+def _declarations(path: Path) -> list[tuple[str, str]]:
+    """Option class and prefix of every `declare(self, Class, ..., prefix="...")`."""
+    found = []
+    for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "declare":
+            tree = call.args[1]
+            prefix = next((k.value for k in call.keywords if k.arg == "prefix"), ast.Constant(""))
+            found.append((ast.unparse(tree), str(ast.literal_eval(prefix))))
+    return found
+
+
+def _imports(path: Path) -> dict[str, str]:
+    """Module that each imported name comes from."""
+    return {
+        alias.asname or alias.name: "." * node.level + (node.module or "")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }

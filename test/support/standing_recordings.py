@@ -1,0 +1,58 @@
+"""Recordings of the simulated biped, made once, and the robot models that go with them."""
+
+from functools import cache
+
+import numpy as np
+import pinocchio as pin
+
+from inertid_ros.config.standing_simulation import MovementOptions, StandingOptions
+from inertid_ros.data.recording import Recording
+from inertid_ros.robot.contacts import Contact, Plate
+from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.perturbation import PerturbationOptions, perturb
+from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.simulation.force_plates.catalogue import standing_robot
+from inertid_ros.simulation.force_plates.legged_robot import StandingRobot, StandingRobotDescription
+from inertid_ros.simulation.force_plates.offline import simulate_standing
+
+
+def model_options(robot: StandingRobotDescription, **changes) -> ModelOptions:
+    """A free base on the robot's plates, joints without friction."""
+    plates = {plate.name: plate for plate in robot.plates}
+    contacts = []
+    for sole in robot.soles:
+        plate = plates[sole.plate]
+        rpy = tuple(float(angle) for angle in pin.rpy.matrixToRpy(np.array(plate.rotation)))
+        contacts.append(Contact(plate.name, sole.frame, Plate(tuple(plate.origin), rpy)))
+    return ModelOptions(base="free", contacts=tuple(contacts), drive_terms=(), **changes)
+
+
+@cache
+def biped(movements: int = 8, noise: bool = True, seed: int = 1) -> Recording:
+    """The biped moving on its two plates."""
+    options = StandingOptions(seed=seed, movement=MovementOptions(movements=movements, seconds=1.2))
+    return simulate_standing(StandingRobot(standing_robot("biped"), options), noise=noise, name="biped")
+
+
+@cache
+def truth() -> RobotModel:
+    """The biped as it is."""
+    robot = standing_robot("biped")
+    return load_model(robot.urdf, model_options(robot))
+
+
+@cache
+def prior(seed: int = 2) -> RobotModel:
+    """The biped as its maker describes it."""
+    rng = np.random.default_rng(seed)
+    bodies = perturb(truth(), rng, PerturbationOptions(mass_uncertainty=0.5, region_scale=2.0))
+    return load_model(write_urdf(truth(), bodies), truth().options)
+
+
+def com_error(model: RobotModel, bodies: np.ndarray, configurations: np.ndarray) -> float:
+    """RMS distance of the centre of mass from the true one [m]."""
+    found, true = (
+        np.array([pin.centerOfMass(m, m.createData(), q).copy() for q in configurations])
+        for m in (model.with_bodies(bodies), truth().pinocchio)
+    )
+    return float(np.sqrt(np.mean(np.sum((found - true) ** 2, axis=1))))
