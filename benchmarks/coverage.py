@@ -8,7 +8,7 @@ from tables import machine, publish, table
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import identify
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.layout import NON_NEGATIVE_TERMS
+from inertid_ros.robot.bodies.layout import NON_NEGATIVE_TERMS
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
 

@@ -10,11 +10,11 @@ from tables import machine, publish, table
 
 from inertid_ros.config.direction_combinations import CombinationOptions
 from inertid_ros.config.excitation import ExcitationOptions
-from inertid_ros.excitation.constraints.limits import motion_limits
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.direction_combinations.fixed_base import torque_problem
 from inertid_ros.excitation.direction_combinations.interval_planner import improved, plan_intervals
 from inertid_ros.excitation.direction_combinations.pruning import spread
+from inertid_ros.excitation.limits.motion_limits import motion_limits
 
 
 def main() -> None:

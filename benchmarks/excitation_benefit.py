@@ -16,7 +16,7 @@ from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.excitation.constraints.limits import MotionLimits, motion_limits
+from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
 from inertid_ros.excitation.planning.optimize import plan_excitation
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.torque_confidence import probe
@@ -26,10 +26,10 @@ from inertid_ros.identification.prior.coordinates import prior_coordinates
 from inertid_ros.identification.prior.parameter_scaling import prior_root
 from inertid_ros.identification.prior.regularizers import TYPICAL_SPREAD
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.inertial_parameters import geodesic_distance
+from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
-from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import example_urdf
 from inertid_ros.simulation.offline import simulate
 from inertid_ros.simulation.simulated_robot import SimulatedRobot

@@ -17,7 +17,7 @@ from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.map_fit import Data, Fit
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.robot.layout import DRIVE_TERMS
+from inertid_ros.robot.bodies.layout import DRIVE_TERMS
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 

@@ -16,7 +16,7 @@ from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.identification.least_squares.estimators import least_squares
 from inertid_ros.identification.prior.distances import PULLBACK
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.robot.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia, pseudo_inertia
+from inertid_ros.robot.bodies.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia, pseudo_inertia
 from inertid_ros.robot.perturbation import perturb
 
 MOTIONS, DRAWS, SEED, EVERY = 10, 5, 0, 5

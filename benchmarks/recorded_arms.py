@@ -10,14 +10,14 @@ from tables import datasets, machine, publish, table
 
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.loading import load_recording
+from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.prepare import PrepareOptions, prepare
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.validation import torque_errors
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.layout import Coupling
+from inertid_ros.robot.bodies.layout import Coupling
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 
 PAIRS = ((("run1",), "run2", 2.0), (("run2", "run3"), "run1", 2.3), (("run1", "run2"), "run3", 4.0))

@@ -13,9 +13,9 @@ from inertid_ros.identification.prior.coordinates import Coordinates, normalised
 from inertid_ros.identification.prior.regularizers import Belief, regularized
 from inertid_ros.identification.solvers.clarabel import solve_with_clarabel
 from inertid_ros.identification.solvers.interior_point import solve
-from inertid_ros.robot.geometry.ellipsoids import Ellipsoid
-from inertid_ros.robot.inertial_parameters import from_pseudo_inertia, mass_com_inertia
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
+from inertid_ros.robot.bodies.inertial_parameters import from_pseudo_inertia, mass_com_inertia
+from inertid_ros.robot.bodies.layout import ParameterLayout
 
 REPEATS, PROBLEMS = 5, 9
 CASES = (  # name, links, ellipsoids per link, regularizer, wanted milliseconds

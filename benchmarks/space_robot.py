@@ -17,7 +17,7 @@ from inertid_ros.excitation.direction_combinations.interval_motion import Interv
 from inertid_ros.excitation.direction_combinations.interval_planner import IntervalPlan, plan_intervals
 from inertid_ros.excitation.direction_combinations.pruning import Worth, prune, spread
 from inertid_ros.identification.base_parameters import closed_form_base_parameters
-from inertid_ros.robot.inertial_parameters import PSEUDO_INERTIA_BASIS, is_consistent, nearest_consistent
+from inertid_ros.robot.bodies.inertial_parameters import PSEUDO_INERTIA_BASIS, is_consistent, nearest_consistent
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.free_floating import GravityGradient
 

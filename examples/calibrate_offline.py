@@ -9,13 +9,13 @@ import numpy as np
 
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.excitation.constraints.limits import motion_limits
+from inertid_ros.excitation.limits.motion_limits import motion_limits
 from inertid_ros.excitation.planning.optimize import plan_excitation
 from inertid_ros.identification.assessment.validation import Validation, validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.robot.model import ModelOptions, load_model
 from inertid_ros.robot.perturbation import perturb
-from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import example_urdf
 from inertid_ros.simulation.offline import simulate
 from inertid_ros.simulation.simulated_robot import SimulatedRobot

@@ -11,7 +11,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.identification.information.information import Information
 from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
-from inertid_ros.robot.inertial_parameters import skew
+from inertid_ros.robot.bodies.inertial_parameters import skew
 from inertid_ros.robot.model import RobotModel
 
 METRICS = ("gen. force", "torque [Nm]", "CoM [mm]", "momentum", "parameters [%]")

@@ -13,15 +13,15 @@ from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.constraints.balance.centre_of_mass import CentreOfMass
 from inertid_ros.excitation.constraints.balance.polygon import polygon
-from inertid_ros.excitation.constraints.constraint import MotionSamples
-from inertid_ros.excitation.constraints.limits import MotionLimits
 from inertid_ros.excitation.criteria.known_information import KnownInformation
 from inertid_ros.excitation.criteria.measured_rows import MeasuredRows
-from inertid_ros.excitation.motions.plan import Plan
+from inertid_ros.excitation.limits.constraint import MotionSamples
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.planning.descent import Candidate, finished, improved
 from inertid_ros.excitation.planning.optimize import random_shapes
 from inertid_ros.excitation.planning.planning_problem import Problem
 from inertid_ros.excitation.planning.random_starts import random_shape
+from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.example_robots import example_urdf
 

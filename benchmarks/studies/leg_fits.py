@@ -14,7 +14,7 @@ from inertid_ros.identification.prior.regularizers import Belief
 from inertid_ros.identification.solvers.equal_residual import project_onto_residual
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.identification.solvers.map_problem import Problem
-from inertid_ros.robot.inertial_parameters import inertia_about_origin, skew
+from inertid_ros.robot.bodies.inertial_parameters import inertia_about_origin, skew
 from inertid_ros.robot.model import RobotModel
 
 CONSTRAINTS = ("none", "semi-consistent", "LMI", "ellipsoid")

@@ -17,11 +17,12 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.incremental_qr import SquareRoot
 from inertid_ros.identification.information.information import compress
+from inertid_ros.kinematics.sweep import BATCH
 from inertid_ros.regressors.drive_regressor import Motion, channel_drive
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.regressors.regrouping import regroup
-from inertid_ros.regressors.torque_regressor import BATCH, TorqueRegressor, joint_torque_regressor
-from inertid_ros.robot.inertial_parameters import is_consistent
+from inertid_ros.regressors.torque_regressor import TorqueRegressor, joint_torque_regressor
+from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 from inertid_ros.robot.model import RobotModel
 
 IMPORTED_MB = resident_mb()

@@ -6,12 +6,12 @@ from studies.accelerations import expected_squares
 from studies.bases import scaling_in
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.criteria.criterion import Criterion
 from inertid_ros.excitation.criteria.measured_rows import MeasuredRows
 from inertid_ros.excitation.criteria.optimality import Spectral
+from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.identification.prior.distances import PULLBACK
-from inertid_ros.robot.inertial_parameters import (
+from inertid_ros.robot.bodies.inertial_parameters import (
     PSEUDO_INERTIA_BASIS,
     from_mass_com_inertia,
     from_pseudo_inertia,

@@ -7,11 +7,11 @@ from studies.bases import scaling_in
 
 from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.constraints.constraint import MotionSamples
-from inertid_ros.excitation.constraints.limits import motion_limits
 from inertid_ros.excitation.criteria.criterion import Criterion
 from inertid_ros.excitation.criteria.measured_rows import MeasuredRows
 from inertid_ros.excitation.criteria.optimality import Spectral
+from inertid_ros.excitation.limits.constraint import MotionSamples
+from inertid_ros.excitation.limits.motion_limits import motion_limits
 from inertid_ros.excitation.planning.feasible_size import shapes
 from inertid_ros.identification.prior.coordinates import normalised_coordinates
 from inertid_ros.identification.prior.parameter_scaling import scaling_matrix

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.data.loading import load_recording
+from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.validation import Validation

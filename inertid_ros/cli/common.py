@@ -15,9 +15,9 @@ import yaml
 from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
 from inertid_ros.config.options import ConfigurationError, build, flatten
 from inertid_ros.config.yaml_files import load_configuration
+from inertid_ros.core.atomic_files import write_file
 from inertid_ros.core.errors import InertidError
-from inertid_ros.core.files import write_file
-from inertid_ros.data.loading import load_recording
+from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.report.outcome import plain
 

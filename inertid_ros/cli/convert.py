@@ -7,9 +7,9 @@ from pathlib import Path
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError, RecordingError
-from inertid_ros.data.bags.bags import SUFFIXES, write_bag
-from inertid_ros.data.loading import load_recording
-from inertid_ros.data.npz import write_npz
+from inertid_ros.data.files.bags import SUFFIXES, write_bag
+from inertid_ros.data.files.loading import load_recording
+from inertid_ros.data.files.npz import write_npz
 from inertid_ros.data.recording import Recording
 
 from .common import configuration, print_json, set_up_logging

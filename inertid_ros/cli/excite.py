@@ -9,11 +9,11 @@ from inertid_ros.config.configuration import ExcitationConfiguration
 from inertid_ros.config.entries import positions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.limits import MotionLimits, motion_limits
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
+from inertid_ros.excitation.execution.plan_check import check_plan
+from inertid_ros.excitation.inspection import inspect_plan
+from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
 from inertid_ros.excitation.planning.optimize import PlanningProgress, plan_excitation
-from inertid_ros.excitation.plans.check import check_plan
-from inertid_ros.excitation.plans.inspection import inspect_plan
 from inertid_ros.excitation.plans.plan_file import load_motion
 from inertid_ros.report.motion_page import motion_files
 from inertid_ros.report.results import check_target

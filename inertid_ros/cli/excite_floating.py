@@ -10,11 +10,11 @@ from typing import Any
 from inertid_ros.config.configuration import ExcitationConfiguration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.limits import MotionLimits, check_curve
 from inertid_ros.excitation.direction_combinations.floating_base import plan_floating, with_wheels
 from inertid_ros.excitation.direction_combinations.interval_planner import IntervalPlan
-from inertid_ros.excitation.motions.plan import Plan, plan_of
+from inertid_ros.excitation.limits.motion_limits import MotionLimits, check_curve
 from inertid_ros.excitation.motions.trajectories import Concatenation, QuinticRamp
+from inertid_ros.excitation.plans.plan import Plan, plan_of
 from inertid_ros.report.outcome import plain
 from inertid_ros.robot.model import RobotModel
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.bags.bags import bag_topics
-from inertid_ros.data.loading import file_kind, load_recording
+from inertid_ros.data.files.bags import bag_topics
+from inertid_ros.data.files.loading import file_kind, load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.report.results import REPORT, read_result
-from inertid_ros.robot.inertial_parameters import mass_com_inertia, min_eigenvalue
+from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia, min_eigenvalue
 from inertid_ros.robot.model import RobotModel, load_model
 
 from .common import configuration, number, print_json, print_table, set_up_logging

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from inertid_ros.config.configuration import ExcitationConfiguration
+from inertid_ros.core.atomic_files import write_directory
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.core.files import write_directory
-from inertid_ros.excitation.motions.plan import Plan
+from inertid_ros.excitation.inspection import CHANNELS, Inspection
 from inertid_ros.excitation.planning.optimize import PlanningProgress
-from inertid_ros.excitation.plans.inspection import CHANNELS, Inspection
 from inertid_ros.excitation.plans.joint_trajectory_file import joint_trajectory_text
+from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.excitation.plans.plan_file import plan_text
 from inertid_ros.report.outcome import plain
 from inertid_ros.robot.model import RobotModel

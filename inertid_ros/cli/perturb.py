@@ -8,10 +8,10 @@ import numpy as np
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.options import build
-from inertid_ros.robot.inertial_parameters import geodesic_distance
+from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.perturbation import PerturbationOptions, perturb
-from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.robot.urdf_writing import write_urdf
 
 from .common import configuration, number, print_json, print_table, set_up_logging, write_text
 

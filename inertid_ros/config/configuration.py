@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, field, replace
 
-from inertid_ros.data.bags.bags import BagTopics
+from inertid_ros.data.files.bags import BagTopics
 from inertid_ros.data.preparation.prepare import PrepareOptions
 from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.robot.bodies.layout import DRIVE_TERMS
 from inertid_ros.robot.contacts import BASES
 from inertid_ros.robot.geometry.collision_ellipsoids import collision_ellipsoids
-from inertid_ros.robot.layout import DRIVE_TERMS
 from inertid_ros.robot.model import ModelOptions, RobotModel
 
 from . import entries

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from inertid_ros.core.errors import ModelError
+from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.bodies.rotors import Rotor
 from inertid_ros.robot.contacts import Contact, Plate
-from inertid_ros.robot.layout import Coupling
-from inertid_ros.robot.rotors import Rotor
 from inertid_ros.robot.wheels import Wheel
 
 from .options import ConfigurationError

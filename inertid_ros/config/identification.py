@@ -10,6 +10,8 @@ from inertid_ros.regressors.equation_types import KINDS
 from .least_squares import ESTIMATORS
 from .options import option
 
+MOMENTUM_EQUATIONS = ("momentum", "momentum_change")
+
 
 @dataclass(frozen=True)
 class IdentifyOptions:

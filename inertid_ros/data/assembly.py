@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.bags.base_messages import WIDTHS
 
+from .base_messages import WIDTHS
 from .recording import Recording
 
 _log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.kinematics.floating import BodyMotion, body_motions, cross
-from inertid_ros.robot.inertial_parameters import inertia_about_origin, skew
+from inertid_ros.robot.bodies.inertial_parameters import inertia_about_origin, skew
 from inertid_ros.robot.tree import TreeJoint
 from inertid_ros.robot.wheels import MountedWheels
 

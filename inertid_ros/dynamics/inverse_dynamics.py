@@ -3,8 +3,7 @@
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.kinematics.sweep import Sweep
-from inertid_ros.regressors.torque_regressor import BATCH
+from inertid_ros.kinematics.sweep import BATCH, Sweep
 from inertid_ros.robot.model import RobotModel
 
 from .newton_euler import WRENCH_TABLE

@@ -4,7 +4,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.kinematics.sweep import PRODUCTS
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 
 _PAIRS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # of the inertia, in the order of the parameters
 _PRODUCTS = {(0, 0): 6, (0, 1): 7, (0, 2): 8, (1, 1): 9, (1, 2): 10, (2, 2): 11}

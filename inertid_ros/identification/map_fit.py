@@ -18,7 +18,7 @@ from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, prior_coo
 from inertid_ros.identification.prior.regularizers import TYPICAL_SPREAD, Belief
 from inertid_ros.identification.solvers.map_problem import Problem
 from inertid_ros.regressors.equations import Equations
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.bodies.layout import ParameterLayout
 
 _OUTER_ITERATIONS = 30
 _OUTER_TOLERANCE = 3e-3

@@ -11,6 +11,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.robot.tree import TreeJoint
 
+BATCH = 2048  # samples worked out together: the arrays of one body fit the cache, and calls cost little per sample
 PRODUCTS = 12  # what a wrench is linear in: d (3), alpha (3), and w w^T as xx, xy, xz, yy, yz, zz
 _VELOCITY, _ACCELERATION, _SCREWS = 0, 1, 2
 TRANSLATIONS = 3  # velocities of a free base whose screws are not carried

@@ -12,7 +12,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
 from inertid_ros.kinematics.chain import Chain, ChainState, cross
 from inertid_ros.kinematics.sweep import PRODUCTS
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 
 _TABLE = np.ascontiguousarray(WRENCH_TABLE.reshape(6 * BODY_PARAMETERS, PRODUCTS).T)
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.robot.layout import COUPLING_TERMS, ParameterLayout
+from inertid_ros.robot.bodies.layout import COUPLING_TERMS, ParameterLayout
 
 
 class Motion(NamedTuple):

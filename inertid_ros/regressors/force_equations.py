@@ -13,7 +13,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.dynamics.inverse_dynamics import rigid_torque
 from inertid_ros.dynamics.plate_frame import on_ground, turn_base_rows
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.model import RobotModel
 
 from .drive_regressor import Motion, channel_drive_columns, drive_rows, drive_torque

@@ -12,7 +12,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.samples import Samples
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.tree import TreeJoint
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.kinematics.floating import BodyMotion, body_motions, cross, rotations
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.tree import TreeJoint
 
 BATCH = 1024  # samples worked out together

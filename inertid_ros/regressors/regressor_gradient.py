@@ -25,7 +25,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
 from inertid_ros.kinematics.chain import Chain, ChainState, cross, force_cross, motion_cross
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 
 from .body_wrenches import BodyWrenches, carried
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.tree import TreeJoint
 
 # Indices of parameters in a frame with the joint along z: (m, x, y, z, xx, xy, yy, xz, yz, zz).

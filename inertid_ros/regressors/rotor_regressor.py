@@ -8,12 +8,10 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
-from inertid_ros.kinematics.sweep import PRODUCTS, TRANSLATIONS, Sweep
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.kinematics.sweep import BATCH, PRODUCTS, TRANSLATIONS, Sweep
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.tree import path
-
-from .torque_regressor import BATCH
 
 
 def channel_rotors(model: RobotModel, velocity: int) -> tuple[int, ...]:

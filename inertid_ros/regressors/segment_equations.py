@@ -11,12 +11,11 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
 from inertid_ros.kinematics.chain import cross
 from inertid_ros.kinematics.floating import rotations
-from inertid_ros.kinematics.sweep import PRODUCTS
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.kinematics.sweep import BATCH, PRODUCTS
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.model import RobotModel
 
 from .equations import Equations, RowWriter
-from .torque_regressor import BATCH
 
 CHANNELS = tuple(f"{kind}_{axis}" for kind in ("force", "torque") for axis in "xyz")
 

@@ -11,12 +11,11 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
-from inertid_ros.kinematics.sweep import PRODUCTS, TRANSLATIONS, Sweep
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.kinematics.sweep import BATCH, PRODUCTS, TRANSLATIONS, Sweep
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.model import RobotModel
 
 _BASE_TORQUE = ((slice(3, 6), slice(0, 3)),)  # rows of the torque on a free base, and where their screws stand
-BATCH = 2048  # samples worked out together: the arrays of one body fit the cache, and calls cost little per sample
 
 
 def joint_torque_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> Array:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-from inertid_ros.excitation.plans.inspection import Inspection
+from inertid_ros.excitation.inspection import Inspection
 
 from .motion_plots import limits_plot, spectrum_plot
 from .result_page import number

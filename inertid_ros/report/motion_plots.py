@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.plans.inspection import Inspection
+from inertid_ros.excitation.inspection import Inspection
 
 _POINTS = 800  # per curve; a screen shows no more
 _LEAST = 1e-12  # what a singular value of zero is drawn as

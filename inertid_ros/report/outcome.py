@@ -14,9 +14,9 @@ from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence, torque_confidence
 from inertid_ros.identification.assessment.validation import TorqueErrors, Validation, torque_errors
 from inertid_ros.identification.rounds import Round, RoundsOptions, Verdict, judge
-from inertid_ros.robot.inertial_parameters import is_consistent, mass_com_inertia
-from inertid_ros.robot.layout import COUPLING_TERMS
-from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.robot.bodies.inertial_parameters import is_consistent, mass_com_inertia
+from inertid_ros.robot.bodies.layout import COUPLING_TERMS
+from inertid_ros.robot.urdf_writing import write_urdf
 
 from .provenance import Provenance, peak_memory_mb
 

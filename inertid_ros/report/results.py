@@ -12,14 +12,14 @@ import numpy as np
 import yaml
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.atomic_files import write_directory
 from inertid_ros.core.errors import IdentificationError, InertidError
-from inertid_ros.core.files import write_directory
 from inertid_ros.identification.information.information import Information
 from inertid_ros.identification.information.information_file import information_bytes, read_information
+from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.bodies.rotors import Rotor
 from inertid_ros.robot.contacts import Contact, Plate
-from inertid_ros.robot.layout import Coupling
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.rotors import Rotor
 from inertid_ros.robot.wheels import Wheel
 
 from .outcome import FORMAT, URDF, Outcome, plain

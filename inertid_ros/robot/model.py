@@ -12,14 +12,14 @@ import pinocchio as pin
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, is_consistent, nearest_consistent
+from inertid_ros.robot.bodies.layout import DRIVE_TERMS, STRIBECK_SPEED, Coupling, ParameterLayout
+from inertid_ros.robot.bodies.rotors import Rotor, with_rotors
 from inertid_ros.robot.urdf import joints as urdf_joints
-from inertid_ros.robot.urdf import parsing as description
+from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf.joints import JointLimits
 
 from .contacts import BASES, Contact, Plate, check_contacts, ground_of
-from .inertial_parameters import BODY_PARAMETERS, is_consistent, nearest_consistent
-from .layout import DRIVE_TERMS, STRIBECK_SPEED, Coupling, ParameterLayout
-from .rotors import Rotor, with_rotors
 from .tree import TreeJoint, tree_joints
 from .wheels import MountedWheels, Wheel, completed, mount
 
@@ -218,7 +218,7 @@ def load_model(source: str | Path, options: ModelOptions | None = None) -> Robot
     ModelError: the URDF is broken, has no inertia for a moving link, or has joints that are not supported
         (mimic, planar, floating) and not locked; or a locked joint does not exist.
     """
-    text = description.read_description(source)
+    text = parsing.read_description(source)
     try:
         return _from_text(text, options or ModelOptions())
     except ModelError as error:
@@ -228,7 +228,7 @@ def load_model(source: str | Path, options: ModelOptions | None = None) -> Robot
 
 
 def _from_text(text: str, options: ModelOptions) -> RobotModel:
-    root = description.parse_description(text)
+    root = parsing.parse_description(text)
     wheels = completed(root, options.wheels)
     names = {joint.get("name") for joint in root.findall("joint")}
     held = {wheel.name: 0.0 for wheel in wheels if wheel.name in names}

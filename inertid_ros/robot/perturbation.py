@@ -6,8 +6,13 @@ import numpy as np
 
 from inertid_ros.config.options import option
 from inertid_ros.core.arrays import Array
+from inertid_ros.robot.bodies.inertial_parameters import (
+    from_pseudo_inertia,
+    is_consistent,
+    mass_com_inertia,
+    pseudo_inertia,
+)
 
-from .inertial_parameters import from_pseudo_inertia, is_consistent, mass_com_inertia, pseudo_inertia
 from .model import RobotModel
 
 _ATTEMPTS = 100

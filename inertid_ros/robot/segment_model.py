@@ -7,9 +7,9 @@ import pinocchio as pin
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.bodies.layout import ParameterLayout
 
-from .inertial_parameters import BODY_PARAMETERS
-from .layout import ParameterLayout
 from .model import JointLimits, ModelOptions, RobotModel
 from .wheels import mount
 

@@ -8,8 +8,7 @@ import numpy as np
 import pinocchio as pin
 
 from inertid_ros.core.arrays import Array
-
-from .inertial_parameters import BODY_PARAMETERS, skew, transform
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, skew, transform
 
 
 @dataclass(frozen=True)

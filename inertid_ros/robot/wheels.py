@@ -9,7 +9,7 @@ from lxml import etree
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.urdf import parsing as description
+from inertid_ros.robot.urdf import parsing
 
 _BALANCED = 1e-3  # of the wheel's own inertia; how unlike a balanced body of revolution it may be
 
@@ -97,9 +97,9 @@ def _completed(wheel: Wheel, joint: etree._Element | None, links: dict[str | Non
         where = f"URDF joint '{wheel.name}'"
         if joint.get("type") not in ("continuous", "revolute"):
             raise ModelError(f"{where}: is {joint.get('type')} and cannot be a wheel; name a joint that turns")
-        axis = description.axis(joint, where)
+        axis = parsing.axis(joint, where)
         if not wheel.axis:
-            turned = pin.rpy.rpyToMatrix(*description.origin(joint, where)[1]) @ axis
+            turned = pin.rpy.rpyToMatrix(*parsing.origin(joint, where)[1]) @ axis
             wheel = replace(wheel, axis=tuple(turned.tolist()))
         wheel = replace(wheel, link=wheel.link or str(joint.find("parent").get("link")))
         inertial = links[joint.find("child").get("link")].find("inertial")
@@ -122,11 +122,11 @@ def _completed(wheel: Wheel, joint: etree._Element | None, links: dict[str | Non
 def _about_axis(name: str, inertial: etree._Element, axis: Array) -> float:
     """Moment of inertia [kg m^2] of a balanced wheel about its axis through the joint."""
     where = f"URDF wheel '{name}'"
-    mass = description.number(inertial.find("mass"), "value", where, "mass")
+    mass = parsing.number(inertial.find("mass"), "value", where, "mass")
     element = inertial.find("inertia")
     keys = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-    xx, xy, xz, yy, yz, zz = (description.number(element, key, where, "inertia", default=0.0) for key in keys)
-    place, angles = description.origin(inertial, where)
+    xx, xy, xz, yy, yz, zz = (parsing.number(element, key, where, "inertia", default=0.0) for key in keys)
+    place, angles = parsing.origin(inertial, where)
     turn = pin.rpy.rpyToMatrix(*angles)
     inertia = turn @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ turn.T
     about = float(axis @ inertia @ axis)

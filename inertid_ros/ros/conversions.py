@@ -15,7 +15,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.data.assembly import Block
-from inertid_ros.data.bags.base_messages import WIDTHS
+from inertid_ros.data.base_messages import WIDTHS
 from inertid_ros.msg import SampleBatch
 
 NANOSECONDS = 1_000_000_000

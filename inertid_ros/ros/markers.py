@@ -9,7 +9,7 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.inertial_parameters import is_consistent, pseudo_inertia
+from inertid_ros.robot.bodies.inertial_parameters import is_consistent, pseudo_inertia
 
 from .transforms import matrix_to_quaternion
 

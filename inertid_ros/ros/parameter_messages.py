@@ -15,8 +15,8 @@ from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.identifiability import VERDICTS
 from inertid_ros.identification.assessment.validation import Validation
 from inertid_ros.msg import CoupledDrive, IdentificationReport, InertialParameters, JointDynamics, LinkInertia
-from inertid_ros.robot.inertial_parameters import from_mass_com_inertia, mass_com_inertia
-from inertid_ros.robot.layout import COUPLING_TERMS, DRIVE_TERMS
+from inertid_ros.robot.bodies.inertial_parameters import from_mass_com_inertia, mass_com_inertia
+from inertid_ros.robot.bodies.layout import COUPLING_TERMS, DRIVE_TERMS
 from inertid_ros.robot.model import RobotModel
 
 

@@ -13,9 +13,9 @@ from scipy.spatial.transform import Rotation
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.inertial_parameters import mass_com_inertia
+from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.robot.urdf import parsing as description
+from inertid_ros.robot.urdf import parsing
 
 _DROPPED = ("transmission", "gazebo", "mujoco", "material")
 
@@ -58,7 +58,7 @@ def build_mujoco(robot: RobotModel, timestep: float) -> MujocoRobot:
     ModelError: MuJoCo is not installed or refuses the URDF.
     """
     mujoco = import_mujoco()
-    root = description.parse_description(robot.urdf)
+    root = parsing.parse_description(robot.urdf)
     text = fix_joints(root, locked_positions(robot, root))
     try:
         spec = mujoco.MjSpec.from_string(text)
@@ -99,14 +99,14 @@ def locked_positions(robot: RobotModel, root: etree._Element) -> dict[str, float
     out = {}
     for joint in root.findall("joint"):
         name, mimic = str(joint.get("name")), joint.find("mimic")
-        if joint.get("type") not in description.MOVABLE or name in robot.joint_names:
+        if joint.get("type") not in parsing.MOVABLE or name in robot.joint_names:
             continue
         if name in given:
             out[name] = float(given[name])
         elif mimic is not None and mimic.get("joint") in given:
             where = f"URDF joint '{name}'"
-            factor = description.number(mimic, "multiplier", where, "mimic", default=1.0)
-            offset = description.number(mimic, "offset", where, "mimic", default=0.0)
+            factor = parsing.number(mimic, "multiplier", where, "mimic", default=1.0)
+            offset = parsing.number(mimic, "offset", where, "mimic", default=0.0)
             out[name] = factor * float(given[str(mimic.get("joint"))]) + offset
     return out
 
@@ -133,8 +133,8 @@ def fix_joints(root: etree._Element, locked: Mapping[str, float]) -> str:
 
 def _fix(joint: etree._Element, position: float) -> None:
     where = f"URDF joint '{joint.get('name')}'"
-    xyz, rpy = description.origin(joint, where)
-    axis = description.axis(joint, where)
+    xyz, rpy = parsing.origin(joint, where)
+    axis = parsing.axis(joint, where)
     rotation = Rotation.from_euler("xyz", rpy)
     if joint.get("type") == "prismatic":
         xyz = xyz + rotation.apply(axis * position)

@@ -7,8 +7,8 @@ import numpy as np
 from inertid_ros.config.excitation import ExecutionOptions
 from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable, MotionExecution
-from inertid_ros.excitation.motions.plan import Plan
-from inertid_ros.excitation.plans.check import with_approach
+from inertid_ros.excitation.execution.plan_check import with_approach
+from inertid_ros.excitation.plans.plan import Plan
 
 from .commands import CommandedTrajectory
 from .simulated_robot import SimulatedRobot

@@ -7,8 +7,8 @@ import pytest
 from support.made_up_calibration import made_up_case
 
 from inertid_ros.cli import main as cli
-from inertid_ros.data.bags.bags import write_bag
-from inertid_ros.data.npz import read_npz, write_npz
+from inertid_ros.data.files.bags import write_bag
+from inertid_ros.data.files.npz import read_npz, write_npz
 
 COMMANDS = ("identify", "excite", "validate", "convert", "info", "report", "perturb")
 

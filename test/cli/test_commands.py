@@ -14,10 +14,10 @@ import pytest
 from support.made_up_calibration import made_up_case
 
 from inertid_ros.cli import main as cli
-from inertid_ros.data.bags.bags import read_bag, write_bag
-from inertid_ros.data.npz import read_npz, write_npz
+from inertid_ros.data.files.bags import read_bag, write_bag
+from inertid_ros.data.files.npz import read_npz, write_npz
 from inertid_ros.data.recording import Recording
-from inertid_ros.robot.inertial_parameters import is_consistent
+from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 from inertid_ros.robot.model import load_model
 
 RESULT_FILES = ["calibrated.urdf", "information.npz", "parameters.yaml", "report.html", "report.json"]

@@ -8,7 +8,7 @@ import pytest
 from support.made_up_calibration import made_up_case
 
 from inertid_ros.cli import main as cli
-from inertid_ros.data.npz import write_npz
+from inertid_ros.data.files.npz import write_npz
 from inertid_ros.excitation.plans.plan_file import load_plan
 from inertid_ros.robot.model import load_model
 

@@ -7,10 +7,10 @@ import pytest
 from support.floating_robots import motion, satellite, with_prior
 
 from inertid_ros.cli import main as cli
-from inertid_ros.data.npz import write_npz
+from inertid_ros.data.files.npz import write_npz
 from inertid_ros.excitation.plans.plan_file import load_plan
 from inertid_ros.regressors.equation_types import KINDS
-from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 
 WHEELS = [f"wheel_{axis}=inertia:0.1,link:L0,axis:{row}" for axis, row in zip("xyz", ("1 0 0", "0 1 0", "0 0 1"),

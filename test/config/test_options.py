@@ -11,8 +11,8 @@ from inertid_ros.config.configuration import Configuration, ExcitationConfigurat
 from inertid_ros.config.options import ConfigurationError, build, option, options
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.errors import InertidError
-from inertid_ros.robot.layout import Coupling
-from inertid_ros.robot.rotors import Rotor
+from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.bodies.rotors import Rotor
 
 
 @dataclass(frozen=True)

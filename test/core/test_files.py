@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from inertid_ros.core import files
+from inertid_ros.core import atomic_files as files
 
 CONTENT = {"a.txt": b"new a", "b.txt": b"new b"}
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.bags.bags import BagTopics, bag_topics, read_bag, write_bag
-from inertid_ros.data.loading import load_recording
-from inertid_ros.data.npz import read_npz
+from inertid_ros.data.files.bags import BagTopics, bag_topics, read_bag, write_bag
+from inertid_ros.data.files.loading import load_recording
+from inertid_ros.data.files.npz import read_npz
 from inertid_ros.data.recording import Recording
 
 rosbag2 = pytest.importorskip("rosbags.rosbag2")
@@ -325,7 +325,7 @@ def test_kinds_are_known_by_content(tmp_path):
     bag = write_bag(recording, tmp_path / "bag")
     shutil.copy(bag / "bag.mcap", tmp_path / "renamed.dat")
     assert np.array_equal(load_recording(tmp_path / "renamed.dat").time, recording.time)
-    from inertid_ros.data.npz import write_npz
+    from inertid_ros.data.files.npz import write_npz
 
     write_npz(recording, tmp_path / "also.mcap")
     assert np.array_equal(load_recording(tmp_path / "also.mcap").time, read_npz(tmp_path / "also.mcap").time)

@@ -8,8 +8,8 @@ import pytest
 from inertid_ros.config.options import ConfigurationError
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.assembly import RecordingAssembler
-from inertid_ros.data.bags.bags import BagTopics, read_bag, tare_topic, typestore, write_bag
-from inertid_ros.data.npz import read_npz, write_npz
+from inertid_ros.data.files.bags import BagTopics, read_bag, tare_topic, typestore, write_bag
+from inertid_ros.data.files.npz import read_npz, write_npz
 from inertid_ros.data.recording import Recording
 
 N = 60
@@ -60,7 +60,7 @@ def test_pose_alone_comes_back_and_joint_torques_may_be_missing(tmp_path):
 def test_a_tare_in_the_bag_is_subtracted(tmp_path):
     from rosbags.rosbag2 import StoragePlugin, Writer
 
-    from inertid_ros.data.bags.messages import WRENCH_STAMPED, write_messages
+    from inertid_ros.data.files.bag_messages import WRENCH_STAMPED, write_messages
 
     zero, recording, store = np.arange(1.0, 7.0), made_up(), typestore()
     with Writer(tmp_path / "bag", version=9, storage_plugin=StoragePlugin.MCAP) as writer:

@@ -18,9 +18,9 @@ from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.robot.bodies.rotors import Rotor
 from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import load_model
-from inertid_ros.robot.rotors import Rotor
 
 
 def on_board(model, plate):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from inertid_ros.data.assembly import RecordingAssembler
-from inertid_ros.data.bags.bags import BagTopics, read_bag, tare_topic, typestore
-from inertid_ros.data.bags.live_writing import LiveBag, LiveBagOptions, Topic
-from inertid_ros.data.bags.messages import JOINT_STATE, WRENCH_STAMPED
+from inertid_ros.data.files.bag_messages import JOINT_STATE, WRENCH_STAMPED
+from inertid_ros.data.files.bags import BagTopics, read_bag, tare_topic, typestore
+from inertid_ros.data.files.live_bag import LiveBag, LiveBagOptions, Topic
 from inertid_ros.data.live.live_recording import LiveRecording
 
 pytest.importorskip("rosbags.rosbag2")

@@ -11,7 +11,7 @@ from support.recordings import Motion, inverse_dynamics, jittered_time, random_m
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.preparation.prepare import PrepareOptions, prepare
 from inertid_ros.data.recording import Recording
-from inertid_ros.robot.layout import Coupling
+from inertid_ros.robot.bodies.layout import Coupling
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +187,7 @@ def test_short_pieces_between_gaps_are_dropped_with_a_notice(model, caplog):
 
 
 def test_real_recordings_prepare_alike_from_stamps_of_any_jitter(datasets):
-    from inertid_ros.data.npz import read_npz
+    from inertid_ros.data.files.npz import read_npz
     from inertid_ros.robot.model import load_model
 
     model = load_model(datasets / "kuka_lwr4" / "kuka_lwr4.urdf")

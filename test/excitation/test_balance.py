@@ -13,9 +13,9 @@ from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.balance.centre_of_mass import CentreOfMass
 from inertid_ros.excitation.constraints.balance.polygon import polygon
 from inertid_ros.excitation.constraints.balance.zero_moment_point import Contact
-from inertid_ros.excitation.constraints.constraint import MotionSamples
-from inertid_ros.excitation.constraints.limits import MotionLimits
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
+from inertid_ros.excitation.limits.constraint import MotionSamples
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.planning.optimize import plan_excitation
 from inertid_ros.kinematics.chain import Chain
 from inertid_ros.regressors.regressor_gradient import regressor_product_gradient

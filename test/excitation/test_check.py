@@ -11,10 +11,10 @@ from inertid_ros.config.excitation import ExecutionOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.collision.clearance import Clearance
 from inertid_ros.excitation.constraints.effort import Effort, prior_effort
-from inertid_ros.excitation.constraints.limits import check_curve
-from inertid_ros.excitation.motions.plan import plan_of
+from inertid_ros.excitation.execution.plan_check import approach, check_at_rest, check_plan, check_start, with_approach
+from inertid_ros.excitation.limits.motion_limits import check_curve
 from inertid_ros.excitation.motions.trajectories import QuinticRamp
-from inertid_ros.excitation.plans.check import approach, check_at_rest, check_plan, check_start, with_approach
+from inertid_ros.excitation.plans.plan import plan_of
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,14 @@ from support.random_robots import random_model
 
 from inertid_ros.config.excitation import CRITERIA, MEASURED, SCALINGS, ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.constraint import MotionSamples
-from inertid_ros.excitation.constraints.limits import MotionLimits
 from inertid_ros.excitation.criteria.criterion import Excitation, make_criterion
 from inertid_ros.excitation.criteria.criterion_scaling import FixedScaling, pushforward_root
 from inertid_ros.excitation.criteria.known_information import KnownInformation
 from inertid_ros.excitation.criteria.optimality import Spectral
+from inertid_ros.excitation.limits.constraint import MotionSamples
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.regressors.torque_regressor import joint_torque_regressor
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.bodies.layout import ParameterLayout
 
 # Eighth-order central differences: their error is far below that of the gradients at any step that rounding allows.
 STENCIL = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))

@@ -10,13 +10,13 @@ from support.motions import PANDA_START, panda, panda_limits, quick_plan, simple
 
 from inertid_ros.config.excitation import BrakeOptions, ExcitationOptions, ExecutionOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.limits import check_curve
 from inertid_ros.excitation.execution.brake import brake_table
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable, MotionExecution, MotionState, hold_horizon
-from inertid_ros.excitation.motions.plan import plan_of, slower
+from inertid_ros.excitation.execution.plan_check import with_approach
+from inertid_ros.excitation.limits.motion_limits import check_curve
 from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
 from inertid_ros.excitation.motions.trajectories import QuinticRamp
-from inertid_ros.excitation.plans.check import with_approach
+from inertid_ros.excitation.plans.plan import plan_of, slower
 
 LIMITS = simple_limits(3)
 FOURIER = quick_plan(LIMITS, np.array([0.1, -0.3, 0.5]), 5, ExcitationOptions(duration_s=6.0, base_frequency_hz=1 / 6))

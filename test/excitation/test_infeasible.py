@@ -14,12 +14,12 @@ from inertid_ros.config.balance import BalanceOptions
 from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.limits import motion_limits
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
-from inertid_ros.excitation.motions.plan import plan_of
+from inertid_ros.excitation.execution.plan_check import check_plan
+from inertid_ros.excitation.limits.motion_limits import motion_limits
 from inertid_ros.excitation.motions.trajectories import QuinticRamp
 from inertid_ros.excitation.planning.optimize import plan_excitation
-from inertid_ros.excitation.plans.check import check_plan
+from inertid_ros.excitation.plans.plan import plan_of
 
 QUICK = ExcitationOptions(duration_s=5.0, base_frequency_hz=0.2, starts=2, improved=0, criterion_samples=20)
 BALL = "ball=shape:sphere,radius:0.1,xyz:0.31 0 0.6"

@@ -11,7 +11,6 @@ from support.space_robot import OFFSET, TRUE, limits, space_robot
 from inertid_ros.config.direction_combinations import CombinationOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.limits import MotionLimits, motion_limits
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.direction_combinations.directions import direction_combinations
 from inertid_ros.excitation.direction_combinations.fixed_base import plan_combinations, torque_problem
@@ -19,8 +18,9 @@ from inertid_ros.excitation.direction_combinations.floating_base import floating
 from inertid_ros.excitation.direction_combinations.interval_motion import IntervalMotion, SeedLimits
 from inertid_ros.excitation.direction_combinations.interval_planner import improved
 from inertid_ros.excitation.direction_combinations.pruning import Worth, prune, pruned_to, spread
+from inertid_ros.excitation.execution.plan_check import check_plan
+from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
 from inertid_ros.excitation.planning.optimize import plan_excitation
-from inertid_ros.excitation.plans.check import check_plan
 
 
 def some_limits(joints, rng):

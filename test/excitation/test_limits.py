@@ -6,7 +6,7 @@ from support.motions import panda, simple_limits
 
 from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.limits import MotionLimits, check_curve, motion_limits, usage
+from inertid_ros.excitation.limits.motion_limits import MotionLimits, check_curve, motion_limits, usage
 from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
 from inertid_ros.robot.model import load_model
 

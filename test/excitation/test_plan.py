@@ -9,8 +9,8 @@ from support.motions import quick_plan, simple_limits
 
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.motions.plan import MAX_KNOTS, Plan, joined, plan_of, slower
 from inertid_ros.excitation.motions.trajectories import QuinticRamp
+from inertid_ros.excitation.plans.plan import MAX_KNOTS, Plan, joined, plan_of, slower
 from inertid_ros.excitation.plans.plan_file import load_plan, save_plan
 
 CHANNELS = ("time", "position", "velocity", "acceleration")

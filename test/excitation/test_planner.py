@@ -11,13 +11,13 @@ from support.random_robots import random_model
 from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.config.excitation import KINDS, ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.limits import MotionLimits
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
+from inertid_ros.excitation.execution.plan_check import check_plan
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.planning.descent import finished, motion_value
 from inertid_ros.excitation.planning.optimize import plan_excitation, random_shapes
 from inertid_ros.excitation.planning.planning_problem import Problem
-from inertid_ros.excitation.plans.check import check_plan
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.bodies.layout import ParameterLayout
 
 QUICK = ExcitationOptions(duration_s=10.0, starts=12, improved=1, iterations=25, criterion_samples=80)
 CYCLOIDAL = replace(QUICK, kind="cycloidal", intervals=10)

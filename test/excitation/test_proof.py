@@ -9,10 +9,10 @@ from support.random_robots import random_model
 
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.continuous_time import curve_of, everywhere, speeds_of, violation
 from inertid_ros.excitation.constraints.effort import Effort, prior_effort
-from inertid_ros.excitation.constraints.limits import MotionLimits
-from inertid_ros.excitation.constraints.wrench_rates import WrenchBounds
+from inertid_ros.excitation.limits.continuous_time import curve_of, everywhere, speeds_of, violation
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
+from inertid_ros.excitation.limits.wrench_rates import WrenchBounds
 from inertid_ros.excitation.motions.trajectories import QuinticRamp
 from inertid_ros.kinematics.chain import Chain
 from inertid_ros.regressors.body_wrenches import BodyWrenches

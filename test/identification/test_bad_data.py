@@ -12,10 +12,10 @@ from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.inertial_parameters import is_consistent
+from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.perturbation import perturb
-from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.robot.urdf_writing import write_urdf
 
 JOINTS = 4
 

@@ -19,9 +19,9 @@ from inertid_ros.identification.base_parameters import (
 )
 from inertid_ros.identification.base_parameters.kinematic_tree import kinematic_tree, tidied, tidy
 from inertid_ros.identification.information.information import compress
-from inertid_ros.robot.layout import DRIVE_TERMS, Coupling, ParameterLayout
+from inertid_ros.robot.bodies.layout import DRIVE_TERMS, Coupling, ParameterLayout
+from inertid_ros.robot.bodies.rotors import Rotor
 from inertid_ros.robot.model import ModelOptions, load_model
-from inertid_ros.robot.rotors import Rotor
 
 GRAVITIES = ((0.0, 0.0, -9.81), (0.0, 0.0, 0.0), (0.0, -9.81, 0.0), (3.0, 2.0, -9.0))
 TERMS = ((), DRIVE_TERMS, ("rotor_inertia",), ("viscous", "offset"))

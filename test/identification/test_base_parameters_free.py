@@ -17,8 +17,8 @@ from inertid_ros.identification.base_parameters import (
     minimal_parameters,
     tidied,
 )
-from inertid_ros.robot.inertial_parameters import NAMES
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.bodies.inertial_parameters import NAMES
+from inertid_ros.robot.bodies.layout import ParameterLayout
 
 
 def _on_free_base(tree: KinematicTree) -> KinematicTree:

@@ -15,9 +15,14 @@ from inertid_ros.identification.prior.regularizers import Belief, regularized
 from inertid_ros.identification.solvers.clarabel import solve_with_clarabel
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
+from inertid_ros.robot.bodies.inertial_parameters import (
+    from_pseudo_inertia,
+    mass_com_inertia,
+    pseudo_inertia,
+    transform,
+)
 from inertid_ros.robot.geometry.collision_ellipsoids import collision_ellipsoids
-from inertid_ros.robot.geometry.ellipsoids import Ellipsoid
-from inertid_ros.robot.inertial_parameters import from_pseudo_inertia, mass_com_inertia, pseudo_inertia, transform
 from inertid_ros.robot.model import ModelOptions, load_model
 
 

@@ -12,7 +12,12 @@ from inertid_ros.identification.solvers.geodesic import (
     karcher_mean,
     project,
 )
-from inertid_ros.robot.inertial_parameters import from_pseudo_inertia, geodesic_distance, pseudo_inertia, transform
+from inertid_ros.robot.bodies.inertial_parameters import (
+    from_pseudo_inertia,
+    geodesic_distance,
+    pseudo_inertia,
+    transform,
+)
 
 COUNT = 3
 

@@ -9,14 +9,14 @@ from support.random_robots import random_model, random_states, random_urdf
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.loading import load_recording
+from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.information.noise import effective_fraction
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.inertial_parameters import geodesic_distance, is_consistent
+from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance, is_consistent
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.perturbation import perturb
 

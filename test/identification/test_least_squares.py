@@ -12,7 +12,7 @@ from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.least_squares import ESTIMATORS, LeastSquaresOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.loading import load_recording
+from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.uncertainty import COMBINED, IDENTIFIED, uncertainty
 from inertid_ros.identification.assessment.validation import torque_errors, validate
@@ -24,10 +24,10 @@ from inertid_ros.identification.prior.coordinates import prior_coordinates
 from inertid_ros.identification.prior.parameter_scaling import scaling_matrix
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
-from inertid_ros.robot.layout import Coupling
+from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.bodies.rotors import Rotor
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
-from inertid_ros.robot.rotors import Rotor
 
 # Stribeck friction has a speed in it, which would change with the units.
 TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness")

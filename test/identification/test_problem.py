@@ -20,8 +20,13 @@ from inertid_ros.identification.prior.regularizers import REGULARIZERS, Belief
 from inertid_ros.identification.solvers.equal_residual import project_onto_residual
 from inertid_ros.identification.solvers.map_problem import Problem
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.geometry.ellipsoids import Ellipsoid
-from inertid_ros.robot.inertial_parameters import from_pseudo_inertia, is_consistent, mass_com_inertia, pseudo_inertia
+from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
+from inertid_ros.robot.bodies.inertial_parameters import (
+    from_pseudo_inertia,
+    is_consistent,
+    mass_com_inertia,
+    pseudo_inertia,
+)
 from inertid_ros.robot.perturbation import perturb
 
 CONVEX = ("entropic", "pullback", "euclidean", "point_mass")

@@ -8,7 +8,7 @@ from support.free_base import free_model, random_flight
 
 from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.inertial_parameters import is_consistent
+from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 
 SIZE = 0.3
 

@@ -13,7 +13,7 @@ from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.regressors.segment_equations import SegmentEquations
-from inertid_ros.robot.inertial_parameters import is_consistent
+from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 from inertid_ros.robot.segment_model import segment_model
 
 

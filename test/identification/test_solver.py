@@ -10,8 +10,8 @@ from inertid_ros.identification.prior.convex_program import Linear, Program
 from inertid_ros.identification.prior.regularizers import Belief, divergence, regularized
 from inertid_ros.identification.solvers.clarabel import solve_with_clarabel
 from inertid_ros.identification.solvers.interior_point import solve
-from inertid_ros.robot.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.bodies.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia
+from inertid_ros.robot.bodies.layout import ParameterLayout
 
 IDENTITY = from_pseudo_inertia(np.eye(4))
 

@@ -9,7 +9,7 @@ from support.units import in_pounds_and_inches
 
 from inertid_ros.config.least_squares import LeastSquaresOptions
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.loading import load_recording
+from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.identifiability import COMBINED, IDENTIFIED, PRIOR
 from inertid_ros.identification.assessment.uncertainty import Uncertainty, uncertainty

@@ -19,7 +19,7 @@ from support.ros_bench import NodeProcess, bench_in
 from test_ros_calibrate import QUICK, start_flow
 
 from inertid_ros.action import Excite
-from inertid_ros.data.loading import load_recording
+from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import RecorderStatus
 from inertid_ros.ros.conversions import to_time
 

@@ -12,11 +12,11 @@ from inertid_ros.action import Identify
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.config.configuration import Configuration, RobotOptions
 from inertid_ros.config.identification import IdentifyOptions
-from inertid_ros.data.bags.bags import BagTopics, write_bag
-from inertid_ros.data.loading import load_recording
+from inertid_ros.data.files.bags import BagTopics, write_bag
+from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import IdentifierStatus, InertialParameters
 from inertid_ros.robot.model import load_model
-from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 

@@ -8,7 +8,7 @@ from support.made_up_calibration import Case, made_up_case
 from support.ros_bench import Bench, bench_in
 
 from inertid_ros.action import Identify
-from inertid_ros.data.bags.bags import write_bag
+from inertid_ros.data.files.bags import write_bag
 from inertid_ros.ros import ParameterSubscriber
 
 

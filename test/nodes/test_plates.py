@@ -13,7 +13,7 @@ from std_msgs.msg import Bool
 from support.ros_bench import Bench, bench_in
 
 from inertid_ros.config.yaml_files import load_configuration
-from inertid_ros.data.bags.bags import BagTopics, read_bag
+from inertid_ros.data.files.bags import BagTopics, read_bag
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.msg import InertialParameters, RecorderStatus, SampleBatch
 from inertid_ros.nodes.parameter_files import FILES

@@ -13,7 +13,7 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from support.ros_bench import Bench, bench_in
 
-from inertid_ros.data.loading import load_recording
+from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import RecorderStatus, SampleBatch
 from inertid_ros.ros.conversions import from_batch
 from inertid_ros.ros.qos import BATCH

@@ -8,9 +8,9 @@ from support.ros_bench import LWR_URDF_OF, bench_in
 
 from inertid_ros.action import Identify
 from inertid_ros.app.calibrate_offline import calibrate
-from inertid_ros.data.bags.bags import write_bag
-from inertid_ros.data.loading import load_recording
-from inertid_ros.data.npz import read_npz
+from inertid_ros.data.files.bags import write_bag
+from inertid_ros.data.files.loading import load_recording
+from inertid_ros.data.files.npz import read_npz
 from inertid_ros.data.recording import Recording
 from inertid_ros.msg import IdentifierStatus, InertialParameters
 from inertid_ros.robot.model import load_model

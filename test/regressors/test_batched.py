@@ -13,11 +13,11 @@ from inertid_ros.dynamics.inverse_dynamics import rigid_torque
 from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
 from inertid_ros.identification.information.compression import Compressor
 from inertid_ros.identification.information.information import compress
-from inertid_ros.kinematics.sweep import Sweep
+from inertid_ros.kinematics.sweep import BATCH, Sweep
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.regressors.regrouping import regroup
-from inertid_ros.regressors.torque_regressor import BATCH, TorqueRegressor, joint_torque_regressor
+from inertid_ros.regressors.torque_regressor import TorqueRegressor, joint_torque_regressor
 from inertid_ros.robot.model import RobotModel, load_model
 
 ARMS = (

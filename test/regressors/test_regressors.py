@@ -9,7 +9,7 @@ from inertid_ros.regressors.drive_regressor import Motion, drive_columns
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
 from inertid_ros.regressors.torque_regressor import carried_bodies, joint_torque_regressor
-from inertid_ros.robot.layout import DRIVE_TERMS, Coupling
+from inertid_ros.robot.bodies.layout import DRIVE_TERMS, Coupling
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -12,9 +12,9 @@ from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
 from inertid_ros.regressors.rotor_regressor import rotor_regressor, rotor_torque
-from inertid_ros.robot.inertial_parameters import pseudo_inertia, skew
+from inertid_ros.robot.bodies.inertial_parameters import pseudo_inertia, skew
+from inertid_ros.robot.bodies.rotors import Rotor, with_rotors
 from inertid_ros.robot.model import ModelOptions, load_model
-from inertid_ros.robot.rotors import Rotor, with_rotors
 
 
 def _model(seed: int, joints: int = 4):

@@ -18,10 +18,10 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.report import results
 from inertid_ros.report.result_page import render_page
 from inertid_ros.report.results import ResultError, check_target, read_result, write_result
-from inertid_ros.robot.inertial_parameters import is_consistent
-from inertid_ros.robot.layout import Coupling
+from inertid_ros.robot.bodies.inertial_parameters import is_consistent
+from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.bodies.rotors import Rotor
 from inertid_ros.robot.model import ModelOptions, load_model
-from inertid_ros.robot.rotors import Rotor
 
 FILES = ["calibrated.urdf", "information.npz", "parameters.yaml", "report.html", "report.json"]
 

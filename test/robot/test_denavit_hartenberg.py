@@ -15,8 +15,8 @@ from inertid_ros.identification.base_parameters import (
     minimal_parameters,
 )
 from inertid_ros.regressors.momentum_regressor import momentum_regressor
-from inertid_ros.robot.inertial_parameters import skew
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.bodies.inertial_parameters import skew
+from inertid_ros.robot.bodies.layout import ParameterLayout
 from inertid_ros.robot.model import ModelOptions, load_model
 from inertid_ros.robot.urdf.denavit_hartenberg import DhJoint, dh_urdf
 

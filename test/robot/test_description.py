@@ -5,7 +5,7 @@ import time
 import pytest
 
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.inertial_parameters import is_consistent
+from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf.parsing import parse_description, read_description
 

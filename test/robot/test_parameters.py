@@ -5,7 +5,7 @@ import pinocchio as pin
 import pytest
 from support.random_robots import random_bodies
 
-from inertid_ros.robot.inertial_parameters import (
+from inertid_ros.robot.bodies.inertial_parameters import (
     from_mass_com_inertia,
     from_pseudo_inertia,
     geodesic_distance,

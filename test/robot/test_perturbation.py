@@ -6,10 +6,10 @@ import pytest
 from support.random_robots import random_bodies, random_model
 from support.robot_files import load_with_locks
 
-from inertid_ros.robot.inertial_parameters import is_consistent, mass_com_inertia, pseudo_inertia
+from inertid_ros.robot.bodies.inertial_parameters import is_consistent, mass_com_inertia, pseudo_inertia
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.perturbation import PerturbationOptions, perturb, perturb_body
-from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.robot.urdf_writing import write_urdf
 
 
 @pytest.mark.parametrize("uncertainty", [0.1, 0.5, 0.9, 0.99])

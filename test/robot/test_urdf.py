@@ -11,10 +11,10 @@ from support.random_robots import random_urdf
 from support.robot_files import ARMS, all_locked, load_with_locks, without_geometry
 
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.inertial_parameters import from_pseudo_inertia, pseudo_inertia
+from inertid_ros.robot.bodies.inertial_parameters import from_pseudo_inertia, pseudo_inertia
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.urdf import xml_edits as markup
-from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.robot.urdf_writing import write_urdf
 
 STATES = 5
 

@@ -12,10 +12,10 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.excitation.planning.optimize import plan_excitation
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
-from inertid_ros.robot.inertial_parameters import geodesic_distance, is_consistent
+from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance, is_consistent
 from inertid_ros.robot.model import ModelOptions, load_model
 from inertid_ros.robot.perturbation import perturb
-from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.offline import simulate
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 

@@ -11,7 +11,7 @@ from support.motions import PANDA_START, panda, panda_limits, quick_plan
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.config.simulation import DriveOptions, SensorOptions, SimulationOptions
 from inertid_ros.core.errors import ExcitationError, ModelError
-from inertid_ros.excitation.motions.plan import slower
+from inertid_ros.excitation.plans.plan import slower
 from inertid_ros.simulation.commands import CommandedTrajectory
 from inertid_ros.simulation.drives import Drives
 from inertid_ros.simulation.joint_sensors import FaultyChannel, StateFaults, StateSample

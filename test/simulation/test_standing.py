@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from inertid_ros.config.standing_simulation import MovementOptions, StandingOptions
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.inertial_parameters import min_eigenvalue
+from inertid_ros.robot.bodies.inertial_parameters import min_eigenvalue
 from inertid_ros.simulation.force_plates.catalogue import standing_robot
 from inertid_ros.simulation.force_plates.exoskeleton import exoskeleton_urdf, link_parameters
 from inertid_ros.simulation.force_plates.legged_robot import StandingRobot, free_model

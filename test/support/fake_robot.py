@@ -19,9 +19,9 @@ from support.ros_bench import hurry
 from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.limits import MotionLimits, motion_limits
-from inertid_ros.excitation.motions.plan import Plan, plan_of
+from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
 from inertid_ros.excitation.motions.trajectories import FourierBasis, LinearTrajectory
+from inertid_ros.excitation.plans.plan import Plan, plan_of
 from inertid_ros.excitation.plans.plan_file import save_plan
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.ros.conversions import from_joint_trajectory, to_joint_state, to_nanoseconds, to_time

@@ -9,7 +9,7 @@ from support.recordings import inverse_dynamics, random_motion
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
-from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.robot.urdf_writing import write_urdf
 
 VISCOUS, COULOMB = 0.4, 0.3
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from inertid_ros.core.samples import Samples
-from inertid_ros.robot.inertial_parameters import from_pseudo_inertia, mass_com_inertia
+from inertid_ros.robot.bodies.inertial_parameters import from_pseudo_inertia, mass_com_inertia
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 
 

@@ -8,8 +8,8 @@ where Table 3 has -0.45 m.
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.constraints.limits import MotionLimits
-from inertid_ros.robot.inertial_parameters import from_mass_com_inertia
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
+from inertid_ros.robot.bodies.inertial_parameters import from_mass_com_inertia
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.urdf.denavit_hartenberg import DhJoint, dh_urdf
 from inertid_ros.robot.wheels import Wheel

@@ -10,7 +10,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.perturbation import PerturbationOptions, perturb
-from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.force_plates.catalogue import standing_robot
 from inertid_ros.simulation.force_plates.legged_robot import StandingRobot, StandingRobotDescription
 from inertid_ros.simulation.force_plates.offline import simulate_standing

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.assembly import Block, RecordingAssembler, StampOrderError
-from inertid_ros.data.bags.live_writing import LiveBag
+from inertid_ros.data.files.live_bag import LiveBag
 
 _RATE_WINDOW = 200
 

@@ -1,8 +1,8 @@
 """Recordings to samples of any kind of equations."""
 
+from inertid_ros.config.identification import MOMENTUM_EQUATIONS
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
-from inertid_ros.regressors.momentum_equations import MomentumEquations
 from inertid_ros.robot.model import RobotModel
 
 from .momentum_samples import prepare_momentum
@@ -18,6 +18,6 @@ def prepared(
     ------
     RecordingError: the recording lacks what these equations need, or cannot be used.
     """
-    if kind in MomentumEquations.kinds:
+    if kind in MOMENTUM_EQUATIONS:
         return prepare_momentum(recording, model, options, change=kind == "momentum_change")
     return prepare(recording, model, options)

@@ -5,7 +5,7 @@ import scipy
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.rotations import continuous
-from inertid_ros.robot.inertial_parameters import skew
+from inertid_ros.robot.bodies.inertial_parameters import skew
 
 _SMALL = 1e-4  # rad; below, series instead of quotients of small numbers
 

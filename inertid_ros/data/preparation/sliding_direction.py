@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.bodies.layout import ParameterLayout
 
 _RESTING_SPEED = 1e-3  # rad/s or m/s; slower than this no drive is known to slide
 

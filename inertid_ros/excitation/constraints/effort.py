@@ -5,13 +5,12 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.dynamics.inverse_dynamics import rigid_torque
+from inertid_ros.excitation.limits.constraint import MotionSamples, Penalty, Tightest
+from inertid_ros.excitation.limits.continuous_time import Speeds, curve_of, everywhere, speeds_of, violation
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
+from inertid_ros.excitation.limits.wrench_rates import WrenchBounds
 from inertid_ros.excitation.motions.trajectories import Trajectory
 from inertid_ros.robot.model import RobotModel
-
-from .constraint import MotionSamples, Penalty, Tightest
-from .continuous_time import Speeds, curve_of, everywhere, speeds_of, violation
-from .limits import MotionLimits
-from .wrench_rates import WrenchBounds
 
 _PENALTY = 300.0
 _BEGINS = 0.97  # of the limits, where the penalty begins

@@ -10,12 +10,12 @@ from inertid_ros.excitation.constraints.balance.centre_of_mass import CentreOfMa
 from inertid_ros.excitation.constraints.balance.polygon import polygon
 from inertid_ros.excitation.constraints.balance.zero_moment_point import Contact
 from inertid_ros.excitation.constraints.collision.clearance import Clearance
-from inertid_ros.excitation.motions.plan import Plan
+from inertid_ros.excitation.limits.constraint import Constraint
+from inertid_ros.excitation.limits.motion_limits import MotionLimits, usage
+from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.model import RobotModel
 
-from .constraint import Constraint
 from .effort import Effort
-from .limits import MotionLimits, usage
 
 
 def motion_constraints(

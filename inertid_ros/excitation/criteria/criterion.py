@@ -15,8 +15,8 @@ from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.qr import triangle
-from inertid_ros.excitation.constraints.constraint import MotionSamples
-from inertid_ros.excitation.constraints.limits import MotionLimits
+from inertid_ros.excitation.limits.constraint import MotionSamples
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.regressors.regressor_gradient import MotionGradient
 from inertid_ros.robot.model import RobotModel
 

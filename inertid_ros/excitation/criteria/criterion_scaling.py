@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.qr import triangle
-from inertid_ros.excitation.constraints.limits import MotionLimits
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, normalised_coordinates
 from inertid_ros.identification.prior.parameter_scaling import scaling_matrix
-from inertid_ros.robot.layout import COUPLING_TERMS
+from inertid_ros.robot.bodies.layout import COUPLING_TERMS
 from inertid_ros.robot.model import RobotModel
 
 _LEAST = 0.01  # of its length in the metric: what a base parameter of nearly zero counts as

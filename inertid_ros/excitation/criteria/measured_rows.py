@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.qr import triangle
-from inertid_ros.excitation.constraints.constraint import MotionSamples
+from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.kinematics.chain import Chain
 from inertid_ros.regressors.body_wrenches import carried
 from inertid_ros.regressors.regressor_gradient import MotionGradient, regressor_product_gradient

@@ -9,13 +9,13 @@ import numpy as np
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.constraint import Constraint, MotionSamples
-from inertid_ros.excitation.constraints.limits import MotionLimits
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.criteria.criterion import Criterion, regressor_condition
-from inertid_ros.excitation.motions.plan import Plan, plan_of
+from inertid_ros.excitation.limits.constraint import Constraint, MotionSamples
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.motions.trajectories import Concatenation, QuinticRamp, Trajectory
 from inertid_ros.excitation.planning.descent import motion_value
+from inertid_ros.excitation.plans.plan import Plan, plan_of
 from inertid_ros.robot.model import RobotModel
 
 from .interval_motion import IntervalMotion

@@ -8,7 +8,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.limits import MotionLimits
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.motions.basis_functions import CycloidalBasis, Motion
 from inertid_ros.excitation.motions.trajectories import LinearTrajectory
 

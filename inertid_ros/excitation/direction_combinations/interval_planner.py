@@ -16,7 +16,7 @@ import scipy
 
 from inertid_ros.config.direction_combinations import CombinationOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.constraints.limits import MotionLimits
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
 
 from .directions import Directions, direction_combinations
 from .interval_motion import IntervalMotion, SeedLimits

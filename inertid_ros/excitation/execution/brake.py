@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from inertid_ros.config.excitation import BrakeOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.limits import MotionLimits
-from inertid_ros.excitation.motions.plan import Plan
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.motions.quintic import control_points, exceeds
+from inertid_ros.excitation.plans.plan import Plan
 
 _SUBSTEPS = 5
 _STRENGTHS = (0.98, 0.9, 0.75, 0.5, 0.25)

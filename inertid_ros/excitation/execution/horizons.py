@@ -12,9 +12,9 @@ import numpy as np
 from inertid_ros.config.excitation import ExecutionOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.limits import MotionLimits, check_curve
-from inertid_ros.excitation.motions.plan import Plan
+from inertid_ros.excitation.limits.motion_limits import MotionLimits, check_curve
 from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
+from inertid_ros.excitation.plans.plan import Plan
 
 from .brake import BrakeTable, brake_table
 

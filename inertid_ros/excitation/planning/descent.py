@@ -20,10 +20,10 @@ import scipy
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.criteria.criterion import Criterion
-from inertid_ros.excitation.motions.plan import Plan, plan_of
+from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.motions.trajectories import LinearTrajectory, Trajectory
+from inertid_ros.excitation.plans.plan import Plan, plan_of
 
 from .feasible_size import fitted
 from .planning_problem import Problem

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.constraints.limits import MotionLimits
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
 from inertid_ros.excitation.motions.trajectories import Basis, LinearTrajectory, knot_times
 

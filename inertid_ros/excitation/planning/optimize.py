@@ -9,11 +9,11 @@ import numpy as np
 
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.constraints.limits import MotionLimits
 from inertid_ros.excitation.constraints.motion_constraints import tightest_words
 from inertid_ros.excitation.criteria.known_information import KnownInformation
 from inertid_ros.excitation.direction_combinations.fixed_base import plan_combinations
-from inertid_ros.excitation.motions.plan import Plan
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
+from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.model import RobotModel
 
 from .descent import Candidate, finished

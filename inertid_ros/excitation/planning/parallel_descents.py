@@ -15,8 +15,8 @@ import numpy as np
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.worker import Worker
-from inertid_ros.excitation.constraints.limits import MotionLimits
 from inertid_ros.excitation.criteria.known_information import KnownInformation
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.robot.model import RobotModel
 
 from .descent import Candidate, finished, improved

@@ -7,11 +7,11 @@ import numpy as np
 from inertid_ros.config.excitation import KINDS, ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.constraint import MotionSamples
-from inertid_ros.excitation.constraints.limits import MotionLimits
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.criteria.criterion import Criterion, make_criterion, regressor_condition
 from inertid_ros.excitation.criteria.known_information import KnownInformation
+from inertid_ros.excitation.limits.constraint import MotionSamples
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.motions.basis_functions import Basis, CycloidalBasis, FourierBasis
 from inertid_ros.excitation.motions.spline import SplineBasis
 from inertid_ros.kinematics.chain import Chain

@@ -3,7 +3,7 @@
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.constraints.limits import MotionLimits
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.motions.trajectories import Basis, CycloidalBasis
 
 _RISE = 0.15  # of the duration; how fast a Fourier motion may go to the middle of its range

@@ -9,8 +9,9 @@ import yaml
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.limits import MotionLimits
-from inertid_ros.excitation.motions.plan import MAX_KNOTS, Plan
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
+
+from .plan import MAX_KNOTS, Plan
 
 _CHANNELS = ("positions", "velocities", "accelerations")
 _NANO = 10**9

@@ -8,12 +8,12 @@ import numpy as np
 import yaml
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.atomic_files import write_file
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.core.files import write_file
-from inertid_ros.excitation.constraints.limits import MotionLimits
-from inertid_ros.excitation.motions.plan import MAX_KNOTS, Plan
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
 
 from .joint_trajectory_file import parse_joint_trajectory
+from .plan import MAX_KNOTS, Plan
 
 FORMAT = "inertid_plan/1"
 _LIMITS = ("lower", "upper", "velocity", "acceleration", "effort")

@@ -11,8 +11,8 @@ from inertid_ros.identification.base_parameters import BaseParameters
 from inertid_ros.identification.information.information import Information
 from inertid_ros.identification.prior.convex_program import Solution
 from inertid_ros.regressors.equations import Equations
-from inertid_ros.robot.inertial_parameters import geodesic_distance, is_consistent, min_eigenvalue
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance, is_consistent, min_eigenvalue
+from inertid_ros.robot.bodies.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 from .identifiability import Statement

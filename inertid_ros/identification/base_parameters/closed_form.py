@@ -8,7 +8,7 @@ ten parameters are felt (B 18-25).
 
 import numpy as np
 
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.bodies.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 from .column_selection import NEGLIGIBLE, regroup

@@ -7,8 +7,8 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.qr import triangle
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.bodies.layout import ParameterLayout
 
 from .result import VISIBLE_GAP
 

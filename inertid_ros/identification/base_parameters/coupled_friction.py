@@ -3,7 +3,7 @@
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.layout import COUPLING_TERMS, ParameterLayout
+from inertid_ros.robot.bodies.layout import COUPLING_TERMS, ParameterLayout
 
 from .column_selection import regroup
 

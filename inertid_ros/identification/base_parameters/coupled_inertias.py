@@ -14,7 +14,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.qr import triangle
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 
 from .column_selection import BODY_ORDER, Choice, regroup
 from .joint_motion import SPATIAL_INERTIA_BASIS, JointMotion

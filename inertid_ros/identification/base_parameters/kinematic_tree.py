@@ -7,8 +7,8 @@ import numpy as np
 import pinocchio as pin
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.robot.bodies.rotors import with_rotors
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.robot.rotors import with_rotors
 from inertid_ros.robot.urdf.denavit_hartenberg import DhJoint
 
 ROUNDING_RAD = 2e-5  # right angles written with five digits (1.5708, 3.1416) and their sums

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 
 from .column_selection import span
 from .joint_motion import SPATIAL_INERTIA_BASIS, JointMotion

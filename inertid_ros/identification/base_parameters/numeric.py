@@ -9,7 +9,7 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.qr import triangle
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.bodies.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 from .closed_form import closed_form_base_parameters

@@ -3,7 +3,7 @@
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 
 from .column_selection import Choice
 

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.bodies.layout import ParameterLayout
 
 VISIBLE_GAP = 100.0  # a rank whose last kept singular value is not this many times the first dropped one is doubtful
 _UNIT = 1e-6  # a coefficient this close to one is printed as one

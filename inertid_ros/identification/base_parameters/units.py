@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.bodies.layout import ParameterLayout
 
 from .column_selection import BODY_ORDER
 from .coupled_friction import coupling_columns

@@ -6,8 +6,8 @@ from scipy.linalg import block_diag
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.samples import Samples
+from inertid_ros.kinematics.sweep import BATCH
 from inertid_ros.regressors.equations import Equations
-from inertid_ros.regressors.torque_regressor import BATCH
 
 from .incremental_qr import SquareRoot
 

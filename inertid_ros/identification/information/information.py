@@ -16,7 +16,7 @@ from inertid_ros.core.qr import triangle
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.equation_types import equations_of
 from inertid_ros.regressors.equations import Equations
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.bodies.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 from .compression import Compressor

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from inertid_ros.core.atomic_files import write_file
 from inertid_ros.core.errors import IdentificationError, ModelError
-from inertid_ros.core.files import write_file
-from inertid_ros.robot.layout import Coupling, ParameterLayout
-from inertid_ros.robot.rotors import Rotor
+from inertid_ros.robot.bodies.layout import Coupling, ParameterLayout
+from inertid_ros.robot.bodies.rotors import Rotor
 
 from .information import Channel, Information
 

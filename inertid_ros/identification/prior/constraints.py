@@ -7,9 +7,14 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.robot.geometry.ellipsoids import Ellipsoid, Ellipsoids
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS, pseudo_inertia, transform
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.bodies.ellipsoids import Ellipsoid, Ellipsoids
+from inertid_ros.robot.bodies.inertial_parameters import (
+    BODY_PARAMETERS,
+    PSEUDO_INERTIA_BASIS,
+    pseudo_inertia,
+    transform,
+)
+from inertid_ros.robot.bodies.layout import ParameterLayout
 
 from .convex_program import Linear, Matrices, Program
 from .coordinates import Coordinates

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS, pseudo_inertia
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, pseudo_inertia
 
 
 @dataclass(frozen=True)

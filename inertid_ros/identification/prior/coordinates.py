@@ -10,8 +10,8 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.identification.information.information import Information
-from inertid_ros.robot.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia, pseudo_inertia
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.bodies.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia, pseudo_inertia
+from inertid_ros.robot.bodies.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 ENERGY_SHARE = 0.05  # scale of a drive parameter: its torque is this share of the joint's

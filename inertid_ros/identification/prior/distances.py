@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.inertial_parameters import (
+from inertid_ros.robot.bodies.inertial_parameters import (
     BODY_PARAMETERS,
     PSEUDO_INERTIA_BASIS,
     from_pseudo_inertia,

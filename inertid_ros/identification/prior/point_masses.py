@@ -9,8 +9,8 @@ import scipy
 from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.geometry.ellipsoids import Ellipsoid
-from inertid_ros.robot.inertial_parameters import from_pseudo_inertia, mass_com_inertia, pseudo_inertia
+from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
+from inertid_ros.robot.bodies.inertial_parameters import from_pseudo_inertia, mass_com_inertia, pseudo_inertia
 
 POINTS = 100  # random ones per body
 _REACH = 1.5  # of a body without a region: this multiple of the solid ellipsoid with its own second moments

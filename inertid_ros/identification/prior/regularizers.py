@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.bodies.layout import ParameterLayout
 
 from .convex_program import Program
 from .coordinates import Coordinates

@@ -12,7 +12,7 @@ import numpy as np
 
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.prior.convex_program import Program, Solution
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
 
 _CLARABEL_GAP = 1e-8  # relative, its default tolerance
 _ACCEPTED_GAP = 1e-7

@@ -14,7 +14,7 @@ import scipy
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.prior.distances import PULLBACK
-from inertid_ros.robot.inertial_parameters import (
+from inertid_ros.robot.bodies.inertial_parameters import (
     BODY_PARAMETERS,
     PSEUDO_INERTIA_BASIS,
     from_pseudo_inertia,

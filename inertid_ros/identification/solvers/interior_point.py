@@ -14,7 +14,7 @@ from scipy.linalg import lapack
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.prior.convex_program import Program, Solution
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
 
 MAX_ITERATIONS = 100
 _TO_BORDER = 0.98  # share of the way to the border that a step may take

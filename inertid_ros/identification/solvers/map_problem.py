@@ -14,7 +14,7 @@ from inertid_ros.identification.prior.coordinates import Coordinates
 from inertid_ros.identification.prior.distances import PULLBACK
 from inertid_ros.identification.prior.point_masses import point_masses
 from inertid_ros.identification.prior.regularizers import Belief, euclidean_metric, regularized, relative_metric
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 
 from .clarabel import solve_with_clarabel
 from .geodesic import geodesic_least_squares

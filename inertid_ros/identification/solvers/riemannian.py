@@ -14,7 +14,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.prior.convex_program import Program, Solution
 from inertid_ros.identification.prior.distances import TRACE, Entropic, Riemannian
-from inertid_ros.robot.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 
 from .interior_point import solve
 

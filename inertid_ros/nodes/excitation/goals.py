@@ -16,7 +16,7 @@ from inertid_ros.action import Excite
 from inertid_ros.app.excitation_job import ExcitationJob, PreparedMotion, prepare_motion
 from inertid_ros.core.errors import ExcitationError, InertidError
 from inertid_ros.core.worker import Worker
-from inertid_ros.excitation.plans.check import check_start
+from inertid_ros.excitation.execution.plan_check import check_start
 from inertid_ros.msg import ExcitationStatus
 from inertid_ros.nodes.node_parameters import ExcitationNodeOptions, MotionOptions
 from inertid_ros.ros.conversions import JointSample, TrajectoryArrays, to_joint_trajectory

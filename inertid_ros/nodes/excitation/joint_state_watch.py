@@ -8,7 +8,7 @@ from sensor_msgs.msg import JointState
 from inertid_ros.config.excitation import MonitorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.plans.check import check_at_rest
+from inertid_ros.excitation.execution.plan_check import check_at_rest
 from inertid_ros.ros.conversions import JointOrder, JointSample
 
 _WINDOW_S = 0.25

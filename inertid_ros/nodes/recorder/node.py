@@ -18,9 +18,9 @@ from std_srvs.srv import Trigger
 
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.data.assembly import RecordingAssembler
-from inertid_ros.data.bags.bags import tare_topic
-from inertid_ros.data.bags.base_messages import base_values, channels_of
-from inertid_ros.data.bags.live_writing import Committer, LiveBag, LiveBagOptions, Topic
+from inertid_ros.data.base_messages import base_values, channels_of
+from inertid_ros.data.files.bags import tare_topic
+from inertid_ros.data.files.live_bag import Committer, LiveBag, LiveBagOptions, Topic
 from inertid_ros.data.live.live_recording import LiveRecording
 from inertid_ros.data.live.wrench_watch import WrenchWatch
 from inertid_ros.msg import RecorderStatus, SampleBatch

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from rclpy.node import Node
 
 from inertid_ros.core.errors import InertidError
-from inertid_ros.data.bags.base_messages import IMU, ODOMETRY, POSE_STAMPED, TWIST_STAMPED
+from inertid_ros.data.base_messages import IMU, ODOMETRY, POSE_STAMPED, TWIST_STAMPED
 from inertid_ros.nodes.node_parameters import RecorderOptions
 from inertid_ros.ros.definitions import message_class
 

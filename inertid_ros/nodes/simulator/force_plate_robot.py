@@ -15,10 +15,10 @@ from std_srvs.srv import Trigger
 
 from inertid_ros.msg import InertialParameters
 from inertid_ros.nodes.node_parameters import FaultOptions, SimulatorOptions
-from inertid_ros.robot.layout import DRIVE_TERMS
+from inertid_ros.robot.bodies.layout import DRIVE_TERMS
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
-from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.ros.conversions import to_imu, to_joint_state, to_odometry, to_time, to_wrench
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.parameters import read

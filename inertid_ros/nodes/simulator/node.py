@@ -15,11 +15,11 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.msg import InertialParameters
 from inertid_ros.nodes.node_parameters import FaultOptions, SimulatorOptions
 from inertid_ros.nodes.run import run
-from inertid_ros.robot.layout import DRIVE_TERMS
+from inertid_ros.robot.bodies.layout import DRIVE_TERMS
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf.parsing import read_description
-from inertid_ros.robot.urdf.writing import write_urdf
+from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.ros.conversions import from_joint_trajectory, to_joint_state, to_nanoseconds, to_time
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.parameters import declare, guard, read

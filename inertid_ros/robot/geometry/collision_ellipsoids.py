@@ -6,10 +6,10 @@ import numpy as np
 import pinocchio as pin
 
 from inertid_ros.core.errors import ModelError
+from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
 from inertid_ros.robot.model import RobotModel
 
 from .collision_shapes import CollisionShape, collision_shapes
-from .ellipsoids import Ellipsoid
 from .meshes import mesh_points
 
 _log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from lxml import etree
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.robot.urdf import parsing as description
+from inertid_ros.robot.urdf import parsing
 
 _log = logging.getLogger(__name__)
 _SIZES = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
@@ -55,7 +55,7 @@ def collision_shapes(
     robot = model.pinocchio
     found: list[CollisionShape] = []
     unusable: dict[str, str] = {}
-    for link in description.parse_description(model.urdf).findall("link"):
+    for link in parsing.parse_description(model.urdf).findall("link"):
         name = str(link.get("name"))
         frame = robot.frames[robot.getFrameId(name, pin.FrameType.BODY)]
         for element in link.findall("collision"):
@@ -68,7 +68,7 @@ def collision_shapes(
 
 def _shape(element: etree._Element, link: str, frame: pin.Frame, packages: Sequence[str]) -> CollisionShape:
     where = f"URDF link '{link}' collision"
-    xyz, rpy = description.origin(element, where)
+    xyz, rpy = parsing.origin(element, where)
     placement = (frame.placement * pin.SE3(pin.rpy.rpyToMatrix(np.asarray(rpy, dtype=float)), xyz)).homogeneous
     geometry = element.find("geometry")
     shape = next(geometry.iterchildren("*"), None) if geometry is not None else None
@@ -76,11 +76,11 @@ def _shape(element: etree._Element, link: str, frame: pin.Frame, packages: Seque
         raise ModelError(f"{where}: has no geometry; fix the URDF")
     body, kind = int(frame.parentJoint) - 1, str(shape.tag)
     if kind in _SIZES:
-        size = tuple(description.number(shape, key, where, kind) for key in _SIZES[kind])
+        size = tuple(parsing.number(shape, key, where, kind) for key in _SIZES[kind])
     elif kind == "box":
-        size = tuple(float(edge) for edge in description.vector(shape, "size", where, (0, 0, 0)))
+        size = tuple(float(edge) for edge in parsing.vector(shape, "size", where, (0, 0, 0)))
     elif kind == "mesh":
-        x, y, z = (float(factor) for factor in description.vector(shape, "scale", where, (1, 1, 1)))
+        x, y, z = (float(factor) for factor in parsing.vector(shape, "scale", where, (1, 1, 1)))
         path = locate_mesh(str(shape.get("filename")), where, packages)
         return CollisionShape(link, body, placement, kind, mesh=path, scale=(x, y, z))
     else:

@@ -8,7 +8,7 @@ import pinocchio as pin
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.inertial_parameters import mass_com_inertia
+from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from lxml import etree
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.layout import DRIVE_TERMS
+from inertid_ros.robot.bodies.layout import DRIVE_TERMS
 
-from . import parsing as description
+from . import parsing
 
 _UNBOUNDED = 1e6  # rad; stands for the limits of a continuous joint, far beyond any multi-turn encoder
 
@@ -29,7 +29,7 @@ def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str
     joints = {joint.get("name"): joint for joint in root.findall("joint")}
     locked = {}
     for name, position in wanted.items():
-        if name not in joints or joints[name].get("type") not in description.MOVABLE:
+        if name not in joints or joints[name].get("type") not in parsing.MOVABLE:
             raise ModelError(f"locked joint '{name}': the URDF has no such movable joint; it has {_movable(root)}")
         if not np.isfinite(position):
             raise ModelError(f"locked joint '{name}': position {position} is not finite; give rad or m")
@@ -38,25 +38,25 @@ def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str
         mimic = _mimic(joint)
         if mimic is not None and name not in locked and mimic.get("joint") in locked:
             where = f"URDF joint '{name}'"
-            factor = description.number(mimic, "multiplier", where, "mimic", default=1.0)
-            offset = description.number(mimic, "offset", where, "mimic", default=0.0)
+            factor = parsing.number(mimic, "multiplier", where, "mimic", default=1.0)
+            offset = parsing.number(mimic, "offset", where, "mimic", default=0.0)
             locked[name] = factor * locked[mimic.get("joint")] + offset
     return locked
 
 
 def _mimic(joint: etree._Element) -> etree._Element | None:
     """The ``<mimic>`` of a joint that can move; simplified robots leave it behind on joints made fixed."""
-    return joint.find("mimic") if joint.get("type") in description.MOVABLE else None
+    return joint.find("mimic") if joint.get("type") in parsing.MOVABLE else None
 
 
 def _movable(root: etree._Element) -> list[str]:
-    return [str(j.get("name")) for j in root.findall("joint") if j.get("type") in description.MOVABLE]
+    return [str(j.get("name")) for j in root.findall("joint") if j.get("type") in parsing.MOVABLE]
 
 
 def check_supported(root: etree._Element, locked: Mapping[str, float]) -> None:
     for joint in root.findall("joint"):
         name, kind = joint.get("name"), joint.get("type")
-        if kind not in (*description.MOVABLE, "fixed"):
+        if kind not in (*parsing.MOVABLE, "fixed"):
             raise ModelError(
                 f"URDF joint '{name}': type '{kind}' is not supported; use revolute, continuous, prismatic or fixed"
             )
@@ -112,7 +112,7 @@ def drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Arra
             continue
         where = f"URDF joint '{name}'"
         for key, term in (("damping", "viscous"), ("friction", "coulomb")):
-            value = description.number(dynamics, key, where, "dynamics", default=0.0)
+            value = parsing.number(dynamics, key, where, "dynamics", default=0.0)
             if value < 0:
                 raise ModelError(f"{where}: dynamics {key} is {value:g}, below zero; fix the URDF")
             prior[term][index] = value
@@ -128,9 +128,9 @@ def limits(root: etree._Element, joints: tuple[str, ...]) -> JointLimits:
         if limit is not None:
             where = f"URDF joint '{name}'"
             if kind != "continuous":
-                row[:2] = [description.number(limit, key, where, "limit", default=0.0) for key in ("lower", "upper")]
+                row[:2] = [parsing.number(limit, key, where, "limit", default=0.0) for key in ("lower", "upper")]
             for column, key in ((2, "velocity"), (3, "effort")):
-                value = description.number(limit, key, where, "limit", default=0.0)
+                value = parsing.number(limit, key, where, "limit", default=0.0)
                 row[column] = value if value > 0 else np.inf
         rows.append(row)
     return JointLimits(*np.array(rows).reshape(-1, 4).T)

@@ -14,7 +14,7 @@ from lxml import etree
 from scipy.spatial.transform import Rotation
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.inertial_parameters import mass_com_inertia
+from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
 
 from .soles import Plate, Sole
 

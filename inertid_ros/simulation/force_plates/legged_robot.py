@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from inertid_ros.config.standing_simulation import StandingOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.urdf import parsing as description
+from inertid_ros.robot.urdf import parsing
 from inertid_ros.simulation.mujoco_model import import_mujoco
 
 from .balance import BalanceController, carrying
@@ -200,7 +200,7 @@ def _frame_on_base(model: pin.Model, frame: str) -> pin.SE3:
 
 def free_model(urdf: str, locked: Sequence[str] = ()) -> pin.Model:
     """Pinocchio model with a free root."""
-    text = description.read_description(urdf)
+    text = parsing.read_description(urdf)
     model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
     if locked:
         model = pin.buildReducedModel(model, [model.getJointId(name) for name in locked], pin.neutral(model))

@@ -11,7 +11,7 @@ from lxml import etree
 from inertid_ros.config.standing_simulation import StandingOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.urdf import parsing as description
+from inertid_ros.robot.urdf import parsing
 from inertid_ros.simulation.mujoco_model import fix_joints, import_mujoco
 
 from .soles import Plate, Sole
@@ -56,7 +56,7 @@ def build_world(
     ModelError: MuJoCo is not installed or refuses the URDF, a sole's link does not exist, or it has no plate.
     """
     mujoco = import_mujoco()
-    tree = description.parse_description(urdf)
+    tree = parsing.parse_description(urdf)
     root = _root_link(tree)
     held = _not_moved(tree, joint_names)
     text = fix_joints(tree, held)
@@ -149,5 +149,5 @@ def _root_link(tree: etree._Element) -> str:
 
 
 def _not_moved(tree: etree._Element, joint_names: Sequence[str]) -> dict[str, float]:
-    movable = (str(j.get("name")) for j in tree.findall("joint") if j.get("type") in description.MOVABLE)
+    movable = (str(j.get("name")) for j in tree.findall("joint") if j.get("type") in parsing.MOVABLE)
     return {name: 0.0 for name in movable if name not in joint_names}

@@ -7,7 +7,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.kinematics.chain import Chain
 from inertid_ros.kinematics.lever_arms import reaches
-from inertid_ros.robot.inertial_parameters import mass_com_inertia
+from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.model import RobotModel
 
 

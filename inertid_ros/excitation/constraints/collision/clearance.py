@@ -8,9 +8,9 @@ import numpy as np
 from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.constraint import MotionSamples, Penalty, Tightest
-from inertid_ros.excitation.constraints.continuous_time import Speeds, Violation, curve_of, speeds_of, violation
-from inertid_ros.excitation.constraints.limits import MotionLimits
+from inertid_ros.excitation.limits.constraint import MotionSamples, Penalty, Tightest
+from inertid_ros.excitation.limits.continuous_time import Speeds, Violation, curve_of, speeds_of, violation
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.motions.trajectories import Trajectory
 from inertid_ros.robot.model import RobotModel
 

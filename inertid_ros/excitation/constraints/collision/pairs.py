@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.robot.urdf import parsing as description
+from inertid_ros.robot.urdf import parsing
 
 from .collision_bodies import Thing
 
@@ -45,7 +45,7 @@ def candidate_pairs(model: RobotModel, things: Sequence[Thing], obstacles: int, 
 
 def _rigid_groups(model: RobotModel) -> dict[str, str]:
     """For each link one name for all links that fixed joints connect it to."""
-    root = description.parse_description(model.urdf)
+    root = parsing.parse_description(model.urdf)
     parent_of = {
         str(joint.find("child").get("link")): str(joint.find("parent").get("link"))
         for joint in root.findall("joint")
@@ -62,7 +62,7 @@ def _rigid_groups(model: RobotModel) -> dict[str, str]:
 
 def _joined_groups(model: RobotModel, groups: dict[str, str]) -> set[frozenset[str]]:
     """Pairs of groups with a joint between them."""
-    joints = description.parse_description(model.urdf).findall("joint")
+    joints = parsing.parse_description(model.urdf).findall("joint")
     return {
         frozenset(groups[str(joint.find(end).get("link"))] for end in ("parent", "child"))
         for joint in joints

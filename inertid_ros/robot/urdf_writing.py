@@ -7,11 +7,10 @@ from lxml import etree
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.inertial_parameters import is_consistent, mass_com_inertia
-from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.bodies.inertial_parameters import is_consistent, mass_com_inertia
+from inertid_ros.robot.urdf import parsing, xml_edits
 
-from . import parsing as description
-from . import xml_edits as markup
+from .model import RobotModel
 
 
 def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] | None = None) -> str:
@@ -34,9 +33,9 @@ def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] |
     own = np.asarray(bodies, dtype=float) - model.body_locked
     _check(model, bodies, own)
     text = model.urdf.encode("utf-8")
-    robot = markup.locate(text)
+    robot = xml_edits.locate(text)
     links = {link.attributes["name"]: link for link in robot.all("link")}
-    edits: list[markup.Edit] = []
+    edits: list[xml_edits.Edit] = []
     for name, pi in zip(model.link_names, own, strict=True):
         edits += _set_child(text, links[name], "inertial", _inertial(pi))
     for name in _lumped_links(model):
@@ -47,12 +46,12 @@ def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] |
             values = [float(friction[term][index]) for term in ("viscous", "coulomb")]
             content = ['<dynamics damping="{!r}" friction="{!r}"/>'.format(*values)]
             edits += _set_child(text, joints[name], "dynamics", content)
-    return markup.apply(text, edits).decode("utf-8")
+    return xml_edits.apply(text, edits).decode("utf-8")
 
 
 def _lumped_links(model: RobotModel) -> list[str]:
     """Links that fixed joints alone connect to a moving link, whose body includes the inertia they have or seem to."""
-    root = description.parse_description(model.urdf)
+    root = parsing.parse_description(model.urdf)
     fixed: dict[str, list[str]] = {}
     for joint in root.findall("joint"):
         if joint.get("type") == "fixed":
@@ -101,12 +100,12 @@ def _inertial(pi: Array) -> list[str]:
     ]
 
 
-def _set_child(text: bytes, parent: markup.Element, tag: str, content: list[str]) -> list[markup.Edit]:
+def _set_child(text: bytes, parent: xml_edits.Element, tag: str, content: list[str]) -> list[xml_edits.Edit]:
     """Edits that give ``parent`` one child of a tag."""
     present = parent.all(tag)
     if present:
         first, *others = present
-        lines = f"\n{markup.indentation(text, first.start).decode()}".join(content).encode()
-        return [markup.Edit(first.start, first.end, lines), *(markup.remove(text, element) for element in others)]
-    margin = markup.indentation(text, parent.start).decode() + "  "
-    return [markup.insert_first(text, parent, f"\n{margin}".join(content).encode())]
+        lines = f"\n{xml_edits.indentation(text, first.start).decode()}".join(content).encode()
+        return [xml_edits.Edit(first.start, first.end, lines), *(xml_edits.remove(text, element) for element in others)]
+    margin = xml_edits.indentation(text, parent.start).decode() + "  "
+    return [xml_edits.insert_first(text, parent, f"\n{margin}".join(content).encode())]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.inertial_parameters import mass_com_inertia
+from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.model import RobotModel
 
 from .continuous_time import Speeds

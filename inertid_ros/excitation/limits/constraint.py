@@ -31,7 +31,7 @@ from inertid_ros.excitation.motions.trajectories import Trajectory
 from inertid_ros.kinematics.chain import Chain, ChainState
 from inertid_ros.regressors.body_wrenches import BodyWrenches
 
-from .limits import MotionLimits
+from .motion_limits import MotionLimits
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from inertid_ros.config.options import ConfigurationError, option
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.assembly import RecordingAssembler
+from inertid_ros.data.base_messages import IMU, ODOMETRY, POSE_STAMPED, TWIST_STAMPED, base_values, channels_of
 from inertid_ros.data.recording import Recording
 
-from .base_messages import IMU, ODOMETRY, POSE_STAMPED, TWIST_STAMPED, base_values, channels_of
-from .live_writing import FINALISED_KEY
+from .bag_messages import JOINT_STATE, WRENCH_STAMPED, write_messages
+from .live_bag import FINALISED_KEY
 from .mcap_recovery import Message, Recovered, recover
-from .messages import JOINT_STATE, WRENCH_STAMPED, write_messages
 
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore

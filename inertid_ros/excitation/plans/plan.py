@@ -8,10 +8,9 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.limits import MotionLimits
-
-from .quintic import PiecewiseQuintic
-from .trajectories import Motion, Trajectory, knot_times
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
+from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
+from inertid_ros.excitation.motions.trajectories import Motion, Trajectory, knot_times
 
 MAX_KNOTS = 100_000
 REST = 1e-6  # rad/s and rad/s^2; what counts as standing still at the ends of a plan

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.data.base_messages import IMU, ODOMETRY, POSE_STAMPED, TWIST_STAMPED
 from inertid_ros.data.recording import Recording
-
-from .base_messages import IMU, ODOMETRY, POSE_STAMPED, TWIST_STAMPED
 
 if TYPE_CHECKING:
     from rosbags.rosbag2 import Writer

@@ -7,14 +7,14 @@ import numpy as np
 
 from inertid_ros.config.excitation import ExecutionOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.constraints.constraint import Constraint, Tightest
 from inertid_ros.excitation.constraints.effort import prior_effort
-from inertid_ros.excitation.constraints.limits import MotionLimits, usage
 from inertid_ros.excitation.criteria.criterion import make_criterion, regressor_condition
 from inertid_ros.excitation.criteria.known_information import KnownInformation
 from inertid_ros.excitation.execution.horizons import HorizonTable
-from inertid_ros.excitation.motions.plan import Plan
+from inertid_ros.excitation.limits.constraint import Constraint, Tightest
+from inertid_ros.excitation.limits.motion_limits import MotionLimits, usage
 from inertid_ros.excitation.planning.descent import along
+from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.model import RobotModel
 
 CHANNELS = ("position", "velocity", "acceleration", "effort")

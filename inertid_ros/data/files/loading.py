@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.bags.bags import SQLITE_MAGIC, BagTopics, read_bag
-from inertid_ros.data.bags.mcap_recovery import MAGIC as MCAP_MAGIC
+from inertid_ros.data.recording import Recording
 
+from .bags import SQLITE_MAGIC, BagTopics, read_bag
+from .mcap_recovery import MAGIC as MCAP_MAGIC
 from .npz import read_npz
-from .recording import Recording
 
 ACCEPTED = "an .npz recording, a rosbag2 directory, or a .mcap or .db3 file"
 _NPZ = b"PK\x03\x04"

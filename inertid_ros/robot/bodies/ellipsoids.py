@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.inertial_parameters import PSEUDO_INERTIA_BASIS
+
+from .inertial_parameters import PSEUDO_INERTIA_BASIS
 
 
 @dataclass(frozen=True)

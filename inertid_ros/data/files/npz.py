@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from inertid_ros.core.atomic_files import write_file
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.files import write_file
-
-from .recording import Recording
+from inertid_ros.data.recording import Recording
 
 WRENCH_PREFIX = "wrench/"
 _REQUIRED = ("joint_names", "time", "position", "effort")
