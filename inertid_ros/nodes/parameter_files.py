@@ -15,16 +15,12 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.options import Option, options
 from inertid_ros.simulation.force_plates.catalogue import STANCES
 
-from .node_parameters import (
-    CalibrateOptions,
-    ExcitationNodeOptions,
-    FaultOptions,
-    IdentifierOptions,
-    MotionOptions,
-    RecorderOptions,
-    ReplayOptions,
-    SimulatorOptions,
-)
+from .calibrate.parameters import CalibrateOptions
+from .excitation.parameters import ExcitationNodeOptions, MotionOptions
+from .identifier.parameters import IdentifierOptions
+from .recorder.parameters import RecorderOptions
+from .replay.parameters import ReplayOptions
+from .simulator.parameters import FaultOptions, SimulatorOptions
 
 NODES: Mapping[str, tuple[tuple[type, str], ...]] = {
     "excitation": ((ExcitationNodeOptions, ""), (MotionOptions, "")),

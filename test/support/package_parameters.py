@@ -20,7 +20,7 @@ def declared_options(node: str) -> dict[str, Option]:
     origins = _imports(path)
     found: dict[str, Option] = {}
     for tree, prefix in _declarations(path):
-        module = importlib.import_module(origins[tree], package="inertid_ros.nodes")
+        module = importlib.import_module(origins[tree], package=f"inertid_ros.nodes.{node}")
         found |= {entry.key: entry for entry in options(getattr(module, tree), prefix)}
     return found
 

@@ -21,11 +21,11 @@ from inertid_ros.action import Excite, Identify
 from inertid_ros.cli.tables import print_report
 from inertid_ros.core.errors import InertidError
 from inertid_ros.msg import ExcitationStatus, IdentificationReport, IdentifierStatus, InertialParameters, RecorderStatus
-from inertid_ros.nodes.node_parameters import CalibrateOptions
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.qos import LATCHED
 
 from .client import FlowClient, FlowError, Interrupted
+from .parameters import CalibrateOptions
 
 _DONE, _FAILED, _REJECTED, _INTERRUPTED = 0, 2, 3, 130
 _MOTION_S = 1800.0  # longest time for planning and one motion

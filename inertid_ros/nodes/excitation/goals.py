@@ -18,12 +18,12 @@ from inertid_ros.core.errors import ExcitationError, InertidError
 from inertid_ros.core.worker import Worker
 from inertid_ros.excitation.execution.plan_check import check_start
 from inertid_ros.msg import ExcitationStatus
-from inertid_ros.nodes.node_parameters import ExcitationNodeOptions, MotionOptions
 from inertid_ros.ros.conversions import JointSample, TrajectoryArrays, to_joint_trajectory
 from inertid_ros.ros.parameters import read
 from inertid_ros.ros.qos import LATCHED
 
 from .motion_run import MotionRun, largest
+from .parameters import ExcitationNodeOptions, MotionOptions
 from .robot_side import RobotSide
 
 _START_TOLERANCE = 0.01  # rad or m; the robot must not have moved while the motion was planned

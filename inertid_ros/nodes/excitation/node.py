@@ -17,7 +17,6 @@ from std_srvs.srv import Trigger
 
 from inertid_ros.core.errors import InertidError
 from inertid_ros.msg import ExcitationStatus
-from inertid_ros.nodes.node_parameters import ExcitationNodeOptions, MotionOptions
 from inertid_ros.nodes.run import run
 from inertid_ros.ros.diagnostics import ERROR, OK, diagnostics
 from inertid_ros.ros.lifecycle import refuse_impossible_transitions
@@ -25,6 +24,7 @@ from inertid_ros.ros.parameters import declare, guard
 from inertid_ros.ros.qos import LATCHED, STATE
 
 from .goals import ExciteGoals
+from .parameters import ExcitationNodeOptions, MotionOptions
 
 _STAGES = {
     "approaching": ExcitationStatus.APPROACHING,

@@ -11,7 +11,6 @@ from std_msgs.msg import String
 from inertid_ros.config.excitation import MonitorOptions
 from inertid_ros.core.errors import ExcitationError, InertidError, RecordingError
 from inertid_ros.msg import RecorderStatus
-from inertid_ros.nodes.node_parameters import ExcitationNodeOptions
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros.conversions import JointOrder, JointSample
@@ -19,6 +18,7 @@ from inertid_ros.ros.qos import LATCHED, STATE
 
 from .commander import Commander, make_commander
 from .joint_state_watch import StateWatch
+from .parameters import ExcitationNodeOptions
 
 _RECORDER_TIMEOUT_S = 3.0
 

@@ -21,7 +21,6 @@ from inertid_ros.data.live.batches import ReceivedRecordings
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.rounds import RoundsOptions
 from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters, SampleBatch
-from inertid_ros.nodes.node_parameters import IdentifierOptions
 from inertid_ros.nodes.run import run
 from inertid_ros.report.results import check_target
 from inertid_ros.robot.model import RobotModel, load_model
@@ -31,6 +30,8 @@ from inertid_ros.ros.markers import CALIBRATED, GIVEN, inertia_markers
 from inertid_ros.ros.parameter_messages import to_inertial_parameters, to_report
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.qos import BATCH, LATCHED
+
+from .parameters import IdentifierOptions
 
 _NUMBERS = (
     "train_relative_error", "validation_relative_error", "prior_relative_error", "torque_deviation", "gain",

@@ -24,7 +24,6 @@ from inertid_ros.data.files.live_bag import Committer, LiveBag, LiveBagOptions, 
 from inertid_ros.data.live.live_recording import LiveRecording
 from inertid_ros.data.live.wrench_watch import WrenchWatch
 from inertid_ros.msg import RecorderStatus, SampleBatch
-from inertid_ros.nodes.node_parameters import RecorderOptions
 from inertid_ros.nodes.run import run
 from inertid_ros.ros.conversions import BatchInfo, from_wrench, to_batch, to_nanoseconds, to_wrench
 from inertid_ros.ros.definitions import message_class, message_definition
@@ -32,6 +31,7 @@ from inertid_ros.ros.diagnostics import ERROR, OK, WARN, diagnostics
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.qos import BATCH, LATCHED, recording_profile
 
+from .parameters import RecorderOptions
 from .sources import JOINT_STATE, WRENCH, Source, sources
 from .topic_graph import TopicState, inspect_topic
 

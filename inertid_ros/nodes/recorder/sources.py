@@ -6,8 +6,9 @@ from rclpy.node import Node
 
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.base_messages import IMU, ODOMETRY, POSE_STAMPED, TWIST_STAMPED
-from inertid_ros.nodes.node_parameters import RecorderOptions
 from inertid_ros.ros.definitions import message_class
+
+from .parameters import RecorderOptions
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 WRENCH = "geometry_msgs/msg/WrenchStamped"

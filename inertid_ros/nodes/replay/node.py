@@ -12,12 +12,13 @@ from std_srvs.srv import Trigger
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.files.bag_playback import TimedMessage, open_playback
 from inertid_ros.msg import RecorderStatus
-from inertid_ros.nodes.node_parameters import ReplayOptions
 from inertid_ros.nodes.run import run
 from inertid_ros.ros.conversions import to_time
 from inertid_ros.ros.definitions import message_class
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.qos import LATCHED
+
+from .parameters import ReplayOptions
 
 _TICK_S = 0.005
 _SETTLE_S = 0.5  # for discovery after the last subscriber appeared

@@ -14,7 +14,6 @@ from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 
 from inertid_ros.msg import InertialParameters
-from inertid_ros.nodes.node_parameters import FaultOptions, SimulatorOptions
 from inertid_ros.robot.bodies.layout import DRIVE_TERMS
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
@@ -26,6 +25,8 @@ from inertid_ros.ros.qos import LATCHED
 from inertid_ros.simulation.force_plates.body_sensors import BodySample
 from inertid_ros.simulation.force_plates.catalogue import STANCES, standing_robot
 from inertid_ros.simulation.force_plates.legged_robot import StandingRobot
+
+from .parameters import FaultOptions, SimulatorOptions
 
 _LARGEST_LAG_S = 0.1
 

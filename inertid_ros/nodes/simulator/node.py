@@ -13,7 +13,6 @@ from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.core.errors import InertidError
 from inertid_ros.msg import InertialParameters
-from inertid_ros.nodes.node_parameters import FaultOptions, SimulatorOptions
 from inertid_ros.nodes.run import run
 from inertid_ros.robot.bodies.layout import DRIVE_TERMS
 from inertid_ros.robot.model import RobotModel, load_model
@@ -30,6 +29,7 @@ from inertid_ros.simulation.joint_sensors import FaultyChannel, StateFaults
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 from .force_plate_robot import StandingSide
+from .parameters import FaultOptions, SimulatorOptions
 
 _LARGEST_LAG_S = 0.1  # after a longer pause the simulated time goes on where it was instead of racing after
 

@@ -1,0 +1,39 @@
+"""Parameters of the excitation node. They need no ROS: parameter files and documentation are made from them as well."""
+
+from dataclasses import dataclass, field
+
+from inertid_ros.config.configuration import RobotOptions
+from inertid_ros.config.excitation import ExcitationOptions, ExecutionOptions, LimitOptions, MonitorOptions
+from inertid_ros.config.options import option
+
+COMMAND_INTERFACES = ("joint_trajectory", "follow_joint_trajectory", "position_stream")
+
+
+@dataclass(frozen=True)
+class ExcitationNodeOptions:
+    """Parameters of the excitation node that are fixed while it runs."""
+
+    urdf: str = option("", "URDF file; empty takes the topic robot_description")
+    command_interface: str = option(
+        "joint_trajectory", "how the robot is commanded", choices=COMMAND_INTERFACES
+    )
+    tick_s: float = option(0.005, "period of watchdog and sender [s]", minimum=0.001, maximum=0.02)
+    realtime_priority: int = option(
+        0, "SCHED_FIFO priority of the node, where the system allows it; 0 leaves the scheduling alone",
+        minimum=0, maximum=99,
+    )
+    robot: RobotOptions = field(default_factory=RobotOptions)
+
+
+@dataclass(frozen=True)
+class MotionOptions:
+    """Parameters of the excitation node that may be changed between motions."""
+
+    require_recorder: bool = option(True, "refuse to move unless recorder/status says that samples are being written")
+    start: tuple[float, ...] = option(
+        (), "pose where planned motions begin and end [rad or m]; empty is where the robot stands"
+    )
+    limits: LimitOptions = field(default_factory=LimitOptions)
+    excitation: ExcitationOptions = field(default_factory=ExcitationOptions)
+    execution: ExecutionOptions = field(default_factory=ExecutionOptions)
+    monitor: MonitorOptions = field(default_factory=MonitorOptions)

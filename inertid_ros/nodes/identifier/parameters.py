@@ -1,0 +1,17 @@
+"""Parameters of the identifier node. They need no ROS: parameter files and documentation are made from them as well."""
+
+from dataclasses import dataclass
+
+from inertid_ros.config.options import option
+
+
+@dataclass(frozen=True)
+class IdentifierOptions:
+    """Parameters of the identifier node, beside those of the configuration."""
+
+    urdf: str = option("", "URDF file; empty takes the topic robot_description")
+    output_directory: str = option("results", "where result directories are written; empty writes none")
+    automatic: bool = option(False, "identify every recording from the recorder as soon as it is complete")
+    keep_recordings: int = option(20, "recordings kept in memory, the oldest go first", minimum=1, maximum=1000)
+    timeout_s: float = option(600.0, "longest time for one identification [s]", minimum=1.0, maximum=1e5)
+    memory_mb: int = option(0, "address space of the solving process [MiB]; 0 sets no limit", minimum=0, maximum=10**7)

@@ -1,0 +1,40 @@
+"""Parameters of the simulator node. They need no ROS: parameter files and documentation are made from them as well."""
+
+from dataclasses import dataclass, field
+
+from inertid_ros.config.configuration import RobotOptions
+from inertid_ros.config.options import option
+from inertid_ros.config.simulation import SimulationOptions
+from inertid_ros.config.standing_simulation import StandingOptions
+from inertid_ros.robot.perturbation import PerturbationOptions
+
+
+@dataclass(frozen=True)
+class SimulatorOptions:
+    """Parameters of the simulator node, beside those of robot and simulation."""
+
+    urdf: str = option("", "URDF file of the true robot; empty takes the Panda of example-robot-data")
+    start: tuple[float, ...] = option((), "pose at the start [rad or m]; empty takes the middle of the limits")
+    state_hz: float = option(200.0, "rate of the joint states [Hz]", minimum=1.0, maximum=1000.0)
+    publish_clock: bool = option(False, "publish the simulated time on /clock")
+    perturb: bool = option(False, "publish a URDF that is wrong by point masses; false publishes the truth")
+    perturbation_seed: int = option(0, "of these point masses", minimum=0)
+    perturbation: PerturbationOptions = field(default_factory=PerturbationOptions)
+    robot: RobotOptions = field(default_factory=RobotOptions)
+    simulation: SimulationOptions = field(default_factory=SimulationOptions)
+    standing: StandingOptions = field(default_factory=StandingOptions)
+
+
+@dataclass(frozen=True)
+class FaultOptions:
+    """Faults of the simulated robot's joint states and of the plates below it; may be changed while it runs."""
+
+    silent: bool = option(False, "report nothing")
+    frozen: bool = option(False, "repeat the last values with fresh stamps")
+    not_finite: bool = option(False, "report NaN")
+    delay_s: float = option(0.0, "report every state this late [s]", minimum=0.0, maximum=10.0)
+    drop: float = option(0.0, "share of states that are lost", minimum=0.0, maximum=1.0)
+    stamp_offset_s: float = option(0.0, "added to every stamp [s]", minimum=-1e9, maximum=1e9)
+    silent_plates: tuple[str, ...] = option((), "force plates that report nothing")
+    frozen_plates: tuple[str, ...] = option((), "force plates that repeat their last values with fresh stamps")
+    reversed_plates: tuple[str, ...] = option((), "force plates that report what the robot does to them")
