@@ -24,7 +24,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.constraints.collision.clearance import Clearance
 from inertid_ros.excitation.criteria.known_information import KnownInformation
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.excitation.planning.optimize import plan_excitation
+from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.geometry.capsules import shape_capsules
 from inertid_ros.robot.geometry.collision_shapes import collision_shapes

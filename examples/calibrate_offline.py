@@ -10,7 +10,7 @@ import numpy as np
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.excitation.limits.motion_limits import motion_limits
-from inertid_ros.excitation.planning.optimize import plan_excitation
+from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.identification.assessment.validation import Validation, validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.robot.model import ModelOptions, load_model

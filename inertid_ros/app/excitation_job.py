@@ -12,7 +12,8 @@ from inertid_ros.excitation.constraints.motion_constraints import motion_constra
 from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.execution.plan_check import check_plan, with_approach
 from inertid_ros.excitation.limits.motion_limits import motion_limits
-from inertid_ros.excitation.planning.optimize import PlanningProgress, plan_excitation
+from inertid_ros.excitation.planner import plan_excitation
+from inertid_ros.excitation.planning.optimize import PlanningProgress
 from inertid_ros.excitation.plans.plan import Plan, slower
 from inertid_ros.excitation.plans.plan_file import load_motion
 from inertid_ros.robot.model import load_model

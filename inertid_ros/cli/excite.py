@@ -13,7 +13,8 @@ from inertid_ros.excitation.constraints.motion_constraints import motion_constra
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.inspection import inspect_plan
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
-from inertid_ros.excitation.planning.optimize import PlanningProgress, plan_excitation
+from inertid_ros.excitation.planner import plan_excitation
+from inertid_ros.excitation.planning.optimize import PlanningProgress
 from inertid_ros.excitation.plans.plan_file import load_motion
 from inertid_ros.report.motion_page import motion_files
 from inertid_ros.report.results import check_target

@@ -16,7 +16,7 @@ from inertid_ros.excitation.constraints.balance.zero_moment_point import Contact
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.excitation.planning.optimize import plan_excitation
+from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.kinematics.chain import Chain
 from inertid_ros.regressors.regressor_gradient import regressor_product_gradient
 from inertid_ros.robot.model import ModelOptions, load_model

@@ -18,7 +18,7 @@ from inertid_ros.excitation.constraints.collision.clearance import Clearance
 from inertid_ros.excitation.constraints.collision.closest_points import closest_points
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.excitation.planning.optimize import plan_excitation
+from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.robot.geometry.capsules import enclosing_capsule
 from inertid_ros.robot.model import load_model
 

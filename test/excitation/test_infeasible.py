@@ -18,7 +18,7 @@ from inertid_ros.excitation.constraints.motion_constraints import motion_constra
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.limits.motion_limits import motion_limits
 from inertid_ros.excitation.motions.trajectories import QuinticRamp
-from inertid_ros.excitation.planning.optimize import plan_excitation
+from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.excitation.plans.plan import plan_of
 
 QUICK = ExcitationOptions(duration_s=5.0, base_frequency_hz=0.2, starts=2, improved=0, criterion_samples=20)

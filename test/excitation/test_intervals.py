@@ -20,7 +20,7 @@ from inertid_ros.excitation.direction_combinations.interval_planner import impro
 from inertid_ros.excitation.direction_combinations.pruning import Worth, prune, pruned_to, spread
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
-from inertid_ros.excitation.planning.optimize import plan_excitation
+from inertid_ros.excitation.planner import plan_excitation
 
 
 def some_limits(joints, rng):

@@ -12,8 +12,8 @@ from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.excitation.criteria.criterion import make_criterion
 from inertid_ros.excitation.criteria.known_information import KnownInformation, known_information
+from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.excitation.planning.descent import along, motion_value
-from inertid_ros.excitation.planning.optimize import plan_excitation
 from inertid_ros.identification.information.information import compress
 
 OPTIONS = ExcitationOptions(

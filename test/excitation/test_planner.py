@@ -14,8 +14,9 @@ from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
+from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.excitation.planning.descent import finished, motion_value
-from inertid_ros.excitation.planning.optimize import plan_excitation, random_shapes
+from inertid_ros.excitation.planning.optimize import random_shapes
 from inertid_ros.excitation.planning.planning_problem import Problem
 from inertid_ros.robot.bodies.layout import ParameterLayout
 

@@ -9,7 +9,7 @@ from support.motions import FINGERS, PANDA_START, panda, panda_limits
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.excitation.planning.optimize import plan_excitation
+from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance, is_consistent

@@ -11,7 +11,6 @@ from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.constraints.motion_constraints import tightest_words
 from inertid_ros.excitation.criteria.known_information import KnownInformation
-from inertid_ros.excitation.direction_combinations.fixed_base import plan_combinations
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.model import RobotModel
@@ -49,31 +48,15 @@ Progress = Callable[[PlanningProgress], None]
 """Called now and then; may raise to give up."""
 
 
-def plan_excitation(
+def optimize_motion(
     model: RobotModel,
     limits: MotionLimits,
     start: Array,
-    options: ExcitationOptions | None = None,
+    options: ExcitationOptions,
     progress: Progress = lambda report: None,
     known: KnownInformation | None = None,
 ) -> Plan:
-    """Plan a motion from ``start`` ``(n,)`` back to it that keeps its limits everywhere and excites well.
-
-    The same options give the same motion, however many processes work on it, unless the time limit strikes or the user
-    interrupts (KeyboardInterrupt); then the best motion so far is returned.
-
-    Parameters
-    ----------
-    known: what earlier recordings said; the motion then asks for what they left open.
-
-    Raises
-    ------
-    ExcitationError: the start is outside the limits or breaks a constraint, there is no room to move, or the bound of
-        the criterion cannot be reached; joint or link and values named.
-    """
-    options = options or ExcitationOptions()
-    if options.kind == "combinations":
-        return _combinations(model, limits, start, options, progress)
+    """See :func:`inertid_ros.excitation.planner.plan_excitation`, for motions that are linear in their parameters."""
     deadline = time.monotonic() + options.time_limit_s
     problem = Problem(model, limits, start, options, known)
     shapes = random_shapes(problem, options, deadline)
@@ -87,17 +70,6 @@ def plan_excitation(
         planning.interrupted()
     planning.report(1.0)
     return planning.best.plan
-
-
-def _combinations(
-    model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions, progress: Progress
-) -> Plan:
-    """Motion of direction combinations; the time limit ends the search there too."""
-
-    def tell(fraction: float, condition: float) -> None:
-        progress(PlanningProgress(fraction, condition, "", condition))
-
-    return plan_combinations(model, limits, start, options, tell)[0]
 
 
 class _Planning:
