@@ -5,7 +5,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from studies.leg_fits import CONSTRAINTS, REGULARIZERS
 from studies.leg_study import EXACTNESS, GAMMA, NOISE, SPREAD, Curves, Study
-from support.cheetah_leg import read_leg
+from support.robots.cheetah_leg import read_leg
 from tables import FIGURES, datasets, machine, publish, table
 
 from inertid_ros.core.arrays import Array

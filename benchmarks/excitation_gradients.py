@@ -20,7 +20,7 @@ from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 
 sys.path.append(str(ROOT / "test"))
-from support.random_robots import random_model  # noqa: E402
+from support.robots.random_robots import random_model  # noqa: E402
 
 STENCIL = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))  # central differences of eighth order
 SMOOTH = ("rotor_inertia", "viscous", "offset", "stiffness")

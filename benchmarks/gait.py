@@ -3,7 +3,7 @@
 import logging
 
 import numpy as np
-from support.gait_recording import held_out, read_gait
+from support.recordings.gait import held_out, read_gait
 from tables import datasets, machine, publish, table
 
 from inertid_ros.identification.assessment.validation import torque_errors

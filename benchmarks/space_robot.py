@@ -7,7 +7,7 @@ import time
 import cvxpy
 import numpy as np
 from studies.space_study import METHODS, Errors, Study
-from support.space_robot import OFFSET, RANGE, TABLE_5, TRUE, bodies, limits, space_robot, table_5
+from support.robots.space_robot import OFFSET, RANGE, TABLE_5, TRUE, bodies, limits, space_robot, table_5
 from tables import machine, publish, table
 
 from inertid_ros.config.direction_combinations import CombinationOptions

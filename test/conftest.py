@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def is_node_test(item: pytest.Item) -> bool:
-    return item.path.parent.name == "nodes"
+    return (ROOT / "test" / "nodes") in item.path.parents
 
 
 def refuse_incomplete_installation() -> None:

@@ -4,7 +4,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from support.cheetah_leg import bounds
+from support.robots.cheetah_leg import bounds
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.identification.prior.constraints import Constraints, constrained

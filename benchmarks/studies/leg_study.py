@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from studies.leg_fits import CONSTRAINTS, ConstrainedFits, RegularizedFits
 from studies.leg_twin import COULOMB, VISCOUS, FloatingLeg, Motion, gallop, leg_swing, true_bodies
-from support.cheetah_leg import leg_model
+from support.robots.cheetah_leg import leg_model
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.regressors.equations import dense_equations

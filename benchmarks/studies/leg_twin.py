@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 from scipy.interpolate import make_interp_spline
-from support.cheetah_leg import JOINTS, bodies, bounds
+from support.robots.cheetah_leg import JOINTS, bodies, bounds
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples

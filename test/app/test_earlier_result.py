@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.made_up_calibration import made_up_case
+from support.recordings.synthetic_calibration import made_up_case
 
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.app.earlier_result import earlier

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from support.made_up_calibration import made_up_case
+from support.recordings.synthetic_calibration import made_up_case
 
 from inertid_ros.cli import main as cli
 from inertid_ros.data.files.bags import write_bag

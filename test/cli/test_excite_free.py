@@ -1,6 +1,6 @@
 """``inertid excite`` of a robot whose base nothing holds."""
 
-from support.free_base import free_urdf
+from support.robots.free_base import free_urdf
 
 from inertid_ros.cli.main import main
 

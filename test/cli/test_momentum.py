@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from support.floating_robots import motion, satellite, with_prior
+from support.robots.floating_robots import motion, satellite, with_prior
 
 from inertid_ros.cli import main as cli
 from inertid_ros.data.files.npz import write_npz

@@ -1,11 +1,11 @@
 """Options as data, and the configuration tree made of them."""
 
 from dataclasses import dataclass, fields, is_dataclass
-from pathlib import Path
 from typing import get_type_hints
 
 import pytest
 import yaml
+from support.paths import CONFIG
 
 from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
 from inertid_ros.config.options import ConfigurationError, build, option, options
@@ -142,7 +142,7 @@ def test_one_plain_file_serves_identification_and_excitation(tmp_path):
 
 
 def test_the_files_that_ship_serve_the_command_line_too():
-    folder = Path(__file__).resolve().parents[2] / "config"
+    folder = CONFIG
     files = sorted(folder.glob("*.yaml"))
     assert files
     for path in files:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.free_base import free_model, random_flight
+from support.robots.free_base import free_model, random_flight
 
 from inertid_ros.core.errors import ModelError
 from inertid_ros.dynamics.contact_wrenches import contact_map, predict_wrenches

@@ -3,8 +3,8 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from support.floating_robots import diver, motion
-from support.random_robots import random_model
+from support.robots.floating_robots import diver, motion
+from support.robots.random_robots import random_model
 
 from inertid_ros.core.errors import ModelError
 from inertid_ros.dynamics.floating_prediction import predict_floating

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.random_robots import random_model, random_states, random_urdf
+from support.robots.random_robots import random_model, random_states, random_urdf
 
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.errors import IdentificationError

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pinocchio as pin
 import pytest
-from support.random_robots import random_bodies, random_states
+from support.robots.random_robots import random_bodies, random_states
 
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.identification.identify import identify

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.cheetah_leg import JOINTS, LINKS, ROTORS, bodies, bounds, leg_model, read_leg
-from support.random_robots import random_states
+from support.robots.cheetah_leg import JOINTS, LINKS, ROTORS, bodies, bounds, leg_model, read_leg
+from support.robots.random_robots import random_states
 
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.prior.constraints import Constraints

@@ -4,7 +4,7 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from support.random_robots import random_bodies
+from support.robots.random_robots import random_bodies
 
 from inertid_ros.core.errors import ModelError
 from inertid_ros.data.preparation.segment_samples import segment_samples
@@ -45,7 +45,7 @@ def test_segments_with_the_same_name_are_refused():
 
 @pytest.mark.parametrize(("part", "known"), [((0.6, 1.0), False), ((0.0, 1 / 3), True), ((1 / 3, 2 / 3), True)])
 def test_a_walking_person_is_predicted_better_than_by_the_model_that_came_with_the_data(part, known, datasets):
-    from support.gait_recording import FILE, held_out, read_gait
+    from support.recordings.gait import FILE, held_out, read_gait
 
     if not (datasets / FILE).is_file():
         pytest.skip(f"no {FILE} in {datasets}")

@@ -1,37 +1,14 @@
 """The calibration flow: what it says when something is missing, and an interruption that leaves the robot at rest."""
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
-import yaml
-from support.excitation_setup import PARAMETERS
-from support.fake_robot import FakeRobot
-from support.ros_bench import bench_in
+from support.nodes.calibration_flow import SHORT_MOTION, start_flow
+from support.nodes.fake_robot import FakeRobot
+from support.nodes.ros_client import bench_in
 
 from inertid_ros.msg import ExcitationStatus, RecorderStatus
-
-QUICK = {
-    **PARAMETERS,
-    "require_recorder": True,
-    "excitation.duration_s": 6.0,
-    "excitation.base_frequency_hz": 0.5,
-    "excitation.harmonics": 3,
-    "excitation.starts": 4,
-    "excitation.improved": 0,
-}
-
-
-def start_flow(folder: Path, **parameters: float) -> subprocess.Popen:
-    file = folder / "calibrate.yaml"
-    file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
-    command = [sys.executable, "-m", "inertid_ros.nodes.calibrate.node", "--ros-args", "--params-file", str(file)]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder, env=dict(os.environ)
-    )
 
 
 def test_missing_nodes_are_named(tmp_path: Path) -> None:
@@ -44,7 +21,7 @@ def test_missing_nodes_are_named(tmp_path: Path) -> None:
 
 def test_interruption_leaves_robot_at_rest_and_nothing_armed(tmp_path: Path) -> None:
     with FakeRobot() as robot, bench_in(tmp_path) as bench:
-        bench.start("excitation", QUICK)
+        bench.start("excitation", SHORT_MOTION)
         bench.start("recorder", {"directory": str(tmp_path / "recordings"), "min_free_mb": 1})
         bench.start("identifier", {"output_directory": ""})
         status = bench.listen(ExcitationStatus, "excitation/status")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.floating_robots import motion, satellite, with_prior
-from support.ros_bench import bench_in
+from support.nodes.ros_client import bench_in
+from support.robots.floating_robots import motion, satellite, with_prior
 
 from inertid_ros.action import Identify
 from inertid_ros.app.calibrate_offline import calibrate

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from std_msgs.msg import String
-from support.made_up_calibration import made_up_case
-from support.recordings import inverse_dynamics, random_motion
-from support.ros_bench import Bench, bench_in
+from support.nodes.ros_client import Bench, bench_in
+from support.recordings.synthetic import inverse_dynamics, random_motion
+from support.recordings.synthetic_calibration import made_up_case
 from visualization_msgs.msg import MarkerArray
 
 from inertid_ros.action import Identify

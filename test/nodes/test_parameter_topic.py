@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.made_up_calibration import Case, made_up_case
-from support.ros_bench import Bench, bench_in
+from support.nodes.ros_client import Bench, bench_in
+from support.recordings.synthetic_calibration import Case, made_up_case
 
 from inertid_ros.action import Identify
 from inertid_ros.data.files.bags import write_bag

@@ -10,7 +10,8 @@ from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import SetParameters
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
-from support.ros_bench import Bench, bench_in
+from support import paths
+from support.nodes.ros_client import Bench, bench_in
 
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.data.files.bags import BagTopics, read_bag
@@ -26,7 +27,7 @@ from inertid_ros.simulation.force_plates.exoskeleton import exoskeleton_urdf
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 
 PLATES = ("left_plate", "right_plate")
-CONFIG = Path(__file__).resolve().parents[2] / "config" / "biped.yaml"
+CONFIG = paths.CONFIG / "biped.yaml"
 
 
 @pytest.fixture

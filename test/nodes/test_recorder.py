@@ -11,7 +11,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
-from support.ros_bench import Bench, bench_in
+from support.nodes.ros_client import Bench, bench_in
 
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import RecorderStatus, SampleBatch

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.ros_bench import LWR_URDF_OF, bench_in
+from support.nodes.ros_client import LWR_URDF_OF, bench_in
 
 from inertid_ros.action import Identify
 from inertid_ros.app.calibrate_offline import calibrate

@@ -4,10 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from support.fake_robot import URDF
-from support.ros_bench import bench_in, hurry
-from test_ros_calibrate import start_flow
-from test_ros_two_robots import QUICK, STATE_HZ
+from support.nodes.calibration_flow import MANY_NODES, STATE_HZ, start_flow
+from support.nodes.fake_robot import URDF
+from support.nodes.ros_client import bench_in, hurry
 
 ROUNDS = 2
 
@@ -19,7 +18,7 @@ def test_every_round_learns_more(tmp_path: Path) -> None:
     output = tmp_path / "results"
     with bench_in(tmp_path) as bench:
         bench.start("simulator", {**robot, "perturbation_seed": 4, "state_hz": STATE_HZ})
-        bench.start("excitation", QUICK)
+        bench.start("excitation", MANY_NODES)
         bench.start("recorder", {"directory": str(tmp_path / "recordings"), "min_free_mb": 1})
         bench.start("identifier", {"output_directory": str(output)})
         wanted = {"rounds": ROUNDS, "least_gain": 0.0, "output_directory": str(output), "wait_s": 40.0}

@@ -7,29 +7,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from support.fake_robot import URDF
-from support.ros_bench import bench_in, hurry
+from support.nodes.calibration_flow import MANY_NODES, STATE_HZ
+from support.nodes.fake_robot import URDF
+from support.nodes.ros_client import bench_in, hurry
 
 from inertid_ros.msg import IdentificationReport
-
-# Eight nodes share two cores: states and ticks come as often as a test needs them, not as often as a robot does.
-STATE_HZ = 100.0
-QUICK = {
-    "tick_s": 0.02,
-    "monitor.state_timeout_s": 0.5,
-    "monitor.max_age_s": 0.8,
-    "monitor.min_rate_hz": 10.0,
-    "execution.horizon_s": 0.4,
-    "excitation.duration_s": 5.0,
-    "excitation.base_frequency_hz": 0.2,
-    "excitation.harmonics": 3,
-    "excitation.starts": 2,
-    "excitation.improved": 1,
-    "excitation.iterations": 3,
-    "excitation.intervals": 6,
-    "execution.settle_s": 0.2,
-    "execution.approach_speed": 1.0,
-}
 
 
 @pytest.mark.timeout(200)  # a minute alone on two slow cores, and other tests run beside it
@@ -43,7 +25,7 @@ def test_two_robots_side_by_side(tmp_path: Path) -> None:
             robot = {"urdf": str(tmp_path / "robot.urdf"), "perturb": True, "perturbation_seed": 4 * (index + 1)}
             robot |= {"state_hz": STATE_HZ, "perturbation.mass_uncertainty": 0.8}  # seed 1 is the truth but for 0.7 %
             bench.start("simulator", {**robot, "simulation.seed": index}, namespace=namespace)
-            bench.start("excitation", QUICK, namespace=namespace)
+            bench.start("excitation", MANY_NODES, namespace=namespace)
             bench.start("recorder", {"directory": str(folder), "min_free_mb": 1}, namespace=namespace)
             bench.start("identifier", {"output_directory": str(folder / "results")}, namespace=namespace)
             reports[namespace] = bench.listen(IdentificationReport, f"{namespace}/identifier/report")

@@ -1,16 +1,14 @@
 """Parameter files: exactly the parameters that the nodes declare, with values that they take."""
 
-from pathlib import Path
-
 import pytest
 import yaml
 from support.package_parameters import declared_options, node_names
+from support.paths import CONFIG
 
 from inertid_ros.config.options import flatten
 from inertid_ros.nodes.parameter_files import FILES, NODES, declared, render
 
-FOLDER = Path(__file__).resolve().parents[2] / "config"
-CONTENT = {file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in sorted(FOLDER.glob("*.yaml"))}
+CONTENT = {file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in sorted(CONFIG.glob("*.yaml"))}
 BLOCKS = [(file, name) for file, content in CONTENT.items() for name in content]
 
 
@@ -46,5 +44,5 @@ def test_values_have_the_declared_type_and_range(file, name):
 
 @pytest.mark.parametrize("file", FILES)
 def test_files_are_up_to_date(file):
-    text = (FOLDER / f"{file}.yaml").read_text(encoding="utf-8")
+    text = (CONFIG / f"{file}.yaml").read_text(encoding="utf-8")
     assert text == render(file), "run: python -m inertid_ros.nodes.parameter_files config"

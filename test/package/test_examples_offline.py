@@ -1,9 +1,10 @@
 """The offline example calibrates: held-out torque error falls at least five times."""
 
 import importlib.util
-from pathlib import Path
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+from support.paths import ROOT
+
+EXAMPLES = ROOT / "examples"
 
 
 def test_offline_calibration(robots):

@@ -9,10 +9,10 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+from support.paths import ROOT
 
 import inertid_ros
 
-ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "inertid_ros"
 ROS_LAYERS = {"ros", "nodes", "demo.py", "demo_tables.py"}  # the demo starts nodes
 # Names as Python imports them and as package.xml or pyproject.toml lists them, where the two differ.

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from support.package_parameters import declared_options
+from support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "launch").glob("*.launch.py"))
 # Parameters that rclpy itself declares in every node.
 RCLPY = {"use_sim_time"}
@@ -95,7 +95,7 @@ def test_executables_are_installed_and_exist(tree: ast.Module):
     assert nodes
     for name in nodes:
         assert name in installed_executables()
-        module = ROOT / "inertid_ros" / "nodes" / f"{name}.py"
+        module = ROOT / "inertid_ros" / "nodes" / name / "node.py"
         body = ast.parse(module.read_text(encoding="utf-8")).body
         assert "main" in [part.name for part in body if isinstance(part, ast.FunctionDef)], f"{module} has no main()"
 

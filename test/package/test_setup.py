@@ -7,8 +7,9 @@ import threading
 from pathlib import Path
 
 import pytest
+from support.paths import ROOT
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+SCRIPTS = ROOT / "scripts"
 sys.path.append(str(SCRIPTS))
 
 import bootstrap  # noqa: E402

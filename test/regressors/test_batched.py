@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
-from support.random_robots import random_bodies, random_model, random_states
+from support.robots.random_robots import random_bodies, random_model, random_states
 
 from inertid_ros.core.qr import triangle
 from inertid_ros.dynamics.inverse_dynamics import rigid_torque

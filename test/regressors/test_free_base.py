@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
-from support.free_base import free_model, free_urdf, random_flight
-from support.random_robots import random_bodies
+from support.robots.free_base import free_model, free_urdf, random_flight
+from support.robots.random_robots import random_bodies
 
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.samples import Samples

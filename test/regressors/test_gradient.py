@@ -3,7 +3,7 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from support.random_robots import random_model, random_states
+from support.robots.random_robots import random_model, random_states
 
 from inertid_ros.kinematics.chain import Chain, RootMotion, cross, force_cross, motion_cross
 from inertid_ros.regressors.body_wrenches import BodyWrenches

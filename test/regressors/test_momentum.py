@@ -4,8 +4,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from support.base_parameter_spans import angle_between
-from support.floating_robots import diver, satellite
-from support.random_robots import random_bodies, random_model
+from support.robots.floating_robots import diver, satellite
+from support.robots.random_robots import random_bodies, random_model
 
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.samples import Samples

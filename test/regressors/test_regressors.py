@@ -3,7 +3,7 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from support.random_robots import random_bodies, random_model, random_states
+from support.robots.random_robots import random_bodies, random_model, random_states
 
 from inertid_ros.regressors.drive_regressor import Motion, drive_columns
 from inertid_ros.regressors.equations import dense_equations

@@ -3,8 +3,8 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from support.cheetah_leg import leg_model, read_leg
-from support.random_robots import random_bodies, random_states, random_urdf
+from support.robots.cheetah_leg import leg_model, read_leg
+from support.robots.random_robots import random_bodies, random_states, random_urdf
 
 from inertid_ros.core.errors import ModelError
 from inertid_ros.identification.base_parameters import base_parameters

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from support.made_up_calibration import COULOMB, made_up_case
+from support.recordings.synthetic_calibration import COULOMB, made_up_case
 
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.config.configuration import Configuration, RobotOptions

@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pinocchio as pin
 import pytest
-from support.random_robots import random_model, random_urdf
-from support.robot_files import ARMS, all_locked, load_with_locks
+from support.robots.example_robots import ARMS, all_locked, load_with_locks
+from support.robots.random_robots import random_model, random_urdf
 
 from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.model import ModelOptions, load_model

@@ -3,8 +3,8 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from support.random_robots import random_bodies, random_model
-from support.robot_files import load_with_locks
+from support.robots.example_robots import load_with_locks
+from support.robots.random_robots import random_bodies, random_model
 
 from inertid_ros.robot.bodies.inertial_parameters import is_consistent, mass_com_inertia, pseudo_inertia
 from inertid_ros.robot.model import load_model

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.floating_robots import diver, floating, satellite, wheel_urdf
+from support.robots.floating_robots import diver, floating, satellite, wheel_urdf
 
 from inertid_ros.config.configuration import RobotOptions
 from inertid_ros.config.options import ConfigurationError

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.motions import FINGERS, PANDA_START, panda, panda_limits
+from support.robots.quick_plans import FINGERS, PANDA_START, panda, panda_limits
 
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.config.simulation import SimulationOptions

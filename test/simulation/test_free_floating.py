@@ -3,7 +3,7 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from support.floating_robots import diver, motion, satellite
+from support.robots.floating_robots import diver, motion, satellite
 
 from inertid_ros.core.errors import ModelError
 from inertid_ros.data.preparation.dead_reckoning import dead_reckoning, fine_dead_reckoning

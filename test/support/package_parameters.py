@@ -4,9 +4,11 @@ import ast
 import importlib
 from pathlib import Path
 
+from support.paths import ROOT
+
 from inertid_ros.config.options import Option, options
 
-NODES = Path(__file__).resolve().parents[2] / "inertid_ros" / "nodes"
+NODES = ROOT / "inertid_ros" / "nodes"
 
 
 def node_names() -> list[str]:

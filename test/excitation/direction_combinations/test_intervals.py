@@ -1,0 +1,152 @@
+"""Direction combinations: their order, motions, limits, pruning and planning, on floating robots and fixed arms."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.robots.example_robots import load_with_locks
+from support.robots.floating_robots import satellite
+from support.robots.space_robot import OFFSET, TRUE, limits, space_robot
+
+from inertid_ros.config.direction_combinations import CombinationOptions
+from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
+from inertid_ros.excitation.direction_combinations.directions import direction_combinations
+from inertid_ros.excitation.direction_combinations.fixed_base import plan_combinations, torque_problem
+from inertid_ros.excitation.direction_combinations.floating_base import floating_problem, plan_floating
+from inertid_ros.excitation.direction_combinations.interval_motion import IntervalMotion, SeedLimits
+from inertid_ros.excitation.direction_combinations.interval_planner import improved
+from inertid_ros.excitation.direction_combinations.pruning import Worth, prune, pruned_to, spread
+from inertid_ros.excitation.execution.plan_check import check_plan
+from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
+from inertid_ros.excitation.planner import plan_excitation
+
+
+def some_limits(joints, rng):
+    wide, fast = rng.uniform(0.5, 2, joints), rng.uniform(0.2, 1, joints)
+    names = tuple(f"J{k}" for k in range(1, joints + 1))
+    return MotionLimits(names, -wide, 1.5 * wide, fast, 3 * fast, np.full(joints, 100.0))
+
+
+def test_every_combination_comes_once():
+    found = direction_combinations([2, 0, 3, 1], 100)
+    assert found.shape == (8, 4)
+    assert len({tuple(row) for row in found.tolist()}) == 8
+    assert (found[:, 2] == 1).all()  # a combination and its reverse count once
+    turned = np.abs(np.diff(found, axis=0)).sum(axis=0) // 2
+    assert turned.tolist() == [1, 4, 0, 2]  # slow joints turn back seldom, one joint at a time
+    assert (np.abs(np.diff(found, axis=0)).sum(axis=1) == 2).all()
+    assert len(direction_combinations(range(30), 50)) == 50
+    with pytest.raises(ValueError, match="must name 1 to 40 joints once each"):
+        direction_combinations([0, 0], 4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_seeds_within_their_constraints_keep_the_limits(seed):
+    """B 33-37 on the whole motion, between samples too: a cycloid's peaks are known."""
+    rng = np.random.default_rng(seed)
+    joints = 4
+    bounds, directions = some_limits(joints, rng), direction_combinations(rng.permutation(joints).tolist(), 8)
+    seeds = SeedLimits.of(directions, bounds, 0.8)
+    start, ranges = seeds.random(rng)
+    assert (seeds.matrix @ np.concatenate([start, ranges]) <= seeds.bound + 1e-12).all()
+    motion = IntervalMotion(directions, start, ranges, 0.8)
+    q, v, a = motion.trajectory.sample(np.linspace(0, motion.trajectory.duration, 4001))
+    for values, lower, upper in (
+        (q, bounds.lower, bounds.upper), (v, -bounds.velocity, bounds.velocity),
+        (a, -bounds.acceleration, bounds.acceleration),
+    ):
+        assert (values >= lower - 1e-9).all()
+        assert (values <= upper + 1e-9).all()
+    steps = np.diff(motion.waypoints, axis=0)
+    np.testing.assert_allclose(steps, directions * ranges)
+    phases = np.array([0.0, 0.3, 0.7])
+    times = (np.arange(len(directions))[:, None] + phases).ravel() * 0.8
+    for sampled, exact in zip(motion.sample(phases), motion.trajectory.sample(times), strict=True):
+        np.testing.assert_allclose(sampled, exact, atol=1e-9)
+    fitted = seeds.fit(start + 10, ranges * 10)
+    assert (seeds.matrix @ np.concatenate(fitted) <= seeds.bound + 1e-9).all()
+
+
+def test_pruning_keeps_what_adds():
+    """Intervals that repeat others go, those that show something new or balance the old stay (B Algorithm 1)."""
+    one = np.eye(4)
+    same, third, last = one[:2], one[[2, 2]] * [[1.0], [0.1]], one[[3, 2]]
+    blocks = [same, third, same, same, last, same, one[[3, 3]] * [[1.0], [0.0]]]
+    found = prune(blocks, Worth(neutral=0))
+    assert found.kept == (0, 1, 2, 4, 6)  # the first ones until there are more rows than columns
+    assert found.significant == 4
+    assert found.condition_number == pytest.approx(spread(np.vstack([blocks[k] for k in found.kept]), 1 / 300)[1])
+    assert prune(blocks, Worth(neutral=2)).kept == (0, 1, 2, 3, 4, 5, 6)
+    assert prune(blocks, Worth(neutral=0, gain=0.5)).kept == (0, 1, 2, 4)
+    assert len(pruned_to(blocks, Worth(neutral=0), 4).kept) == 4
+    with pytest.raises(ExcitationError, match="intervals are needed to tell the parameters apart, more than the 3"):
+        pruned_to(blocks, Worth(neutral=0), 3)
+    with pytest.raises(ExcitationError, match="2 intervals have 4 equations for 4 parameters; offer more"):
+        prune(blocks[:2], Worth())
+
+
+def test_space_robot_is_excited_with_a_quarter_of_the_intervals():
+    """B §6.2 with less search than its benchmark: planned with the offset parameters, judged with the true ones."""
+    options = CombinationOptions(orders=1, starts=6, iterations=4, samples=4)
+    plan = plan_floating(space_robot(OFFSET), limits(), options, seed=0)
+    assert len(plan.whole.directions) == 256
+    assert len(plan.motion.directions) <= 67
+    assert plan.significant == 52
+    truth = floating_problem(space_robot(TRUE), limits(), options)
+    rows, _ = truth.rows.rows(*plan.motion.sample(np.array([0.2, 0.4, 0.6, 0.8])))
+    assert spread(rows.reshape(-1, 52), 1 / 300)[1] < 500
+    np.testing.assert_allclose(plan.motion.range[6:], 3 * np.pi)
+    assert np.abs(plan.motion.waypoints[:, :6]).max() <= np.pi + 1e-9
+
+
+def test_same_seed_same_motion():
+    model = satellite(np.random.default_rng(0), 3)
+    bounds = some_limits(3, np.random.default_rng(1))
+    options = CombinationOptions(orders=2, starts=3, iterations=2, most=20)
+    one, two, other = (plan_floating(model, bounds, options, seed).motion for seed in (3, 3, 4))
+    np.testing.assert_array_equal(one.waypoints, two.waypoints)
+    assert not np.array_equal(one.directions, other.directions)
+
+
+def test_floating_robot_without_wheels_is_refused():
+    model = satellite(np.random.default_rng(0), 3)
+    bare = replace(model, wheels=replace(model.wheels, names=(), bodies=(), axes=np.zeros((0, 3))))
+    with pytest.raises(ExcitationError, match="has no reaction wheels, so that momentum has no scale"):
+        plan_floating(bare, some_limits(3, np.random.default_rng(1)), CombinationOptions())
+
+
+@pytest.fixture(scope="module")
+def arm(robots):
+    return load_with_locks(robots / "ur_description/urdf/ur10_robot.urdf")
+
+
+def test_fixed_arm_needs_fewer_intervals_than_offered(arm):
+    """Two variables per joint; fewer intervals at no worse condition number, both optimised alike."""
+    bounds = motion_limits(arm)
+    options = ExcitationOptions(
+        kind="combinations", time_limit_s=600.0,
+        combinations=CombinationOptions(orders=1, starts=10, iterations=20, most=24),
+    )
+    start = 0.5 * (bounds.lower + bounds.upper)
+    plan, found = plan_combinations(arm, bounds, start, options)
+    problem = torque_problem(arm, bounds, options, motion_constraints(arm, bounds, options))
+    whole = improved(problem, found.whole, 20, np.inf)
+    blocks, _ = problem.evaluate(whole)
+    assert len(found.motion.directions) <= 24 < len(whole.directions) == 32
+    assert found.condition_number <= spread(blocks.reshape(-1, blocks.shape[-1]), 1 / 300)[1]
+    check_plan(plan, arm, bounds, constraints=motion_constraints(arm, bounds, options))
+    np.testing.assert_allclose(plan.position[[0, -1]], [start, start], atol=1e-9)
+    assert plan.kind == "combinations"
+
+
+def test_planner_knows_the_kind(arm):
+    bounds = motion_limits(arm)
+    options = ExcitationOptions(
+        kind="combinations", combinations=CombinationOptions(orders=1, starts=1, iterations=0, samples=3)
+    )
+    told = []
+    plan = plan_excitation(arm, bounds, np.zeros(6), options, told.append)
+    assert np.isfinite(plan.condition_number)
+    assert told[-1].fraction == 1.0

@@ -1,0 +1,129 @@
+"""Requests that no motion can meet are refused at once, with constraint, joint or link, time and value."""
+
+import json
+import re
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.robots.quick_plans import FINGERS, PANDA_START, panda, panda_limits
+
+from inertid_ros.cli.main import main
+from inertid_ros.config.balance import BalanceOptions
+from inertid_ros.config.collision import CollisionOptions
+from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
+from inertid_ros.excitation.execution.plan_check import check_plan
+from inertid_ros.excitation.limits.motion_limits import motion_limits
+from inertid_ros.excitation.motions.trajectories import QuinticRamp
+from inertid_ros.excitation.planner import plan_excitation
+from inertid_ros.excitation.plans.plan import plan_of
+
+QUICK = ExcitationOptions(duration_s=5.0, base_frequency_hz=0.2, starts=2, improved=0, criterion_samples=20)
+BALL = "ball=shape:sphere,radius:0.1,xyz:0.31 0 0.6"
+SECONDS = 5.0  # of processor time
+
+
+@pytest.fixture(scope="module")
+def model(robots):
+    return panda(robots)
+
+
+def refused(words, action):
+    begin = time.process_time()
+    with pytest.raises(ExcitationError, match=words) as caught:
+        action()
+    assert time.process_time() - begin < SECONDS
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"position": ("panda_joint3=0.2:0.2",)}, r"'panda_joint3': position range 0\.2 to 0\.2 has no width"),
+        ({"position_margin": 2.0}, r"'panda_joint2': position range .* to .* has no width"),
+        ({"velocity": ("panda_joint5=0",)}, r"'panda_joint5': velocity limit is 0"),
+        ({"acceleration": ("panda_joint1=-1",)}, r"'panda_joint1': acceleration limit is -1"),
+    ],
+)
+def test_limits_of_no_width(model, options, words):
+    refused(words, lambda: motion_limits(model, LimitOptions(**options)))
+
+
+@pytest.mark.parametrize("missing", ["velocity", "effort"])
+def test_limits_missing_in_the_urdf(model, missing):
+    bare = re.sub(rf'(<limit[^>]*) {missing}="[^"]*"', r"\1", model.urdf)
+    assert bare != model.urdf
+    robot = replace(model, urdf=bare, limits=replace(model.limits, **{missing: np.full(7, np.inf)}))
+    words = rf"'panda_joint1': {missing} limit is missing or not finite; set limits.{missing}"
+    refused(words, lambda: motion_limits(robot))
+
+
+def test_a_start_in_collision(model, robots):
+    collision = CollisionOptions(mesh_folders=(str(robots.parent.parent),), obstacles=(BALL,))
+    refused(
+        r"link 'panda_.*': comes to -?0\.\d+ m from 'ball' in the start pose, closer than the clearance 0\.0100 m",
+        lambda: plan_excitation(model, panda_limits(model), PANDA_START, replace(QUICK, collision=collision)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("corners", "words"),
+    [
+        (("0:0", "0.1:0"), "balance.support: the area has 2 corners and is empty"),
+        (("0:0", "0.1:0", "0.2:0"), "balance.support: the area is empty, its corners lie on a line"),
+        (("0:0", "0.02:0", "0.02:0.02", "0:0.02"), r"balance.support: .* farther than 0\.01 m .* margin is 0\.02 m"),
+        (("2:2", "3:2", "3:3", "2:3"), r"centre of mass: is at \(.*\) m in the start pose, .* m outside its area"),
+    ],
+)
+def test_an_empty_area_of_support(model, corners, words):
+    options = replace(QUICK, balance=BalanceOptions(support=corners))
+    refused(words, lambda: plan_excitation(model, panda_limits(model), PANDA_START, options))
+
+
+def test_torque_limits_below_gravity(model):
+    weak = motion_limits(model, LimitOptions(effort=("panda_joint4=5",)))
+    refused(
+        r"'panda_joint4': needs .* N m to stand at the start pose, beyond its effort limit 4 N m",
+        lambda: plan_excitation(model, weak, PANDA_START, QUICK),
+    )
+
+
+def test_a_plan_that_breaks_a_constraint_on_its_way_says_when(model, robots):
+    limits = panda_limits(model)
+    far = PANDA_START + np.array([1.2, 0, 0, 0, 0, 0, 0])
+    ramp = QuinticRamp.within(far, far - np.array([2.4, 0, 0, 0, 0, 0, 0]), limits.velocity, limits.acceleration)
+    plan = plan_of(ramp, limits)
+    collision = CollisionOptions(mesh_folders=(str(robots.parent.parent),), obstacles=(BALL,))
+    constraints = motion_constraints(model, limits, replace(QUICK, collision=collision))
+    refused(
+        r"link 'panda_.*': comes to -?0\.\d+ m from 'ball' at \d\.\d\d\d s, closer than the clearance 0\.0100 m",
+        lambda: check_plan(plan, model, limits, constraints=constraints),
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"limits": {"position": ["panda_joint3=0.2:0.2"]}}, "position range 0.2 to 0.2 has no width"),
+        ({"excitation": {"collision": {"obstacles": [BALL]}}}, "from 'ball' in the start pose"),
+        ({"excitation": {"balance": {"support": ["0:0", "1:0"]}}}, "has 2 corners and is empty"),
+        ({"limits": {"effort": ["panda_joint4=5"]}}, "to stand at the start pose, beyond its effort limit"),
+        ({"excitation": {"floor_m": 0.9}}, "below the floor at 0.900 m"),
+    ],
+)
+def test_the_command_says_so_and_exits_with_2(robots, tmp_path, capsys, settings, words):
+    config, urdf = tmp_path / "config.yaml", robots / "panda_description" / "urdf" / "panda.urdf"
+    locks = [f"{name}={value}" for name, value in FINGERS.items()]
+    config.write_text(json.dumps({**settings, "robot": {"locked_joints": locks}}))
+    start = [f"panda_joint{index + 1}={value}" for index, value in enumerate(PANDA_START)]
+    command = ["excite", "--urdf", str(urdf), "--config", str(config), "--output", str(tmp_path / "out")]
+    begin = time.process_time()
+    status = main([*command, *(word for entry in start for word in ("--start", entry))])
+    assert status == 2
+    assert time.process_time() - begin < SECONDS
+    told = capsys.readouterr().err
+    assert words in told.replace("\n", " ")
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,87 @@
+"""Planning with several processes: the same motion, best so far on interrupt, nothing left running; reduced sets."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.robots.quick_plans import simple_limits
+from support.robots.random_robots import random_model
+
+from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.criteria.criterion import make_criterion
+from inertid_ros.excitation.execution.plan_check import check_plan
+from inertid_ros.excitation.planner import plan_excitation
+from inertid_ros.excitation.planning.descent import along
+
+OPTIONS = ExcitationOptions(
+    duration_s=5.0, base_frequency_hz=0.2, harmonics=4, starts=6, improved=2, iterations=10, criterion_samples=40
+)
+
+
+def setting(joints=3):
+    model = random_model(np.random.default_rng(1), joints=joints)
+    limits = replace(simple_limits(joints), joint_names=model.joint_names, effort=np.full(joints, 1e4))
+    return model, limits, np.zeros(joints)
+
+
+@pytest.mark.parametrize("floor", [-np.inf, -1.5], ids=["free", "floor"])
+def test_the_number_of_processes_does_not_change_the_motion(floor):
+    reports = []
+    one = plan_excitation(*setting(), replace(OPTIONS, workers=1, floor_m=floor))
+    two = plan_excitation(*setting(), replace(OPTIONS, workers=2, floor_m=floor), reports.append)
+    assert (one.position == two.position).all() and (one.acceleration == two.acceleration).all()
+    assert one.condition_number == two.condition_number
+    fractions = [report.fraction for report in reports]
+    assert fractions == sorted(fractions) and fractions[-1] == 1.0
+    assert reports[-1].value == pytest.approx(two.condition_number) and reports[-1].kept > 0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_interrupt_gives_the_best_motion_so_far(workers):
+    model, limits, start = setting()
+    seen = []
+
+    def interrupt(report):
+        seen.append(report)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+
+    options = replace(OPTIONS, workers=workers, iterations=100_000, time_limit_s=60.0)
+    begin = time.monotonic()
+    plan = plan_excitation(model, limits, start, options, interrupt)
+    assert time.monotonic() - begin < 30.0
+    check_plan(plan, model, limits)
+    assert plan.condition_number < 1.05 * seen[2].value
+    assert seen[-1].fraction == 1.0
+
+
+def test_giving_up_ends_the_processes():
+    class GaveUpError(Exception):
+        pass
+
+    def give_up(report):
+        raise GaveUpError
+
+    with pytest.raises(GaveUpError):
+        plan_excitation(*setting(), replace(OPTIONS, workers=2), give_up)
+
+
+def test_what_cannot_be_excited_is_left_out():
+    model, limits, start = setting()
+    reports = []
+    options = replace(OPTIONS, criterion="e", scaling="metric", improved=1, iterations=15, workers=1)
+    plain = plan_excitation(model, limits, start, options, reports.append)
+    full = reports[-1]
+    criterion = make_criterion(model, limits, options)
+    values = criterion.evaluate(along(criterion, plain)).eigenvalues
+    bound = float(values[2] ** -0.5)  # two combinations too many, unless planning for fewer helps
+    plan = plan_excitation(model, limits, start, replace(options, criterion_bound=bound), reports.append)
+    last = reports[-1]
+    assert full.kept == criterion.count and criterion.count - 2 <= last.kept < criterion.count
+    assert last.value <= bound < full.value
+    reached = criterion.evaluate(along(criterion, plan)).eigenvalues[-last.kept]
+    assert reached**-0.5 == pytest.approx(last.value, rel=1e-6)
+    with pytest.raises(ExcitationError, match="cannot be reached for a single combination"):
+        plan_excitation(model, limits, start, replace(options, iterations=1, criterion_bound=1e-12))

@@ -1,0 +1,156 @@
+"""Variances from the data alone, and what is said of each parameter."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.robots.imperial_units import in_pounds_and_inches
+from support.robots.random_robots import random_model, random_states
+
+from inertid_ros.config.least_squares import LeastSquaresOptions
+from inertid_ros.core.samples import Samples
+from inertid_ros.data.files.loading import load_recording
+from inertid_ros.data.preparation.prepare import prepare
+from inertid_ros.identification.assessment.identifiability import COMBINED, IDENTIFIED, PRIOR
+from inertid_ros.identification.assessment.uncertainty import Uncertainty, uncertainty
+from inertid_ros.identification.identify import identify
+from inertid_ros.identification.information.information import compress
+from inertid_ros.identification.least_squares.estimators import least_squares
+from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.perturbation import perturb
+
+TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness")
+PLAIN = LeastSquaresOptions(independent=True)
+
+
+def _robot(seed: int, count: int, noise: float, joints: int = 3) -> tuple[RobotModel, Samples, np.ndarray]:
+    """A robot and samples of it with noise relative to each joint's torque."""
+    rng = np.random.default_rng(seed)
+    model = random_model(rng, joints, branched=False, drive_terms=TERMS)
+    truth = np.concatenate([perturb(model, rng).ravel(), rng.uniform(0.2, 1.0, model.layout.size - 10 * joints)])
+    samples = random_states(rng, model, count)
+    exact = predict_torque(model, truth, samples)
+    level = noise * np.sqrt(np.mean(exact**2, axis=0))
+    return model, replace(samples, tau=exact + level * rng.normal(size=exact.shape)), truth
+
+
+def _known(model: RobotModel, samples: Samples) -> Uncertainty:
+    return uncertainty(least_squares(model, [samples], PLAIN), compress(model, [samples]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_base_covariance_is_that_of_weighted_least_squares(seed):
+    model, samples, _ = _robot(seed, 200, 0.1)
+    estimate = least_squares(model, [samples], PLAIN)
+    known = uncertainty(estimate, compress(model, [samples]))
+    B = estimate.base.projection
+    expected = B @ estimate.covariance @ B.T
+    scale = np.sqrt(np.diagonal(expected))
+    np.testing.assert_allclose(
+        known.base_covariance / np.outer(scale, scale), expected / np.outer(scale, scale), atol=1e-6
+    )
+    np.testing.assert_allclose(known.values, B @ estimate.parameters)
+    np.testing.assert_allclose(known.standard_deviation, scale, rtol=1e-6)
+
+
+def test_errors_have_the_size_that_is_stated():
+    scores = []
+    for seed in range(12):
+        model, samples, truth = _robot(seed, 150, 0.2)
+        known = _known(model, samples)
+        scores.append((known.values - known.base.projection @ truth) / known.standard_deviation)
+    inside = np.mean(np.abs(np.concatenate(scores)) < 1.96)
+    assert 0.92 <= inside <= 0.98
+
+
+def test_rows_are_what_papers_print():
+    model, samples, _ = _robot(1, 200, 0.1)
+    known = _known(model, samples)
+    assert [row[0] for row in known.rows] == list(known.base.names)
+    for _, value, deviation, percent in known.rows:
+        assert percent == pytest.approx(100 * deviation / abs(value))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_data_only_takes_doubt_away(seed):
+    """Posterior below prior in every direction; more data, less doubt."""
+    model, samples, _ = _robot(seed, 200, 0.5)
+    estimate, information = least_squares(model, [samples], PLAIN), compress(model, [samples])
+    once = uncertainty(estimate, information)
+    counts = 4 * estimate.effective_counts
+    fourfold = uncertainty(replace(estimate, effective_counts=counts), information)
+    scale = np.sqrt(np.diagonal(once.prior))
+    for more, less in ((once.prior, once.posterior), (once.posterior, fourfold.posterior)):
+        assert np.linalg.eigvalsh((more - less) / np.outer(scale, scale)).min() > -1e-9
+    assert (fourfold.base_shares >= once.base_shares).all()
+    np.testing.assert_allclose(fourfold.base_covariance, once.base_covariance / 4, rtol=1e-6, atol=1e-12 * scale.max())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_statements_follow_the_structure_where_data_is_good(seed):
+    """Hardly any noise: a parameter is identified if and only if it is a base parameter by itself."""
+    model, samples, _ = _robot(seed, 400, 1e-6)
+    known = _known(model, samples)
+    base, statements = known.base, known.statements
+    assert (known.base_shares > 0.99).all()
+    for column, statement in enumerate(statements):
+        assert statement.parameter == model.layout.names[column]
+        if column in base.alone:
+            assert statement.verdict == IDENTIFIED
+            assert statement.combinations == (statement.parameter,)
+        elif column in base.without_effect:
+            assert (statement.verdict, statement.combinations, statement.share) == (PRIOR, (), 0.0)
+        else:
+            assert statement.verdict in (COMBINED, PRIOR)
+            assert all(statement.parameter in combination for combination in statement.combinations)
+    combined = [s for s in statements if s.verdict == COMBINED]
+    assert combined
+    assert str(combined[0]) == f"{combined[0].parameter}: {COMBINED} {combined[0].combinations[0]}"
+
+
+def test_hopeless_noise_leaves_everything_at_the_prior():
+    model, samples, _ = _robot(2, 60, 300.0)
+    known = _known(model, samples)
+    terms = [s for s in known.statements if not s.parameter.endswith("offset")]  # any size is believed of an offset
+    assert {statement.verdict for statement in terms} == {PRIOR}
+    ratio = np.diagonal(known.posterior) / np.diagonal(known.prior)
+    assert np.median(ratio) > 0.9
+
+
+def test_a_drive_that_stands_still_is_left_at_the_prior():
+    model, samples, truth = _robot(3, 400, 0.0)
+    still = replace(samples, v=samples.v * [1, 1, 0], a=samples.a * [1, 1, 0])
+    noise = np.random.default_rng(3).normal(size=still.tau.shape)
+    still = replace(still, tau=predict_torque(model, truth, still) + 1e-3 * noise)
+    verdicts = {s.parameter: s.verdict for s in _known(model, still).statements}
+    for term in ("rotor_inertia", "viscous", "coulomb"):
+        assert verdicts[f"joint2.{term}"] == PRIOR
+    assert verdicts["joint1.viscous"] == IDENTIFIED
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_units_change_no_statement(seed):
+    model, samples, _ = _robot(seed, 100, 0.5)
+    other, converted, factors = in_pounds_and_inches(model, samples)
+    known, again = _known(model, samples), _known(other, converted)
+    assert [s.verdict for s in again.statements] == [s.verdict for s in known.statements]
+    np.testing.assert_allclose(again.base_shares, known.base_shares, atol=1e-6)
+    scale = np.sqrt(np.diagonal(known.posterior))
+    np.testing.assert_allclose(np.sqrt(np.diagonal(again.posterior)) / factors, scale, rtol=1e-5)
+    np.testing.assert_allclose(again.relative_standard_deviation, known.relative_standard_deviation, rtol=1e-4)
+
+
+def test_real_arm(datasets):
+    """KUKA LWR4: the first link turns about the vertical; gravity shows first moments; motion is too alike for all."""
+    folder = datasets / "kuka_lwr4"
+    model = load_model(folder / "kuka_lwr4.urdf")
+    samples = [prepare(load_recording(folder / f"run{run}.npz"), model) for run in (1, 3)]
+    known = uncertainty(identify(model, samples), compress(model, samples))
+    verdicts = {s.parameter: s.verdict for s in known.statements}
+    assert all(verdicts[f"lwr_1_link.{name}"] == PRIOR for name in ("m", "mcx", "mcy", "mcz", "Ixx", "Iyy"))
+    assert verdicts["lwr_2_link.mcz"] == COMBINED
+    assert verdicts["lwr_4_link.mcx"] == verdicts["lwr_7_link.mcy"] == verdicts["lwr_0_joint.coulomb"] == IDENTIFIED
+    assert verdicts["lwr_3_link.Ixy"] == PRIOR
+    gravity = next(row for row in known.rows if row[0].startswith("lwr_4_link.mcz"))
+    assert gravity[3] < 3

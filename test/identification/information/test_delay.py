@@ -1,0 +1,58 @@
+"""Delay between torque and motion is found together with the parameters, and removed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.recordings.synthetic import random_motion
+from support.robots.random_robots import random_model
+
+from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.assessment.validation import validate
+from inertid_ros.identification.identify import identify
+from inertid_ros.identification.information.delay import estimate_delay, undelayed
+from inertid_ros.regressors.force_equations import predict_torque
+
+
+def _samples(delay: float, noise: float = 0.05, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    model = random_model(rng, 3, branched=False, drive_terms=("viscous", "offset"))
+    truth = np.concatenate([1.3 * model.body_prior.ravel(), rng.uniform(0.5, 2, 6)])
+    motion, time = random_motion(rng, 3), np.arange(0, 20, 0.01)
+    every = np.ones((len(time), 3), dtype=bool)
+
+    def at(instants: np.ndarray) -> Samples:
+        q, v, a = motion.sample(instants)
+        return Samples(time, q, v, a, np.zeros_like(q), every, every[:, 0])
+
+    rough = noise * rng.normal(size=every.shape)
+    smooth = np.apply_along_axis(np.convolve, 0, rough, np.ones(9) / 3, "same")  # filtered, as prepared samples are
+    tau = predict_torque(model, truth, at(time - delay)) + smooth
+    return model, replace(at(time), tau=tau), truth
+
+
+@pytest.mark.parametrize("delay", [-0.012, 0.0, 0.004, 0.03])
+def test_delay_is_found_within_its_deviation(delay):
+    model, samples, _ = _samples(delay)
+    found = estimate_delay(model, [samples])
+    assert found.deviation < 5e-4
+    assert abs(found.seconds - delay) < 4 * 3 * found.deviation + 2e-5  # noise of nine equations is one
+
+
+def test_removing_the_delay_recovers_the_fit():
+    model, samples, truth = _samples(0.02)
+    biased, removed = identify(model, [samples]), identify(model, [samples], IdentifyOptions(remove_delay=True))
+    assert removed.delay == pytest.approx(0.02, abs=5e-4)
+    assert biased.delay == 0.0
+    still = samples.usable & (samples.time < 19)
+    fitted = undelayed(samples, removed.delay)
+
+    def error(estimate, reference):
+        return np.linalg.norm((estimate.torque(reference) - reference.tau)[still])
+
+    assert error(removed, fitted) < 0.5 * error(biased, samples)
+    better, worse = (validate(estimate, [samples]).calibrated.relative_error for estimate in (removed, biased))
+    assert better < 0.5 * worse
+    exact = predict_torque(model, truth, samples)
+    assert np.linalg.norm(removed.torque(samples) - exact) < 0.01 * np.linalg.norm(exact)

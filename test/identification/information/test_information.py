@@ -1,0 +1,89 @@
+"""Information loses nothing, merges exactly and stays small; base parameters span what motion shows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.robots.random_robots import random_bodies, random_model, random_states
+
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.identification.base_parameters import base_parameters, structural_base_parameters
+from inertid_ros.identification.information.information import compress, empty_information
+from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.robot.model import ModelOptions, load_model
+
+
+def _measured(seed: int, joints: int = 4, count: int = 300):
+    rng = np.random.default_rng(seed)
+    model = random_model(rng, joints)
+    samples = random_states(rng, model, count)
+    truth = np.concatenate([random_bodies(rng, joints).ravel(), rng.uniform(0.1, 1, model.layout.size - 10 * joints)])
+    tau = predict_torque(model, truth, samples) + rng.normal(size=samples.q.shape)
+    return model, replace(samples, tau=tau), truth, rng
+
+
+def _part(samples, rows):
+    names = ("time", "q", "v", "a", "tau", "mask", "usable")
+    return replace(samples, **{name: getattr(samples, name)[rows] for name in names})
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_compressed_errors_equal_errors_of_the_samples(seed):
+    model, samples, _, rng = _measured(seed)
+    information = compress(model, [samples])
+    guess = np.concatenate([random_bodies(rng, 4).ravel(), rng.normal(size=model.layout.size - 40)])
+    error = predict_torque(model, guess, samples) - samples.tau
+    np.testing.assert_allclose(information.rms_error(guess), np.sqrt(np.mean(error**2, axis=0)), rtol=1e-9)
+    relative = np.linalg.norm(error) / np.linalg.norm(samples.tau)
+    assert information.relative_error(guess) == pytest.approx(relative, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_merging_parts_equals_the_whole(seed):
+    model, samples, _, _ = _measured(seed)
+    whole = compress(model, [samples])
+    merged = compress(model, [_part(samples, slice(0, 90))]) + compress(model, [_part(samples, slice(90, None))])
+    weights = np.array([1.0, 0.3, 2.0, 5.0])
+    R, z = whole.whitened(weights)
+    S, y = merged.whitened(weights)
+    np.testing.assert_allclose(S.T @ S, R.T @ R, atol=1e-9 * np.abs(R.T @ R).max())
+    np.testing.assert_allclose(S.T @ y, R.T @ z, atol=1e-9 * np.abs(R.T @ z).max())
+    assert (merged.counts == whole.counts).all()
+
+
+def test_information_of_nothing_is_neutral():
+    model, samples, _, _ = _measured(1)
+    one, both = compress(model, [samples]), empty_information(model) + compress(model, [samples])
+    np.testing.assert_allclose(both.rms_measured, one.rms_measured)
+
+
+def test_information_does_not_grow_with_the_recording():
+    model, samples, _, _ = _measured(2)
+    sizes = [sum(c.triangle.size for c in compress(model, [samples] * n).channels) for n in (1, 4)]
+    assert sizes[0] == sizes[1]
+
+
+def test_information_of_different_robots_does_not_merge():
+    first, second = _measured(0)[0], _measured(1, joints=3)[0]
+    with pytest.raises(IdentificationError, match="different robots"):
+        empty_information(first) + empty_information(second)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_base_parameters_predict_as_well_as_all(seed):
+    model, samples, truth, _ = _measured(seed, joints=5, count=400)
+    R, _ = compress(model, [samples]).whitened(np.ones(5))
+    base = base_parameters(model.layout, R)
+    assert base.count == np.linalg.matrix_rank(R / np.linalg.norm(R, axis=0).clip(1e-9), tol=1e-8 * np.sqrt(base.count))
+    reduced = R[:, base.independent] @ (base.projection @ truth)
+    np.testing.assert_allclose(reduced, R @ truth, atol=1e-7 * np.abs(R @ truth).max())
+    assert len(base.names) == base.count
+
+
+def test_counts_of_known_robots(robots):
+    """Seven revolute joints with skew axes: 43 base inertial parameters (Gautier's rules); UR10: 36."""
+    no_drive = ModelOptions(drive_terms=())
+    ur10 = load_model(robots / "ur_description/urdf/ur10_robot.urdf", no_drive)
+    assert structural_base_parameters(ur10).count == 36
+    locked = ModelOptions(drive_terms=(), locked_joints={"panda_finger_joint1": 0.0})
+    assert structural_base_parameters(load_model(robots / "panda_description/urdf/panda.urdf", locked)).count == 43

@@ -1,0 +1,195 @@
+"""Hard constraints: ellipsoids, masses, symmetry; each holds, each is needed, contradictions are named."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.robots.random_robots import random_model, random_states
+
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.identification.identify import identify
+from inertid_ros.identification.information.information import compress
+from inertid_ros.identification.prior.constraints import Constraints, constrained
+from inertid_ros.identification.prior.coordinates import normalised_coordinates
+from inertid_ros.identification.prior.regularizers import Belief, regularized
+from inertid_ros.identification.solvers.clarabel import solve_with_clarabel
+from inertid_ros.identification.solvers.interior_point import solve
+from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
+from inertid_ros.robot.bodies.inertial_parameters import (
+    from_pseudo_inertia,
+    mass_com_inertia,
+    pseudo_inertia,
+    transform,
+)
+from inertid_ros.robot.geometry.collision_ellipsoids import collision_ellipsoids
+from inertid_ros.robot.model import ModelOptions, load_model
+
+
+def _body_of_points(points: np.ndarray, masses: np.ndarray) -> np.ndarray:
+    homogeneous = np.column_stack([points, np.ones(len(points))])
+    return from_pseudo_inertia(homogeneous.T @ (masses[:, None] * homogeneous))
+
+
+def _random_ellipsoid(rng: np.random.Generator) -> Ellipsoid:
+    rotation = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    return Ellipsoid.from_axes(rng.normal(size=3), rotation, rng.uniform(0.05, 0.5, 3))
+
+
+def _points(rng: np.random.Generator, ellipsoid: Ellipsoid, scale: float, count: int = 40) -> np.ndarray:
+    directions = rng.normal(size=(count, 3))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    return ellipsoid.centre + scale * directions @ np.linalg.cholesky(ellipsoid.shape).T
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_bodies_of_points_inside_are_realizable_and_outside_are_not(seed):
+    rng = np.random.default_rng(seed)
+    ellipsoid = _random_ellipsoid(rng)
+    inside = _body_of_points(_points(rng, ellipsoid, 0.99), rng.uniform(0, 1, 40))
+    outside = _body_of_points(_points(rng, ellipsoid, 1.01), rng.uniform(0, 1, 40))
+    assert ellipsoid.row @ inside > 0 > ellipsoid.row @ outside
+    assert ellipsoid.row @ inside == pytest.approx(np.trace(pseudo_inertia(inside) @ ellipsoid.quadric))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_com_block_is_positive_exactly_inside(seed):
+    rng = np.random.default_rng(seed)
+    ellipsoid = _random_ellipsoid(rng)
+    for scale, sign in ((0.98, 1), (1.02, -1)):
+        point = _points(rng, ellipsoid, scale, 1)
+        body = _body_of_points(point, np.array([2.0]))
+        assert np.sign(np.linalg.eigvalsh((ellipsoid.com_block() @ body).reshape(4, 4))[0]) == sign
+
+
+def test_enclosing_ellipsoids_touch_the_corners():
+    rng = np.random.default_rng(0)
+    rotation, half = np.linalg.qr(rng.normal(size=(3, 3)))[0], np.array([0.1, 0.2, 0.3])
+    box = Ellipsoid.around_box(np.ones(3), rotation, half)
+    cylinder = Ellipsoid.around_cylinder(np.ones(3), rotation, 0.1, 0.6)
+    for ellipsoid, corner in ((box, half), (cylinder, np.array([0.1, 0.0, 0.3]))):
+        offset = rotation @ corner
+        assert offset @ np.linalg.inv(ellipsoid.shape) @ offset == pytest.approx(1.0)
+
+
+def _experiment(seed: int = 0, count: int = 400):
+    """Noisy samples of a robot whose first link is 60 % heavier than its URDF says."""
+    rng = np.random.default_rng(seed)
+    model = random_model(rng, 3, branched=False)
+    truth = model.prior.copy()
+    truth[:10] *= 1.6
+    samples = random_states(rng, model, count)
+    tau = predict_torque(model, truth, samples)
+    return model, replace(samples, tau=tau + 0.3 * np.abs(tau).mean() * rng.normal(size=tau.shape)), truth
+
+
+def test_masses_are_held():
+    model, samples, truth = _experiment()
+    mass = {"link2": (0.5 * truth[20], 0.6 * truth[20])}
+    total = 1.1 * truth[:30:10].sum()
+    estimate = identify(model, [samples], constraints=Constraints(mass=mass, total_mass=total))
+    masses = estimate.bodies[:, 0]
+    assert 0.5 * truth[20] - 1e-6 <= masses[2] <= 0.6 * truth[20] + 1e-6
+    assert masses.sum() == pytest.approx(total, rel=1e-7)
+    assert estimate.consistent
+
+
+def test_fixed_equal_and_bounded_parameters():
+    model, samples, _ = _experiment()
+    constraints = Constraints(
+        fixed=("link1.Ixx", "link2.m"), equal=(("joint0.viscous", "joint1.viscous"),), at_most={"joint2.coulomb": 1e-3}
+    )
+    estimate = identify(model, [samples], constraints=constraints)
+    values = dict(zip(estimate.layout.names, estimate.parameters, strict=True))
+    assert values["link1.Ixx"] == pytest.approx(model.body_prior[1, 4], rel=1e-7)
+    assert values["link2.m"] == pytest.approx(model.body_prior[2, 0], rel=1e-7)
+    assert values["joint0.viscous"] == pytest.approx(values["joint1.viscous"], rel=1e-6)
+    assert values["joint2.coulomb"] <= 1e-3 + 1e-8
+
+
+def test_mirrored_links():
+    model, samples, _ = _experiment()
+    estimate = identify(model, [samples], constraints=Constraints(mirrored=(("link0", "link2", "y"),)))
+    mirror = transform(estimate.bodies[0], np.diag([1.0, -1.0, 1.0]), np.zeros(3))
+    np.testing.assert_allclose(mirror, estimate.bodies[2], atol=1e-7 * np.abs(mirror).max())
+    com = mass_com_inertia(estimate.bodies).com
+    assert com[0, 1] == pytest.approx(-com[2, 1], abs=1e-7)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_mass_stays_inside_ellipsoids(parts):
+    """Ellipsoids that exclude the unconstrained estimate; the constrained one is realizable within their union."""
+    model, samples, _ = _experiment()
+    free = identify(model, [samples])
+    mass, com, _ = mass_com_inertia(free.bodies[1])
+    shapes = tuple(
+        Ellipsoid.from_axes(com + np.array([0.3, 0.05 * part, 0.0]), np.eye(3), [0.2, 0.1, 0.1])
+        for part in range(parts)
+    )
+    assert all(shape.row @ free.bodies[1] < 0 for shape in shapes)
+    estimate = identify(model, [samples], constraints=Constraints(inside={"link1": shapes}))
+    assert estimate.consistent
+    if parts == 1:
+        assert shapes[0].row @ estimate.bodies[1] > -1e-7 * mass
+    center = mass_com_inertia(estimate.bodies[1]).com
+    assert center[0] > com[0] + 0.1 - 1e-3  # no point of the union is further left
+    assert estimate.solution.objective > free.solution.objective
+
+
+def test_centre_of_mass_stays_inside():
+    model, samples, _ = _experiment()
+    com = mass_com_inertia(identify(model, [samples]).bodies[1]).com
+    shape = Ellipsoid.from_axes(com + 0.2, np.eye(3), np.full(3, 0.1))
+    estimate = identify(model, [samples], constraints=Constraints(com_inside={"link1": shape}))
+    offset = mass_com_inertia(estimate.bodies[1]).com - shape.centre
+    assert np.linalg.norm(offset) == pytest.approx(0.1, rel=1e-3)
+
+
+def test_clarabel_agrees_under_constraints():
+    model, samples, truth = _experiment(count=100)
+    com = mass_com_inertia(model.body_prior[1]).com
+    shapes = [Ellipsoid.from_axes(com + shift, np.eye(3), np.full(3, 0.2)) for shift in (0.0, 0.1)]
+    constraints = Constraints(
+        inside={"link1": tuple(shapes)}, com_inside={"link2": shapes[0]}, total_mass=truth[:30:10].sum()
+    )
+    layout = model.layout
+    coordinates = normalised_coordinates(
+        layout, model.body_prior, model.body_locked, np.zeros(layout.size - 30), np.ones(layout.size - 30)
+    )
+    R, z = coordinates.normalise(*compress(model, [samples]).whitened(np.ones(3)))
+    for regularizer in ("entropic", "pullback"):
+        program = regularized(R, z, layout, Belief(regularizer, 0.5, 1.0, 20.0))
+        program = constrained(program, constraints, coordinates, model.prior)
+        start = np.zeros(program.R.shape[1])
+        start[: layout.size] = coordinates.prior
+        start[layout.non_negative] = 1.0
+        ours, reference = solve(program, start), solve_with_clarabel(program)
+        assert ours.objective == pytest.approx(reference.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("constraints", "message"),
+    [
+        (Constraints(mass={"nowhere": (0.0, 1.0)}), "no moving link 'nowhere'"),
+        (Constraints(mass={"link0": (2.0, 1.0)}), "holds nothing"),
+        (Constraints(fixed=("link0.weight",)), "no parameter 'link0.weight'"),
+        (Constraints(mirrored=(("link0", "link1", "w"),)), "choose x, y or z"),
+        (Constraints(mass={"link0": (100.0, 101.0)}, total_mass=3.0), "contradict"),
+    ],
+)
+def test_impossible_constraints_are_named(constraints, message):
+    model, samples, _ = _experiment(count=50)
+    with pytest.raises(IdentificationError, match=message):
+        identify(model, [samples], constraints=constraints)
+
+
+def test_collision_geometry_bounds_real_links(robots, datasets):
+    model = load_model(datasets / "kuka_lwr4" / "kuka_lwr4.urdf")
+    shapes = collision_ellipsoids(model)
+    assert len(shapes["lwr_1_link"]) == 3
+    folder = robots / "panda_description"
+    panda = load_model(folder / "urdf/panda.urdf", ModelOptions(locked_joints={"panda_finger_joint1": 0.0}))
+    for link, ellipsoids in collision_ellipsoids(panda, (str(robots.parent.parent),)).items():
+        com = mass_com_inertia(panda.body_prior[panda.link_names.index(link)]).com
+        reach = min((com - e.centre) @ np.linalg.solve(e.shape, com - e.centre) for e in ellipsoids)
+        assert reach < 1.5, link

@@ -1,0 +1,158 @@
+"""Distances of bodies: gradients and Hessians against differences, agreement near the prior, freedom of frames."""
+
+import numpy as np
+import pytest
+from support.robots.random_robots import random_bodies
+
+from inertid_ros.identification.prior.distances import IDENTITY, PULLBACK, Entropic, Quadratic, Riemannian
+from inertid_ros.identification.solvers.geodesic import (
+    Hyperplanes,
+    cyclic_step,
+    geodesic_least_squares,
+    karcher_mean,
+    project,
+)
+from inertid_ros.robot.bodies.inertial_parameters import (
+    from_pseudo_inertia,
+    geodesic_distance,
+    pseudo_inertia,
+    transform,
+)
+
+COUNT = 3
+
+
+def _metric(rng: np.random.Generator) -> np.ndarray:
+    factor = rng.normal(size=(COUNT, 10, 10))
+    return factor @ np.swapaxes(factor, 1, 2)
+
+
+def _distances(rng: np.random.Generator):
+    return {
+        "pullback": Quadratic(PULLBACK),
+        "euclidean or point masses": Quadratic(_metric(rng)),
+        "entropic": Entropic(),
+        "riemannian": Riemannian(),
+    }
+
+
+def _near_bodies(rng: np.random.Generator, spread: float = 0.7) -> np.ndarray:
+    """Bodies around the identity; at this spread some eigenvalues exceed e, where the geodesic distance is concave."""
+    symmetric = spread * rng.normal(size=(COUNT, 4, 4))
+    values, vectors = np.linalg.eigh(symmetric + np.swapaxes(symmetric, 1, 2))
+    return from_pseudo_inertia((vectors * np.exp(values)[:, None]) @ np.swapaxes(vectors, 1, 2))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", ["pullback", "euclidean or point masses", "entropic", "riemannian"])
+def test_gradient_and_hessian_are_those_of_the_value(name, seed):
+    rng = np.random.default_rng(seed)
+    distance, bodies = _distances(rng)[name], _near_bodies(rng)
+    gradient, hessian = distance.gradient(bodies), distance.hessian(bodies)
+    for _ in range(5):
+        direction = rng.normal(size=bodies.shape)
+        inner = np.linalg.solve(np.linalg.cholesky(pseudo_inertia(bodies)), pseudo_inertia(direction))
+        step = 1e-4 / np.linalg.norm(inner, axis=(1, 2)).max() * direction  # small beside the smallest eigenvalue
+        ahead, behind = distance.value(bodies + step), distance.value(bodies - step)
+        change = distance.gradient(bodies + step) - distance.gradient(bodies - step)
+        expected = np.einsum("bkl,bl->bk", hessian, 2 * step)
+        assert ahead - behind == pytest.approx(2 * np.sum(gradient * step), rel=1e-6, abs=1e-10)
+        np.testing.assert_allclose(change, expected, atol=1e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hessian_of_repeated_eigenvalues(seed):
+    """At the prior itself, and where two eigenvalues are almost one, divided differences need care."""
+    rng = np.random.default_rng(seed)
+    np.testing.assert_allclose(Riemannian().hessian(IDENTITY[None])[0], 2 * PULLBACK, atol=1e-12)
+    rotation = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    close = from_pseudo_inertia(rotation @ np.diag([0.5, 0.5 + 1e-9, 2.0, 2.0]) @ rotation.T)
+    same = from_pseudo_inertia(rotation @ np.diag([0.5, 0.5, 2.0, 2.0]) @ rotation.T)
+    np.testing.assert_allclose(Riemannian().hessian(close[None]), Riemannian().hessian(same[None]), atol=1e-6)
+
+
+def test_distances_agree_near_the_prior_and_with_the_geodesic_one():
+    rng = np.random.default_rng(0)
+    near = IDENTITY + 1e-3 * rng.normal(size=(COUNT, 10))
+    values = [distance.value(near) for distance in (Quadratic(PULLBACK), Entropic(), Riemannian())]
+    np.testing.assert_allclose(values, values[0], rtol=1e-2)
+    bodies = _near_bodies(rng)
+    assert Riemannian().value(bodies) == pytest.approx(np.sum(geodesic_distance(bodies, IDENTITY) ** 2))
+
+
+def test_no_distance_is_finite_outside_the_cone():
+    outside = from_pseudo_inertia(np.diag([1.0, 1.0, -1.0, -1.0]))[None]  # of positive determinant
+    assert Entropic().value(outside) == Riemannian().value(outside) == np.inf
+
+
+def _planes(rng: np.random.Generator, rows: int, through: np.ndarray):
+    A = rng.normal(size=(rows, 10 * len(through))) * 10 ** rng.uniform(-2, 2, (rows, 1))
+    return A, A @ through.ravel()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_projection_is_the_nearest_point_of_a_hyperplane(seed):
+    """It lies on the plane, at the stated distance, and no other point of the plane is nearer (C Prop. 3.2)."""
+    rng = np.random.default_rng(seed)
+    bodies = _near_bodies(rng, 0.3)
+    A, b = _planes(rng, 12, _near_bodies(rng, 0.3))
+    found = project(pseudo_inertia(bodies), Hyperplanes.of(A, b))
+    assert found.exists.sum() > 3
+    points = from_pseudo_inertia(found.points(pseudo_inertia(bodies)))[found.exists]
+    A, b, distance = A[found.exists], b[found.exists], found.distance[found.exists]
+    np.testing.assert_allclose(np.einsum("mk,mk->m", A, points.reshape(len(A), -1)), b, rtol=1e-9, atol=1e-11)
+    stated = np.sqrt(np.sum(geodesic_distance(points, bodies) ** 2, axis=1))
+    np.testing.assert_allclose(stated, np.abs(distance), rtol=1e-9)
+    np.testing.assert_array_equal(np.sign(A @ bodies.ravel() - b), np.sign(distance))
+    for row, point, nearest in zip(A, points, stated, strict=True):
+        for _ in range(5):
+            shift = 0.05 * rng.normal(size=row.shape) * np.abs(point).ravel()
+            other = point + (shift - row * (row @ shift) / (row @ row)).reshape(point.shape)
+            assert np.sqrt(np.sum(geodesic_distance(other, bodies) ** 2)) > nearest - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_direction_is_the_gradient_of_the_distance(seed):
+    rng = np.random.default_rng(seed)
+    bodies = _near_bodies(rng, 0.2)
+    A, b = _planes(rng, 8, _near_bodies(rng, 0.2))
+    planes, S = Hyperplanes.of(A, b), pseudo_inertia(bodies)
+    found = project(S, planes)
+    values, vectors = np.linalg.eigh(S)
+    root = (vectors * np.sqrt(values)[:, None]) @ np.swapaxes(vectors, 1, 2)
+    tangent = rng.normal(size=S.shape)
+    tangent = 1e-5 * (tangent + np.swapaxes(tangent, 1, 2))
+    ahead, behind = (project(S + sign * root @ tangent @ root, planes).distance for sign in (1, -1))
+    expected = np.einsum("mbij,bij->m", found.direction, tangent)  # twice the step, half the trace
+    kept = found.exists
+    np.testing.assert_allclose((ahead - behind)[kept], expected[kept], rtol=1e-5, atol=1e-10)
+
+
+def test_mean_of_two_bodies_is_midway_in_any_frame():
+    rng = np.random.default_rng(1)
+    first, second = random_bodies(rng, 2)
+    points = pseudo_inertia(np.array([[first], [second]]))
+    mean = from_pseudo_inertia(karcher_mean(points, np.array([1.0, 3.0])))[0]
+    whole = geodesic_distance(first, second)
+    assert geodesic_distance(mean, first) == pytest.approx(0.75 * whole, rel=1e-6)
+    assert geodesic_distance(mean, second) == pytest.approx(0.25 * whole, rel=1e-6)
+    rotation, shift = np.linalg.qr(rng.normal(size=(3, 3)))[0], rng.normal(size=3)
+    turned = pseudo_inertia(transform(np.array([[first], [second]]), rotation, shift))
+    turned_mean = from_pseudo_inertia(karcher_mean(turned, np.array([1.0, 3.0])))[0]
+    np.testing.assert_allclose(turned_mean, transform(mean, rotation, shift), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_cycles_of_projection_and_mean_reach_the_same_minimum(seed):
+    """C's cyclic procedure on well-conditioned equations, and the Gauss-Newton method in a few steps."""
+    rng = np.random.default_rng(seed)
+    truth = _near_bodies(rng, 0.1)[:1]
+    A = rng.normal(size=(8, 10))
+    b = A @ truth.ravel() + 0.05 * rng.normal(size=8)
+    fit = geodesic_least_squares(A, b, 5.0, IDENTITY[None])
+    assert fit.used.all()
+    S, planes = np.eye(4)[None], Hyperplanes.of(A, b)
+    for _ in range(300):
+        S = cyclic_step(S, planes, 5.0)
+    assert geodesic_distance(from_pseudo_inertia(S), fit.bodies)[0] < 1e-5
+    assert fit.iterations < 20

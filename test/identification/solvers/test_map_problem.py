@@ -1,0 +1,221 @@
+"""Every regularizer's solution: against CVXPY, as a minimum of its own objective, and at equal training residual."""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.linalg import block_diag
+from support.robots.random_robots import random_bodies, random_model, random_states
+
+from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.identification.assessment.validation import validate
+from inertid_ros.identification.identify import identify
+from inertid_ros.identification.information.information import compress
+from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.identification.prior.coordinates import prior_coordinates
+from inertid_ros.identification.prior.point_masses import point_masses
+from inertid_ros.identification.prior.regularizers import REGULARIZERS, Belief
+from inertid_ros.identification.solvers.equal_residual import project_onto_residual
+from inertid_ros.identification.solvers.map_problem import Problem
+from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
+from inertid_ros.robot.bodies.inertial_parameters import (
+    from_pseudo_inertia,
+    is_consistent,
+    mass_com_inertia,
+    pseudo_inertia,
+)
+from inertid_ros.robot.perturbation import perturb
+
+CONVEX = ("entropic", "pullback", "euclidean", "point_mass")
+
+
+def _experiment(seed: int, joints: int = 3, count: int = 30, noise: float = 0.3):
+    rng = np.random.default_rng(seed)
+    model = random_model(rng, joints, branched=False)
+    drives = rng.uniform(0.2, 1.0, model.layout.size - 10 * joints)
+    truth = np.concatenate([perturb(model, rng).ravel(), drives])
+
+    def measure(samples):
+        tau = predict_torque(model, truth, samples)
+        return replace(samples, tau=tau + noise * rng.normal(size=tau.shape))
+
+    return model, measure(random_states(rng, model, count)), measure(random_states(rng, model, 200))
+
+
+def _problem(seed: int, regularizer: str, constraints: Constraints | None = None, spread: float = 0.3):
+    model, samples, _ = _experiment(seed)
+    information = compress(model, [samples])
+    coordinates = prior_coordinates(model, information)
+    problem = Problem(coordinates, model.prior, constraints or Constraints())
+    equations = coordinates.normalise(*information.whitened(np.full(3, 1 / 0.3)))
+    belief = problem.believing(Belief(regularizer, spread, 1.0, 20.0), model.inertial_belief - model.inertial_locked)
+    return problem, equations, belief
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_euclidean_agrees_with_clarabel(seed):
+    problem, equations, belief = _problem(seed, "euclidean")
+    ours, reference = problem.solve(*equations, belief), replace(problem, solver="clarabel").solve(*equations, belief)
+    assert ours.objective == pytest.approx(reference.objective, rel=1e-6)
+
+
+def _point_mass_objective(problem, equations, belief):
+    """Objective as CVXPY sees it, over masses and drives."""
+    cp = pytest.importorskip("cvxpy")
+    (R, z), points, layout = equations, belief.points, problem.coordinates.layout
+    masses, drives = cp.Variable(len(points.prior), nonneg=True), cp.Variable(layout.size - layout.inertial_size)
+    x = cp.hstack([points.matrix @ masses, drives])
+    offsets = np.arange(layout.size)[layout.drive("offset")]
+    objective = 0.5 * cp.sum_squares(R @ x - z) + belief.drive_weight * cp.sum(x[layout.non_negative])
+    objective += 0.5 * cp.sum_squares(x[offsets]) / belief.offset_deviation**2
+    objective += belief.weight * points.scale * cp.sum_squares(masses - points.prior)
+    return cp, objective, [x[layout.non_negative] >= 0], x
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_point_masses_agree_with_clarabel(seed):
+    problem, equations, belief = _problem(seed, "point_mass")
+    solution = problem.solve(*equations, belief)
+    cp, objective, constraints, _ = _point_mass_objective(problem, equations, belief)
+    reference = cp.Problem(cp.Minimize(objective), constraints).solve(solver=cp.CLARABEL)
+    assert solution.objective == pytest.approx(reference, rel=1e-6)
+    assert is_consistent(problem.coordinates.layout.bodies(solution.x)).all()
+
+
+def test_point_masses_take_linear_constraints():
+    total = Constraints(total_mass=9.0, mass={"link1": (0.5, 0.6)})
+    problem, equations, belief = _problem(3, "point_mass", total)
+    layout = problem.coordinates.layout
+    masses = layout.bodies(problem.coordinates.physical(problem.solve(*equations, belief).x))[:, 0]
+    assert masses.sum() == pytest.approx(9.0, rel=1e-6)
+    assert 0.5 - 1e-6 <= masses[1] <= 0.6 + 1e-6
+    impossible = replace(problem, constraints=Constraints(total_mass=1.0, mass={"link1": (2.0, 3.0)}))
+    with pytest.raises(IdentificationError, match=r"contradict.*total mass 1 kg"):
+        impossible.solve(*equations, belief)
+
+
+def test_points_make_up_the_prior_inside_their_region():
+    rng = np.random.default_rng(0)
+    bodies = random_bodies(rng, 4)
+    regions = []
+    for index, pi in enumerate(bodies[:3]):
+        mass, com, inertia = mass_com_inertia(pi)
+        spread = (0.5 * np.trace(inertia) * np.eye(3) - inertia) / mass
+        shapes = Ellipsoid(com, 3.1 * spread), Ellipsoid(com + 1.0, spread)  # E 23 needs three times
+        regions.append((f"link{index}", shapes))
+    points = point_masses(bodies, [np.eye(10)] * 4, [*regions, ("free", ())], rng, 60)
+    assert (points.prior >= 0).all()
+    np.testing.assert_allclose((points.matrix @ points.prior).reshape(4, 10), bodies, rtol=1e-6, atol=1e-6)
+    for places, (_, region) in zip(points.places, regions, strict=False):
+        reach = [np.einsum("ki,ij,kj->k", places - e.centre, np.linalg.inv(e.shape), places - e.centre) for e in region]
+        assert np.min(reach, axis=0).max() < 1 + 1e-6
+
+
+def test_a_prior_outside_its_region_is_named(caplog):
+    rng = np.random.default_rng(1)
+    pi = random_bodies(rng, 1)
+    point_masses(pi, [np.eye(10)], [("hand", (Ellipsoid(np.ones(3), 1e-2 * np.eye(3)),))], rng, 30)
+    assert "prior of 'hand' does not fit into the ellipsoids" in caplog.text
+
+
+@pytest.mark.parametrize("regularizer", ["riemannian", "geodesic"])
+@pytest.mark.parametrize("seed", range(2))
+def test_solutions_that_are_not_convex_are_minima(regularizer, seed):
+    """No step in any direction lowers the objective."""
+    problem, equations, belief = _problem(seed, regularizer, spread=0.6)
+    solution = problem.solve(*equations, belief)
+    layout, rng = problem.coordinates.layout, np.random.default_rng(seed)
+    assert is_consistent(layout.bodies(solution.x)).all()
+    if regularizer == "geodesic":
+        assert solution.gap < 1e-8 * (1 + solution.objective)
+        return
+    program = problem._program(*equations, belief)
+
+    def objective(x):
+        return program.objective(x) + belief.weight * belief.distance.value(layout.bodies(x))
+
+    assert objective(solution.x) == pytest.approx(solution.objective, rel=1e-9)
+    for direction in rng.normal(size=(20, layout.size)):
+        step = 1e-2 * direction / np.sqrt(direction @ solution.hessian @ direction)
+        assert objective(solution.x + step) >= solution.objective - 1e-6
+    entropic = problem.solve(*equations, replace(belief, regularizer="entropic"))
+    assert solution.objective <= objective(entropic.x)
+    inside = slice(0, layout.inertial_size)
+    curvature = block_diag(*(belief.weight * belief.distance.hessian(layout.bodies(solution.x))))
+    exact = program.gram[inside, inside] + curvature
+    np.testing.assert_allclose(solution.hessian[inside, inside], exact, atol=1e-4 * np.abs(curvature).max())
+
+
+@pytest.mark.parametrize("regularizer", CONVEX)
+def test_equal_residuals_are_the_nearest_points_of_a_ball(regularizer):
+    """The search meets the bound, and no parameters with so small a residual are nearer to the prior (C 3.5.52)."""
+    cp = pytest.importorskip("cvxpy")
+    problem, (R, z), belief = _problem(2, regularizer)
+    quiet = replace(belief, drive_weight=1e-6, offset_deviation=1e6)  # the distance alone decides
+    bound = 2.0 * float(np.sum((R @ problem.solve(R, z, quiet).x - z) ** 2))
+    found = project_onto_residual(problem, (R, z), quiet, bound)
+    assert found.residual == pytest.approx(bound, rel=1e-5)
+    layout = problem.coordinates.layout
+    if regularizer == "point_mass":
+        _, _, constraints, x = _point_mass_objective(problem, (R, z), quiet)
+        masses = x.args[0].args[1]
+        distance = quiet.points.scale * cp.sum_squares(masses - quiet.points.prior)
+        ours = found.solution.objective - 0.5 * bound
+        constraints = [*constraints, cp.sum_squares(R @ x - z) <= bound]
+        assert cp.Problem(cp.Minimize(distance), constraints).solve(solver=cp.CLARABEL) == pytest.approx(
+            ours / found.belief.weight, rel=1e-3
+        )
+        return
+    x = cp.Variable(layout.size)
+    blocks = [sum(x[10 * b + k] * E for k, E in enumerate(pseudo_inertia(np.eye(10)))) for b in range(3)]
+    identity = from_pseudo_inertia(np.eye(4))
+    if regularizer == "entropic":
+        distance = sum(cp.trace(block) - cp.log_det(block) - 4 for block in blocks)
+    else:
+        distance = sum(
+            cp.sum_squares(np.linalg.cholesky(g).T @ (x[10 * b : 10 * b + 10] - identity))
+            for b, g in enumerate(np.broadcast_to(quiet.distance.metric, (3, 10, 10)))
+        )
+    constraints = [cp.sum_squares(R @ x - z) <= bound, x[layout.non_negative] >= 0, *(block >> 0 for block in blocks)]
+    least = cp.Problem(cp.Minimize(distance), constraints).solve(solver=cp.CLARABEL)
+    assert found.belief.distance.value(layout.bodies(found.solution.x)) == pytest.approx(least, rel=3e-3)
+
+
+def test_bounds_that_cannot_be_met_are_refused():
+    problem, (R, z), belief = _problem(2, "entropic")
+    with pytest.raises(IdentificationError, match="the least squared residual"):
+        project_onto_residual(problem, (R, z), belief, 1e-9)
+    with pytest.raises(IdentificationError, match="prior's own squared residual"):
+        project_onto_residual(problem, (R, z), belief, 1e12)
+    with pytest.raises(IdentificationError, match="give one above zero"):
+        project_onto_residual(problem, (R, z), belief, 0.0)
+
+
+@pytest.mark.parametrize("regularizer", REGULARIZERS)
+def test_identify_with_every_regularizer(regularizer):
+    model, train, held_out = _experiment(5, count=400)
+    estimate = identify(model, [train], IdentifyOptions(regularizer=regularizer))
+    assert estimate.consistent
+    assert validate(estimate, [held_out]).passed
+    assert (estimate.standard_deviation > 0).all()
+    assert 0.05 <= estimate.prior_spread <= 5.0
+
+
+def test_geodesic_refuses_constraints_and_points_refuse_centres():
+    model, train, _ = _experiment(5)
+    with pytest.raises(IdentificationError, match="takes no constraints"):
+        identify(model, [train], IdentifyOptions(regularizer="geodesic"), Constraints(total_mass=3.0))
+    bounded = Constraints(com_inside={"link1": Ellipsoid(np.zeros(3), np.eye(3))})
+    with pytest.raises(IdentificationError, match="cannot be bounded apart"):
+        identify(model, [train], IdentifyOptions(regularizer="point_mass"), bounded)
+
+
+def test_osqp_is_only_needed_for_point_masses(monkeypatch):
+    model, train, _ = _experiment(5)
+    monkeypatch.setitem(sys.modules, "osqp", None)
+    identify(model, [train], IdentifyOptions(regularizer="riemannian"))
+    with pytest.raises(IdentificationError, match="needs OSQP, which is not installed; pip install osqp"):
+        identify(model, [train], IdentifyOptions(regularizer="point_mass"))

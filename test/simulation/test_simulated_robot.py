@@ -1,0 +1,210 @@
+"""The simulated robot: tracking, modes, sensors, faults, repeatability."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from support.robots.quick_plans import PANDA_START, panda, panda_limits, quick_plan
+
+from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.config.simulation import DriveOptions, SensorOptions, SimulationOptions
+from inertid_ros.core.errors import ExcitationError, ModelError
+from inertid_ros.excitation.plans.plan import slower
+from inertid_ros.simulation.commands import CommandedTrajectory
+from inertid_ros.simulation.drives import Drives
+from inertid_ros.simulation.joint_sensors import FaultyChannel, StateFaults, StateSample
+from inertid_ros.simulation.offline import simulate
+from inertid_ros.simulation.simulated_robot import ControlMode, SimulatedRobot
+
+pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
+
+EXACT = SensorOptions(0.0, 0.0, 0.0, 0.0)
+
+
+@pytest.fixture(scope="module")
+def model(robots):
+    return panda(robots)
+
+
+def test_it_holds_its_pose(model):
+    robot = SimulatedRobot(model, start=PANDA_START)
+    robot.step(1000)
+    assert robot.time == pytest.approx(1.0)
+    assert robot.true_state().position == pytest.approx(PANDA_START, abs=2e-3)
+
+
+def test_it_tracks_well_but_not_perfectly(model):
+    limits = panda_limits(model)
+    plan = quick_plan(limits, PANDA_START, 2, ExcitationOptions(duration_s=5.0, base_frequency_hz=0.2))
+    robot = SimulatedRobot(model, start=PANDA_START)
+    recording = simulate(robot, slower(plan, 0.8))
+    wanted = slower(plan, 0.8).sample(recording.time)[0]
+    error = np.abs(recording.position - wanted).max()
+    assert 1e-4 < error < 0.03
+
+
+def test_a_recording_covers_the_plan(model):
+    plan = quick_plan(panda_limits(model), PANDA_START, 2, ExcitationOptions(duration_s=2.0, base_frequency_hz=0.5))
+    robot = SimulatedRobot(model, start=PANDA_START + 0.1)
+    recording = simulate(robot, plan, state_hz=250.0, name="second")
+    assert recording.name == "second"
+    assert recording.joint_names == model.joint_names
+    assert 0 <= recording.time[0] < 0.005
+    assert recording.time[-1] == pytest.approx(plan.duration + 0.5, abs=0.02)
+    assert np.diff(recording.time) == pytest.approx(0.004, abs=1e-9)
+    assert recording.position[0] == pytest.approx(PANDA_START, abs=0.01)
+    assert np.abs(recording.velocity[-1]).max() < 0.05
+
+
+def test_the_same_seed_gives_the_same_robot_and_noise(model):
+    plan = quick_plan(panda_limits(model), PANDA_START, 2, ExcitationOptions(duration_s=1.0, base_frequency_hz=1.0))
+    one, two, other = (
+        simulate(SimulatedRobot(model, SimulationOptions(seed=seed), start=PANDA_START), plan) for seed in (1, 1, 2)
+    )
+    assert (one.effort == two.effort).all()
+    assert (one.position == two.position).all()
+    assert (one.effort != other.effort).any()
+
+
+def test_truth_is_in_the_layout_of_the_model(model):
+    drives = Drives(*(np.full(7, value) for value in (0.1, 0.2, 0.3, -0.4)))
+    robot = SimulatedRobot(model, drives=drives)
+    layout = model.layout
+    assert layout.bodies(robot.truth) == pytest.approx(model.body_prior)
+    for term, value in (("rotor_inertia", 0.1), ("viscous", 0.2), ("coulomb", 0.3), ("offset", -0.4)):
+        assert (robot.truth[layout.drive(term)] == value).all()
+    assert not robot.truth[layout.drive("stiffness")].any()
+
+
+def test_sensors_have_the_noise_and_resolution_that_they_are_given(model):
+    sensors = SensorOptions(position_noise=1e-3, velocity_noise=0.02, effort_noise=0.01)
+    robot = SimulatedRobot(model, SimulationOptions(sensors=sensors), start=PANDA_START)
+    robot.step(500)
+    true = robot.true_state()
+    states = [robot.state() for _ in range(2000)]
+    for channel, deviation in (("position", 1e-3), ("velocity", 0.02), ("effort", 0.01 * model.limits.effort)):
+        errors = np.array([getattr(state, channel) for state in states]) - getattr(true, channel)
+        assert errors.std(axis=0) == pytest.approx(deviation * np.ones(7), rel=0.1)
+        assert (np.abs(errors.mean(axis=0)) < 0.1 * deviation).all()
+    coarse = SensorOptions(0.0, 1e-3, 0.0, 0.0)
+    robot = SimulatedRobot(model, SimulationOptions(sensors=coarse), start=PANDA_START)
+    counts = robot.state().position / 1e-3
+    assert counts == pytest.approx(np.round(counts), abs=1e-9)
+
+
+def test_efforts_are_passed_on_until_they_stop_coming(model):
+    quiet = SimulationOptions(sensors=EXACT, drives=DriveOptions(offset=0.0))
+    robot = SimulatedRobot(model, quiet, start=PANDA_START)
+    data = model.pinocchio.createData()
+    for _ in range(300):
+        gravity = pin.computeGeneralizedGravity(model.pinocchio, data, robot.true_state().position)
+        robot.command_effort(gravity)
+        robot.step()
+    assert robot.mode is ControlMode.EFFORT
+    assert robot.true_state().position == pytest.approx(PANDA_START, abs=1e-3)
+    assert robot.true_state().effort == pytest.approx(gravity, abs=1e-6)
+    robot.step(150)
+    assert robot.mode is ControlMode.POSITION
+    robot.step(500)
+    assert robot.true_state().position == pytest.approx(PANDA_START, abs=0.01)
+    robot.command_effort(np.full(7, 1e6))
+    robot.step()
+    robot.step()
+    assert (robot.true_state().effort <= model.limits.effort + 1e-9).all()
+
+
+def test_a_trajectory_takes_over_from_efforts_without_a_jump(model):
+    robot = SimulatedRobot(model, start=PANDA_START)
+    for _ in range(100):
+        robot.command_effort(np.zeros(7))
+        robot.step()
+    here = robot.true_state().position
+    assert np.abs(here - PANDA_START).max() > 0.01
+    zero = np.zeros((1, 7))
+    robot.follow(CommandedTrajectory(np.array([2.0]), PANDA_START[None], zero, zero))
+    assert robot.desired()[0] == pytest.approx(here)
+    robot.step(3000)
+    assert robot.true_state().position == pytest.approx(PANDA_START, abs=5e-3)
+    robot.stream(PANDA_START + 0.01)
+    robot.step(500)
+    assert robot.true_state().position == pytest.approx(PANDA_START + 0.01, abs=5e-3)
+
+
+def test_bad_commands_are_refused(model):
+    robot = SimulatedRobot(model, start=PANDA_START)
+    for wrong in (np.zeros(6), np.full(7, np.nan)):
+        with pytest.raises(ExcitationError):
+            robot.command_effort(wrong)
+        with pytest.raises(ExcitationError):
+            robot.stream(wrong)
+        with pytest.raises(ModelError):
+            robot.reset(wrong)
+    with pytest.raises(ModelError, match="below zero"):
+        Drives(*(np.full(7, value) for value in (0.1, -0.2, 0.3, 0.4)))
+
+
+def test_reset_starts_over(model):
+    robot = SimulatedRobot(model, start=PANDA_START)
+    robot.command_effort(np.full(7, 5.0))
+    robot.step(50)
+    robot.reset(PANDA_START + 0.1)
+    assert robot.time == 0
+    assert robot.mode is ControlMode.POSITION
+    robot.step(100)
+    assert robot.true_state().position == pytest.approx(PANDA_START + 0.1, abs=5e-3)
+
+
+def test_coulomb_friction_holds_against_less_than_itself(robots):
+    model = panda(robots)
+    drives = Drives(*(np.full(7, value) for value in (0.1, 0.1, 5.0, 0.0)))
+    robot = SimulatedRobot(model, SimulationOptions(sensors=EXACT), drives=drives, start=PANDA_START)
+    data = model.pinocchio.createData()
+    for push, moves in ((4.0, False), (7.0, True)):
+        robot.reset(PANDA_START)
+        for _ in range(200):
+            gravity = pin.computeGeneralizedGravity(model.pinocchio, data, robot.true_state().position)
+            robot.command_effort(gravity + push * (np.arange(7) == 6))
+            robot.step()
+        assert (abs(robot.true_state().position[6] - PANDA_START[6]) > 0.05) == moves
+
+
+def test_physics_is_much_faster_than_real_time(model):
+    robot = SimulatedRobot(model, start=PANDA_START)
+    begin = time.process_time()
+    for _ in range(1000):
+        robot.step(2)
+        robot.state()
+    assert time.process_time() - begin < 0.5 * robot.time
+
+
+def states(count=40, period=0.005):
+    return [StateSample(period * k, np.array([0.1 * k]), np.array([1.0]), np.array([2.0])) for k in range(count)]
+
+
+def passed(faults):
+    channel = FaultyChannel(np.random.default_rng(0), faults)
+    return [(s.time, arrived) for s in states() for arrived in channel.pass_on(s)]
+
+
+def test_faults_of_the_state_channel():
+    assert [a.position[0] for _, a in passed(StateFaults())] == pytest.approx([0.1 * k for k in range(40)])
+    assert passed(StateFaults(silent=True)) == []
+    assert all(np.isnan(a.position).all() and np.isfinite(a.time) for _, a in passed(StateFaults(not_finite=True)))
+    late = passed(StateFaults(delay=0.05))
+    assert all(now - a.time == pytest.approx(0.05, abs=1e-6) for now, a in late)
+    assert len(late) == 30
+    assert 5 < len(passed(StateFaults(drop=0.7))) < 25
+    assert all(a.time - now == pytest.approx(3.0) for now, a in passed(StateFaults(stamp_offset=3.0)))
+
+
+def test_frozen_states_keep_their_values_and_advance_their_stamps():
+    channel = FaultyChannel(np.random.default_rng(0))
+    arrived = []
+    for index, state in enumerate(states()):
+        if index == 10:
+            channel.faults = replace(channel.faults, frozen=True)
+        arrived += channel.pass_on(state)
+    assert [s.position[0] for s in arrived[10:]] == [arrived[9].position[0]] * 30
+    assert (np.diff([s.time for s in arrived]) > 0).all()

@@ -1,0 +1,48 @@
+"""The calibrate node as a process, and parameters with which a flow takes seconds."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+from support.nodes.armed_excitation import PARAMETERS
+
+# The fake robot moves for six seconds.
+SHORT_MOTION = {
+    **PARAMETERS,
+    "require_recorder": True,
+    "excitation.duration_s": 6.0,
+    "excitation.base_frequency_hz": 0.5,
+    "excitation.harmonics": 3,
+    "excitation.starts": 4,
+    "excitation.improved": 0,
+}
+# With the simulator and up to eight nodes on two cores: states and ticks come as often as a test needs them, not as
+# often as a robot's do.
+STATE_HZ = 100.0
+MANY_NODES = {
+    "tick_s": 0.02,
+    "monitor.state_timeout_s": 0.5,
+    "monitor.max_age_s": 0.8,
+    "monitor.min_rate_hz": 10.0,
+    "execution.horizon_s": 0.4,
+    "excitation.duration_s": 5.0,
+    "excitation.base_frequency_hz": 0.2,
+    "excitation.harmonics": 3,
+    "excitation.starts": 2,
+    "excitation.improved": 1,
+    "excitation.iterations": 3,
+    "excitation.intervals": 6,
+    "execution.settle_s": 0.2,
+    "execution.approach_speed": 1.0,
+}
+
+
+def start_flow(folder: Path, **parameters: float) -> subprocess.Popen:
+    file = folder / "calibrate.yaml"
+    file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
+    command = [sys.executable, "-m", "inertid_ros.nodes.calibrate.node", "--ros-args", "--params-file", str(file)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder, env=dict(os.environ)
+    )

@@ -1,0 +1,38 @@
+"""A small robot whose truth is known, its wrong URDF, and recordings of it with friction and noise."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from support.recordings.synthetic import inverse_dynamics, random_motion
+from support.robots.random_robots import random_urdf
+
+from inertid_ros.data.recording import Recording
+from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.perturbation import perturb
+from inertid_ros.robot.urdf_writing import write_urdf
+
+VISCOUS, COULOMB = 0.4, 0.3
+
+
+@dataclass(frozen=True)
+class Case:
+    """A true robot, the URDF that is given instead, and recordings."""
+
+    truth: RobotModel
+    given: RobotModel
+    recordings: tuple[Recording, ...]
+
+
+def made_up_case(seed: int = 0, joints: int = 3, recordings: int = 2, duration: float = 15.0) -> Case:
+    """Each recording is another motion."""
+    rng = np.random.default_rng(seed)
+    truth = load_model(random_urdf(rng, joints, branched=False))
+    given = load_model(write_urdf(truth, perturb(truth, rng)))
+    made = []
+    for index in range(recordings):
+        time = np.arange(0.0, duration, 0.01)
+        q, v, a = random_motion(rng, joints).sample(time)
+        tau = inverse_dynamics(truth, q, v, a) + VISCOUS * v + COULOMB * np.sign(v)
+        noisy = q + 1e-5 * rng.normal(size=q.shape), tau + 0.02 * rng.normal(size=q.shape)
+        made.append(Recording(truth.joint_names, time, *noisy, velocity=v, name=f"recording {index}"))
+    return Case(truth, given, tuple(made))
