@@ -118,7 +118,7 @@ def _tx40_held_out(model: RobotModel, samples: Samples) -> None:
 
 
 def _rows(samples: Samples, rows: slice) -> Samples:
-    names = ("time", "q", "v", "a", "tau", "mask", "usable", "direction")
+    names = ("time", "q", "v", "a", "tau", "mask", "usable", "friction_direction")
     return replace(samples, **{name: getattr(samples, name)[rows] for name in names})
 
 

@@ -91,9 +91,9 @@ class OneFoot:
         mask = np.zeros((len(time), self.model.velocities), dtype=bool)
         mask[:, :6] = True
         empty = np.zeros(mask.shape)
-        samples = Samples(time, np.array(q), np.array(v), np.array(a), empty, mask, mask[:, 0], known=mask)
+        samples = Samples(time, np.array(q), np.array(v), np.array(a), empty, mask, mask[:, 0], measured=mask)
         tau = force.predict(self.model.prior, samples)
-        return Samples(time, samples.q, samples.v, samples.a, tau, mask, mask[:, 0], known=mask)
+        return Samples(time, samples.q, samples.v, samples.a, tau, mask, mask[:, 0], measured=mask)
 
     def _balanced(self, samples: Samples) -> bool:
         """Whether the sole is pressed to the ground and not about to tip."""
@@ -117,7 +117,7 @@ class OneFoot:
         tau = np.where(samples.mask, samples.tau, 0.0)
         tau[:, :6] += (contact_map(self.model, samples.q)[:, :6] @ noise[..., None])[..., 0]
         return Samples(
-            samples.time, samples.q, samples.v, samples.a, tau, samples.mask, samples.usable, known=samples.known
+            samples.time, samples.q, samples.v, samples.a, tau, samples.mask, samples.usable, measured=samples.measured
         )
 
 

@@ -1,4 +1,4 @@
-"""Samples: prepared motion and force of one experiment, ordered like the model, ready for a regressor."""
+"""Samples: prepared motion and measured forces of one experiment, in the order of the model, for a regressor."""
 
 from dataclasses import dataclass, fields, replace
 
@@ -18,21 +18,31 @@ class Samples:
 
     Attributes
     ----------
-    time: ``(N,)`` s.
-    q, v, a: ``(N, nq)``, ``(N, nv)``, ``(N, nv)`` position, velocity, acceleration (rad or m, per s, per s^2).
-    tau: ``(N, c)`` measured side of the equations, one column per channel of
-        :class:`~inertid_ros.regressors.equations.Equations`. Of forces: joint torque or force (N m or N), to which the
+    time : ndarray, shape (N,)
+        Time [s].
+    q, v, a : ndarray, shape (N, nq), (N, nv), (N, nv)
+        Position, velocity, acceleration [rad or m, per s, per s^2].
+    tau : ndarray, shape (N, c)
+        Measured side of the equations, one column per channel of
+        :class:`~inertid_ros.regressors.equations.Equations`. Of forces: joint torque or force [N m or N], to which the
         external wrenches, by their contact Jacobians, have been added; before them, on a free base, the sum of the
-        external wrenches on it, in its frame (N, N m). What was not measured is zero, and masked.
-    mask: ``(N, c)`` bool; an equation enters the fit where it is true.
-    usable: ``(N,)`` bool; the sample can be trusted (no filter edge, no gap), however slow a joint is. Torque errors
-        are reported over these.
-    known: ``(N, c)`` bool; where ``tau`` was measured at all. ``None``: everywhere.
-    name: the recording they come from.
-    direction: ``(N, n + couplings)`` direction of sliding from -1 to 1, filtered like the torque; ``None`` where the
-        sign of the velocity will do.
-    cutoff_hz: of the low-pass that they went through; 0 where none did.
-    noise: ``(nv,)`` standard deviation of the noise of ``v``, where it is known.
+        external wrenches on it, in its frame [N, N m]. What was not measured is zero, and masked.
+    mask : ndarray of bool, shape (N, c)
+        An equation enters the fit where it is true.
+    usable : ndarray of bool, shape (N,)
+        False at filter edges, gaps and transients. Torque errors are reported where it is true, however slow a joint
+        is.
+    name : str
+        Recording that the samples come from.
+    friction_direction : ndarray, shape (N, n + couplings), optional
+        Direction of sliding of every drive from -1 to 1, filtered like the torque; None where the sign of the velocity
+        is taken instead.
+    cutoff_hz : float
+        Cutoff of the low-pass that was applied [Hz]; 0 without a low-pass.
+    measured : ndarray of bool, shape (N, c), optional
+        Where ``tau`` was measured; None: everywhere.
+    noise : ndarray, shape (nv,), optional
+        Standard deviation of the noise of ``v``, where it was estimated.
     """
 
     time: Array
@@ -43,9 +53,9 @@ class Samples:
     mask: NDArray[np.bool_]
     usable: NDArray[np.bool_]
     name: str = "recording"
-    direction: Array | None = None
+    friction_direction: Array | None = None
     cutoff_hz: float = 0.0
-    known: NDArray[np.bool_] | None = None
+    measured: NDArray[np.bool_] | None = None
     noise: Array | None = None
 
     def __post_init__(self) -> None:
@@ -54,7 +64,7 @@ class Samples:
             raise RecordingError(
                 f"{self.name}: q has shape {self.q.shape}, expected {self.v.shape}, or a column more for a free base"
             )
-        self._check(("tau", "mask", "known"), (len(self.q), self.tau.shape[-1]))
+        self._check(("tau", "mask", "measured"), (len(self.q), self.tau.shape[-1]))
         self._check(("time", "usable"), (len(self.q),))
 
     def __len__(self) -> int:
@@ -62,15 +72,16 @@ class Samples:
 
     @property
     def channels(self) -> int:
+        """Number of channels of the equations."""
         return self.tau.shape[1]
 
     @property
-    def judged(self) -> NDArray[np.bool_]:
+    def valid(self) -> NDArray[np.bool_]:
         """``(N, c)`` bool; where a prediction can be compared with a measurement, however slow a joint is."""
         usable = np.repeat(self.usable[:, None], self.channels, axis=1)
-        return usable if self.known is None else usable & self.known
+        return usable if self.measured is None else usable & self.measured
 
-    def part(self, rows: slice) -> "Samples":
+    def select(self, rows: slice) -> "Samples":
         """Samples of some rows; every array that has one row per sample is cut."""
         cut = {
             field.name: getattr(self, field.name)[rows]

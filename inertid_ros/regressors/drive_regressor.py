@@ -26,8 +26,8 @@ class Motion(NamedTuple):
         base_q, base_v = (motion.shape[1] - len(layout.joints) for motion in (samples.q, samples.v))
         q, v, a = samples.q[rows, base_q:], samples.v[rows, base_v:], samples.a[rows, base_v:]
         slow = np.exp(-np.abs(v) / layout.stribeck_speed) if "stribeck" in layout.drive_terms else np.zeros_like(v)
-        if samples.direction is not None:
-            return cls(q, v, a, samples.direction[rows], slow)
+        if samples.friction_direction is not None:
+            return cls(q, v, a, samples.friction_direction[rows], slow)
         return cls(q, v, a, np.sign(np.hstack([v, v @ layout.coupling_ratios.T])), slow)
 
     def keep(self, rows: NDArray[np.bool_]) -> "Motion":

@@ -102,7 +102,7 @@ def test_base_rows_alone_identify_the_total_mass_and_leave_the_drives_alone():
     base_only = samples.mask.copy()
     base_only[:, 6:] = False
     tau[:, 6:] = 0.0
-    samples = replace(samples, tau=tau + 1e-3 * base_only, mask=base_only, known=base_only)
+    samples = replace(samples, tau=tau + 1e-3 * base_only, mask=base_only, measured=base_only)
     estimate = identify(model, [samples])
     assert estimate.consistent
     assert estimate.bodies[:, 0].sum() == pytest.approx(truth[: model.layout.body_size : 10].sum(), rel=1e-3)

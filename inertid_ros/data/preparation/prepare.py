@@ -92,7 +92,7 @@ def prepare(recording: Recording, model: RobotModel, options: PrepareOptions | N
     _notice_unused(recording, model, mask[:, of_joints])
     return Samples(
         motion.time, motion.q, motion.v, motion.a, np.where(known, tau, 0.0), mask, usable, name=recording.name,
-        cutoff_hz=cutoff, direction=direction, known=None if known.all() else known,
+        cutoff_hz=cutoff, friction_direction=direction, measured=None if known.all() else known,
     )
 
 

@@ -64,11 +64,11 @@ def torque_errors(equations: RobotModel | Equations, parameters: Array, recordin
     torque, error, counts = [], [], np.zeros(equations.count, dtype=int)
     for samples in recordings:
         used = samples.usable
-        judged = samples.judged[used]
-        counts += judged.sum(axis=0)
-        torque.append(np.where(judged, samples.tau[used], 0.0))
+        valid = samples.valid[used]
+        counts += valid.sum(axis=0)
+        torque.append(np.where(valid, samples.tau[used], 0.0))
         predicted = equations.predict(parameters, samples)[used]
-        error.append(np.where(judged, predicted - samples.tau[used], 0.0))
+        error.append(np.where(valid, predicted - samples.tau[used], 0.0))
     tau, residual = np.concatenate(torque), np.concatenate(error)
     counts = np.maximum(counts, 1)
     if not tau.any():

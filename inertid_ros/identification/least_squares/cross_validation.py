@@ -14,4 +14,4 @@ def split(recordings: Sequence[Samples], parts: int) -> tuple[Samples, ...]:
     if len(whole) < parts:
         raise IdentificationError(f"{whole.name}: {len(whole)} samples cannot be cut into {parts} parts; record more")
     bounds = [len(whole) * k // parts for k in range(parts + 1)]
-    return tuple(whole.part(slice(a, b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True))
+    return tuple(whole.select(slice(a, b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True))

@@ -61,7 +61,7 @@ def test_base_rows_need_no_joint_torque():
     silent = replace(recording, effort=np.full_like(recording.effort, np.nan))
     samples = prepare(silent, prior(), options())
     assert samples.mask[:, :6].mean() > 0.9 and not samples.mask[:, 6:].any()
-    assert samples.known is not None and not samples.known[:, 6:].any()
+    assert samples.measured is not None and not samples.measured[:, 6:].any()
     estimate = identify(prior(), [samples])
     assert estimate.bodies[:, 0].sum() == pytest.approx(41.05, rel=0.003)
 

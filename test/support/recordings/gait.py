@@ -28,5 +28,5 @@ def read_gait(folder: Path) -> tuple[SegmentEquations, Samples]:
 def held_out(samples: Samples, start: float, stop: float) -> tuple[list[Samples], Samples]:
     """Everything but a stretch, given by shares of the recording, and the stretch."""
     first, last = round(start * len(samples)), round(stop * len(samples))
-    pieces = [samples.part(slice(0, first)), samples.part(slice(last, len(samples)))]
-    return [piece for piece in pieces if len(piece)], samples.part(slice(first, last))
+    pieces = [samples.select(slice(0, first)), samples.select(slice(last, len(samples)))]
+    return [piece for piece in pieces if len(piece)], samples.select(slice(first, last))
