@@ -1,0 +1,311 @@
+"""Measure the folders of the package and the imports between them, and write the figures into docs/architecture.md.
+
+    python scripts/room_graph.py                              this checkout, written into the page
+    python scripts/room_graph.py --check                      exit status 1 where the page is out of date
+    python scripts/room_graph.py --root OTHER --section before    another checkout, written as the earlier state
+
+The allowed directions between folders stand here (ORDER, ORDER_WITHIN); test/package/test_rooms.py enforces them.
+"""
+
+import argparse
+import ast
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parents[1]
+PACKAGE = "inertid_ros"
+GENERATED = ("msg", "action")  # interfaces that a build puts into the package
+SMALL = 50  # lines
+
+# A folder may import those before it in the list, and itself. Folders on one line do not import one another.
+ORDER: tuple[tuple[str, ...], ...] = (
+    ("core",),
+    ("config",),
+    ("robot",),
+    ("kinematics",),
+    ("dynamics",),
+    ("data",),
+    ("regressors",),
+    ("identification",),
+    ("excitation",),
+    ("simulation",),
+    ("report",),
+    ("app",),
+    ("cli", "ros"),
+    ("nodes",),
+)
+# The same within a folder; "" are the files that lie in it directly.
+ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
+    "robot": (("bodies",), ("urdf",), ("",), ("geometry",)),
+    "data": (("",), ("files",), ("live", "screening"), ("preparation",)),
+    "identification": (
+        ("information",), ("base_parameters",), ("prior",), ("solvers",), ("assessment",), ("least_squares",), ("",)
+    ),
+    "excitation": (
+        ("motions",), ("limits",), ("plans",), ("constraints",), ("criteria",), ("planning",),
+        ("direction_combinations",), ("execution",), ("",)
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Import:
+    """One module that imports another.
+
+    Attributes
+    ----------
+    source, target : str
+        Paths of the two files below the package.
+    line : int
+        Of the import statement.
+    """
+
+    source: str
+    target: str
+    line: int
+
+
+def folder_of(file: str) -> str:
+    """Folder of a file below the package; empty for the package itself."""
+    return str(Path(file).parent).removeprefix(".")
+
+
+class Package:
+    """Files and imports of one checkout.
+
+    Parameters
+    ----------
+    root : Path
+        The checkout.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.base = root / PACKAGE
+        paths = (path.relative_to(self.base) for path in self.base.rglob("*.py"))
+        self.files = sorted(str(path) for path in paths if path.parts[0] not in GENERATED)
+
+    @cached_property
+    def imports(self) -> list[Import]:
+        """All imports of one file of the package by another, those within functions included."""
+        return [found for file in self.files for found in self._imports_of(file)]
+
+    @cached_property
+    def modules(self) -> list[str]:
+        """The files but for those named ``__init__.py``."""
+        return [file for file in self.files if Path(file).name != "__init__.py"]
+
+    @cached_property
+    def folders(self) -> dict[str, int]:
+        """Folders to the number of their modules; those that hold folders only are left out."""
+        return dict(sorted(Counter(map(folder_of, self.modules)).items()))
+
+    @cached_property
+    def arrows(self) -> dict[tuple[str, str], list[Import]]:
+        """Pairs of folders (importing, imported) to the imports between them."""
+        found: dict[tuple[str, str], list[Import]] = defaultdict(list)
+        for entry in self.imports:
+            pair = folder_of(entry.source), folder_of(entry.target)
+            if pair[0] != pair[1]:
+                found[pair].append(entry)
+        return dict(sorted(found.items()))
+
+    @cached_property
+    def fan_in(self) -> list[tuple[int, str]]:
+        """Number of modules that import a module, and the module, the largest first."""
+        importers = {(entry.source, entry.target) for entry in self.imports}
+        counts = Counter(target for _, target in importers)
+        return sorted(((count, target) for target, count in counts.items()), key=lambda pair: (-pair[0], pair[1]))
+
+    def lines(self, file: str) -> int:
+        """Number of lines of a file."""
+        return len((self.base / file).read_text(encoding="utf-8").splitlines())
+
+    def _imports_of(self, file: str) -> list[Import]:
+        own = [PACKAGE, *Path(file).with_suffix("").parts]
+        found: dict[str, Import] = {}
+        for node in ast.walk(ast.parse((self.base / file).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                start = own[: len(own) - node.level] if node.level else []
+                module = ".".join([*start, *([node.module] if node.module else [])])
+                names = [f"{module}.{alias.name}" for alias in node.names]
+            else:
+                continue
+            for name in names:
+                target = self._file_of(name)
+                if target is not None and target != file:
+                    found.setdefault(target, Import(file, target, node.lineno))
+        return list(found.values())
+
+    def _file_of(self, name: str) -> str | None:
+        """The file that an imported name is, or is in; None where it is not of this package."""
+        parts = name.split(".")
+        if parts[0] != PACKAGE or parts[1:2] and parts[1] in GENERATED:
+            return None
+        for end in range(len(parts), 1, -1):  # the package itself holds its version alone
+            module = Path(*parts[1:end])
+            for candidate in (module.with_suffix(".py"), module / "__init__.py"):
+                if str(candidate) in self._known:
+                    return str(candidate)
+        return None
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.files)
+
+
+def ranks(order: Sequence[Sequence[str]]) -> dict[str, int]:
+    """Folder to its place in an order."""
+    return {folder: place for place, group in enumerate(order) for folder in group}
+
+
+def allowed(source: str, target: str) -> bool:
+    """Whether a file may import another by the stated directions.
+
+    Raises
+    ------
+    KeyError
+        A folder is not in the stated order.
+    """
+    if folder_of(source) == folder_of(target):
+        return True
+    (room, *below), (other, *other_below) = Path(source).parts[:-1], Path(target).parts[:-1]
+    if room != other:
+        place = ranks(ORDER)
+        return place[other] < place[room]
+    if room not in ORDER_WITHIN:
+        return True  # cycles are looked for among all folders
+    within = ranks(ORDER_WITHIN[room])
+    first, second = (path[0] if path else "" for path in (below, other_below))
+    return first == second or within[second] < within[first]
+
+
+def best_order(folders: Sequence[str], arrows: Mapping[tuple[str, str], Sequence[Import]]) -> list[str]:
+    """Order of folders, lowest first, in which few arrows run back up: none where there is no cycle."""
+    order, fewest = _greedy_order(folders, arrows), len(arrows) + 1
+    while (count := len(back_arrows(order, arrows))) < fewest:
+        fewest = count
+        for folder in folders:
+            rest = [other for other in order if other != folder]
+            tried = [[*rest[:place], folder, *rest[place:]] for place in range(len(rest) + 1)]
+            order = min(tried, key=lambda candidate: len(back_arrows(candidate, arrows)))
+    return order
+
+
+def _greedy_order(folders: Sequence[str], arrows: Mapping[tuple[str, str], Sequence[Import]]) -> list[str]:
+    """What imports nothing that is left comes next; where there is no such folder, what imports least and is imported
+    most (P. Eades, X. Lin, W. F. Smyth, 1993)."""
+    left, order = list(folders), []
+    while left:
+        between = [pair for pair in arrows if set(pair) <= set(left)]
+        imported, importing = Counter(pair[1] for pair in between), Counter(pair[0] for pair in between)
+        chosen = min(left, key=lambda folder: (importing[folder] > 0, importing[folder] - imported[folder]))
+        order.append(chosen)
+        left.remove(chosen)
+    return order
+
+
+def back_arrows(order: Sequence[str], arrows: Mapping[tuple[str, str], Sequence[Import]]) -> list[tuple[str, str]]:
+    """Arrows (importing, imported) from a folder to one above it in an order."""
+    place = {folder: index for index, folder in enumerate(order)}
+    return [(source, target) for source, target in arrows if place[target] > place[source]]
+
+
+def stated_place(folder: str) -> tuple[int, int]:
+    """Place of a folder in the stated order."""
+    room, *below = Path(folder).parts
+    return ranks(ORDER)[room], ranks(ORDER_WITHIN.get(room, ())).get(below[0] if below else "", 0)
+
+
+def measure(package: Package) -> str:
+    """The figures as Markdown tables."""
+    small = sum(package.lines(file) < SMALL for file in package.modules)
+    back = back_arrows(order_of(package), package.arrows)
+    fans = ", ".join(f"`{target}` {count}" for count, target in package.fan_in[:5])
+    largest = max(package.folders.values())
+    rows = [
+        ("modules", str(len(package.modules))),
+        ("folders with modules", f"{len(package.folders)}, the largest of {largest} files"),
+        (f"files under {SMALL} lines", str(small)),
+        ("modules at the top level", str(package.folders.get("", 0))),
+        ("arrows between folders", str(len(package.arrows))),
+        ("arrows that run back up", f"{len(back)}" + "".join(f"<br>`{a or '.'}` → `{b or '.'}`" for a, b in back)),
+        ("largest fan-in (importing modules)", fans),
+        ("files per folder", ", ".join(f"`{folder or '.'}` {count}" for folder, count in package.folders.items())),
+    ]
+    return "\n".join(["| measure | figure |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)])
+
+
+def order_of(package: Package) -> list[str]:
+    """The stated order where all folders have a place in it, else the one with the fewest arrows back up."""
+    order = best_order(list(package.folders), package.arrows)
+    stated = {folder.split("/")[0] for folder in order} <= set(ranks(ORDER))
+    return sorted(order, key=stated_place) if stated else order
+
+
+def drawing(package: Package) -> str:
+    """The folders from bottom to top as SVG; imports downwards on the right, those that run back up red on the left."""
+    order = order_of(package)
+    step, left = 22, 330
+    height = step * (len(order) + 1)
+    place = {folder: height - step * (index + 1) for index, folder in enumerate(order)}
+    back = set(back_arrows(order, package.arrows))
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 {height}" font-family="sans-serif" font-size="13">',
+        f'<rect width="900" height="{height}" fill="white"/>',
+    ]
+    for (source, target), found in package.arrows.items():
+        start, end, up = place[source], place[target], (source, target) in back
+        x, color = (left, "#c00") if up else (left + 250, "#357")
+        bulge = x + (-1 if up else 1) * (20 + 0.5 * abs(end - start))
+        width = 0.6 + 0.25 * min(len(found), 10)
+        out.append(
+            f'<path d="M{x} {start} C{bulge:g} {start} {bulge:g} {end} {x} {end}" fill="none" stroke="{color}"'
+            f' stroke-width="{width:g}" stroke-opacity="{1 if up else 0.45}"><title>{source or "."} imports'
+            f' {target or "."} ({len(found)})</title></path>'
+        )
+    for folder, y in place.items():
+        count = package.folders.get(folder, 0)
+        out.append(f'<rect x="{left}" y="{y - 9}" width="250" height="18" rx="4" fill="#eef2f7" stroke="#99a"/>')
+        out.append(f'<text x="{left + 8}" y="{y + 4}">{folder or PACKAGE}</text>')
+        out.append(f'<text x="{left + 242}" y="{y + 4}" text-anchor="end" fill="#667">{count}</text>')
+    return "\n".join([*out, "</svg>", ""])
+
+
+def replaced(page: str, section: str, content: str) -> str:
+    """A page with what stands between the markers of a section replaced."""
+    start, end = (f"<!-- room_graph {section} {side} -->" for side in ("start", "end"))
+    head, rest = page.split(start)
+    return f"{head}{start}\n{content}\n{end}{rest.split(end)[1]}"
+
+
+def main() -> int:
+    """Write or check the figures; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=Path, default=HERE, help="checkout to measure")
+    parser.add_argument("--section", default="now", choices=("now", "before"), help="section of the page to write")
+    parser.add_argument("--check", action="store_true", help="write nothing; status 1 where the page is out of date")
+    options = parser.parse_args()
+    package = Package(options.root)
+    page = HERE / "docs" / "architecture.md"
+    figure = HERE / "docs" / "figures" / f"rooms_{options.section}.svg"
+    print(f"{sum(map(package.lines, package.files))} lines of Python in {PACKAGE}/")
+    text = replaced(page.read_text(encoding="utf-8"), options.section, measure(package))
+    contents = {page: text, figure: drawing(package)}
+    if options.check:
+        stale = [file for file, content in contents.items() if not file.is_file() or file.read_text() != content]
+        for file in stale:
+            print(f"{file.relative_to(HERE)} is out of date; run python scripts/room_graph.py", file=sys.stderr)
+        return int(bool(stale))
+    for file, content in contents.items():
+        file.write_text(content, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
