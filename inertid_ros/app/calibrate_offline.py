@@ -7,14 +7,11 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.data.preparation.by_equations import prepared
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.validation import validate
-from inertid_ros.identification.identify import identify
+from inertid_ros.identification.identify import IdentificationProgress, identify
 from inertid_ros.identification.information.delay import undelayed
 from inertid_ros.report.outcome import Outcome
 from inertid_ros.report.provenance import provenance, recording_source
 from inertid_ros.robot.model import RobotModel
-
-Progress = Callable[[str, float], None]
-"""Called with a stage and the fraction of the whole, 0 to 1; may raise to stop."""
 
 _PREPARED, _SOLVED = 0.3, 0.9
 
@@ -24,7 +21,7 @@ def calibrate(
     train: Sequence[Recording],
     held_out: Sequence[Recording] = (),
     configuration: Configuration | None = None,
-    progress: Progress = lambda stage, fraction: None,
+    progress: Callable[[IdentificationProgress], None] = lambda report: None,
 ) -> Outcome:
     """Prepare, identify and validate; the command line and the identifier node both do exactly this.
 
@@ -42,7 +39,7 @@ def calibrate(
     samples = []
     everything = [*train, *held_out]
     for index, recording in enumerate(everything):
-        progress("preparing", _PREPARED * index / len(everything))
+        progress(IdentificationProgress("preparing", _PREPARED * index / len(everything)))
         samples.append(prepared(recording, model, configuration.prepare, configuration.identify.equations))
     fitted, judged = tuple(samples[: len(train)]), tuple(samples[len(train) :])
     clock.stop("preparing")
@@ -51,15 +48,15 @@ def calibrate(
         fitted,
         configuration.identify,
         configuration.constraints.constraints(model),
-        lambda stage, fraction: progress(stage, _PREPARED + (_SOLVED - _PREPARED) * fraction),
+        lambda report: progress(report.within(_PREPARED, _SOLVED)),
     )
     clock.stop("identifying")
-    progress("validating", _SOLVED)
+    progress(IdentificationProgress("validating", _SOLVED))
     validation = validate(estimate, judged) if judged else None
     clock.stop("validating")
     roles = ["train"] * len(train) + ["validation"] * len(held_out)
     sources = [recording_source(*entry) for entry in zip(everything, samples, roles, strict=True)]
-    progress("validating", 1.0)
+    progress(IdentificationProgress("validating", 1.0))
     fitted, judged = (tuple(undelayed(entry, estimate.delay) for entry in group) for group in (fitted, judged))
     return Outcome(
         estimate, fitted, judged, validation, provenance(model, tuple(sources), configuration), clock.seconds

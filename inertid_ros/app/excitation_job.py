@@ -62,7 +62,23 @@ class PreparedMotion:
     table: HorizonTable
 
 
-def prepare_motion(job: ExcitationJob, progress: Callable[[str, float], None]) -> PreparedMotion:
+@dataclass(frozen=True)
+class PreparationProgress:
+    """How far the preparation of a motion has come.
+
+    Attributes
+    ----------
+    fraction : float
+        Of the whole, 0 to 1.
+    condition_number : float
+        Of the base regressor along the best motion so far; NaN where none is being planned.
+    """
+
+    fraction: float
+    condition_number: float = float("nan")
+
+
+def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress], None]) -> PreparedMotion:
     """Plan or load, check, put the approach before it, and work out every horizon and brake.
 
     Raises
@@ -76,7 +92,7 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[str, float], None]) -
 
         before = earlier(job.prior, model)
         model, known = before.model, before.known
-    progress("planning", 0.0)
+    progress(PreparationProgress(0.0))
     if job.plan_file:
         plan = load_motion(job.plan_file, limits)
     else:
@@ -85,14 +101,14 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[str, float], None]) -
         start = np.clip(start, limits.lower, limits.upper) if job.start is None else start
 
         def report(now: PlanningProgress) -> None:
-            progress(f"planning {now.condition_number:.4g}", _PLANNED * now.fraction)
+            progress(PreparationProgress(_PLANNED * now.fraction, now.condition_number))
 
         plan = plan_excitation(model, limits, start, job.excitation, report, known)
     plan = slower(plan, job.speed_scale)
     constraints = motion_constraints(model, limits, job.excitation)
     check_plan(plan, model, limits, constraints=constraints)
-    progress("checking", _PLANNED)
+    progress(PreparationProgress(_PLANNED))
     whole, approach_s = with_approach(plan, model, job.measured_position, job.execution, constraints)
     table = HorizonTable(whole, whole.limits, job.execution)
-    progress("checking", 1.0)
+    progress(PreparationProgress(1.0))
     return PreparedMotion(plan, approach_s, table)

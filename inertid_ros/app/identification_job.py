@@ -10,6 +10,7 @@ from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.validation import Validation
+from inertid_ros.identification.identify import IdentificationProgress
 from inertid_ros.identification.rounds import Round, RoundsOptions, Verdict
 from inertid_ros.report.results import read_result, write_result
 from inertid_ros.robot.model import load_model
@@ -63,7 +64,7 @@ class IdentificationResult:
     verdict: Verdict | None = None
 
 
-def identify_job(job: IdentificationJob, progress: Callable[[str, float], None]) -> IdentificationResult:
+def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgress], None]) -> IdentificationResult:
     """Read, identify, validate and write the result, whether or not it passes its validation.
 
     Raises
@@ -71,7 +72,7 @@ def identify_job(job: IdentificationJob, progress: Callable[[str, float], None])
     InertidError: the URDF or a recording cannot be used, there is no solution, or the result cannot be written.
     """
     model = load_model(job.urdf, job.configuration.robot.model_options())
-    progress("reading", 0.0)
+    progress(IdentificationProgress("reading", 0.0))
     history = _history(job.previous) if job.previous else ()
     topics = job.configuration.topics
     train, held_out = (
@@ -83,10 +84,10 @@ def identify_job(job: IdentificationJob, progress: Callable[[str, float], None])
         train,
         held_out,
         job.configuration,
-        lambda stage, fraction: progress(stage, _READ + (_SOLVED - _READ) * fraction),
+        lambda report: progress(report.within(_READ, _SOLVED)),
     )
     outcome = replace(outcome, rounds=(job.rounds, history))
-    progress("writing", _SOLVED)
+    progress(IdentificationProgress("writing", _SOLVED))
     if job.output is not None:
         write_result(outcome, job.output)
     return IdentificationResult(

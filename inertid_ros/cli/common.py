@@ -22,7 +22,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.report.outcome import plain
 
 T = TypeVar("T", Configuration, ExcitationConfiguration)
-Progress = Callable[[str, float], None]
+ShowProgress = Callable[[str, float], None]
 
 
 def set_up_logging(options: argparse.Namespace) -> None:
@@ -78,7 +78,7 @@ def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]
 
 
 @contextmanager
-def progress_bar(options: argparse.Namespace) -> Iterator[Progress]:
+def progress_bar(options: argparse.Namespace) -> Iterator[ShowProgress]:
     """Progress on stderr where that is a terminal, nothing elsewhere."""
     if options.quiet or not sys.stderr.isatty():
         yield lambda stage, fraction: None

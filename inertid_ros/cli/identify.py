@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
             recordings_from(paths, config, model.recorded_joints) for paths in (options.recordings, options.validate)
         )
         read = time.perf_counter() - start
-        outcome = calibrate(model, train, held_out, config, lambda stage, share: progress(stage, 0.1 + 0.7 * share))
+        outcome = calibrate(model, train, held_out, config, lambda now: progress(now.stage, 0.1 + 0.7 * now.fraction))
         timing = {"reading": read, **outcome.timing, "total": time.perf_counter() - start}
         outcome = replace(outcome, timing=timing)
         progress("writing", 0.8)

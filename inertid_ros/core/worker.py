@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 from .errors import InertidError
 
@@ -25,34 +25,50 @@ _LENGTH = struct.Struct("<Q")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
+Result = TypeVar("Result")
+Progress = TypeVar("Progress")
+
+
 class WorkerError(InertidError):
     """The work crashed, took too long, or was stopped."""
 
 
-class Worker:
+class Worker(Generic[Progress, Result]):
     """One call of a function in another process.
 
-    The function must be importable at module level and is called with ``*arguments`` and ``progress=report``, where
-    ``report(stage, fraction)`` may be called at any time. Linear algebra has one thread there: the matrices are small,
-    threads on busy cores wait for one another, and rounding must not depend on the number of cores.
+    Linear algebra has one thread there: the matrices are small, threads on busy cores wait for one another, and
+    rounding must not depend on the number of cores.
 
     Parameters
     ----------
-    name: what error messages call the work.
-    timeout_s: the process is killed after this time.
-    memory_mb: address space that it may use; 0 sets no limit.
+    name : str
+        Of the work, in error messages.
+    function : callable
+        Importable at module level; called with ``*arguments`` and ``progress=report``. ``report(value)`` may be called
+        at any time with any value that can be pickled, usually a frozen dataclass.
+    arguments : tuple
+        Positional arguments, which are pickled.
+    timeout_s : float
+        The process is killed after this time [s].
+    memory_mb : int
+        Address space that it may use [MiB]; 0 sets no limit.
+
+    Attributes
+    ----------
+    progress : object or None
+        The value reported last; None before the first report.
     """
 
     def __init__(
         self,
         name: str,
-        function: Callable[..., Any],
-        arguments: tuple,
+        function: Callable[..., Result],
+        arguments: tuple[Any, ...],
         timeout_s: float = 600.0,
         memory_mb: int = 0,
     ) -> None:
         self.name = name
-        self.progress: tuple[Any, float] = ("", 0.0)
+        self.progress: Progress | None = None
         self._deadline = time.monotonic() + timeout_s
         self._timeout = timeout_s
         self._answer: tuple[str, Any] | None = None
@@ -93,17 +109,18 @@ class Worker:
             self._close()
         return self._answer is not None
 
-    def result(self) -> Any:
-        """What the function returned.
+    def result(self) -> Result:
+        """Return what the function returned.
 
         Raises
         ------
-        InertidError: what it raised, or WorkerError where it crashed, took too long, or is not over.
+        InertidError
+            The error that the function raised; WorkerError where it crashed, took too long, or is not over.
         """
-        kind, value = self._answer or ("error", WorkerError(f"{self.name}: is not over yet"))
-        if kind == "error":
+        content, value = self._answer or ("error", WorkerError(f"{self.name}: is not over yet"))
+        if content == "error":
             raise value
-        return value
+        return cast(Result, value)
 
     def stop(self) -> None:
         """End the process now; a result that has not arrived is lost."""
@@ -138,12 +155,12 @@ class Worker:
             end = _LENGTH.size + length
             if len(self._buffer) < end:
                 return
-            kind, value = pickle.loads(bytes(self._buffer[_LENGTH.size : end]))
+            content, value = pickle.loads(bytes(self._buffer[_LENGTH.size : end]))
             del self._buffer[:end]
-            if kind == "progress":
+            if content == "progress":
                 self.progress = value
             else:
-                self._answer = (kind, value)
+                self._answer = (content, value)
 
     def _close(self) -> None:
         """Let go of the process without waiting for it: the caller has watchdogs to run."""
@@ -167,29 +184,29 @@ def _serve(descriptor: int, memory_mb: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    os.nice(10)  # whoever watches a robot goes first
+    os.nice(10)  # a node that watches a robot has priority
     stream = sys.stdin.buffer
     (length,) = _LENGTH.unpack(stream.read(_LENGTH.size))
     module, name, arguments = pickle.loads(stream.read(length))
     threading.Thread(target=_end_with_owner, args=(stream,), daemon=True).start()
     lock = threading.Lock()
 
-    def send(kind: str, value: object) -> None:
-        content = pickle.dumps((kind, value))
+    def send(content: str, value: object) -> None:
+        message = pickle.dumps((content, value))
         with lock, os.fdopen(os.dup(descriptor), "wb") as output:
-            output.write(_LENGTH.pack(len(content)) + content)
+            output.write(_LENGTH.pack(len(message)) + message)
 
     try:
         function: Any = importlib.import_module(module)
         for part in name.split("."):
             function = getattr(function, part)
-        value = function(*arguments, progress=lambda stage, fraction: send("progress", (stage, fraction)))
+        value = function(*arguments, progress=lambda report: send("progress", report))
         send("result", value)
     except InertidError as error:
         send("error", error)
     except MemoryError:
         send("error", WorkerError(f"{name}: out of memory; use fewer or shorter recordings"))
-    except Exception as error:  # the owner must learn of anything at all
+    except Exception as error:  # reported to the owner, whatever it is
         import traceback
 
         traceback.print_exc()

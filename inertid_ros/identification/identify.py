@@ -1,7 +1,7 @@
 """identify: samples in, physically consistent parameters with stated confidence out. The one entry point."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.least_squares import ESTIMATORS
@@ -22,7 +22,25 @@ from inertid_ros.robot.model import RobotModel
 from .map_fit import Data, Fit
 from .stribeck_speed import with_fitted_stribeck
 
-Progress = Callable[[str, float], None]
+
+@dataclass(frozen=True)
+class IdentificationProgress:
+    """How far an identification has come.
+
+    Attributes
+    ----------
+    stage : str
+        One word, such as ``solving``.
+    fraction : float
+        Of the whole, 0 to 1.
+    """
+
+    stage: str
+    fraction: float
+
+    def within(self, begin: float, end: float) -> "IdentificationProgress":
+        """Return the same as part of a longer task, which it fills from fraction ``begin`` to ``end``."""
+        return replace(self, fraction=begin + (end - begin) * self.fraction)
 
 
 @one_thread()
@@ -31,7 +49,7 @@ def identify(
     data: Sequence[Samples] | Information,
     options: IdentifyOptions | None = None,
     constraints: Constraints | None = None,
-    progress: Progress = lambda stage, fraction: None,
+    progress: Callable[[IdentificationProgress], None] = lambda report: None,
 ) -> Estimate:
     """Physically consistent parameters by weighted least squares with a geometric prior (C 3.5.43; E 24-25).
 
@@ -45,7 +63,7 @@ def identify(
     data: prepared samples, any number of recordings; or their information, where memory must not grow with them.
         From information outliers and the correlation of residuals cannot be told: all equations count as independent.
     constraints: what is known for certain beyond physical consistency.
-    progress: called with a stage and a fraction from 0 to 1.
+    progress: called at the beginning of every stage.
 
     Raises
     ------
@@ -53,19 +71,19 @@ def identify(
         every sample where there are none.
     """
     options = options or IdentifyOptions()
-    progress("compressing", 0.0)
+    progress(IdentificationProgress("compressing", 0.0))
     given = _given(equations_of(source, options.equations), data, options)
-    progress("solving", 0.2)
+    progress(IdentificationProgress("solving", 0.2))
     if options.estimator != "consistent":
         return replace(_classical(given, options.estimator, constraints), delay=given.delay)
     fit = Fit.of(given, options, constraints or Constraints())
     weighting, solution = fit.reweighted(fit.doubting)
     outliers = None
     if given.recordings:
-        progress("solving", 0.5)
+        progress(IdentificationProgress("solving", 0.5))
         fit, fraction, outliers = fit.judged(solution)
         weighting, solution = fit.reweighted(replace(weighting, fraction=fraction))
-    progress("confidence", 0.9)
+    progress(IdentificationProgress("confidence", 0.9))
     estimate = fit.estimate(weighting, solution)
     return stated(replace(estimate, outliers=outliers))
 

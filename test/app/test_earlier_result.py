@@ -73,8 +73,8 @@ def test_the_job_of_the_node_takes_a_prior(case, result):
     limits = motion_limits(case.given)
     pose = 0.5 * (limits.lower + limits.upper)
     job = ExcitationJob(case.given.urdf, pose, prior=str(result[0]), excitation=OPTIONS)
-    with_prior = prepare_motion(job, lambda stage, fraction: None).plan
-    without = prepare_motion(ExcitationJob(case.given.urdf, pose, excitation=OPTIONS), lambda s, f: None).plan
+    with_prior = prepare_motion(job, lambda report: None).plan
+    without = prepare_motion(ExcitationJob(case.given.urdf, pose, excitation=OPTIONS), lambda report: None).plan
     assert not np.array_equal(with_prior.position, without.position)
 
 

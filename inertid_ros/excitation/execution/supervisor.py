@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
@@ -14,11 +15,28 @@ _ARRIVAL_S = 0.05  # s
 _LONGEST_PAUSE_S = 0.05  # between streamed positions
 
 
-@dataclass(frozen=True)
-class Progress:
-    """Where a run is: approaching, moving or stopping, the fraction of that stage, tracking error ``(n,)``."""
+class ExecutionStage(Enum):
+    """What the robot does while a motion is executed."""
 
-    stage: str
+    APPROACHING = "approaching"
+    MOVING = "moving"
+    STOPPING = "stopping"
+
+
+@dataclass(frozen=True)
+class ExecutionProgress:
+    """How far the execution of a motion has come.
+
+    Attributes
+    ----------
+    stage : ExecutionStage
+    fraction : float
+        Of the stage, 0 to 1.
+    tracking_error : ndarray, shape (n,)
+        Commanded minus measured position [rad or m].
+    """
+
+    stage: ExecutionStage
     fraction: float
     tracking_error: Array
 
@@ -122,15 +140,16 @@ class Supervisor:
         self._notice_pause(now)
         return self.execution.at_rest(now)
 
-    def progress(self, now: float) -> Progress:
+    def progress(self, now: float) -> ExecutionProgress:
         """Where the run is."""
         self._notice_pause(now)
         phase, duration = self.execution.phase(now), self.execution.table.plan.duration
         if not self.moving and not self.at_rest(now):
-            return Progress("stopping", phase / duration, self._error)
+            return ExecutionProgress(ExecutionStage.STOPPING, phase / duration, self._error)
         if phase < self._approach:
-            return Progress("approaching", phase / self._approach, self._error)
-        return Progress("moving", (phase - self._approach) / max(duration - self._approach, 1e-9), self._error)
+            return ExecutionProgress(ExecutionStage.APPROACHING, phase / self._approach, self._error)
+        done = (phase - self._approach) / max(duration - self._approach, 1e-9)
+        return ExecutionProgress(ExecutionStage.MOVING, done, self._error)
 
     def _notice_pause(self, now: float) -> None:
         """The robot stood where the last streamed position was; from there it goes on, and brakes."""

@@ -49,12 +49,32 @@ class Improvement:
     deadline: float
 
 
-def improve_job(job: Improvement, progress: Callable[[object, float], None]) -> Candidate:
-    """Improve and finish one start; reports ``(value, shape)`` of the best so far."""
+@dataclass(frozen=True)
+class DescentProgress:
+    """How far one descent has come.
+
+    Attributes
+    ----------
+    fraction : float
+        Of the descent, 0 to 1.
+    value : float
+        Smooth logarithm of the criterion of the best shape so far.
+    shape : ndarray, shape (size, n)
+        The best so far.
+    """
+
+    fraction: float
+    value: float
+    shape: Array
+
+
+def improve_job(job: Improvement, progress: Callable[[DescentProgress], None]) -> Candidate:
+    """Improve and finish one start."""
     problem = Problem(job.model, job.limits, job.start, job.options, job.known)
     shape = improved(
-        problem, job.shape, job.options, job.deadline, lambda done, value, best: progress((value, best), done)
-    )
+        problem, job.shape, job.options, job.deadline,
+        lambda fraction, value, best: progress(DescentProgress(fraction, value, best)),
+    )  # fmt: skip
     return finished(problem, shape, job.options)
 
 
@@ -103,7 +123,7 @@ class Descents:
             yield candidate
 
     def _elsewhere(self, shapes: Sequence[Array], tell: Tell, workers: int) -> Iterator[Candidate]:
-        waiting, running = list(enumerate(shapes)), dict[int, Worker]()
+        waiting, running = list(enumerate(shapes)), dict[int, Worker[DescentProgress, Candidate]]()
         problem = self._problem
         try:
             while waiting or running:
@@ -121,13 +141,13 @@ class Descents:
                 time.sleep(_POLL_S)
                 for index, worker in list(running.items()):
                     ended = worker.poll()
-                    if worker.progress[0]:
-                        (value, best), done = worker.progress
-                        self._latest[index] = value, best
-                        tell(index, done, value)
+                    if worker.progress is not None:
+                        latest = worker.progress
+                        self._latest[index] = latest.value, latest.shape
+                        tell(index, latest.fraction, latest.value)
                     if ended:
                         del running[index]
-                        candidate: Candidate = worker.result()
+                        candidate = worker.result()
                         self._latest.pop(index, None)
                         tell(index, 1.0, float(np.log(candidate.value)))
                         yield candidate

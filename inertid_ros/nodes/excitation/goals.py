@@ -13,16 +13,17 @@ from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.action import Excite
-from inertid_ros.app.excitation_job import ExcitationJob, PreparedMotion, prepare_motion
+from inertid_ros.app.excitation_job import ExcitationJob, PreparationProgress, PreparedMotion, prepare_motion
 from inertid_ros.core.errors import ExcitationError, InertidError
 from inertid_ros.core.worker import Worker
 from inertid_ros.excitation.execution.plan_check import check_start
 from inertid_ros.msg import ExcitationStatus
+from inertid_ros.nodes.feedback import excite_feedback
 from inertid_ros.ros.conversions import JointSample, TrajectoryArrays, to_joint_trajectory
 from inertid_ros.ros.parameters import read
 from inertid_ros.ros.qos import LATCHED
 
-from .motion_run import MotionRun, largest
+from .motion_run import MotionRun
 from .parameters import ExcitationNodeOptions, MotionOptions
 from .robot_side import RobotSide
 
@@ -51,7 +52,7 @@ class ExciteGoals:
         self._node, self._fixed, self._say, self._objection = node, fixed, say, objection
         self._log = node.get_logger()
         self._options = MotionOptions()
-        self._worker: Worker | None = None
+        self._worker: Worker[PreparationProgress, PreparedMotion] | None = None
         self._step: Future | None = None  # what the goal awaits; None while there is no goal
         self._handle: ServerGoalHandle | None = None
         self.ended_at = self._ticked = -np.inf
@@ -109,16 +110,10 @@ class ExciteGoals:
                 self.stop(problem)
         if self._handle is None or not self._handle.is_active:
             return
-        feedback = Excite.Feedback(condition_number=_NAN)
         if self.run is not None:
-            progress = self.run.progress()
-            feedback.stage, feedback.fraction = progress.stage, float(progress.fraction)
-            feedback.tracking_error = largest(progress)
-        elif self._worker is not None:
-            stage, fraction = self._worker.progress
-            feedback.stage, feedback.fraction = "planning", float(fraction)
-            feedback.condition_number = float(stage.partition(" ")[2] or _NAN)
-        self._handle.publish_feedback(feedback)
+            self._handle.publish_feedback(excite_feedback(self.run.progress()))
+        else:
+            self._handle.publish_feedback(excite_feedback(self._worker.progress if self._worker is not None else None))
 
     def brake_without_executor(self, reason: str) -> None:
         """A callback raised and nothing spins any more: bring the robot to rest, then return."""

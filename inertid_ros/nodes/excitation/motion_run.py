@@ -3,13 +3,11 @@
 import time
 from dataclasses import dataclass
 
-import numpy as np
-
 from inertid_ros.app.excitation_job import PreparedMotion
 from inertid_ros.config.excitation import MonitorOptions
 from inertid_ros.excitation.execution.horizons import Horizon
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
-from inertid_ros.excitation.execution.supervisor import Progress, Supervisor
+from inertid_ros.excitation.execution.supervisor import ExecutionProgress, Supervisor
 from inertid_ros.ros.conversions import JointSample
 
 from .robot_side import RobotSide
@@ -61,7 +59,7 @@ class MotionRun:
         run = self._supervisor
         return Ending(run.fault, run.canceled, run.max_tracking_error, time.monotonic() - self._began)
 
-    def progress(self) -> Progress:
+    def progress(self) -> ExecutionProgress:
         """Where the motion is."""
         return self._supervisor.progress(time.monotonic())
 
@@ -95,8 +93,3 @@ class MotionRun:
     def _send(self, horizon: Horizon | None) -> None:
         if horizon is not None:
             self._robot.commander.send(horizon)
-
-
-def largest(progress: Progress) -> float:
-    """Largest tracking error over the joints [rad or m]."""
-    return float(np.abs(progress.tracking_error).max())

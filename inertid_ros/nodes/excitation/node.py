@@ -16,6 +16,7 @@ from std_msgs.msg import Empty
 from std_srvs.srv import Trigger
 
 from inertid_ros.core.errors import InertidError
+from inertid_ros.excitation.execution.supervisor import ExecutionStage
 from inertid_ros.msg import ExcitationStatus
 from inertid_ros.nodes.run import run
 from inertid_ros.ros.diagnostics import ERROR, OK, diagnostics
@@ -27,9 +28,9 @@ from .goals import ExciteGoals
 from .parameters import ExcitationNodeOptions, MotionOptions
 
 _STAGES = {
-    "approaching": ExcitationStatus.APPROACHING,
-    "moving": ExcitationStatus.MOVING,
-    "stopping": ExcitationStatus.STOPPING,
+    ExecutionStage.APPROACHING: ExcitationStatus.APPROACHING,
+    ExecutionStage.MOVING: ExcitationStatus.MOVING,
+    ExecutionStage.STOPPING: ExcitationStatus.STOPPING,
 }
 _FAREWELL_S = 0.3  # for the goal's result to reach its client before the process ends
 
@@ -150,7 +151,7 @@ class Excitation(LifecycleNode):
         if goals is not None and goals.run is not None:
             progress = goals.run.progress()
             status.state, status.fraction = _STAGES[progress.stage], float(progress.fraction)
-            status.message = goals.run.fault or progress.stage
+            status.message = goals.run.fault or progress.stage.value
             status.joint_names = list(goals.robot.model.joint_names)
             status.tracking_error = progress.tracking_error.tolist()
         self.status_publisher.publish(status)

@@ -19,8 +19,10 @@ from inertid_ros.core.errors import InertidError, ModelError, RecordingError
 from inertid_ros.core.worker import Worker
 from inertid_ros.data.live.batches import ReceivedRecordings
 from inertid_ros.data.recording import Recording
+from inertid_ros.identification.identify import IdentificationProgress
 from inertid_ros.identification.rounds import RoundsOptions
 from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters, SampleBatch
+from inertid_ros.nodes.feedback import identify_feedback
 from inertid_ros.nodes.run import run
 from inertid_ros.report.results import check_target
 from inertid_ros.robot.model import RobotModel, load_model
@@ -48,7 +50,7 @@ class Identifier(Node):
         self.model: RobotModel | None = None
         self.recordings = ReceivedRecordings(self.options.keep_recordings)
         self.sequence = 0
-        self.worker: Worker | None = None
+        self.worker: Worker[IdentificationProgress, IdentificationResult] | None = None
         self.outcome: Future | None = None
         self.goal: ServerGoalHandle | None = None
         self.state, self.message = IdentifierStatus.WAITING, "waiting for the robot description"
@@ -157,9 +159,8 @@ class Identifier(Node):
                 self.outcome.set_result(self.worker.result())
             except InertidError as error:
                 self.outcome.set_exception(error)
-        elif self.goal is not None:
-            stage, fraction = self.worker.progress
-            self.goal.publish_feedback(Identify.Feedback(stage=stage, fraction=float(fraction)))
+        elif self.goal is not None and self.worker.progress is not None:
+            self.goal.publish_feedback(identify_feedback(self.worker.progress))
 
     def _job(self, goal: Identify.Goal) -> IdentificationJob:
         if self.model is None:

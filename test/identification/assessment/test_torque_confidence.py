@@ -99,9 +99,9 @@ def test_reports_tell_confidence_and_the_history_of_rounds(case, tmp_path):
             previous=previous,
         )
 
-    first = identify_job(job(1), lambda stage, fraction: None)
-    second = identify_job(job(2, str(tmp_path / "round_1")), lambda stage, fraction: None)
-    third = identify_job(job(3, str(tmp_path / "round_2")), lambda stage, fraction: None)
+    first = identify_job(job(1), lambda report: None)
+    second = identify_job(job(2, str(tmp_path / "round_1")), lambda report: None)
+    third = identify_job(job(3, str(tmp_path / "round_2")), lambda report: None)
     assert [result.verdict.reason[:10] for result in (first, second, third)] == ["", "", "all rounds"]
     report = json.loads((tmp_path / "round_3" / "report.json").read_text())
     assert [len(entry["recordings"]) for entry in report["rounds"]["done"]] == [1, 2, 3]
