@@ -26,7 +26,7 @@ from std_msgs.msg import Float64MultiArray, String
 from inertid_ros.config.configuration import RobotOptions
 from inertid_ros.config.options import option
 from inertid_ros.core.errors import InertidError
-from inertid_ros.nodes.run import run
+from inertid_ros.nodes.spin import run_node
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.ros import ParameterSubscriber
 from inertid_ros.ros.conversions import JointOrder, JointSample
@@ -161,7 +161,7 @@ class GravityCompensation(Node):
 
 def main() -> int:
     """Entry point of the executable."""
-    return run(GravityCompensation)
+    return run_node(GravityCompensation)
 
 
 if __name__ == "__main__":

@@ -1,1 +1,16 @@
-"""ROS 2 nodes: parameters in, callbacks, numerics, messages out."""
+"""ROS 2 nodes: parameters in, callbacks, numerics, messages out. A folder for each node; they may import everything.
+
+- ``excitation``: plans exciting motions and moves the robot along them.
+- ``recorder``: writes joint states and sensors to bags and publishes them as batches.
+- ``identifier``: solves for parameters and publishes them.
+- ``calibrate``: a client of these three that runs a whole calibration.
+- ``simulator``: a simulated robot with the topics of a real one.
+- ``replay``: plays a bag.
+- ``demo``: simulator and calibration together, compared with the truth.
+- ``spin``: the main loop of every node.
+- ``feedback``: progress of long work as action feedback.
+- ``parameter_files``: the files in ``config/``, made from the parameters of all nodes.
+
+A node is ``nodes/<name>/node.py``, its parameters ``nodes/<name>/parameters.py``. State machines (the recorder's
+``session``, the excitation node's ``goal``) know neither ROS nor a clock: the node gives them the time.
+"""

@@ -18,7 +18,7 @@ from std_srvs.srv import Trigger
 from inertid_ros.core.errors import InertidError
 from inertid_ros.excitation.execution.supervisor import ExecutionStage
 from inertid_ros.msg import ExcitationStatus
-from inertid_ros.nodes.run import run
+from inertid_ros.nodes.spin import run_node
 from inertid_ros.ros.diagnostics import ERROR, OK, diagnostics
 from inertid_ros.ros.lifecycle import refuse_impossible_transitions
 from inertid_ros.ros.parameters import declare, guard
@@ -178,7 +178,7 @@ class Excitation(LifecycleNode):
 
 def main() -> int:
     """Entry point of the executable."""
-    return run(Excitation)
+    return run_node(Excitation)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from inertid_ros.identification.identify import IdentificationProgress
 from inertid_ros.identification.rounds import RoundsOptions
 from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters, SampleBatch
 from inertid_ros.nodes.feedback import identify_feedback
-from inertid_ros.nodes.run import run
+from inertid_ros.nodes.spin import run_node
 from inertid_ros.report.results import check_target
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
@@ -254,7 +254,7 @@ class Identifier(Node):
 
 def main() -> int:
     """Entry point of the executable."""
-    return run(Identifier)
+    return run_node(Identifier)
 
 
 if __name__ == "__main__":

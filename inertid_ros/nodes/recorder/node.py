@@ -24,7 +24,7 @@ from inertid_ros.data.files.live_bag import Committer, LiveBag, LiveBagOptions, 
 from inertid_ros.data.live.live_recording import LiveRecording
 from inertid_ros.data.live.wrench_watch import WrenchWatch
 from inertid_ros.msg import RecorderStatus, SampleBatch
-from inertid_ros.nodes.run import run
+from inertid_ros.nodes.spin import run_node
 from inertid_ros.ros.conversions import BatchInfo, from_wrench, to_batch, to_nanoseconds, to_wrench
 from inertid_ros.ros.definitions import message_class, message_definition
 from inertid_ros.ros.diagnostics import ERROR, OK, WARN, diagnostics
@@ -329,7 +329,7 @@ def _answer(response: Trigger.Response, success: bool, message: str) -> Trigger.
 
 def main() -> int:
     """Entry point of the executable."""
-    return run(Recorder)
+    return run_node(Recorder)
 
 
 if __name__ == "__main__":

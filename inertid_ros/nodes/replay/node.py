@@ -12,7 +12,7 @@ from std_srvs.srv import Trigger
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.files.bag_playback import TimedMessage, open_playback
 from inertid_ros.msg import RecorderStatus
-from inertid_ros.nodes.run import run
+from inertid_ros.nodes.spin import run_node
 from inertid_ros.ros.conversions import to_time
 from inertid_ros.ros.definitions import message_class
 from inertid_ros.ros.parameters import declare
@@ -127,7 +127,7 @@ class Replay(Node):
 
 def main() -> int:
     """Entry point of the executable."""
-    return run(Replay)
+    return run_node(Replay)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.core.errors import InertidError
 from inertid_ros.msg import InertialParameters
-from inertid_ros.nodes.run import run
+from inertid_ros.nodes.spin import run_node
 from inertid_ros.robot.bodies.layout import DRIVE_TERMS
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
@@ -148,7 +148,7 @@ class Simulator(Node):
 
 def main() -> int:
     """Entry point of the executable."""
-    return run(Simulator)
+    return run_node(Simulator)
 
 
 if __name__ == "__main__":

@@ -14,11 +14,12 @@ _DOMAINS = range(101, 0, -1)  # 1 to 101 is safe on every system
 
 @contextmanager
 def claim_domain() -> Iterator[int]:
-    """Number of a domain, reserved by a lock on a file until the context is left.
+    """Reserve a domain by a lock on a file until the context is left, and give its number.
 
     Raises
     ------
-    InertidError: all are claimed.
+    InertidError
+        All are claimed.
     """
     folder = Path(tempfile.gettempdir()) / f"inertid_ros_domains_{os.getuid()}"
     folder.mkdir(exist_ok=True)

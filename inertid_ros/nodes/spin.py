@@ -1,4 +1,4 @@
-"""How every node runs: signals, faults and exit status."""
+"""The main loop of every node: signals, faults and exit status."""
 
 import gc
 import signal
@@ -17,13 +17,25 @@ from inertid_ros.core.errors import InertidError
 _PERIOD_S = 0.05  # a signal is noticed within this time, also where nothing else happens
 
 
-def run(make: Callable[[], Any], arguments: list[str] | None = None) -> int:
-    """Spin a node until SIGINT or SIGTERM and return the exit status of the process.
+def run_node(make: Callable[[], Any], arguments: list[str] | None = None) -> int:
+    """Spin a node until SIGINT or SIGTERM.
 
     A node may have ``begin_shutdown()``, called once when a signal comes, ``shutdown_complete`` (a property), which is
     awaited while the node still spins, ``on_fault(error)``, called when a callback raised, and ``done`` (a property)
-    where it ends by itself. Status 0 after a signal or when done, 1 after an uncaught exception, 2 where the node could
-    not start.
+    where it ends by itself.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the node.
+    arguments : list of str, optional
+        Of the command line; those of the process by default.
+
+    Returns
+    -------
+    int
+        Exit status of the process: 0 after a signal or when done, 1 after an uncaught exception, 2 where the node could
+        not start.
     """
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     stop = threading.Event()
@@ -52,14 +64,14 @@ def run(make: Callable[[], Any], arguments: list[str] | None = None) -> int:
 
 
 def _spin(node: Any, executor: SingleThreadedExecutor, stop: threading.Event) -> int:
-    asked = False
+    ending = False
     try:
-        while not (asked and getattr(node, "shutdown_complete", True)):
+        while not (ending and getattr(node, "shutdown_complete", True)):
             executor.spin_once(timeout_sec=_PERIOD_S)
             if getattr(node, "done", False):
                 return 0
-            if stop.is_set() and not asked:
-                asked = True
+            if stop.is_set() and not ending:
+                ending = True
                 getattr(node, "begin_shutdown", lambda: None)()
     except ExternalShutdownException:
         return 0
@@ -67,7 +79,7 @@ def _spin(node: Any, executor: SingleThreadedExecutor, stop: threading.Event) ->
         node.get_logger().fatal(str(error))
         getattr(node, "on_fault", lambda _error: None)(error)
         return 1
-    except Exception as error:  # whatever it was, the robot must come to rest before the process ends
+    except Exception as error:  # after any error the robot must come to rest before the process ends
         node.get_logger().fatal(f"{error.__class__.__name__}: {error}")
         getattr(node, "on_fault", lambda _error: None)(error)
         return 1
