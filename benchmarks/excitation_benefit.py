@@ -19,12 +19,10 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
 from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.assessment.torque_confidence import probe
+from inertid_ros.identification.assessment.torque_confidence import sample_states
 from inertid_ros.identification.base_parameters import base_parameters_of_robot
 from inertid_ros.identification.identify import IdentifyOptions, identify
-from inertid_ros.identification.prior.coordinates import prior_coordinates
-from inertid_ros.identification.prior.parameter_scaling import prior_root
-from inertid_ros.identification.prior.regularizers import TYPICAL_SPREAD
+from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
@@ -58,8 +56,8 @@ def errors(estimate: Estimate, truth: Array) -> dict[str, float]:
     geodesic distance of a link to its truth; bodies that cannot exist are infinitely far away."""
     model = estimate.model
     projection = base_parameters_of_robot(model).projection
-    error, states = projection @ (estimate.parameters - truth), probe(model)
-    doubt = projection @ prior_root(prior_coordinates(model, estimate.information), TYPICAL_SPREAD)
+    error, states = projection @ (estimate.parameters - truth), sample_states(model)
+    doubt = projection @ prior_covariance_root(prior_coordinates(model, estimate.information), TYPICAL_PRIOR_SPREAD)
     torque, wanted = (predict_torque(model, parameters, states) for parameters in (estimate.parameters, truth))
     scale = np.linalg.norm(wanted, axis=0)  # per joint, so that a wrist counts as much as a shoulder
     distance = float("inf")

@@ -14,7 +14,7 @@ from tables import machine, publish, table
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.map_fit import Data, Fit
+from inertid_ros.identification.map_fit import FitData, MapFit
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.bodies.layout import DRIVE_TERMS
@@ -75,12 +75,12 @@ def fit(terms: tuple[str, ...], held: Sequence[str]) -> list[object]:
     model = load_model(example_urdf(LARGE), ModelOptions(dict.fromkeys(held, 0.0), terms, base="free"))
     equations = ForceEquations(model)
     information = compress(equations, [states(model, SAMPLES)])
-    given = Fit.of(Data(equations, (), information), IdentifyOptions(), Constraints())
-    weighting = given.doubting
+    given = MapFit.of(FitData(equations, (), information), IdentifyOptions(), Constraints())
+    weighting = given.initial_weighting
     R, z = given.problem.coordinates.normalise(*information.whitened(1 / weighting.deviation))
     times = (
         seconds(lambda: information.whitened(1 / weighting.deviation)),
-        seconds(lambda: given.problem.solve(R, z, weighting.belief)),
+        seconds(lambda: given.problem.solve(R, z, weighting.regularization)),
         seconds(lambda: given.reweighted(weighting)),
     )
     return [len(model.link_names), model.layout.size, *(f"{1e3 * value:.0f}" for value in times)]

@@ -8,9 +8,9 @@ from tables import machine, publish, table
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.prior.constraints import Constraints, constrained
-from inertid_ros.identification.prior.convex_program import Program
+from inertid_ros.identification.prior.convex_program import ConvexProgram
 from inertid_ros.identification.prior.coordinates import Coordinates, normalised_coordinates
-from inertid_ros.identification.prior.regularizers import Belief, regularized
+from inertid_ros.identification.prior.regularizers import Regularization, regularized
 from inertid_ros.identification.solvers.clarabel import solve_with_clarabel
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
@@ -27,7 +27,7 @@ CASES = (  # name, links, ellipsoids per link, regularizer, wanted milliseconds
 )
 
 
-def problem(seed: int, links: int, ellipsoids: int, regularizer: str) -> tuple[Program, Array]:
+def problem(seed: int, links: int, ellipsoids: int, regularizer: str) -> tuple[ConvexProgram, Array]:
     """A compressed identification: badly conditioned, rank deficient, noisy, with a prior that is wrong by a half."""
     rng = np.random.default_rng(seed)
     names = tuple(f"link{i}" for i in range(links))
@@ -37,14 +37,14 @@ def problem(seed: int, links: int, ellipsoids: int, regularizer: str) -> tuple[P
         layout, bodies, np.zeros_like(bodies), np.zeros(layout.size - 10 * links), np.ones(layout.size - 10 * links)
     )
     R, z = _data(rng, coordinates)
-    program = regularized(R, z, layout, Belief(regularizer, 0.4, 1.0, 20.0))
+    convex_program = regularized(R, z, layout, Regularization(regularizer, 0.4, 1.0, 20.0))
     if ellipsoids:
         inside = {name: _ellipsoids(body, ellipsoids) for name, body in zip(names, bodies, strict=True)}
-        program = constrained(program, Constraints(inside=inside), coordinates, np.zeros(layout.size))
-    start = np.zeros(program.R.shape[1])
+        convex_program = constrained(convex_program, Constraints(inside=inside), coordinates, np.zeros(layout.size))
+    start = np.zeros(convex_program.R.shape[1])
     start[: layout.size] = coordinates.prior
     start[layout.non_negative] = 1.0
-    return program, start
+    return convex_program, start
 
 
 def _body(rng: np.random.Generator) -> Array:
@@ -75,14 +75,14 @@ def main() -> None:
     for name, links, ellipsoids, regularizer, wanted in CASES:
         ours, theirs, differences, iterations = [], [], [], []
         for seed in range(PROBLEMS):
-            program, start = problem(seed, links, ellipsoids, regularizer)
+            convex_program, start = problem(seed, links, ellipsoids, regularizer)
             for _ in range(REPEATS):
                 began = time.perf_counter()
-                solution = solve(program, start)
+                solution = solve(convex_program, start)
                 ours.append(1e3 * (time.perf_counter() - began))
             iterations.append(solution.iterations)
             try:
-                reference = solve_with_clarabel(program)
+                reference = solve_with_clarabel(convex_program)
             except IdentificationError:
                 continue  # it gave up or was inaccurate; counted by its absence
             theirs.append(1e3 * reference.seconds)

@@ -8,12 +8,12 @@ from support.robots.cheetah_leg import bounds
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.identification.prior.constraints import Constraints, constrained
-from inertid_ros.identification.prior.convex_program import Program
+from inertid_ros.identification.prior.convex_program import ConvexProgram
 from inertid_ros.identification.prior.coordinates import Coordinates, normalised_coordinates
-from inertid_ros.identification.prior.regularizers import Belief
+from inertid_ros.identification.prior.regularizers import Regularization
 from inertid_ros.identification.solvers.equal_residual import project_onto_residual
 from inertid_ros.identification.solvers.interior_point import solve
-from inertid_ros.identification.solvers.map_problem import Problem
+from inertid_ros.identification.solvers.map_problem import MapProblem
 from inertid_ros.robot.bodies.inertial_parameters import inertia_about_origin, skew
 from inertid_ros.robot.model import RobotModel
 
@@ -50,10 +50,10 @@ class ConstrainedFits:
         none = np.zeros(0, dtype=int)
         bodies = len(layout.body_names)
         R, z = _compressed(*self.coordinates.normalise(rows, target))
-        program = Program(R, z, np.zeros(layout.size), np.zeros(bodies), none, np.zeros(0))
+        convex_program = ConvexProgram(R, z, np.zeros(layout.size), np.zeros(bodies), none, np.zeros(0))
         if constraints == "ellipsoid":
-            program = constrained(program, self.inside, self.coordinates, self.model.prior)
-        return self.coordinates.physical(solve(program, self.coordinates.prior).x)
+            convex_program = constrained(convex_program, self.inside, self.coordinates, self.model.prior)
+        return self.coordinates.physical(solve(convex_program, self.coordinates.prior).x)
 
     def _semi_consistent(self, rows: Array, target: Array) -> Array:
         """Positive kinetic energy alone (E 13): ``[[I, S(h)], [S(h)^T, m 1]] >= 0`` for every body, by CVXPY."""
@@ -76,25 +76,27 @@ class RegularizedFits:
 
     def __init__(self, model: RobotModel, leg: dict[str, Any], names: tuple[str, ...] = ()) -> None:
         self.coordinates = leg_coordinates(model)
-        self.problem = Problem(self.coordinates, model.prior, Constraints(inside=bounds(leg)))
-        beliefs = {name: Belief(name, 1.0, 1.0, 1.0) for name in names or REGULARIZERS}
-        self.beliefs = {name: self.problem.believing(belief, model.inertial_belief) for name, belief in beliefs.items()}
+        self.map_problem = MapProblem(self.coordinates, model.prior, Constraints(inside=bounds(leg)))
+        self.regularizations = {
+            name: self.map_problem.completed(Regularization(name, 1.0, 1.0, 1.0), model.inertial_belief)
+            for name in names or REGULARIZERS
+        }
 
     def entropic(self, A: Array, b: Array, gamma: float) -> tuple[Array, float]:
         """Parameters at ``|A x - b|^2 + gamma d^2``, and their squared residual."""
         R, z = _compressed(*self.coordinates.normalise(A, b))
-        belief = Belief("entropic", float(1 / np.sqrt(gamma)), 1.0, 1.0)
-        x = self.problem.solve(R, z, belief).x
+        regularization = Regularization("entropic", float(1 / np.sqrt(gamma)), 1.0, 1.0)
+        x = self.map_problem.solve(R, z, regularization).x
         return self.coordinates.physical(x), float(np.sum((R @ x - z) ** 2))
 
     def at_residual(self, A: Array, b: Array, bound: float) -> dict[str, Array]:
         """Regularizer to parameters, all with the same squared residual (C 3.5.52)."""
         equations = _compressed(*self.coordinates.normalise(A, b))
         fits = {}
-        for name, belief in self.beliefs.items():
-            found = project_onto_residual(self.problem, equations, belief, bound, tolerance=1e-4)
+        for name, regularization in self.regularizations.items():
+            found = project_onto_residual(self.map_problem, equations, regularization, bound, tolerance=1e-4)
             fits[name] = self.coordinates.physical(found.solution.x)
-            self.beliefs[name] = found.belief  # where the next search begins
+            self.regularizations[name] = found.regularization  # where the next search begins
         return fits
 
 

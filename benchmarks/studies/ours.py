@@ -15,7 +15,7 @@ from studies.memory import peak_mb, resident_mb
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import identify
-from inertid_ros.identification.information.incremental_qr import SquareRoot
+from inertid_ros.identification.information.incremental_qr import IncrementalQR
 from inertid_ros.identification.information.information import compress
 from inertid_ros.kinematics.sweep import BATCH
 from inertid_ros.regressors.drive_regressor import Motion, channel_drive
@@ -142,10 +142,10 @@ def _reduce(robot: RobotModel, count: int) -> None:
     extra = len(robot.layout.drive_terms) + 1
     sizes = [sum(map(len, columns[joint:])) + extra for joint in range(robot.joints)]
     rng = np.random.default_rng(0)
-    works = [(SquareRoot(size), rng.normal(size=(size, BATCH))) for size in sizes]
+    works = [(IncrementalQR(size), rng.normal(size=(size, BATCH))) for size in sizes]
     for _ in range(0, count, BATCH):
         for root, columns in works:
-            root.take_up(columns.copy())
+            root.append(columns.copy())
 
 
 def _batches(samples: Samples) -> Iterator[Samples]:

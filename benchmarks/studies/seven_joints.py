@@ -13,8 +13,7 @@ from inertid_ros.excitation.criteria.optimality import Spectral
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.limits.motion_limits import motion_limits
 from inertid_ros.excitation.planning.feasible_size import shapes
-from inertid_ros.identification.prior.coordinates import normalised_coordinates
-from inertid_ros.identification.prior.parameter_scaling import scaling_matrix
+from inertid_ros.identification.prior.coordinates import normalised_coordinates, scaling_matrix
 from inertid_ros.robot.model import ModelOptions, load_model
 from inertid_ros.robot.perturbation import perturb
 from inertid_ros.simulation.example_robots import PANDA, example_urdf

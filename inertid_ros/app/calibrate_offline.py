@@ -8,7 +8,7 @@ from inertid_ros.data.preparation.by_equations import prepared
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import IdentificationProgress, identify
-from inertid_ros.identification.information.delay import undelayed
+from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.report.outcome import Outcome
 from inertid_ros.report.provenance import provenance, recording_source
 from inertid_ros.robot.model import RobotModel
@@ -57,7 +57,7 @@ def calibrate(
     roles = ["train"] * len(train) + ["validation"] * len(held_out)
     sources = [recording_source(*entry) for entry in zip(everything, samples, roles, strict=True)]
     progress(IdentificationProgress("validating", 1.0))
-    fitted, judged = (tuple(undelayed(entry, estimate.delay) for entry in group) for group in (fitted, judged))
+    fitted, judged = (tuple(without_delay(entry, estimate.delay) for entry in group) for group in (fitted, judged))
     return Outcome(
         estimate, fitted, judged, validation, provenance(model, tuple(sources), configuration), clock.seconds
     )

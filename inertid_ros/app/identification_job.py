@@ -11,7 +11,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.validation import Validation
 from inertid_ros.identification.identify import IdentificationProgress
-from inertid_ros.identification.rounds import Round, RoundsOptions, Verdict
+from inertid_ros.identification.rounds import Round, RoundDecision, RoundsOptions
 from inertid_ros.report.results import read_result, write_result
 from inertid_ros.robot.model import load_model
 
@@ -52,7 +52,7 @@ class IdentificationResult:
     urdf: the calibrated URDF.
     output: where it was written; None where nothing was.
     history: what was known after each round, this one last; empty on a free base.
-    verdict: whether another round is worth its time; None on a free base.
+    decision: whether another round is worth its time; None on a free base.
     """
 
     estimate: Estimate
@@ -61,7 +61,7 @@ class IdentificationResult:
     urdf: str
     output: Path | None
     history: tuple[Round, ...] = ()
-    verdict: Verdict | None = None
+    decision: RoundDecision | None = None
 
 
 def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgress], None]) -> IdentificationResult:
@@ -97,7 +97,7 @@ def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgr
         urdf=outcome.urdf,
         output=job.output,
         history=outcome.history,
-        verdict=outcome.verdict,
+        decision=outcome.decision,
     )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.identification.prior.parameter_scaling import SCALINGS
+from inertid_ros.identification.prior.coordinates import SCALINGS
 
 from .options import option
 

@@ -1,4 +1,4 @@
-"""The R of a QR factorisation, without ever forming Q."""
+"""R factors of QR factorisations, without ever forming Q, and marginal Hessians."""
 
 import numpy as np
 from scipy.linalg import lapack
@@ -8,30 +8,63 @@ from .arrays import Array
 _PANEL = 24  # columns that LAPACK reduces before it updates the others
 
 
-def triangle(matrix: Array) -> Array:
-    """Square upper triangle ``(c, c)`` with ``R^T R = matrix^T matrix``; zero rows pad a wide ``(k, c)`` matrix."""
+def r_factor(matrix: Array) -> Array:
+    """R factor of a matrix: ``R^T R = matrix^T matrix``.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (k, c)
+        Any matrix, tall or wide.
+
+    Returns
+    -------
+    ndarray, shape (c, c)
+        Upper triangular; zero rows pad that of a wide matrix.
+    """
     rows, columns = matrix.shape
     if rows == 0:
         return np.zeros((columns, columns))
     if rows < columns:
         factored, *_ = lapack.dgeqrf(np.asfortranarray(matrix))
         return np.vstack([np.triu(factored), np.zeros((columns - rows, columns))])
-    return np.ascontiguousarray(updated(np.zeros((columns, columns), order="F"), np.array(matrix.T, order="C")))
+    return np.ascontiguousarray(append_rows(np.zeros((columns, columns), order="F"), np.array(matrix.T, order="C")))
 
 
-def updated(triangle: Array, columns: Array) -> Array:
-    """Triangle ``(c, c)`` of QR with more equations, whose columns are the rows of ``columns (c, k)``.
+def append_rows(R: Array, columns: Array) -> Array:
+    """R factor of ``R`` with more rows below it; two to three times as fast as LAPACK's plain QR.
 
-    Both are overwritten; ``triangle`` in Fortran's order. Two to three times as fast as LAPACK's plain QR.
+    Parameters
+    ----------
+    R : ndarray, shape (c, c)
+        Upper triangular, in Fortran's order; overwritten.
+    columns : ndarray, shape (c, k)
+        Transpose of the new rows; overwritten.
+
+    Returns
+    -------
+    ndarray, shape (c, c)
+        Upper triangular.
     """
-    if not len(triangle):
-        return triangle
-    factored, *_ = lapack.dtpqrt(0, min(_PANEL, len(triangle)), triangle, columns.T, overwrite_a=1, overwrite_b=1)
+    if not len(R):
+        return R
+    factored, *_ = lapack.dtpqrt(0, min(_PANEL, len(R)), R, columns.T, overwrite_a=1, overwrite_b=1)
     return np.asarray(factored)
 
 
-def marginal(hessian: Array, size: int) -> Array:
-    """Hessian of the first ``size`` parameters when the others are at their best: the Schur complement."""
+def marginal_hessian(hessian: Array, size: int) -> Array:
+    """Hessian of the first parameters where the others are at their optimum: the Schur complement.
+
+    Parameters
+    ----------
+    hessian : ndarray, shape (p, p)
+        Of all parameters.
+    size : int
+        Number of parameters to keep.
+
+    Returns
+    -------
+    ndarray, shape (size, size)
+    """
     if len(hessian) == size:
         return hessian
     rest = slice(size, None)

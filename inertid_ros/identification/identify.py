@@ -9,9 +9,9 @@ from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.assessment.uncertainty import stated
+from inertid_ros.identification.assessment.uncertainty import with_identifiability
 from inertid_ros.identification.information.data_checks import check_effort_varies, check_usable
-from inertid_ros.identification.information.delay import estimate_delay, undelayed
+from inertid_ros.identification.information.delay import estimate_delay, without_delay
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.least_squares.estimators import LeastSquaresEstimate, least_squares
 from inertid_ros.identification.prior.constraints import Constraints
@@ -19,7 +19,7 @@ from inertid_ros.regressors.equation_types import equations_of
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.model import RobotModel
 
-from .map_fit import Data, Fit
+from .map_fit import FitData, MapFit
 from .stribeck_speed import with_fitted_stribeck
 
 
@@ -72,30 +72,30 @@ def identify(
     """
     options = options or IdentifyOptions()
     progress(IdentificationProgress("compressing", 0.0))
-    given = _given(equations_of(source, options.equations), data, options)
+    given = _prepared_data(equations_of(source, options.equations), data, options)
     progress(IdentificationProgress("solving", 0.2))
     if options.estimator != "consistent":
         return replace(_classical(given, options.estimator, constraints), delay=given.delay)
-    fit = Fit.of(given, options, constraints or Constraints())
-    weighting, solution = fit.reweighted(fit.doubting)
+    fit = MapFit.of(given, options, constraints or Constraints())
+    weighting, solution = fit.reweighted(fit.initial_weighting)
     outliers = None
     if given.recordings:
         progress(IdentificationProgress("solving", 0.5))
-        fit, fraction, outliers = fit.judged(solution)
+        fit, fraction, outliers = fit.without_outliers(solution)
         weighting, solution = fit.reweighted(replace(weighting, fraction=fraction))
     progress(IdentificationProgress("confidence", 0.9))
     estimate = fit.estimate(weighting, solution)
-    return stated(replace(estimate, outliers=outliers))
+    return with_identifiability(replace(estimate, outliers=outliers))
 
 
-def _given(equations: Equations, data: Sequence[Samples] | Information, options: IdentifyOptions) -> Data:
+def _prepared_data(equations: Equations, data: Sequence[Samples] | Information, options: IdentifyOptions) -> FitData:
     """Data checked, and motion and friction's speeds made to fit it where that is asked for."""
     if isinstance(data, Information):
         for name in ("remove_delay", "fit_stribeck_speed"):
             if getattr(options, name):
                 raise IdentificationError(f"identify.{name} looks at every sample; give recordings or leave it off")
         check_usable(equations, data, ["information"])
-        return Data(equations, (), data)
+        return FitData(equations, (), data)
     recordings = tuple(data)
     if not recordings:
         raise IdentificationError("identify: no recordings given; give at least one")
@@ -104,15 +104,15 @@ def _given(equations: Equations, data: Sequence[Samples] | Information, options:
     check_usable(equations, information, [samples.name for samples in recordings])
     if options.remove_delay:
         delay = estimate_delay(equations, recordings).seconds
-        recordings = tuple(undelayed(samples, delay) for samples in recordings)
+        recordings = tuple(without_delay(samples, delay) for samples in recordings)
     if options.fit_stribeck_speed:
         equations = with_fitted_stribeck(equations, recordings)
     if options.remove_delay or options.fit_stribeck_speed:
         information = compress(equations, recordings)
-    return Data(equations, recordings, information, delay)
+    return FitData(equations, recordings, information, delay)
 
 
-def _classical(given: Data, estimator: str, constraints: Constraints | None) -> LeastSquaresEstimate:
+def _classical(given: FitData, estimator: str, constraints: Constraints | None) -> LeastSquaresEstimate:
     """Estimate of a classical method, which keeps no constraints."""
     if constraints is not None and any(vars(constraints).values()):
         raise IdentificationError(f"estimator '{estimator}' keeps no constraints; drop them or use consistent")

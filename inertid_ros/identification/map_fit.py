@@ -10,23 +10,23 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.base_parameters import base_parameters, base_parameters_of_robot
 from inertid_ros.identification.information.information import Information, compress
-from inertid_ros.identification.information.noise import effective_fraction
 from inertid_ros.identification.information.outliers import without_outliers
+from inertid_ros.identification.information.residuals import effective_fraction
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.convex_program import Solution
-from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, prior_coordinates
-from inertid_ros.identification.prior.regularizers import TYPICAL_SPREAD, Belief
-from inertid_ros.identification.solvers.map_problem import Problem
+from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, TYPICAL_PRIOR_SPREAD, prior_coordinates
+from inertid_ros.identification.prior.regularizers import Regularization
+from inertid_ros.identification.solvers.map_problem import MapProblem
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.bodies.layout import ParameterLayout
 
 _OUTER_ITERATIONS = 30
 _OUTER_TOLERANCE = 3e-3
-_SPREAD_BELIEF = 30.0  # directions' worth of belief in it; what no model explains must not pass for wild bodies
+_SPREAD_PRIOR_COUNT = 30.0  # directions' worth of belief in it; what no model explains must not pass for wild bodies
 
 
 @dataclass(frozen=True)
-class Data:
+class FitData:
     """What is fitted: equations, recordings (none where only their information is there), and the delay removed."""
 
     equations: Equations
@@ -41,55 +41,67 @@ class Weighting:
 
     deviation: Array
     fraction: Array
-    belief: Belief
+    regularization: Regularization
 
 
 @dataclass(frozen=True)
-class Fit:
+class MapFit:
     """What stays the same while weights are iterated."""
 
-    data: Data
-    problem: Problem
-    belief: Belief
+    data: FitData
+    map_problem: MapProblem
+    regularization: Regularization
     options: IdentifyOptions
 
     @classmethod
-    def of(cls, data: Data, options: IdentifyOptions, constraints: Constraints) -> "Fit":
-        model, spread = data.equations.model, options.prior_spread or TYPICAL_SPREAD
-        problem = Problem(prior_coordinates(model, data.information), model.prior, constraints, options.solver)
-        belief = Belief(options.regularizer, spread, options.drive_weight, 1 / ENERGY_SHARE)
-        return cls(data, problem, problem.believing(belief, model.inertial_belief - model.inertial_locked), options)
+    def of(cls, data: FitData, options: IdentifyOptions, constraints: Constraints) -> "MapFit":
+        model, prior_spread = data.equations.model, options.prior_spread or TYPICAL_PRIOR_SPREAD
+        map_problem = MapProblem(prior_coordinates(model, data.information), model.prior, constraints, options.solver)
+        regularization = Regularization(options.regularizer, prior_spread, options.drive_weight, 1 / ENERGY_SHARE)
+        return cls(
+            data,
+            map_problem,
+            map_problem.completed(regularization, model.inertial_belief - model.inertial_locked),
+            options,
+        )
 
     @property
-    def doubting(self) -> Weighting:
+    def initial_weighting(self) -> Weighting:
         """Weights before anything is fitted: by the errors of the prior."""
         information = self.data.information
         doubt = np.maximum(information.deviation(self.data.equations.model.prior), 0.01 * information.rms_measured)
-        return Weighting(np.maximum(doubt, 1e-9 * doubt.max()), np.ones(len(doubt)), self.belief)
+        return Weighting(np.maximum(doubt, 1e-9 * doubt.max()), np.ones(len(doubt)), self.regularization)
 
     def reweighted(self, weighting: Weighting) -> tuple[Weighting, Solution]:
-        """Iterate weights (residual deviation per channel) and the prior's spread to their fixed point."""
-        information, coordinates = self.data.information, self.problem.coordinates
+        """Iterate weights (residual deviation per channel) and the prior's prior_spread to their fixed point."""
+        information, coordinates = self.data.information, self.map_problem.coordinates
         start: Solution | None = None
         for _ in range(_OUTER_ITERATIONS):
             R, z = information.whitened(np.sqrt(weighting.fraction) / weighting.deviation)
             R, z = coordinates.normalise(R, z)
-            start = solution = self.problem.solve(R, z, weighting.belief, start)
+            start = solution = self.map_problem.solve(R, z, weighting.regularization, start)
             deviation = _deviation(information, coordinates.physical(solution.x))
-            spread = self.options.prior_spread or _evidence_spread(R, solution, information.layout, weighting.belief)
-            change = max(np.max(np.abs(deviation / weighting.deviation - 1)), abs(spread / weighting.belief.spread - 1))
+            prior_spread = self.options.prior_spread or _evidence_prior_spread(
+                R, solution, information.layout, weighting.regularization
+            )
+            change = max(
+                np.max(np.abs(deviation / weighting.deviation - 1)),
+                abs(prior_spread / weighting.regularization.prior_spread - 1),
+            )
             if change <= _OUTER_TOLERANCE:
                 break
-            weighting = Weighting(deviation, weighting.fraction, replace(weighting.belief, spread=spread))
+            weighting = Weighting(
+                deviation, weighting.fraction, replace(weighting.regularization, prior_spread=prior_spread)
+            )
         return weighting, solution
 
-    def judged(self, solution: Solution) -> tuple["Fit", Array, np.ndarray]:
+    def without_outliers(self, solution: Solution) -> tuple["MapFit", Array, np.ndarray]:
         """The fit without outliers, the independent fraction of samples ``(c,)``, and the number of outliers ``(c,)``.
 
         Both look at the residuals of a first solution.
         """
         equations, recordings = self.data.equations, self.data.recordings
-        parameters = self.problem.coordinates.physical(solution.x)
+        parameters = self.map_problem.coordinates.physical(solution.x)
         residuals = [samples.tau - equations.predict(parameters, samples) for samples in recordings]
         kept, outliers = without_outliers(recordings, residuals, self.options.outlier_threshold)
         fraction = effective_fraction(residuals, [samples.mask for samples in kept])
@@ -98,19 +110,19 @@ class Fit:
 
     def estimate(self, weighting: Weighting, solution: Solution) -> Estimate:
         """What the solution says of the parameters."""
-        coordinates, information, model = self.problem.coordinates, self.data.information, self.data.equations.model
+        coordinates, information, model = self.map_problem.coordinates, self.data.information, self.data.equations.model
         parameters = coordinates.physical(solution.x)
         covariance = coordinates.matrix @ np.linalg.pinv(solution.hessian, hermitian=True) @ coordinates.matrix.T
-        triangle, _ = information.whitened(1 / weighting.deviation)
+        r_factor, _ = information.whitened(1 / weighting.deviation)
         return Estimate(
             equations=self.data.equations,
             parameters=parameters,
             covariance=0.5 * (covariance + covariance.T),
             residual_deviation=weighting.deviation,
             effective_counts=weighting.fraction * information.counts,
-            base=base_parameters(model.layout, triangle, base_parameters_of_robot(model)),
+            base=base_parameters(model.layout, r_factor, base_parameters_of_robot(model)),
             train_relative_error=information.relative_error(parameters),
-            prior_spread=weighting.belief.spread,
+            prior_spread=weighting.regularization.prior_spread,
             solution=solution,
             recordings=tuple(samples.name for samples in self.data.recordings),
             information=information,
@@ -118,19 +130,22 @@ class Fit:
         )
 
 
-def _evidence_spread(R: Array, solution: Solution, layout: ParameterLayout, belief: Belief) -> float:
+def _evidence_prior_spread(
+    R: Array, solution: Solution, layout: ParameterLayout, regularization: Regularization
+) -> float:
     """Spread of the prior under which data and prior agree best (evidence, by MacKay's fixed point).
 
     The data determines ``nu`` directions of the body parameters; over these the divergence ``D`` from the prior
-    has the expectation ``nu * spread^2``. A weak belief in the typical spread decides where the data is silent.
+    has the expectation ``nu * prior_spread^2``. A weak hyperprior around the typical prior spread decides where the
+    data determines nothing.
     """
     size = layout.inertial_size
     bodies = slice(0, size)
     curvature = (solution.hessian - R.T @ R)[bodies, bodies]
     covariance = np.linalg.pinv(solution.hessian, hermitian=True)[bodies, bodies]
     determined = np.clip(size - np.sum(covariance * curvature), 0.0, size)
-    distance = belief.distance.value(layout.all_bodies(solution.x))
-    variance = (distance + _SPREAD_BELIEF * TYPICAL_SPREAD**2) / (determined + _SPREAD_BELIEF)
+    distance = regularization.distance.value(layout.all_bodies(solution.x))
+    variance = (distance + _SPREAD_PRIOR_COUNT * TYPICAL_PRIOR_SPREAD**2) / (determined + _SPREAD_PRIOR_COUNT)
     return float(np.clip(np.sqrt(variance), 0.05, 5.0))
 
 

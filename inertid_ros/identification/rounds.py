@@ -71,7 +71,7 @@ class Round:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RoundDecision:
     """Whether another round is worth its time.
 
     Attributes
@@ -84,7 +84,7 @@ class Verdict:
     reason: str
 
 
-def judge(rounds: Sequence[Round], options: RoundsOptions) -> Verdict:
+def decide(rounds: Sequence[Round], options: RoundsOptions) -> RoundDecision:
     """Verdict after the last of ``rounds``.
 
     Raises
@@ -97,9 +97,9 @@ def judge(rounds: Sequence[Round], options: RoundsOptions) -> Verdict:
     gain = 1.0 - last.deviation / rounds[-2].deviation if count > 1 and rounds[-2].deviation > 0 else math.nan
     known = f"torque is known to {100 * last.deviation:.2g} % ({last.joint})"
     if last.deviation <= options.wanted:
-        return Verdict(gain, f"confidence reached: {known}, {100 * options.wanted:.2g} % was wanted")
+        return RoundDecision(gain, f"confidence reached: {known}, {100 * options.wanted:.2g} % was wanted")
     if gain < options.least_gain:
-        return Verdict(gain, f"nothing more is gained: round {count} made it {100 * gain:.0f} % better; {known}")
+        return RoundDecision(gain, f"nothing more is gained: round {count} made it {100 * gain:.0f} % better; {known}")
     if count >= options.rounds:
-        return Verdict(gain, f"all rounds are done ({count}): {known}")
-    return Verdict(gain, "")
+        return RoundDecision(gain, f"all rounds are done ({count}): {known}")
+    return RoundDecision(gain, "")

@@ -6,7 +6,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.qr import triangle
+from inertid_ros.core.qr import r_factor
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import Channel, compress
 from inertid_ros.regressors.equation_types import equations_of
@@ -59,7 +59,7 @@ def _error(channel: Channel, column: int) -> float:
     """Squared error of least squares over one channel; without ``column`` where its parameter would be negative."""
     place = np.flatnonzero(channel.columns == column)
     order = np.concatenate([np.flatnonzero(channel.columns != column), place, [len(channel.columns)]])
-    R = triangle(channel.triangle[:, order])
+    R = r_factor(channel.r_factor[:, order])
     size = np.linalg.norm(R[:-1, :-1], axis=0)
     scaled = R[:, :-1] / np.where(size > 0, size, 1.0)
     fit, *_ = np.linalg.lstsq(scaled, R[:, -1], rcond=1e-9)

@@ -13,7 +13,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence, torque_confidence
 from inertid_ros.identification.assessment.validation import TorqueErrors, Validation, torque_errors
-from inertid_ros.identification.rounds import Round, RoundsOptions, Verdict, judge
+from inertid_ros.identification.rounds import Round, RoundDecision, RoundsOptions, decide
 from inertid_ros.robot.bodies.inertial_parameters import is_consistent, mass_com_inertia
 from inertid_ros.robot.bodies.layout import COUPLING_TERMS
 from inertid_ros.robot.urdf_writing import write_urdf
@@ -99,9 +99,9 @@ class Outcome:
         return (*self.rounds[1], Round.of(self.estimate.recordings, self.confidence))
 
     @property
-    def verdict(self) -> Verdict | None:
+    def decision(self) -> RoundDecision | None:
         """Whether another round is worth its time; None on a free base."""
-        return judge(self.history, self.rounds[0]) if self.history else None
+        return decide(self.history, self.rounds[0]) if self.history else None
 
     @cached_property
     def report(self) -> dict[str, Any]:
@@ -130,7 +130,7 @@ class Outcome:
             "couplings": couplings_content(estimate),
             "rotors": rotors_content(estimate),
             "base_parameters": _base_parameters(estimate),
-            "statements": [asdict(statement) for statement in estimate.statements],
+            "statements": [asdict(entry) for entry in estimate.identifiability],
             "solver": _solver(estimate),
             "confidence": _confidence(self.confidence),
             "rounds": _rounds(self.history, self.rounds[0]),
@@ -276,9 +276,9 @@ def _rounds(history: Sequence[Round], options: RoundsOptions) -> dict[str, Any] 
     """The rounds so far, and why the last one was the last; None where there is only ever one."""
     if not history or options.rounds == 1:
         return None
-    verdicts = [judge(history[: index + 1], options) for index in range(len(history))]
-    done = [{**asdict(entry), "gain": verdict.gain} for entry, verdict in zip(history, verdicts, strict=True)]
-    return {"done": done, "stopped": verdicts[-1].reason}
+    decisions = [decide(history[: index + 1], options) for index in range(len(history))]
+    done = [{**asdict(entry), "gain": decision.gain} for entry, decision in zip(history, decisions, strict=True)]
+    return {"done": done, "stopped": decisions[-1].reason}
 
 
 def plain(value: Any) -> Any:

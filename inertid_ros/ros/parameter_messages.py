@@ -36,7 +36,7 @@ def to_inertial_parameters(
         couplings=_couplings(estimate),
         parameter_names=list(layout.names),
         covariance=estimate.covariance.ravel().tolist(),
-        knowledge=[VERDICTS.index(statement.verdict) for statement in estimate.statements],
+        knowledge=[VERDICTS.index(entry.verdict) for entry in estimate.identifiability],
     )
 
 

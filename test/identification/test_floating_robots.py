@@ -28,8 +28,9 @@ def exact(model, found):
     measured_side = np.zeros(every.shape)
     measured_side[:, 3:] = -found.speeds @ model.wheels.axes
     rates = np.hstack([found.twist, found.v])
-    return Samples(found.time, np.hstack([found.pose, found.q]), rates, np.zeros_like(rates), measured_side, every,
-                   every[:, 0])
+    return Samples(
+        found.time, np.hstack([found.pose, found.q]), rates, np.zeros_like(rates), measured_side, every, every[:, 0]
+    )
 
 
 def test_all_52_values_of_the_space_robot_by_least_squares():
@@ -46,8 +47,9 @@ def test_all_52_values_of_the_space_robot_by_least_squares():
     for name in ("ols", "wls"):
         estimate = least_squares(equations_of(guess, "momentum"), [exact(robot, found)], ESTIMATORS[name])
         base = closed_form_base_parameters(robot)
-        np.testing.assert_allclose(base.projection @ estimate.parameters, base.projection @ robot.prior, rtol=1e-9,
-                                   atol=1e-9)
+        np.testing.assert_allclose(
+            base.projection @ estimate.parameters, base.projection @ robot.prior, rtol=1e-9, atol=1e-9
+        )
         assert estimate.base.count == 52
 
 
@@ -62,7 +64,9 @@ def test_other_shapes_need_no_other_code(make, kind):
         measured(
             model,
             float_freely(model, model.body_prior, motion(model, 40, seed).trajectory, 50.0, start),
-            RateNoise(1e-4, 1e-4, 1e-4), np.random.default_rng(seed), f"flight {seed}",
+            RateNoise(1e-4, 1e-4, 1e-4),
+            np.random.default_rng(seed),
+            f"flight {seed}",
         )
         for seed in range(2)
     ]
@@ -133,5 +137,3 @@ def test_what_one_wheel_leaves_open_is_told():
         equations_of(model, "momentum"), [prepare_momentum(recording, model)], IdentifyOptions(estimator="ols")
     )
     assert estimate.base.count < closed_form_base_parameters(model).count
-
-

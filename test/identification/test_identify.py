@@ -14,7 +14,7 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.information.noise import effective_fraction
+from inertid_ros.identification.information.residuals import effective_fraction
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance, is_consistent
 from inertid_ros.robot.model import load_model

@@ -1,6 +1,5 @@
 """Segments whose motion is each measured: against Pinocchio's free base, and a person walking over two force plates."""
 
-
 import numpy as np
 import pinocchio as pin
 import pytest

@@ -24,7 +24,7 @@ TEMPORARY = {
     ("config/identification.py", "identification/prior/regularizers.py"),
     ("config/identification.py", "identification/solvers/map_problem.py"),
     ("config/identification.py", "regressors/equation_types.py"),
-    ("config/least_squares.py", "identification/prior/parameter_scaling.py"),
+    ("config/least_squares.py", "identification/prior/coordinates.py"),
     ("config/preparation.py", "data/preparation/external_wrenches.py"),
     ("config/preparation.py", "data/preparation/free_base.py"),
     ("data/screening/wrenches.py", "data/preparation/external_wrenches.py"),

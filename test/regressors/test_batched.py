@@ -8,7 +8,7 @@ import pinocchio as pin
 import pytest
 from support.robots.random_robots import random_bodies, random_model, random_states
 
-from inertid_ros.core.qr import triangle
+from inertid_ros.core.qr import r_factor
 from inertid_ros.dynamics.inverse_dynamics import rigid_torque
 from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
 from inertid_ros.identification.information.compression import Compressor
@@ -128,7 +128,7 @@ def _plain(model: RobotModel, samples) -> list[np.ndarray]:
     """QR of all rows and columns of every channel at once."""
     chunks = list(dense_equations(ForceEquations(model), samples))
     joints = range(model.joints)
-    return [triangle(np.vstack([np.column_stack(chunk[joint]) for chunk in chunks])) for joint in joints]
+    return [r_factor(np.vstack([np.column_stack(chunk[joint]) for chunk in chunks])) for joint in joints]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -139,9 +139,9 @@ def test_compression_equals_qr_of_all_rows(seed):
         information.channels, ForceEquations(model).columns, _plain(model, samples), strict=True
     ):
         np.testing.assert_array_equal(channel.columns, columns)
-        np.testing.assert_array_equal(channel.triangle, np.triu(channel.triangle))
+        np.testing.assert_array_equal(channel.r_factor, np.triu(channel.r_factor))
         gram = expected.T @ expected
-        np.testing.assert_allclose(channel.triangle.T @ channel.triangle, gram, atol=1e-12 * np.abs(gram).max())
+        np.testing.assert_allclose(channel.r_factor.T @ channel.r_factor, gram, atol=1e-12 * np.abs(gram).max())
     np.testing.assert_array_equal(information.counts, samples.mask.sum(axis=0))
 
 
@@ -155,8 +155,8 @@ def test_compression_over_batches_and_recordings():
     ]
     whole, merged = compress(model, [samples]), compress(model, iter(parts))
     for first, second in zip(whole.channels, merged.channels, strict=True):
-        gram = first.triangle.T @ first.triangle
-        np.testing.assert_allclose(second.triangle.T @ second.triangle, gram, atol=1e-12 * np.abs(gram).max())
+        gram = first.r_factor.T @ first.r_factor
+        np.testing.assert_allclose(second.r_factor.T @ second.r_factor, gram, atol=1e-12 * np.abs(gram).max())
         assert first.count == second.count
 
 
@@ -169,7 +169,7 @@ def test_compression_keeps_what_normal_equations_lose():
     information = compress(model, [samples])
     for channel, expected in zip(information.channels, _plain(model, samples), strict=True):
         norms = np.maximum(np.linalg.norm(expected, axis=0), 1e-300)
-        found = np.linalg.svd(channel.triangle / norms, compute_uv=False)
+        found = np.linalg.svd(channel.r_factor / norms, compute_uv=False)
         true = np.linalg.svd(expected / norms, compute_uv=False)
         above = true > 1e-9
         np.testing.assert_allclose(found[above], true[above], rtol=1e-4)

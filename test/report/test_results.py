@@ -103,7 +103,7 @@ def test_a_result_reads_back_as_it_was(outcome, written):
     assert stored.report == outcome.report
     assert stored.model.hash == outcome.estimate.model.hash
     for channel, other in zip(stored.information.channels, outcome.estimate.information.channels, strict=True):
-        assert np.array_equal(channel.triangle, other.triangle)
+        assert np.array_equal(channel.r_factor, other.r_factor)
     assert np.allclose(stored.model.body_prior, outcome.estimate.bodies, rtol=1e-12, atol=1e-15)
 
 

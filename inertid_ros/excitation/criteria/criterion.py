@@ -14,7 +14,7 @@ import numpy as np
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.core.qr import triangle
+from inertid_ros.core.qr import r_factor
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.regressors.regressor_gradient import MotionGradient
@@ -156,7 +156,7 @@ def make_criterion(
     scaling = prior_scaling(options.scaling, model, limits, measured.columns, B)
     spectral = Spectral(options.criterion, options.kept_parameters)
     # Recordings say of the base columns alone what they say of all, for the others are combinations of them.
-    earlier = np.zeros((0, len(columns))) if known is None else triangle(known.root[:, measured.columns[columns]])
+    earlier = np.zeros((0, len(columns))) if known is None else r_factor(known.root[:, measured.columns[columns]])
     return Criterion(measured, columns, B, scaling, spectral, earlier)
 
 

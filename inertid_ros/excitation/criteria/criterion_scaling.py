@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.qr import triangle
+from inertid_ros.core.qr import r_factor
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, normalised_coordinates
-from inertid_ros.identification.prior.parameter_scaling import scaling_matrix
+from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, normalised_coordinates, scaling_matrix
 from inertid_ros.robot.bodies.layout import COUPLING_TERMS
 from inertid_ros.robot.model import RobotModel
 
@@ -104,7 +103,7 @@ def prior_scaling(
 
 def pushforward_root(root: Array, base: Array) -> Array:
     """``(r, r)`` L with ``L L^T = B G0^-1 B^T``, the inverse of the pushforward metric, of ``root root^T = G0^-1``."""
-    return triangle((base @ root).T).T
+    return r_factor((base @ root).T).T
 
 
 def typical_drives(model: RobotModel, limits: MotionLimits) -> Array:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.qr import triangle
+from inertid_ros.core.qr import r_factor
 
 _GOOD, _FAIR = 1e-6, 1e-9  # smallest over largest square
 _SMALL = 0.05  # rad; larger angles are between nearly equal values, whose vectors do not matter
@@ -18,7 +18,7 @@ def right_spectrum(rows: Array) -> tuple[Array, Array]:
     if values[0] > _GOOD * values[-1]:
         return values, vectors
     if values[0] < _FAIR * values[-1]:
-        vectors = np.linalg.svd(triangle(rows))[2].T
+        vectors = np.linalg.svd(r_factor(rows))[2].T
     return refined(rows, vectors)
 
 

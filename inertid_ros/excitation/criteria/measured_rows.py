@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.core.qr import triangle
+from inertid_ros.core.qr import r_factor
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.kinematics.chain import Chain
 from inertid_ros.regressors.body_wrenches import carried
@@ -133,7 +133,7 @@ class MeasuredRows:
         q = rng.uniform(lower, upper, (_PROBES, self.model.joints))
         motion = MotionSamples(self.chain, q, *rng.normal(size=(2, _PROBES, self.model.joints)))
         rows = self.regressor(motion, np.arange(len(self.columns)))
-        R = triangle(rows.reshape(-1, len(self.columns)))
+        R = r_factor(rows.reshape(-1, len(self.columns)))
         chosen = _independent_columns(R)
         if not len(chosen):
             raise ExcitationError("excitation: no parameter of this robot can be identified from what is measured")

@@ -7,7 +7,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.core.qr import triangle as triangular
+from inertid_ros.core.qr import r_factor
 
 _BISECTIONS = 10
 _LARGEST_GAIN = 0.5
@@ -69,10 +69,10 @@ def prune(blocks: Sequence[Array] | Array, worth: Worth) -> Pruned:
             )
         rows += len(blocks[len(kept)])
         kept.append(len(kept))
-    triangle = triangular(np.vstack([blocks[index] for index in kept]))
-    count, condition, neutral = *spread(triangle, worth.significant), 0
+    R = r_factor(np.vstack([blocks[index] for index in kept]))
+    count, condition, neutral = *spread(R, worth.significant), 0
     for index in range(len(kept), len(blocks)):
-        longer = triangular(np.vstack([triangle, blocks[index]]))
+        longer = r_factor(np.vstack([R, blocks[index]]))
         count_now, condition_now = spread(longer, worth.significant)
         if count_now > count:
             neutral = 0
@@ -81,7 +81,7 @@ def prune(blocks: Sequence[Array] | Array, worth: Worth) -> Pruned:
                 continue
             neutral += 1
         kept.append(index)
-        triangle, count, condition = longer, count_now, condition_now
+        R, count, condition = longer, count_now, condition_now
     return Pruned(tuple(kept), count, condition)
 
 

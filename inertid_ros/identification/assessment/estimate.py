@@ -15,7 +15,7 @@ from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance, is_c
 from inertid_ros.robot.bodies.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
-from .identifiability import Statement
+from .identifiability import Identifiability
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Estimate:
     information: of the recordings, without outliers.
     outliers: ``(c,)`` samples per channel that were left out as gross outliers; ``None`` where none were sought.
     delay: s by which the effort was late and has been shifted back.
-    statements: one per parameter, what the data says of it.
+    identifiability: one per parameter, what the data says of it.
     """
 
     equations: Equations
@@ -53,7 +53,7 @@ class Estimate:
     information: Information
     outliers: np.ndarray | None = None
     delay: float = 0.0
-    statements: tuple[Statement, ...] = ()
+    identifiability: tuple[Identifiability, ...] = ()
 
     @property
     def model(self) -> RobotModel:

@@ -7,7 +7,7 @@ VERDICTS = (PRIOR, COMBINED, IDENTIFIED)  # from the least known to the best
 
 
 @dataclass(frozen=True)
-class Statement:
+class Identifiability:
     """How one standard parameter is known.
 
     Attributes

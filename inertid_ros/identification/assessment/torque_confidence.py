@@ -55,7 +55,7 @@ class TorqueConfidence:
         return self.joint_names[int(np.argmax(self.shares))]
 
 
-def probe(model: RobotModel, count: int = PROBES, seed: int = 0) -> Samples:
+def sample_states(model: RobotModel, count: int = PROBES, seed: int = 0) -> Samples:
     """Random states ``(count, n)`` of a robot, independent over joints, without torque.
 
     Positions are uniform in the limits, velocities up to half of theirs, accelerations normal and in proportion.
@@ -89,7 +89,7 @@ def torque_confidence(estimate: Estimate, states: Samples | None = None) -> Torq
     if model.free:
         raise IdentificationError("confidence: torque at random states is judged of robots on a fixed base only")
     equations = ForceEquations(model)
-    states = states if states is not None else probe(model)
+    states = states if states is not None else sample_states(model)
     squares = np.zeros(model.joints)
     for chunk in dense_equations(equations, states):
         for joint, (rows, _) in enumerate(chunk):

@@ -8,14 +8,13 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.qr import triangle
+from inertid_ros.core.qr import r_factor
 from inertid_ros.identification.base_parameters import BaseParameters
 from inertid_ros.identification.information.information import Information
-from inertid_ros.identification.prior.coordinates import prior_coordinates
-from inertid_ros.identification.prior.parameter_scaling import prior_root
+from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
 
 from .estimate import Estimate
-from .identifiability import COMBINED, IDENTIFIED, PRIOR, Statement
+from .identifiability import COMBINED, IDENTIFIED, PRIOR, Identifiability
 
 _AnyEstimate = TypeVar("_AnyEstimate", bound=Estimate)
 _KNOWN = 0.5  # share of the prior variance that the data takes away where both know the same
@@ -61,7 +60,7 @@ class Uncertainty:
         return tuple(zip(self.base.names, *(column.tolist() for column in numbers), strict=True))
 
     @cached_property
-    def statements(self) -> tuple[Statement, ...]:
+    def identifiability(self) -> tuple[Identifiability, ...]:
         """One per standard parameter, in the order of the layout.
 
         A base parameter is known where the data says at least as much of it as the prior does.
@@ -69,20 +68,20 @@ class Uncertainty:
         doubt = np.abs(self.base.projection) * np.sqrt(np.diagonal(self.prior))
         weight = doubt / np.maximum(doubt.max(axis=1, keepdims=True), np.finfo(float).tiny)
         alone, names = set(self.base.alone.tolist()), self.base.names
-        statements = []
+        identifiability = []
         for column, name in enumerate(self.base.layout.names):
             within = np.flatnonzero(weight[:, column] >= _MEMBER)
             share = float(self.base_shares[within].max(initial=0.0))
             within = within[self.base_shares[within] >= _KNOWN]
             within = within[np.argsort(-weight[within, column], kind="stable")]
             verdict = PRIOR if len(within) == 0 else IDENTIFIED if column in alone else COMBINED
-            statements.append(Statement(name, verdict, tuple(names[row] for row in within), share))
-        return tuple(statements)
+            identifiability.append(Identifiability(name, verdict, tuple(names[row] for row in within), share))
+        return tuple(identifiability)
 
 
-def stated(estimate: _AnyEstimate) -> _AnyEstimate:
-    """The estimate with its :attr:`~.estimate.Estimate.statements`."""
-    return replace(estimate, statements=uncertainty(estimate, estimate.information).statements)
+def with_identifiability(estimate: _AnyEstimate) -> _AnyEstimate:
+    """The estimate with its :attr:`~.estimate.Estimate.identifiability`."""
+    return replace(estimate, identifiability=uncertainty(estimate, estimate.information).identifiability)
 
 
 def uncertainty(estimate: Estimate, information: Information) -> Uncertainty:
@@ -97,7 +96,7 @@ def uncertainty(estimate: Estimate, information: Information) -> Uncertainty:
     base = estimate.base
     seen = R[:, base.independent]
     inverse = _inverse_root(seen)
-    root = prior_root(prior_coordinates(estimate.model, information), estimate.prior_spread)
+    root = prior_covariance_root(prior_coordinates(estimate.model, information), estimate.prior_spread)
     after = root @ _inverse_root(np.vstack([R @ root, np.eye(len(root))]))
     sizes = np.linalg.norm(base.projection @ root, axis=1)
     left = np.sum(_inverse_root(np.vstack([seen * sizes, np.eye(base.count)])) ** 2, axis=1)
@@ -114,5 +113,5 @@ def uncertainty(estimate: Estimate, information: Information) -> Uncertainty:
 def _inverse_root(equations: Array) -> Array:
     """Inverse of the triangle of equations, columns scaled on the way so that units do not matter."""
     scale = np.linalg.norm(equations, axis=0)
-    inverse = solve_triangular(triangle(equations / scale), np.eye(len(scale)))
+    inverse = solve_triangular(r_factor(equations / scale), np.eye(len(scale)))
     return np.asarray(inverse / scale[:, None])

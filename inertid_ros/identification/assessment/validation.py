@@ -8,7 +8,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.information.delay import undelayed
+from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.regressors.equation_types import equations_of
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.model import RobotModel
@@ -85,7 +85,7 @@ def torque_errors(equations: RobotModel | Equations, parameters: Array, recordin
 
 def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
     """Judge an estimate on recordings that it was not fitted to, effort shifted by the delay that was found."""
-    recordings = [undelayed(samples, estimate.delay) for samples in recordings]
+    recordings = [without_delay(samples, estimate.delay) for samples in recordings]
     calibrated = torque_errors(estimate.equations, estimate.parameters, recordings)
     prior = torque_errors(estimate.equations, estimate.prior, recordings)
     change = f"held-out torque error {100 * calibrated.relative_error:.2f} % against {100 * prior.relative_error:.2f} %"

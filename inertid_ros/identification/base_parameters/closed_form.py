@@ -13,11 +13,11 @@ from inertid_ros.robot.model import RobotModel
 
 from .column_selection import NEGLIGIBLE, regroup
 from .coupled_friction import coupling_columns, regroup_friction
-from .coupled_inertias import find_equations, regroup_rotor, regroup_shared
 from .joint_motion import joint_motion
 from .kinematic_tree import KinematicTree, kinematic_tree, tidy
 from .regrouping import Carry
 from .result import BaseParameters
+from .shared_inertias import find_equations, regroup_rotor, regroup_shared
 from .units import Scale, places_of_links
 
 

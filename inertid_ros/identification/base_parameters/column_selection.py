@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.qr import triangle
+from inertid_ros.core.qr import r_factor
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.bodies.layout import ParameterLayout
 
@@ -80,7 +80,7 @@ def span(rows: Array) -> Span:
     """Span of rows of the order of one, with what is below :data:`SPAN_TOLERANCE` taken for zero."""
     if rows.size == 0:
         return Span(rows[:0], np.eye(rows.shape[1]), float("inf"))
-    _, singular, directions = np.linalg.svd(triangle(rows) if len(rows) > rows.shape[1] else rows)
+    _, singular, directions = np.linalg.svd(r_factor(rows) if len(rows) > rows.shape[1] else rows)
     kept = int(np.sum(singular > SPAN_TOLERANCE * max(1.0, singular[0])))
     above = singular[kept - 1] if kept else 1.0
     below = singular[kept] if kept < len(singular) else 0.0

@@ -6,7 +6,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.qr import triangle
+from inertid_ros.core.qr import r_factor
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
 from inertid_ros.robot.bodies.layout import ParameterLayout
@@ -85,7 +85,7 @@ def _of_columns(layout: ParameterLayout, R: Array, columns: np.ndarray | None = 
     norms = np.linalg.norm(R[:, columns], axis=0)
     present = norms > 1e-12 * norms.max(initial=0.0)
     used, scale = columns[present], norms[present]
-    scaled = triangle(R[:, used] / scale)
+    scaled = r_factor(R[:, used] / scale)
     _, singular, directions = np.linalg.svd(scaled)
     rank, gap = visible_rank(singular)
     null_space = directions[rank:].T

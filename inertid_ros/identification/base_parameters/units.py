@@ -11,7 +11,7 @@ from inertid_ros.robot.bodies.layout import ParameterLayout
 from .column_selection import BODY_ORDER
 from .coupled_friction import coupling_columns
 from .kinematic_tree import KinematicTree
-from .link_equations import OFFSET, ROTOR
+from .observability import OFFSET, ROTOR
 
 _LENGTH_POWER = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
 _DRIVES = {ROTOR: "rotor_inertia", OFFSET: "offset"}

@@ -9,7 +9,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.kinematics.sweep import BATCH
 from inertid_ros.regressors.equations import Equations
 
-from .incremental_qr import SquareRoot
+from .incremental_qr import IncrementalQR
 
 _WORKSPACE = 2**23  # numbers in the array that holds one batch of all channels, 64 MB, where the robot is not huge
 _LEAST_BATCH = 128
@@ -26,7 +26,7 @@ class Compressor:
         self._equations, self._writer = equations, equations.writer()
         self.counts = np.zeros(equations.count, dtype=int)
         sizes = [int(span.stop - span.start) for span in self._writer.spans]
-        self._roots = [SquareRoot(size) for size in sizes]
+        self._roots = [IncrementalQR(size) for size in sizes]
         width = self._writer.width
         self._batch = int(np.clip(_WORKSPACE // (equations.count * width), _LEAST_BATCH, BATCH))
         self._work = np.zeros((equations.count, width, self._batch))
@@ -46,11 +46,11 @@ class Compressor:
         self._write(samples, rows, mask)
         spans = [self._work[channel, span] for channel, span in enumerate(self._writer.spans)]
         used = np.flatnonzero(mask.any(axis=0))
-        rejected = [channel for channel in used if not self._roots[channel].take_up(spans[channel])]
+        rejected = [channel for channel in used if not self._roots[channel].append(spans[channel])]
         if rejected:
             self._write(samples, rows, mask)
         for channel in rejected:
-            self._roots[channel].reflect(spans[channel])
+            self._roots[channel].append_by_reflections(spans[channel])
 
     def _write(self, samples: Samples, rows: slice, mask: np.ndarray) -> None:
         """Unmasked equations of a batch, and zeros."""
@@ -62,10 +62,9 @@ class Compressor:
             if not mask[:, channel].all():
                 new[channel, span, ~mask[:, channel]] = 0.0
 
-    def triangles(self) -> list[Array]:
+    def r_factors(self) -> list[Array]:
         """For each channel, ``R (r, c + 1)`` with ``R^T R = [A b]^T [A b]``, ``A x[columns] = b`` its equations."""
         return [
-            root.triangle() @ block_diag(expansion, np.eye(1))
+            root.r_factor() @ block_diag(expansion, np.eye(1))
             for root, expansion in zip(self._roots, self._writer.expansions, strict=True)
         ]
-

@@ -89,7 +89,7 @@ def _together(information: Information) -> list[int]:
 
 def _unknowns(channel: Channel) -> int:
     """Directions of a channel's parameters that its data shows at all, columns taken at equal size."""
-    R = channel.triangle[:-1, :-1]
+    R = channel.r_factor[:-1, :-1]
     size = np.linalg.norm(R, axis=0)
     values = np.linalg.svd(R[:, size > 0] / size[size > 0], compute_uv=False)
     return int((values > _SEEN * values.max(initial=0.0)).sum())

@@ -43,7 +43,7 @@ def estimate_delay(equations: RobotModel | Equations, recordings: Sequence[Sampl
     counts = sum(int(samples.mask.sum()) for samples in recordings)
 
     def misfit(delay: float) -> float:
-        return _misfit(compress(equations, [undelayed(samples, delay) for samples in recordings]))
+        return _misfit(compress(equations, [without_delay(samples, delay) for samples in recordings]))
 
     grid = np.linspace(-longest, longest, 9)
     coarse = [misfit(delay) for delay in grid]
@@ -55,7 +55,7 @@ def estimate_delay(equations: RobotModel | Equations, recordings: Sequence[Sampl
     return Delay(float(found.x), float(1 / np.sqrt(max(counts * curvature, 1e-300))))
 
 
-def undelayed(samples: Samples, delay: float) -> Samples:
+def without_delay(samples: Samples, delay: float) -> Samples:
     """Samples with the torque that belongs to their motion; what would lie outside the recording is masked."""
     if delay == 0:
         return samples

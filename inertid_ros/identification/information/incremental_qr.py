@@ -11,14 +11,14 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.qr import updated
+from inertid_ros.core.qr import append_rows
 
 _LARGEST = 1e6  # of the Gram matrix: R loses at most this times the machine's precision
 _ROUNDING = 4 * np.finfo(float).eps
 _NOTHING = 1e-100  # stands for the diagonal of a column of zeros; its square is still a number
 
 
-class SquareRoot:
+class IncrementalQR:
     """``R (n, n)`` upper triangle with ``R^T R`` the sum of all ``A^T A`` taken up.
 
     Rows of ``A (k, n)`` are given as ``columns (n, k)``, which are overwritten.
@@ -29,10 +29,10 @@ class SquareRoot:
         self._gram: Array | None = None  # of W, with the identity for the base; its upper triangle
         self._new = np.zeros((size, size), order="F")
 
-    def take_up(self, columns: Array) -> bool:
+    def append(self, columns: Array) -> bool:
         """Take more rows; where that would lose digits, take none and return False: :meth:`reflect` can take them."""
         if self._gram is None:
-            self.reflect(columns)
+            self.append_by_reflections(columns)
             return True
         whitened = blas.dtrsm(1.0, self._base, columns.T, side=1, overwrite_b=1)
         gram = blas.dsyrk(1.0, whitened, trans=1, c=self._new, overwrite_c=1)
@@ -41,9 +41,9 @@ class SquareRoot:
         self._gram += gram
         return True
 
-    def reflect(self, columns: Array) -> None:
+    def append_by_reflections(self, columns: Array) -> None:
         """Take more rows, whatever they are."""
-        base = updated(self.triangle(), columns)
+        base = append_rows(self.r_factor(), columns)
         own = np.linalg.norm(base, axis=0)
         diagonal = base.diagonal().copy()
         # A column without data of its own gets what rounding would leave, so that the base can be inverted.
@@ -51,7 +51,7 @@ class SquareRoot:
         np.fill_diagonal(base, np.where(np.abs(diagonal) < least, least, diagonal))
         self._base, self._gram = base, np.eye(len(own), order="F")
 
-    def triangle(self) -> Array:
+    def r_factor(self) -> Array:
         """``R``, in Fortran's order."""
         if self._gram is None:
             return self._base.copy(order="F")

@@ -12,7 +12,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.qr import triangle
+from inertid_ros.core.qr import r_factor
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.equation_types import equations_of
 from inertid_ros.regressors.equations import Equations
@@ -36,18 +36,18 @@ class Channel:
     """
 
     columns: np.ndarray
-    triangle: Array
+    r_factor: Array
     count: int
 
     def add(self, A: Array, b: Array) -> "Channel":
         """Channel with more equations ``A x[columns] = b``."""
         if len(b) == 0:
             return self
-        return Channel(self.columns, triangle(np.vstack([self.triangle, np.column_stack([A, b])])), self.count + len(b))
+        return Channel(self.columns, r_factor(np.vstack([self.r_factor, np.column_stack([A, b])])), self.count + len(b))
 
     def squared_error(self, parameters: Array) -> float:
         """``|A x - b|^2`` for a whole parameter vector."""
-        return float(np.sum((self.triangle @ np.append(parameters[self.columns], -1.0)) ** 2))
+        return float(np.sum((self.r_factor @ np.append(parameters[self.columns], -1.0)) ** 2))
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Information:
         return Information(
             self.layout,
             tuple(
-                Channel(a.columns, triangle(np.vstack([a.triangle, b.triangle])), a.count + b.count) for a, b in pairs
+                Channel(a.columns, r_factor(np.vstack([a.r_factor, b.r_factor])), a.count + b.count) for a, b in pairs
             ),
             self.robot,
             self.names,
@@ -92,7 +92,7 @@ class Information:
     @property
     def rms_measured(self) -> Array:
         """``(c,)`` root mean square of the measured channel."""
-        return np.array([np.linalg.norm(c.triangle[:, -1]) / np.sqrt(max(c.count, 1)) for c in self.channels])
+        return np.array([np.linalg.norm(c.r_factor[:, -1]) / np.sqrt(max(c.count, 1)) for c in self.channels])
 
     def rms_error(self, parameters: Array) -> Array:
         """``(c,)`` root mean square of the residual per channel."""
@@ -119,7 +119,7 @@ class Information:
     def relative_error(self, parameters: Array) -> float:
         """``|error| / |measured|`` over all channels."""
         error = sum(channel.squared_error(parameters) for channel in self.channels)
-        measured = sum(float(np.sum(channel.triangle[:, -1] ** 2)) for channel in self.channels)
+        measured = sum(float(np.sum(channel.r_factor[:, -1] ** 2)) for channel in self.channels)
         return float(np.sqrt(error / measured)) if measured > 0 else float("inf")
 
     def whitened(self, weights: Array) -> tuple[Array, Array]:
@@ -132,10 +132,10 @@ class Information:
         size = self.layout.size
         rows = []
         for channel, weight in zip(self.channels, weights, strict=True):
-            block = np.zeros((len(channel.triangle) - 1, size + 1))
-            block[:, np.append(channel.columns, size)] = weight * channel.triangle[:-1]
+            block = np.zeros((len(channel.r_factor) - 1, size + 1))
+            block[:, np.append(channel.columns, size)] = weight * channel.r_factor[:-1]
             rows.append(block)
-        whole = triangle(np.vstack(rows))
+        whole = r_factor(np.vstack(rows))
         return whole[:size, :size], whole[:size, size]
 
 
@@ -182,6 +182,6 @@ def compress(equations: RobotModel | Equations, recordings: Iterable[Samples]) -
             counts = counts + count
             share = count / np.maximum(counts, 1)
             noise = own if noise is None else (1 - share) * noise + share * own
-    parts = zip(equations.columns, compressor.triangles(), compressor.counts, strict=True)
-    channels = tuple(Channel(columns, triangle(R), int(count)) for columns, R, count in parts)
+    parts = zip(equations.columns, compressor.r_factors(), compressor.counts, strict=True)
+    channels = tuple(Channel(columns, r_factor(R), int(count)) for columns, R, count in parts)
     return Information(equations.model.layout, channels, fingerprint(equations), equations.channels, noise)

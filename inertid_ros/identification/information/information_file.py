@@ -50,7 +50,7 @@ def information_bytes(information: Information) -> bytes:
         "counts": information.counts,
     }
     for index, channel in enumerate(information.channels):
-        content |= {f"columns/{index}": channel.columns, f"triangle/{index}": channel.triangle}
+        content |= {f"columns/{index}": channel.columns, f"triangle/{index}": channel.r_factor}
     if information.noise is not None:
         content["noise"] = information.noise
     buffer = io.BytesIO()
@@ -94,7 +94,7 @@ def _information(path: Path, content: dict[str, np.ndarray]) -> Information:
     for name, channel in zip(names, channels, strict=True):
         width = len(channel.columns) + 1
         inside = channel.columns.size and channel.columns.min() >= 0 and channel.columns.max() < layout.size
-        if not inside or channel.triangle.shape != (width, width) or not np.isfinite(channel.triangle).all():
+        if not inside or channel.r_factor.shape != (width, width) or not np.isfinite(channel.r_factor).all():
             raise IdentificationError(f"{path}: channel '{name}' is damaged; write it again")
     noise = content.get("noise")
     if noise is not None and (noise.shape != (len(names),) or not (np.isfinite(noise) & (noise > 0)).all()):

@@ -16,12 +16,12 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.assessment.uncertainty import stated
+from inertid_ros.identification.assessment.uncertainty import with_identifiability
 from inertid_ros.identification.information.data_checks import check_usable
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.residuals import Residuals
 from inertid_ros.identification.prior.convex_program import Solution
-from inertid_ros.identification.prior.regularizers import TYPICAL_SPREAD
+from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD
 from inertid_ros.regressors.equation_types import equations_of
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.model import RobotModel
@@ -78,13 +78,13 @@ def least_squares(
     began = time.perf_counter()
     options = options or LeastSquaresOptions()
     equations = equations_of(equations)
-    recordings, information = _given(equations, data, options)
-    problem = LinearProblem.of(equations, information, options)
+    recordings, information = _recordings_and_information(equations, data, options)
+    linear_problem = LinearProblem.of(equations, information, options)
     if options.loss == "huber":
-        fit = robust_fit(problem, recordings, information)
+        fit = robust_fit(linear_problem, recordings, information)
     else:
-        fit = _plain_fit(problem, recordings, information)
-    rank, scores = choose_rank(problem, fit, recordings, held_out)
+        fit = _plain_fit(linear_problem, recordings, information)
+    rank, scores = choose_rank(linear_problem, fit, recordings, held_out)
     parameters = fit.spectrum.solution(rank)
     errors = [channel.squared_error(parameters) for channel in fit.information.channels]
     R, z = fit.information.whitened(fit.weights)
@@ -101,12 +101,12 @@ def least_squares(
     estimate = LeastSquaresEstimate(
         equations=equations,
         parameters=parameters,
-        covariance=problem.covariance(fit, rank),
-        residual_deviation=problem.deviation(fit.information, fit.weights, fit.spectrum, rank),
+        covariance=linear_problem.covariance(fit, rank),
+        residual_deviation=linear_problem.deviation(fit.information, fit.weights, fit.spectrum, rank),
         effective_counts=fit.fraction * fit.information.counts,
-        base=problem.base,
+        base=linear_problem.base,
         train_relative_error=information.relative_error(parameters),
-        prior_spread=TYPICAL_SPREAD,
+        prior_spread=TYPICAL_PRIOR_SPREAD,
         solution=solution,
         recordings=tuple(samples.name for samples in recordings),
         information=fit.information,
@@ -116,10 +116,10 @@ def least_squares(
         scores=scores,
         clipped=fit.clipped,
     )
-    return stated(estimate)
+    return with_identifiability(estimate)
 
 
-def _given(
+def _recordings_and_information(
     equations: Equations, data: Sequence[Samples] | Information, options: LeastSquaresOptions
 ) -> tuple[tuple[Samples, ...], Information]:
     """Recordings, or none, and information."""
@@ -136,11 +136,11 @@ def _given(
     return recordings, information
 
 
-def _plain_fit(problem: LinearProblem, recordings: Sequence[Samples], information: Information) -> LinearFit:
+def _plain_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], information: Information) -> LinearFit:
     """Fit of full rank; where there are recordings, samples count for what their correlated residuals are worth."""
-    fit = problem.weighted(information, np.ones(problem.equations.count))
-    if not recordings or problem.options.independent:
+    fit = linear_problem.weighted(information, np.ones(linear_problem.equations.count))
+    if not recordings or linear_problem.options.independent:
         return fit
-    residuals = Residuals.of(problem.equations, recordings, fit.parameters)
+    residuals = Residuals.of(linear_problem.equations, recordings, fit.parameters)
     fraction = residuals.independent_fraction(fit.scale, least_deviation(information))
-    return problem.weighted(information, fraction, fit.weights)
+    return linear_problem.weighted(information, fraction, fit.weights)

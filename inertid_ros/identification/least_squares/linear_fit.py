@@ -10,9 +10,13 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.base_parameters import BaseParameters, base_parameters
 from inertid_ros.identification.information.information import Information
-from inertid_ros.identification.prior.coordinates import Coordinates, prior_coordinates
-from inertid_ros.identification.prior.parameter_scaling import prior_root, scaling_matrix
-from inertid_ros.identification.prior.regularizers import TYPICAL_SPREAD
+from inertid_ros.identification.prior.coordinates import (
+    TYPICAL_PRIOR_SPREAD,
+    Coordinates,
+    prior_coordinates,
+    prior_covariance_root,
+    scaling_matrix,
+)
 from inertid_ros.regressors.equations import Equations
 
 from .spectrum import Spectrum, spectrum
@@ -145,7 +149,7 @@ class LinearProblem:
             if channel.count == 0:
                 free.append(0.0)
                 continue
-            taken = weight**2 * float(np.sum((channel.triangle[:, :-1] @ roots[channel.columns]) ** 2))
+            taken = weight**2 * float(np.sum((channel.r_factor[:, :-1] @ roots[channel.columns]) ** 2))
             freedom = channel.count - taken
             if freedom < 1e-6 * channel.count:
                 raise IdentificationError(
@@ -161,10 +165,12 @@ class LinearProblem:
         roots = fit.spectrum.roots(rank)
         seen, noise = np.zeros_like(roots.T), np.zeros((rank, rank))
         for channel, weight, level in zip(fit.information.channels, fit.weights, fit.noise, strict=True):
-            equations = weight * channel.triangle[:, :-1]
+            equations = weight * channel.r_factor[:, :-1]
             local = equations @ roots[channel.columns]
             seen[:, channel.columns] += local.T @ equations
             noise += level * local.T @ local
-        doubt = np.column_stack([prior_root(self.coordinates, TYPICAL_SPREAD), self.prior - self.centre])
+        doubt = np.column_stack(
+            [prior_covariance_root(self.coordinates, TYPICAL_PRIOR_SPREAD), self.prior - self.centre]
+        )
         doubt -= roots @ (seen @ doubt)
         return np.asarray(roots @ noise @ roots.T + doubt @ doubt.T)

@@ -12,7 +12,6 @@ from inertid_ros.identification.information.data_checks import check_usable
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.residuals import Residuals
 
-from .cross_validation import split
 from .linear_fit import LinearFit, LinearProblem
 from .spectrum import Spectrum
 
@@ -20,14 +19,17 @@ _log = logging.getLogger(__name__)
 
 
 def choose_rank(
-    problem: LinearProblem, fit: LinearFit, recordings: Sequence[Samples], held_out: Sequence[Samples] | Information
+    linear_problem: LinearProblem,
+    fit: LinearFit,
+    recordings: Sequence[Samples],
+    held_out: Sequence[Samples] | Information,
 ) -> tuple[int, Array]:
     """Rank, and the score of every rank ``(r + 1,)`` from zero where it was chosen by one, else none ``(0,)``."""
-    kind = problem.options.rank
+    kind = linear_problem.options.rank
     if kind == "full":
         return fit.spectrum.count, np.zeros(0)
     if kind == "auto":
-        rank = rank_by_variance(fit.variances, problem.options.variance_limit)
+        rank = rank_by_variance(fit.variances, linear_problem.options.variance_limit)
         if rank < fit.spectrum.count:
             _log.warning(
                 "least squares: %d of %d directions are excited enough and fitted; the others stay at the prior"
@@ -37,17 +39,17 @@ def choose_rank(
             )
         return rank, np.zeros(0)
     if kind == "variance":
-        return rank_by_variance(fit.variances, problem.options.variance_limit), np.zeros(0)
+        return rank_by_variance(fit.variances, linear_problem.options.variance_limit), np.zeros(0)
     if kind == "gcv":
         errors = [channel.squared_error(fit.parameters) for channel in fit.information.channels]
         count = float(fit.fraction @ fit.information.counts)
         scores = gcv_scores(fit.spectrum, float(fit.weights**2 @ errors), count)
     elif isinstance(held_out, Information) or held_out:
-        judge = held_out if isinstance(held_out, Information) else compress(problem.equations, held_out)
-        check_usable(problem.equations, judge, ["held-out data"])
-        scores = held_out_scores(fit.spectrum.solutions, judge, fit.weights)
+        held = held_out if isinstance(held_out, Information) else compress(linear_problem.equations, held_out)
+        check_usable(linear_problem.equations, held, ["held-out data"])
+        scores = held_out_scores(fit.spectrum.solutions, held, fit.weights)
     else:
-        scores = cross_validation_scores(problem, fit, recordings)
+        scores = cross_validation_scores(linear_problem, fit, recordings)
     return int(np.argmin(scores)), scores
 
 
@@ -74,20 +76,23 @@ def held_out_scores(solutions: Array, held_out: Information, weights: Array) -> 
     total = np.zeros(len(solutions))
     for channel, weight in zip(held_out.channels, weights, strict=True):
         extended = np.column_stack([solutions[:, channel.columns], np.full(len(solutions), -1.0)])
-        total += weight**2 * np.sum((extended @ channel.triangle.T) ** 2, axis=1)
+        total += weight**2 * np.sum((extended @ channel.r_factor.T) ** 2, axis=1)
     return total / max(int(held_out.counts.sum()), 1)
 
 
-def cross_validation_scores(problem: LinearProblem, fit: LinearFit, recordings: Sequence[Samples]) -> Array:
+def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recordings: Sequence[Samples]) -> Array:
     """``(r + 1,)`` mean score of parts that were held out in turn: recordings, or pieces of the only one."""
     if not recordings:
         raise IdentificationError("least squares: rank held_out has no recordings to split; give held-out data or gcv")
-    fitted = tuple(Residuals.of(problem.equations, recordings, fit.parameters).pseudo_values(fit.scale))
-    folds = [compress(problem.equations, [part]) for part in split(fitted, problem.options.folds)]
+    fitted = tuple(Residuals.of(linear_problem.equations, recordings, fit.parameters).pseudo_values(fit.scale))
+    folds = [
+        compress(linear_problem.equations, [part])
+        for part in cross_validation_sets(fitted, linear_problem.options.folds)
+    ]
     scores = []
     for index, fold in enumerate(folds):
         first, *others = folds[:index] + folds[index + 1 :]
-        spectrum = problem.spectrum(sum(others, start=first), fit.weights)
+        spectrum = linear_problem.spectrum(sum(others, start=first), fit.weights)
         scores.append(held_out_scores(spectrum.solutions, fold, fit.weights))
     return np.asarray(np.average(scores, axis=0, weights=[fold.counts.sum() for fold in folds]))
 
@@ -95,3 +100,14 @@ def cross_validation_scores(problem: LinearProblem, fit: LinearFit, recordings: 
 def rank_by_variance(variances: Array, limit: float) -> int:
     """Number of directions whose variance is at most a limit (C a.4); ``variances`` ascend."""
     return int(np.searchsorted(variances, limit, side="right"))
+
+
+def cross_validation_sets(recordings: Sequence[Samples], parts: int) -> tuple[Samples, ...]:
+    """The recordings themselves, or contiguous parts of the only one: neighbouring samples are too alike to judge."""
+    if len(recordings) > 1:
+        return tuple(recordings)
+    whole = recordings[0]
+    if len(whole) < parts:
+        raise IdentificationError(f"{whole.name}: {len(whole)} samples cannot be cut into {parts} parts; record more")
+    bounds = [len(whole) * k // parts for k in range(parts + 1)]
+    return tuple(whole.select(slice(a, b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True))

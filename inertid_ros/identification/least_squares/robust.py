@@ -28,41 +28,41 @@ _DECIDED = 1e-9  # of the objective: a smaller step needs no check that it goes 
 _DAMPING = 0.02  # share of the clipped equations' curvature: keeps directions that only they see
 
 
-def robust_fit(problem: LinearProblem, recordings: Sequence[Samples], measured: Information) -> LinearFit:
+def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], measured: Information) -> LinearFit:
     """Fit of full rank under Huber's loss.
 
     Raises
     ------
     IdentificationError: no minimum within the passes.
     """
-    fit = problem.weighted(measured, np.ones(problem.equations.count))
-    residuals, scale = _settle(problem, recordings, fit)
-    information = compress(problem.equations, residuals.pseudo_values(scale))
-    fraction = np.ones(problem.equations.count)
-    if not problem.options.independent:
+    fit = linear_problem.weighted(measured, np.ones(linear_problem.equations.count))
+    residuals, scale = _settle(linear_problem, recordings, fit)
+    information = compress(linear_problem.equations, residuals.pseudo_values(scale))
+    fraction = np.ones(linear_problem.equations.count)
+    if not linear_problem.options.independent:
         fraction = residuals.independent_fraction(scale, least_deviation(measured))
-    fit = problem.weighted(information, fraction, fit.weights)
+    fit = linear_problem.weighted(information, fraction, fit.weights)
     # Scale and weights stay from here on: one convex function. The weights of pseudo-values, whose residuals are
     # divided by the share not clipped, belong to a loss of that much more weight.
     weights = fit.weights
-    if problem.options.weighting == "residual":
+    if linear_problem.options.weighting == "residual":
         weights = weights / np.sqrt(1 - residuals.clipped(scale))
-    residuals, gap, passes = _minimise(problem, recordings, scale, replace(fit, weights=weights))
+    residuals, gap, passes = _minimise(linear_problem, recordings, scale, replace(fit, weights=weights))
     clipped = residuals.clipped(scale)
-    information = compress(problem.equations, residuals.pseudo_values(scale))
-    fit = problem.fit(information, weights * np.sqrt(1 - clipped), fraction)
+    information = compress(linear_problem.equations, residuals.pseudo_values(scale))
+    fit = linear_problem.fit(information, weights * np.sqrt(1 - clipped), fraction)
     return replace(fit, scale=scale, clipped=clipped, gap=gap, iterations=passes)
 
 
-def _settle(problem: LinearProblem, recordings: Sequence[Samples], fit: LinearFit) -> tuple[Residuals, Array]:
+def _settle(linear_problem: LinearProblem, recordings: Sequence[Samples], fit: LinearFit) -> tuple[Residuals, Array]:
     """Residuals and their scale, at a fixed point of both."""
     least = least_deviation(fit.information)
-    residuals = Residuals.of(problem.equations, recordings, fit.parameters)
+    residuals = Residuals.of(linear_problem.equations, recordings, fit.parameters)
     scale = residuals.scale(least)
     for _ in range(_SCALE_PASSES):
-        information = compress(problem.equations, residuals.pseudo_values(scale))
-        fit = problem.weighted(information, fit.fraction, fit.weights)
-        residuals = Residuals.of(problem.equations, recordings, fit.parameters)
+        information = compress(linear_problem.equations, residuals.pseudo_values(scale))
+        fit = linear_problem.weighted(information, fit.fraction, fit.weights)
+        residuals = Residuals.of(linear_problem.equations, recordings, fit.parameters)
         before, scale = scale, residuals.scale(least)
         if np.max(np.abs(scale / before - 1)) <= _SCALE_TOLERANCE:
             break
@@ -70,17 +70,17 @@ def _settle(problem: LinearProblem, recordings: Sequence[Samples], fit: LinearFi
 
 
 def _minimise(
-    problem: LinearProblem, recordings: Sequence[Samples], scale: Array, fit: LinearFit
+    linear_problem: LinearProblem, recordings: Sequence[Samples], scale: Array, fit: LinearFit
 ) -> tuple[Residuals, float, int]:
     """Residuals at the minimum, bound of objective minus optimum, and passes."""
     span, weights, at = fit.spectrum.directions, fit.weights, fit.parameters
-    residuals = Residuals.of(problem.equations, recordings, at)
+    residuals = Residuals.of(linear_problem.equations, recordings, at)
     objective = residuals.objective(scale, weights)
     rounding = _ROUNDING * float(weights**2 @ (fit.information.rms_measured**2 * fit.information.counts))
     for passes in range(1, _PASSES + 1):
-        R, z = compress(problem.equations, residuals.slope(scale)).whitened(weights)
+        R, z = compress(linear_problem.equations, residuals.slope(scale)).whitened(weights)
         every = R @ span
-        inner = compress(problem.equations, residuals.within(scale)).whitened(weights)[0] @ span
+        inner = compress(linear_problem.equations, residuals.within(scale)).whitened(weights)[0] @ span
         slope = every.T @ z
         step = cho_solve(cho_factor(inner.T @ inner + _DAMPING * every.T @ every), slope)
         gap = 0.5 * float(slope @ step)
@@ -88,7 +88,7 @@ def _minimise(
             return residuals, gap, passes
         before = objective
         for share in 0.5 ** np.arange(20):
-            residuals = Residuals.of(problem.equations, recordings, at + share * (span @ step))
+            residuals = Residuals.of(linear_problem.equations, recordings, at + share * (span @ step))
             objective = residuals.objective(scale, weights)
             if gap <= _DECIDED * before or objective <= before - 0.1 * share * gap:
                 break

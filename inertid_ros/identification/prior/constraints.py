@@ -16,7 +16,7 @@ from inertid_ros.robot.bodies.inertial_parameters import (
 )
 from inertid_ros.robot.bodies.layout import ParameterLayout
 
-from .convex_program import Linear, Matrices, Program
+from .convex_program import ConvexProgram, LinearConstraints, MatrixInequalities
 from .coordinates import Coordinates
 
 _MIRRORS = {"x": 0, "y": 1, "z": 2}
@@ -49,7 +49,9 @@ class Constraints:
     mirrored: tuple[tuple[str, str, str], ...] = ()
 
 
-def constrained(program: Program, constraints: Constraints, coordinates: Coordinates, prior: Array) -> Program:
+def constrained(
+    convex_program: ConvexProgram, constraints: Constraints, coordinates: Coordinates, prior: Array
+) -> ConvexProgram:
     """The program with hard constraints, in the same normalised coordinates.
 
     A union of ellipsoids splits a body into parts, one in each; the parts are further columns behind ``p``.
@@ -65,10 +67,10 @@ def constrained(program: Program, constraints: Constraints, coordinates: Coordin
     rows = _Rows(coordinates.layout)
     inequalities, equalities = rows.inequalities(constraints), rows.equalities(constraints, prior)
     physical = replace(
-        program,
-        inequalities=program.inequalities + _normalised(inequalities, coordinates),
-        equalities=program.equalities + _normalised(equalities, coordinates),
-        blocks=program.blocks + _com_blocks(constraints, coordinates),
+        convex_program,
+        inequalities=convex_program.inequalities + _normalised(inequalities, coordinates),
+        equalities=convex_program.equalities + _normalised(equalities, coordinates),
+        blocks=convex_program.blocks + _com_blocks(constraints, coordinates),
     )
     return _split(physical, constraints, coordinates)
 
@@ -87,7 +89,7 @@ class _Rows:
             )
         return np.eye(self.layout.size)[self.columns[name]]
 
-    def inequalities(self, constraints: Constraints) -> Linear:
+    def inequalities(self, constraints: Constraints) -> LinearConstraints:
         rows: list[tuple[Array, float, str]] = []
         for link, (lowest, highest) in constraints.mass.items():
             if not 0 <= lowest <= highest:
@@ -107,7 +109,7 @@ class _Rows:
                 rows += [(row, 0.0, f"mass of {link} inside its ellipsoid")]
         return _stack(rows, self.layout.size)
 
-    def equalities(self, constraints: Constraints, prior: Array) -> Linear:
+    def equalities(self, constraints: Constraints, prior: Array) -> LinearConstraints:
         rows: list[tuple[Array, float, str]] = []
         for name in constraints.fixed:
             row = self.column(name)
@@ -142,23 +144,25 @@ def _body(layout: ParameterLayout, link: str) -> int:
     return layout.body_names.index(link)
 
 
-def _stack(rows: list[tuple[Array, float, str]], size: int) -> Linear:
+def _stack(rows: list[tuple[Array, float, str]], size: int) -> LinearConstraints:
     if not rows:
-        return Linear.none(size)
+        return LinearConstraints.none(size)
     matrix, shift, names = zip(*rows, strict=True)
-    return Linear(np.array(matrix), np.array(shift, dtype=float), tuple(names))
+    return LinearConstraints(np.array(matrix), np.array(shift, dtype=float), tuple(names))
 
 
-def _normalised(linear: Linear, coordinates: Coordinates) -> Linear:
+def _normalised(linear: LinearConstraints, coordinates: Coordinates) -> LinearConstraints:
     """In normalised coordinates, every row of unit length."""
     matrix = linear.matrix @ coordinates.matrix
     length = np.maximum(np.linalg.norm(matrix, axis=1), 1e-300)
-    return Linear(matrix / length[:, None], (linear.shift + linear.matrix @ coordinates.offset) / length, linear.names)
+    return LinearConstraints(
+        matrix / length[:, None], (linear.shift + linear.matrix @ coordinates.offset) / length, linear.names
+    )
 
 
-def _com_blocks(constraints: Constraints, coordinates: Coordinates) -> Matrices:
+def _com_blocks(constraints: Constraints, coordinates: Coordinates) -> MatrixInequalities:
     layout = coordinates.layout
-    blocks = Matrices.none(layout.size)
+    blocks = MatrixInequalities.none(layout.size)
     for link, ellipsoid in constraints.com_inside.items():
         columns = layout.body(_body(layout, link))
         scale = np.diag(np.concatenate([[1.0], 1 / np.sqrt(np.diagonal(ellipsoid.shape))]))  # all entries like masses
@@ -166,21 +170,21 @@ def _com_blocks(constraints: Constraints, coordinates: Coordinates) -> Matrices:
         matrix = np.zeros((1, 16, layout.size))
         matrix[0] = block @ coordinates.matrix[columns]
         shift = (block @ coordinates.offset[columns]).reshape(1, 4, 4)
-        blocks += Matrices(matrix, shift, (f"centre of mass of {link} inside its ellipsoid",))
+        blocks += MatrixInequalities(matrix, shift, (f"centre of mass of {link} inside its ellipsoid",))
     return blocks
 
 
-def _split(program: Program, constraints: Constraints, coordinates: Coordinates) -> Program:
+def _split(convex_program: ConvexProgram, constraints: Constraints, coordinates: Coordinates) -> ConvexProgram:
     """Bodies within unions: a part per ellipsoid beyond the first as new columns, the first is what remains."""
     layout = coordinates.layout
     unions = {link: ellipsoids for link, ellipsoids in constraints.inside.items() if len(ellipsoids) > 1}
     extra = BODY_PARAMETERS * sum(len(ellipsoids) - 1 for ellipsoids in unions.values())
     if extra == 0:
-        return program
+        return convex_program
     size = layout.size + extra
     basis = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16).T
     rows: list[tuple[Array, float, str]] = []
-    blocks = Matrices.none(size)
+    blocks = MatrixInequalities.none(size)
     start = layout.size
     for link, ellipsoids in unions.items():
         columns = layout.body(_body(layout, link))
@@ -193,35 +197,36 @@ def _split(program: Program, constraints: Constraints, coordinates: Coordinates)
             remainder -= part
             name = f"mass of {link} inside its ellipsoids (part {number})"
             rows += [(ellipsoid.row @ body @ part, 0.0, name)]
-            blocks += Matrices((basis @ part)[None], np.zeros((1, 4, 4)), (name,))
+            blocks += MatrixInequalities((basis @ part)[None], np.zeros((1, 4, 4)), (name,))
             start += BODY_PARAMETERS
         name = f"mass of {link} inside its ellipsoids (part 0)"
         rows += [(ellipsoids[0].row @ body @ remainder, float(ellipsoids[0].row @ offset), name)]
         locked = pseudo_inertia(np.linalg.solve(body, offset))  # part of the body, so it must lie within as well
-        blocks += Matrices((basis @ remainder)[None], locked[None], (name,))
-    wide = _widened(program, size)
+        blocks += MatrixInequalities((basis @ remainder)[None], locked[None], (name,))
+    wide = _widened(convex_program, size)
     linear = _stack(rows, size)
     length = np.linalg.norm(linear.matrix, axis=1)
     return replace(
         wide,
-        inequalities=wide.inequalities + Linear(linear.matrix / length[:, None], linear.shift / length, linear.names),
+        inequalities=wide.inequalities
+        + LinearConstraints(linear.matrix / length[:, None], linear.shift / length, linear.names),
         blocks=wide.blocks + blocks,
     )
 
 
-def _widened(program: Program, size: int) -> Program:
+def _widened(convex_program: ConvexProgram, size: int) -> ConvexProgram:
     """The program with further columns that nothing depends on yet."""
-    more = size - program.R.shape[1]
+    more = size - convex_program.R.shape[1]
 
-    def linear(rows: Linear) -> Linear:
-        return Linear(np.pad(rows.matrix, ((0, 0), (0, more))), rows.shift, rows.names)
+    def linear(rows: LinearConstraints) -> LinearConstraints:
+        return LinearConstraints(np.pad(rows.matrix, ((0, 0), (0, more))), rows.shift, rows.names)
 
-    blocks = program.blocks
+    blocks = convex_program.blocks
     return replace(
-        program,
-        R=np.pad(program.R, ((0, 0), (0, more))),
-        slope=np.pad(program.slope, (0, more)),
-        inequalities=linear(program.inequalities),
-        equalities=linear(program.equalities),
-        blocks=Matrices(np.pad(blocks.matrix, ((0, 0), (0, 0), (0, more))), blocks.shift, blocks.names),
+        convex_program,
+        R=np.pad(convex_program.R, ((0, 0), (0, more))),
+        slope=np.pad(convex_program.slope, (0, more)),
+        inequalities=linear(convex_program.inequalities),
+        equalities=linear(convex_program.equalities),
+        blocks=MatrixInequalities(np.pad(blocks.matrix, ((0, 0), (0, 0), (0, more))), blocks.shift, blocks.names),
     )

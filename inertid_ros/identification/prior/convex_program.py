@@ -10,7 +10,7 @@ from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, pseudo
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearConstraints:
     """Rows ``matrix @ x + shift``, named so that an error can say which one cannot be met.
 
     Attributes
@@ -24,7 +24,7 @@ class Linear:
     names: tuple[str, ...]
 
     @classmethod
-    def none(cls, size: int) -> "Linear":
+    def none(cls, size: int) -> "LinearConstraints":
         return cls(np.zeros((0, size)), np.zeros(0), ())
 
     def __len__(self) -> int:
@@ -33,14 +33,14 @@ class Linear:
     def __call__(self, x: Array) -> Array:
         return self.matrix @ x + self.shift
 
-    def __add__(self, other: "Linear") -> "Linear":
-        return Linear(
+    def __add__(self, other: "LinearConstraints") -> "LinearConstraints":
+        return LinearConstraints(
             np.vstack([self.matrix, other.matrix]), np.concatenate([self.shift, other.shift]), self.names + other.names
         )
 
 
 @dataclass(frozen=True)
-class Matrices:
+class MatrixInequalities:
     """Symmetric 4 x 4 matrices ``reshape(matrix @ x) + shift``.
 
     Attributes
@@ -54,7 +54,7 @@ class Matrices:
     names: tuple[str, ...]
 
     @classmethod
-    def none(cls, size: int) -> "Matrices":
+    def none(cls, size: int) -> "MatrixInequalities":
         return cls(np.zeros((0, 16, size)), np.zeros((0, 4, 4)), ())
 
     def __len__(self) -> int:
@@ -63,8 +63,8 @@ class Matrices:
     def __call__(self, x: Array) -> Array:
         return (self.matrix @ x).reshape(-1, 4, 4) + self.shift
 
-    def __add__(self, other: "Matrices") -> "Matrices":
-        return Matrices(
+    def __add__(self, other: "MatrixInequalities") -> "MatrixInequalities":
+        return MatrixInequalities(
             np.concatenate([self.matrix, other.matrix]),
             np.concatenate([self.shift, other.shift]),
             self.names + other.names,
@@ -72,7 +72,7 @@ class Matrices:
 
 
 @dataclass(frozen=True)
-class Program:
+class ConvexProgram:
     """Convex problem over normalised parameters ``x``, with data and quadratic priors as rows of ``R x = z``::
 
         minimise    1/2 |R x - z|^2 + c^T x - sum_b w_b log det S_b(x) - sum_i v_i log x_i + constant
@@ -98,12 +98,16 @@ class Program:
     positive: np.ndarray
     positive_weights: Array
     constant: float = 0.0
-    inequalities: Linear = field(default=None)  # type: ignore[assignment]
-    equalities: Linear = field(default=None)  # type: ignore[assignment]
-    blocks: Matrices = field(default=None)  # type: ignore[assignment]
+    inequalities: LinearConstraints = field(default=None)  # type: ignore[assignment]
+    equalities: LinearConstraints = field(default=None)  # type: ignore[assignment]
+    blocks: MatrixInequalities = field(default=None)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        for name, kind in (("inequalities", Linear), ("equalities", Linear), ("blocks", Matrices)):
+        for name, kind in (
+            ("inequalities", LinearConstraints),
+            ("equalities", LinearConstraints),
+            ("blocks", MatrixInequalities),
+        ):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, kind.none(self.R.shape[1]))
 

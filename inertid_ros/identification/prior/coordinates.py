@@ -14,7 +14,12 @@ from inertid_ros.robot.bodies.inertial_parameters import PSEUDO_INERTIA_BASIS, f
 from inertid_ros.robot.bodies.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
+from .distances import PULLBACK
+
+SCALINGS = ("metric", "prior", "none")
+TYPICAL_PRIOR_SPREAD = 0.3  # geodesic distance of CAD links to real ones: some tens of per cent in mass and size
 ENERGY_SHARE = 0.05  # scale of a drive parameter: its torque is this share of the joint's
+_LEAST = 0.1  # of its natural size: what a prior near zero counts as, since a zero would fix the parameter
 _STILL = 1e-4  # rad, rad/s, rad/s^2 or the same in m; a joint that moves less shows nothing of its drive
 
 
@@ -71,7 +76,7 @@ def prior_coordinates(model: RobotModel, information: Information) -> Coordinate
     torque = np.maximum(information.rms_measured, 1e-3 * information.rms_measured.max())
     scale = np.full(layout.size, np.inf)
     for channel, level in zip(information.channels, torque, strict=True):
-        effect = np.linalg.norm(channel.triangle[:, :-1], axis=0) / np.sqrt(max(channel.count, 1))
+        effect = np.linalg.norm(channel.r_factor[:, :-1], axis=0) / np.sqrt(max(channel.count, 1))
         effect = np.where(effect > _STILL, effect, 1.0)  # nothing is seen of it: as if it moved at a rate of one
         scale[channel.columns] = np.minimum(scale[channel.columns], ENERGY_SHARE * level / effect)
     scale[np.isinf(scale)] = 1.0  # drives are in no equation of momentum, and stay as they are
@@ -79,3 +84,39 @@ def prior_coordinates(model: RobotModel, information: Information) -> Coordinate
     # Not less than what the measurement shows: damping and friction of a URDF are often placeholders near zero.
     scale[layout.non_negative] = np.maximum(scale[layout.non_negative], given[layout.non_negative])
     return normalised_coordinates(layout, model.inertial_belief, model.inertial_locked, given[tail], scale[tail])
+
+
+def scaling_matrix(kind: str, coordinates: Coordinates) -> Array:
+    """``(p, p)`` matrix H: a change ``H y`` of the parameters has the length ``|y|``.
+
+    Parameters
+    ----------
+    kind: "metric", the pullback metric at the prior, free of units and frames (C 4.3.29-32); "prior", a column by the
+        size of its prior (D §III-C), free of units; "none".
+    """
+    if kind == "none":
+        return np.eye(coordinates.layout.size)
+    metric = prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD) / TYPICAL_PRIOR_SPREAD
+    if kind == "metric":
+        return metric
+    prior = np.abs(coordinates.physical(coordinates.prior))
+    return np.diag(np.maximum(prior, _LEAST * np.linalg.norm(metric, axis=1)))
+
+
+def prior_covariance_root(coordinates: Coordinates, prior_spread: float) -> Array:
+    """``(p, p)`` root of what is believed before the data: ``root @ root.T`` is the covariance of the prior.
+
+    Bodies are normal under the pullback metric (C 4.3.37); drive parameters have the size of their prior, or make
+    a small share of the joint's torque; offsets may be as large as the torque.
+
+    Parameters
+    ----------
+    prior_spread: standard deviation of a body's geodesic distance per direction.
+    """
+    layout, root = coordinates.layout, coordinates.matrix.copy()
+    shape = prior_spread * np.linalg.inv(np.linalg.cholesky(PULLBACK)).T
+    for body in range(len(layout.body_names)):
+        block = layout.body(body)
+        root[block, block] = root[block, block] @ shape
+    root[:, layout.drive("offset")] /= ENERGY_SHARE
+    return root

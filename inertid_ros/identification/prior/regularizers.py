@@ -12,19 +12,18 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.bodies.layout import ParameterLayout
 
-from .convex_program import Program
+from .convex_program import ConvexProgram
 from .coordinates import Coordinates
 from .distances import IDENTITY, PULLBACK, TRACE, Distance, Entropic, Quadratic, Riemannian
 from .point_masses import PointMasses
 
 REGULARIZERS = ("entropic", "pullback", "riemannian", "euclidean", "relative", "point_mass", "geodesic")
-TYPICAL_SPREAD = 0.3  # geodesic distance of CAD links to real ones: some tens of per cent in mass and size
 _BARRIER = 0.05
 _ZERO, _LEAST = 1e-3, 0.1  # of its natural size: what counts as zero in a prior, and how far it may then be off
 
 
 @dataclass(frozen=True)
-class Belief:
+class Regularization:
     """What is believed before the data.
 
     Attributes
@@ -40,7 +39,7 @@ class Belief:
           every single parameter; bodies that no real body could be are not repaired before, but kept in the cone;
         - point_mass: Euclidean distance of point masses that make up the bodies (C 3.5.54), by OSQP;
         - geodesic: geodesic distance to the prior and to the hyperplane of every equation (C 3.4.37).
-    spread: standard deviation of a body's geodesic distance to its prior.
+    prior_spread: standard deviation of a body's geodesic distance to its prior.
     drive_weight: of the belief that drive parameters which cannot be negative are small: an exponential density per
         normalised unit, so that a term stays near zero unless the data ask for it. A weak log barrier
         (C 5.3.30) keeps it above zero.
@@ -51,7 +50,7 @@ class Belief:
     """
 
     regularizer: str
-    spread: float
+    prior_spread: float
     drive_weight: float
     offset_deviation: float
     metric: Array | None = None
@@ -61,7 +60,7 @@ class Belief:
     @property
     def weight(self) -> float:
         """``exp(-weight d^2)`` is a normal density of that spread."""
-        return 0.5 / self.spread**2
+        return 0.5 / self.prior_spread**2
 
     @property
     def distance(self) -> Distance:
@@ -108,7 +107,7 @@ def relative_metric(coordinates: Coordinates, bodies: Array) -> Array:
     return np.array(metric)
 
 
-def regularized(R: Array, z: Array, layout: ParameterLayout, belief: Belief) -> Program:
+def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Regularization) -> ConvexProgram:
     """Program of whitened equations ``R x = z`` in normalised coordinates under a belief.
 
     Quadratic distances become rows, the log-det divergence a barrier. Of distances that are neither only the part of
@@ -117,27 +116,27 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, belief: Belief) -> 
     bodies, size, inertial = len(layout.body_names), layout.size, layout.inertial_size
     positive = layout.non_negative
     offsets = np.arange(size)[layout.drive("offset")]
-    rows = [R, _unit_rows(offsets, size) / belief.offset_deviation]
+    rows = [R, _unit_rows(offsets, size) / regularization.offset_deviation]
     targets = [z, np.zeros(len(offsets))]
     slope, constant = np.zeros(size), 0.0
-    slope[positive] = belief.drive_weight
+    slope[positive] = regularization.drive_weight
     body_weights = np.zeros(bodies)
-    if belief.regularizer == "entropic":
-        slope[:inertial] = belief.weight * np.tile(TRACE, bodies)
-        constant -= 4 * belief.weight * bodies
-        body_weights += belief.weight
-    elif isinstance(belief.distance, Quadratic):
-        centre = np.broadcast_to(belief.distance.centre, (bodies, BODY_PARAMETERS))
-        root = _roots(belief.weight * belief.distance.hessian(centre), size)
+    if regularization.regularizer == "entropic":
+        slope[:inertial] = regularization.weight * np.tile(TRACE, bodies)
+        constant -= 4 * regularization.weight * bodies
+        body_weights += regularization.weight
+    elif isinstance(regularization.distance, Quadratic):
+        centre = np.broadcast_to(regularization.distance.centre, (bodies, BODY_PARAMETERS))
+        root = _roots(regularization.weight * regularization.distance.hessian(centre), size)
         rows.append(root)
         targets.append(root[:, :inertial] @ centre.ravel())
-    return Program(
+    return ConvexProgram(
         R=np.vstack(rows),
         z=np.concatenate(targets),
         slope=slope,
         body_weights=body_weights,
         positive=positive,
-        positive_weights=np.full(len(positive), _BARRIER * belief.drive_weight),
+        positive_weights=np.full(len(positive), _BARRIER * regularization.drive_weight),
         constant=constant,
     )
 

@@ -11,14 +11,14 @@ from types import ModuleType
 import numpy as np
 
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.identification.prior.convex_program import Program, Solution
+from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
 
 _CLARABEL_GAP = 1e-8  # relative, its default tolerance
 _ACCEPTED_GAP = 1e-7
 
 
-def solve_with_clarabel(program: Program) -> Solution:
+def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
     """Solve by CVXPY and Clarabel.
 
     Raises
@@ -27,27 +27,31 @@ def solve_with_clarabel(program: Program) -> Solution:
     """
     cp = _cvxpy()
     began = time.perf_counter()
-    x = cp.Variable(program.R.shape[1])
-    objective = 0.5 * cp.sum_squares(program.R @ x - program.z) + program.slope @ x + program.constant
+    x = cp.Variable(convex_program.R.shape[1])
+    objective = (
+        0.5 * cp.sum_squares(convex_program.R @ x - convex_program.z)
+        + convex_program.slope @ x
+        + convex_program.constant
+    )
     constraints = []
-    for body, weight in enumerate(program.body_weights):
+    for body, weight in enumerate(convex_program.body_weights):
         start = BODY_PARAMETERS * body
         matrix = sum(x[start + k] * PSEUDO_INERTIA_BASIS[k] for k in range(BODY_PARAMETERS))
         if weight > 0:
             objective -= weight * cp.log_det(matrix)
         else:
             constraints.append(matrix >> 0)
-    soft = program.positive_weights > 0
+    soft = convex_program.positive_weights > 0
     if soft.any():
-        objective -= program.positive_weights[soft] @ cp.log(x[program.positive[soft]])
+        objective -= convex_program.positive_weights[soft] @ cp.log(x[convex_program.positive[soft]])
     if (~soft).any():
-        constraints.append(x[program.positive[~soft]] >= 0)
-    if len(program.inequalities):
-        constraints.append(program.inequalities.matrix @ x + program.inequalities.shift >= 0)
-    for rows, shift in zip(program.blocks.matrix, program.blocks.shift, strict=True):
+        constraints.append(x[convex_program.positive[~soft]] >= 0)
+    if len(convex_program.inequalities):
+        constraints.append(convex_program.inequalities.matrix @ x + convex_program.inequalities.shift >= 0)
+    for rows, shift in zip(convex_program.blocks.matrix, convex_program.blocks.shift, strict=True):
         constraints.append(cp.reshape(rows @ x, (4, 4), order="C") + shift >> 0)
-    if len(program.equalities):
-        constraints.append(program.equalities.matrix @ x + program.equalities.shift == 0)
+    if len(convex_program.equalities):
+        constraints.append(convex_program.equalities.matrix @ x + convex_program.equalities.shift == 0)
     problem = cp.Problem(cp.Minimize(objective), constraints)
     try:
         with warnings.catch_warnings():
@@ -58,11 +62,11 @@ def solve_with_clarabel(program: Program) -> Solution:
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) or x.value is None:
         raise IdentificationError(f"Clarabel stopped with status '{problem.status}'; use the built-in solver")
     solution = np.asarray(x.value, dtype=float)
-    hessian = _soft_hessian(program, solution)
-    objective = program.objective(solution)
+    hessian = _soft_hessian(convex_program, solution)
+    objective = convex_program.objective(solution)
     gap = _CLARABEL_GAP * (1 + abs(objective))
     if problem.status == cp.OPTIMAL_INACCURATE:  # its word does not count; the KKT residual of a smooth program does
-        gap = _squared_residual(program, solution, hessian)
+        gap = _squared_residual(convex_program, solution, hessian)
         if constraints or not gap <= _ACCEPTED_GAP * (1 + abs(objective)):
             raise IdentificationError("Clarabel did not reach its accuracy; use the built-in solver")
     return Solution(
@@ -76,27 +80,27 @@ def solve_with_clarabel(program: Program) -> Solution:
     )
 
 
-def _squared_residual(program: Program, x: np.ndarray, hessian: np.ndarray) -> float:
+def _squared_residual(convex_program: ConvexProgram, x: np.ndarray, hessian: np.ndarray) -> float:
     """Squared Newton decrement of a program without hard constraints."""
-    gradient = program.gradient(x)
-    inverses = np.linalg.inv(program.matrices(x))
-    pull = program.body_weights[:, None] * np.einsum("kij,bij->bk", PSEUDO_INERTIA_BASIS, inverses)
+    gradient = convex_program.gradient(x)
+    inverses = np.linalg.inv(convex_program.matrices(x))
+    pull = convex_program.body_weights[:, None] * np.einsum("kij,bij->bk", PSEUDO_INERTIA_BASIS, inverses)
     gradient[: pull.size] -= pull.ravel()
-    gradient[program.positive] -= program.positive_weights / x[program.positive]
+    gradient[convex_program.positive] -= convex_program.positive_weights / x[convex_program.positive]
     return float(gradient @ np.linalg.lstsq(hessian, gradient)[0])
 
 
-def _soft_hessian(program: Program, x: np.ndarray) -> np.ndarray:
+def _soft_hessian(convex_program: ConvexProgram, x: np.ndarray) -> np.ndarray:
     """Hessian of the objective; hard constraints add nothing."""
-    hessian = program.gram.copy()
-    for body, (weight, S) in enumerate(zip(program.body_weights, program.matrices(x), strict=True)):
+    hessian = convex_program.gram.copy()
+    for body, (weight, S) in enumerate(zip(convex_program.body_weights, convex_program.matrices(x), strict=True)):
         if weight > 0:
             products = np.linalg.solve(S, PSEUDO_INERTIA_BASIS)
             rows = slice(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1))
             hessian[rows, rows] += weight * np.einsum("kij,lji->kl", products, products)
-    soft = program.positive_weights > 0
-    columns = program.positive[soft]
-    hessian[columns, columns] += program.positive_weights[soft] / x[columns] ** 2
+    soft = convex_program.positive_weights > 0
+    columns = convex_program.positive[soft]
+    hessian[columns, columns] += convex_program.positive_weights[soft] / x[columns] ** 2
     return hessian
 
 

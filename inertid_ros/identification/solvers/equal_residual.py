@@ -12,9 +12,9 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.prior.convex_program import Solution
-from inertid_ros.identification.prior.regularizers import Belief
+from inertid_ros.identification.prior.regularizers import Regularization
 
-from .map_problem import Problem
+from .map_problem import MapProblem
 
 _WIDEST = np.log(1e7)  # of the search, around the first weight
 _EVALUATIONS = 60
@@ -26,50 +26,54 @@ class Projection:
 
     Attributes
     ----------
-    belief: with the spread that makes the residual what it is.
+    belief: with the prior spread that makes the residual what it is.
     residual: ``|R x - z|^2``.
     """
 
     solution: Solution
-    belief: Belief
+    regularization: Regularization
     residual: float
 
 
 def project_onto_residual(
-    problem: Problem, equations: tuple[Array, Array], belief: Belief, bound: float, tolerance: float = 1e-6
+    map_problem: MapProblem,
+    equations: tuple[Array, Array],
+    regularization: Regularization,
+    bound: float,
+    tolerance: float = 1e-6,
 ) -> Projection:
     """Solve for the weight at which the squared residual equals a bound.
 
     Parameters
     ----------
     equations: whitened ``R, z`` in normalised coordinates; ``|R x - z|^2`` is bounded.
-    belief: with the regularizer, and the spread at which the search begins. Each solve starts at the one before.
+    belief: with the regularizer, and the prior spread at which the search begins. Each solve starts at the one before.
     tolerance: relative, on the residual.
 
     Raises
     ------
     IdentificationError: no parameters of the regularizer have so small a residual, or so large a one.
     """
-    search = _Search(problem, equations, belief, bound)
+    search = _Search(map_problem, equations, regularization, bound)
     low = high = search.at(0.0)
-    reach = np.log(10.0)
+    width = np.log(10.0)
     while low.excess > tolerance:
         if low.log_weight <= -_WIDEST:
             raise IdentificationError(
-                f"comparison: the least squared residual of '{belief.regularizer}' is {low.residual:.6g}, above the"
-                f" bound of {bound:.6g}; raise the bound"
+                f"comparison: the least squared residual of '{regularization.regularizer}' is {low.residual:.6g}, above"
+                f" the bound of {bound:.6g}; raise the bound"
             )
-        high, low = low, search.at(-min(reach, _WIDEST))
-        reach *= 2
+        high, low = low, search.at(-min(width, _WIDEST))
+        width *= 2
     while high.excess < -tolerance:
         if high.log_weight >= _WIDEST:
             raise IdentificationError(
                 f"comparison: the prior's own squared residual is below the bound of {bound:.6g}; lower the bound"
             )
-        low, high = high, search.at(min(reach, _WIDEST))
-        reach *= 2
+        low, high = high, search.at(min(width, _WIDEST))
+        width *= 2
     best = search.root(low, high, tolerance)
-    return Projection(best.solution, best.belief, best.residual)
+    return Projection(best.solution, best.regularization, best.residual)
 
 
 @dataclass(frozen=True)
@@ -80,24 +84,33 @@ class _Point:
     excess: float
     residual: float
     solution: Solution
-    belief: Belief
+    regularization: Regularization
 
 
 class _Search:
     """Evaluations of the residual as a function of the logarithm of the weight over the first one."""
 
-    def __init__(self, problem: Problem, equations: tuple[Array, Array], belief: Belief, bound: float) -> None:
+    def __init__(
+        self, map_problem: MapProblem, equations: tuple[Array, Array], regularization: Regularization, bound: float
+    ) -> None:
         if not bound > 0:
             raise IdentificationError(f"comparison: bound on the squared residual is {bound:g}; give one above zero")
-        self.problem, self.equations, self.belief, self.bound = problem, equations, belief, bound
+        self.map_problem, self.equations, self.regularization, self.bound = (
+            map_problem,
+            equations,
+            regularization,
+            bound,
+        )
         self.last: Solution | None = None
 
     def at(self, log_weight: float) -> _Point:
         R, z = self.equations
-        belief = replace(self.belief, spread=self.belief.spread * float(np.exp(-0.5 * log_weight)))
-        self.last = self.problem.solve(R, z, belief, self.last)
+        regularization = replace(
+            self.regularization, prior_spread=self.regularization.prior_spread * float(np.exp(-0.5 * log_weight))
+        )
+        self.last = self.map_problem.solve(R, z, regularization, self.last)
         residual = float(np.sum((R @ self.last.x - z) ** 2))
-        return _Point(log_weight, float(np.log(residual / self.bound)), residual, self.last, belief)
+        return _Point(log_weight, float(np.log(residual / self.bound)), residual, self.last, regularization)
 
     def root(self, low: _Point, high: _Point, tolerance: float) -> _Point:
         """False position with halved weights (Illinois): safe on a curve that grows all the way."""
@@ -120,6 +133,6 @@ class _Search:
                 left = 0.5 * left if side > 0 else low.excess
                 side = 1
         raise IdentificationError(
-            f"comparison: the residual of '{self.belief.regularizer}' jumps near {middle.residual:.6g}; loosen the"
-            " tolerance"
+            f"comparison: the residual of '{self.regularization.regularizer}' jumps near {middle.residual:.6g}; loosen"
+            " the tolerance"
         )

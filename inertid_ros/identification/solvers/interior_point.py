@@ -13,7 +13,7 @@ from scipy.linalg import lapack
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.identification.prior.convex_program import Program, Solution
+from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
 
 MAX_ITERATIONS = 100
@@ -37,7 +37,7 @@ def _pairs() -> Array:
 _PAIRS = _pairs()
 
 
-def solve(program: Program, start: Array, tolerance: float = 1e-8) -> Solution:
+def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8) -> Solution:
     """Minimise from a start inside every cone; linear constraints need not hold there.
 
     Parameters
@@ -52,26 +52,26 @@ def solve(program: Program, start: Array, tolerance: float = 1e-8) -> Solution:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         try:
-            return _solved(program, start, tolerance)
+            return _solved(convex_program, start, tolerance)
         except np.linalg.LinAlgError:
             raise IdentificationError(
                 "solver: the numbers leave what can be computed with; check units of effort and masses"
             ) from None
 
 
-def _solved(program: Program, start: Array, tolerance: float) -> Solution:
+def _solved(convex_program: ConvexProgram, start: Array, tolerance: float) -> Solution:
     began = time.perf_counter()
-    iterate = _start(program, start)
-    highest = 1 + abs(program.objective(start))  # spares evaluating the objective while the gap is far too wide
+    iterate = _start(convex_program, start)
+    highest = 1 + abs(convex_program.objective(start))  # spares evaluating the objective while the gap is far too wide
     # Complementarity products cannot be told from weights more closely than numbers of their size allow.
-    rounding = 1e-14 * float(4 * program.body_weights.sum() + program.positive_weights.sum())
+    rounding = 1e-14 * float(4 * convex_program.body_weights.sum() + convex_program.positive_weights.sum())
     share = 0.45  # of the last step that was possible; decides how much the next one centres
     for iteration in range(1, MAX_ITERATIONS + 1):
-        newton = _Newton(program, iterate)
+        newton = _Newton(convex_program, iterate)
         if newton.gap <= 1e3 * (tolerance * highest + rounding) and newton.infeasibility <= 1e-8:
-            objective = program.objective(iterate.x)
+            objective = convex_program.objective(iterate.x)
             if newton.gap <= tolerance * (1 + abs(objective)) + rounding:
-                x, objective = _polished(program, iterate, newton, objective)
+                x, objective = _polished(convex_program, iterate, newton, objective)
                 seconds = time.perf_counter() - began
                 return Solution(x, newton.hessian, objective, newton.gap, "interior_point", iteration, seconds)
         # Where steps are short, the products have shrunk ahead of the gradient: they are raised until it catches up.
@@ -81,14 +81,16 @@ def _solved(program: Program, start: Array, tolerance: float) -> Solution:
         iterate = iterate.moved(step, share)
         if share < _STUCK:
             break
-    raise IdentificationError(_why(program, iterate, newton))
+    raise IdentificationError(_failure_message(convex_program, iterate, newton))
 
 
-def _polished(program: Program, iterate: "_Iterate", newton: "_Newton", objective: float) -> tuple[Array, float]:
+def _polished(
+    convex_program: ConvexProgram, iterate: "_Iterate", newton: "_Newton", objective: float
+) -> tuple[Array, float]:
     """One more step, for which the Hessian is already factored: near the optimum it squares the error."""
     step = newton.step(0.0)
     last = iterate.moved(step, min(1.0, _TO_BORDER * newton.distance_to_border(step)))
-    reached = program.objective(last.x)
+    reached = convex_program.objective(last.x)
     return (last.x, reached) if reached <= objective else (iterate.x, objective)
 
 
@@ -114,10 +116,10 @@ class _Iterate:
         )
 
 
-def _start(program: Program, x: Array) -> _Iterate:
+def _start(convex_program: ConvexProgram, x: Array) -> _Iterate:
     """Multipliers that balance the gradient's size, never below the weights."""
-    S = program.matrices(x)
-    scalars = x[program.positive]
+    S = convex_program.matrices(x)
+    scalars = x[convex_program.positive]
     try:
         np.linalg.cholesky(S)
     except np.linalg.LinAlgError:
@@ -126,14 +128,14 @@ def _start(program: Program, x: Array) -> _Iterate:
         ) from None
     if (scalars <= 0).any():
         raise IdentificationError("solver: the start has a friction or rotor inertia of zero; start above zero")
-    gradient = program.gradient(x)
+    gradient = convex_program.gradient(x)
     size = BODY_PARAMETERS * len(S)
     level = 0.03 * np.abs(gradient[:size].reshape(len(S), BODY_PARAMETERS)).max(axis=1, initial=0.0) + 1e-3
-    Z = np.maximum(program.body_weights, level)[:, None, None] * np.linalg.inv(S)
-    u = np.maximum(program.positive_weights / scalars, 0.1 * np.abs(gradient[program.positive]) + 1e-3)
-    slack = np.maximum(program.inequalities(x), 0.1)
+    Z = np.maximum(convex_program.body_weights, level)[:, None, None] * np.linalg.inv(S)
+    u = np.maximum(convex_program.positive_weights / scalars, 0.1 * np.abs(gradient[convex_program.positive]) + 1e-3)
+    slack = np.maximum(convex_program.inequalities(x), 0.1)
     pull = np.full(len(slack), 0.1 * np.abs(gradient).max(initial=0.0) + 1e-3)
-    blocks = program.blocks(x)
+    blocks = convex_program.blocks(x)
     outside = np.linalg.eigvalsh(blocks)[:, 0] <= 0 if len(blocks) else np.zeros(0, dtype=bool)
     blocks[outside] = np.eye(4)
     force = (0.1 * np.abs(gradient).max(initial=0.0) + 1e-3) * np.linalg.inv(blocks)
@@ -143,16 +145,16 @@ def _start(program: Program, x: Array) -> _Iterate:
         np.concatenate([Z, force]),
         np.concatenate([scalars, slack]),
         np.concatenate([u, pull]),
-        np.zeros(len(program.equalities)),
+        np.zeros(len(convex_program.equalities)),
     )
 
 
 class _Newton:
     """The Newton system at one iterate, factored once."""
 
-    def __init__(self, program: Program, at: _Iterate) -> None:
-        self.program, self.at = program, at
-        self.bodies = len(program.body_weights)
+    def __init__(self, convex_program: ConvexProgram, at: _Iterate) -> None:
+        self.convex_program, self.at = convex_program, at
+        self.bodies = len(convex_program.body_weights)
         self.size = BODY_PARAMETERS * self.bodies
         # Nesterov-Todd: with S = L L^T and L^T Z L = V D^2 V^T, W^-1 = L^-T V D V^T L^-1; D^2 are eigenvalues of S Z.
         root = np.linalg.cholesky(at.S)
@@ -164,13 +166,13 @@ class _Newton:
         self.W_inverse = scaled.transpose(0, 2, 1) @ (deviations * scaled)
         self.dual_inverse_root = (rows / deviations) @ root.transpose(0, 2, 1)
         self.ratio = at.u / at.s
-        self.weights = np.concatenate([program.body_weights, np.zeros(len(program.blocks))])
-        self.targets = np.concatenate([program.positive_weights, np.zeros(len(program.inequalities))])
-        self.slack_error = at.s - np.concatenate([at.x[program.positive], program.inequalities(at.x)])
-        self.block_error = at.S[self.bodies :] - program.blocks(at.x)
-        self.equality_error = program.equalities(at.x)
-        self.residual = program.gradient(at.x) - self._pull(at.Z, at.u)
-        self.residual -= program.equalities.matrix.T @ at.y
+        self.weights = np.concatenate([convex_program.body_weights, np.zeros(len(convex_program.blocks))])
+        self.targets = np.concatenate([convex_program.positive_weights, np.zeros(len(convex_program.inequalities))])
+        self.slack_error = at.s - np.concatenate([at.x[convex_program.positive], convex_program.inequalities(at.x)])
+        self.block_error = at.S[self.bodies :] - convex_program.blocks(at.x)
+        self.equality_error = convex_program.equalities(at.x)
+        self.residual = convex_program.gradient(at.x) - self._pull(at.Z, at.u)
+        self.residual -= convex_program.equalities.matrix.T @ at.y
         self.hessian = self._hessian()
         self._factor()
         lacking = np.abs(self.pairs - self.weights[:, None]).sum() + np.abs(at.u * at.s - self.targets).sum()
@@ -184,7 +186,7 @@ class _Newton:
 
     def step(self, centring: float) -> _Iterate:
         """Direction towards complementarity products of ``weight + centring``."""
-        program, at = self.program, self.at
+        convex_program, at = self.convex_program, self.at
         inverse = self.inverse_root.transpose(0, 2, 1) @ self.inverse_root
         dZ = (self.weights + centring)[:, None, None] * inverse - at.Z
         du = (self.targets + centring) / at.s - at.u
@@ -193,9 +195,9 @@ class _Newton:
         regain[self.bodies :] += outer @ self.block_error @ outer
         right = self._pull(regain, du + self.ratio * self.slack_error)
         dx, dy = self._solve(right - self.residual, self.equality_error)
-        blocks = (program.blocks.matrix @ dx).reshape(-1, 4, 4) - self.block_error
-        dS = np.concatenate([program.matrices(dx), blocks])
-        ds = np.concatenate([dx[program.positive], program.inequalities.matrix @ dx]) - self.slack_error
+        blocks = (convex_program.blocks.matrix @ dx).reshape(-1, 4, 4) - self.block_error
+        dS = np.concatenate([convex_program.matrices(dx), blocks])
+        ds = np.concatenate([dx[convex_program.positive], convex_program.inequalities.matrix @ dx]) - self.slack_error
         dZ = dZ - self.W_inverse @ dS @ self.W_inverse
         return _Iterate(dx, dS, 0.5 * (dZ + dZ.transpose(0, 2, 1)), ds, du - self.ratio * ds, dy)
 
@@ -214,25 +216,25 @@ class _Newton:
 
     def _pull(self, Z: Array, u: Array) -> Array:
         """What multipliers contribute to the gradient of the Lagrangian, ``(p,)``."""
-        program, positive = self.program, len(self.program.positive)
-        pull = program.inequalities.matrix.T @ u[positive:]
+        convex_program, positive = self.convex_program, len(self.convex_program.positive)
+        pull = convex_program.inequalities.matrix.T @ u[positive:]
         pull[: self.size] += (Z[: self.bodies].reshape(self.bodies, 16) @ _BASIS.T).ravel()
-        if len(program.blocks):
-            pull += np.einsum("kip,ki->p", program.blocks.matrix, Z[self.bodies :].reshape(-1, 16))
-        pull[program.positive] += u[:positive]
+        if len(convex_program.blocks):
+            pull += np.einsum("kip,ki->p", convex_program.blocks.matrix, Z[self.bodies :].reshape(-1, 16))
+        pull[convex_program.positive] += u[:positive]
         return pull
 
     def _hessian(self) -> Array:
-        program, positive = self.program, len(self.program.positive)
-        hessian = program.gram.copy()
+        convex_program, positive = self.convex_program, len(self.convex_program.positive)
+        hessian = convex_program.gram.copy()
         index = np.arange(self.bodies)
         blocks = hessian[: self.size, : self.size].reshape(self.bodies, BODY_PARAMETERS, self.bodies, BODY_PARAMETERS)
         blocks[index, :, index, :] += _curvature(self.W_inverse[: self.bodies])
-        hessian[program.positive, program.positive] += self.ratio[:positive]
-        for rows, outer in zip(program.blocks.matrix, self.W_inverse[self.bodies :], strict=True):
+        hessian[convex_program.positive, convex_program.positive] += self.ratio[:positive]
+        for rows, outer in zip(convex_program.blocks.matrix, self.W_inverse[self.bodies :], strict=True):
             hessian += rows.T @ np.kron(outer, outer) @ rows
-        if len(program.inequalities):
-            rows = program.inequalities.matrix
+        if len(convex_program.inequalities):
+            rows = convex_program.inequalities.matrix
             hessian += rows.T @ (self.ratio[positive:, None] * rows)
         return hessian
 
@@ -250,10 +252,10 @@ class _Newton:
                 break
         else:
             raise IdentificationError("solver: the Hessian is not positive definite; check the data for absurd values")
-        equalities = self.program.equalities.matrix
+        equalities = self.convex_program.equalities.matrix
         if len(equalities):
-            self.spread = self._back(equalities.T)
-            self.schur = equalities @ self.spread
+            self.equality_directions = self._back(equalities.T)
+            self.schur = equalities @ self.equality_directions
 
     def _back(self, right: Array) -> Array:
         return np.asarray(lapack.dpotrs(self.factor, right, lower=1)[0])
@@ -263,9 +265,9 @@ class _Newton:
         dx = self._back(right)
         if len(equality_error) == 0:
             return dx, equality_error
-        missing = equality_error + self.program.equalities.matrix @ dx
+        missing = equality_error + self.convex_program.equalities.matrix @ dx
         dy = -np.asarray(np.linalg.lstsq(self.schur, missing)[0], dtype=float)
-        return dx + self.spread @ dy, dy
+        return dx + self.equality_directions @ dy, dy
 
 
 def _curvature(outer: Array) -> Array:
@@ -275,13 +277,13 @@ def _curvature(outer: Array) -> Array:
     return (products.reshape(-1, 100) @ _PAIRS).reshape(-1, BODY_PARAMETERS, BODY_PARAMETERS)
 
 
-def _why(program: Program, iterate: _Iterate, newton: _Newton) -> str:
+def _failure_message(convex_program: ConvexProgram, iterate: _Iterate, newton: _Newton) -> str:
     """What to tell a user when there is no optimum."""
-    positive = len(program.positive)
+    positive = len(convex_program.positive)
     blocks = np.abs(newton.block_error).reshape(-1, 16).max(axis=1, initial=0.0)
     violated = np.concatenate([newton.slack_error[positive:], np.abs(newton.equality_error), blocks])
     if newton.infeasibility > 1e-6 and len(violated):
-        names = program.inequalities.names + program.equalities.names + program.blocks.names
+        names = convex_program.inequalities.names + convex_program.equalities.names + convex_program.blocks.names
         worst = names[int(np.argmax(violated))]
         return f"solver: the constraints contradict one another or the data's prior, worst is {worst}; relax it"
     return (

@@ -7,17 +7,17 @@ from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.qr import marginal
+from inertid_ros.core.qr import marginal_hessian
 from inertid_ros.identification.prior.constraints import Constraints, constrained
-from inertid_ros.identification.prior.convex_program import Program, Solution
+from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
 from inertid_ros.identification.prior.coordinates import Coordinates
 from inertid_ros.identification.prior.distances import PULLBACK
 from inertid_ros.identification.prior.point_masses import point_masses
-from inertid_ros.identification.prior.regularizers import Belief, euclidean_metric, regularized, relative_metric
+from inertid_ros.identification.prior.regularizers import Regularization, euclidean_metric, regularized, relative_metric
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 
 from .clarabel import solve_with_clarabel
-from .geodesic import geodesic_least_squares
+from .geodesic_least_squares import geodesic_least_squares
 from .interior_point import solve
 from .osqp import solve_point_masses
 from .riemannian import solve_riemannian
@@ -26,7 +26,7 @@ SOLVERS = ("interior_point", "clarabel")
 
 
 @dataclass(frozen=True)
-class Problem:
+class MapProblem:
     """What stays the same while equations are weighted again.
 
     Attributes
@@ -41,7 +41,9 @@ class Problem:
     constraints: Constraints = field(default_factory=Constraints)
     solver: str = "interior_point"
 
-    def believing(self, belief: Belief, bodies: Array, rng: np.random.Generator | None = None) -> Belief:
+    def completed(
+        self, regularization: Regularization, bodies: Array, rng: np.random.Generator | None = None
+    ) -> Regularization:
         """The belief with what its regularizer needs of this robot.
 
         Parameters
@@ -49,25 +51,25 @@ class Problem:
         bodies: ``(nb, 10)`` physical prior of links and rotors, less what is locked.
         rng: of the places of point masses.
         """
-        if belief.regularizer == "euclidean":
-            return replace(belief, metric=euclidean_metric(self.coordinates, bodies[:, 0]))
-        if belief.regularizer == "relative":
+        if regularization.regularizer == "euclidean":
+            return replace(regularization, metric=euclidean_metric(self.coordinates, bodies[:, 0]))
+        if regularization.regularizer == "relative":
             layout, coordinates = self.coordinates.layout, self.coordinates
             own = self.prior - coordinates.offset
             centre: Array = np.linalg.solve(coordinates.matrix, own)[: layout.inertial_size].astype(float)
             metric = relative_metric(coordinates, layout.all_bodies(own))
-            return replace(belief, metric=metric, centre=layout.all_bodies(centre))
-        if belief.regularizer == "point_mass":
+            return replace(regularization, metric=metric, centre=layout.all_bodies(centre))
+        if regularization.regularizer == "point_mass":
             layout, matrix = self.coordinates.layout, self.coordinates.matrix
             blocks = [layout.body(index) for index in range(len(bodies))]
             regions = [(name, self.constraints.inside.get(name, ())) for name in layout.body_names]
             points = point_masses(
                 bodies, [matrix[block, block] for block in blocks], regions, rng or np.random.default_rng(0)
             )
-            return replace(belief, metric=points.metric, points=points)
-        return belief
+            return replace(regularization, metric=points.metric, points=points)
+        return regularization
 
-    def solve(self, R: Array, z: Array, belief: Belief, start: Solution | None = None) -> Solution:
+    def solve(self, R: Array, z: Array, regularization: Regularization, start: Solution | None = None) -> Solution:
         """Most believable parameters, in normalised coordinates.
 
         Parameters
@@ -79,26 +81,26 @@ class Problem:
         ------
         IdentificationError: contradicting constraints, constraints that the regularizer cannot take, or no optimum.
         """
-        if belief.regularizer == "point_mass":
-            return self._point_masses(R, z, belief)
-        if belief.regularizer == "geodesic":
-            return self._geodesic(R, z, belief, start)
-        program = self._program(R, z, belief)
-        if belief.regularizer == "riemannian":
-            first = start or self.solve(R, z, replace(belief, regularizer="entropic"))
-            starts = self._start(program, first.x), self._start(program)
-            return self._cut(solve_riemannian(program, belief.weight, *starts))
+        if regularization.regularizer == "point_mass":
+            return self._point_masses(R, z, regularization)
+        if regularization.regularizer == "geodesic":
+            return self._geodesic(R, z, regularization, start)
+        convex_program = self._program(R, z, regularization)
+        if regularization.regularizer == "riemannian":
+            first = start or self.solve(R, z, replace(regularization, regularizer="entropic"))
+            starts = self._start(convex_program, first.x), self._start(convex_program)
+            return self._cut(solve_riemannian(convex_program, regularization.weight, *starts))
         if self.solver == "clarabel":
-            return self._cut(solve_with_clarabel(program))
-        return self._cut(solve(program, self._start(program)))
+            return self._cut(solve_with_clarabel(convex_program))
+        return self._cut(solve(convex_program, self._start(convex_program)))
 
-    def _program(self, R: Array, z: Array, belief: Belief) -> Program:
-        program = regularized(R, z, self.coordinates.layout, belief)
-        return constrained(program, self.constraints, self.coordinates, self.prior)
+    def _program(self, R: Array, z: Array, regularization: Regularization) -> ConvexProgram:
+        convex_program = regularized(R, z, self.coordinates.layout, regularization)
+        return constrained(convex_program, self.constraints, self.coordinates, self.prior)
 
-    def _start(self, program: Program, x: Array | None = None) -> Array:
+    def _start(self, convex_program: ConvexProgram, x: Array | None = None) -> Array:
         layout = self.coordinates.layout
-        start = np.zeros(program.R.shape[1])  # parts of unions begin at nothing
+        start = np.zeros(convex_program.R.shape[1])  # parts of unions begin at nothing
         start[: layout.size] = self.coordinates.prior if x is None else x
         if x is None:
             start[layout.non_negative] = 1.0
@@ -107,20 +109,22 @@ class Problem:
     def _cut(self, solution: Solution) -> Solution:
         """Without the parts of bodies in unions of ellipsoids."""
         size = self.coordinates.layout.size
-        return replace(solution, x=solution.x[:size], hessian=marginal(solution.hessian, size))
+        return replace(solution, x=solution.x[:size], hessian=marginal_hessian(solution.hessian, size))
 
-    def _point_masses(self, R: Array, z: Array, belief: Belief) -> Solution:
-        if belief.points is None:
+    def _point_masses(self, R: Array, z: Array, regularization: Regularization) -> Solution:
+        if regularization.points is None:
             raise IdentificationError("regularizer 'point_mass': the belief holds no points; place them first")
         if self.constraints.com_inside:
             raise IdentificationError(
                 "regularizer 'point_mass': centres of mass cannot be bounded apart; bound the links or choose another"
             )
         points_lie_inside = replace(self.constraints, inside={})
-        program = replace(self, constraints=points_lie_inside)._program(R, z, replace(belief, regularizer="riemannian"))
-        return solve_point_masses(program, belief.points, belief.weight)
+        convex_program = replace(self, constraints=points_lie_inside)._program(
+            R, z, replace(regularization, regularizer="riemannian")
+        )
+        return solve_point_masses(convex_program, regularization.points, regularization.weight)
 
-    def _geodesic(self, R: Array, z: Array, belief: Belief, start: Solution | None) -> Solution:
+    def _geodesic(self, R: Array, z: Array, regularization: Regularization, start: Solution | None) -> Solution:
         """Drives as the entropic regularizer finds them, then bodies by geodesic least squares.
 
         The equations are turned until their hyperplanes are at right angles in the pullback metric; what then says
@@ -130,14 +134,14 @@ class Problem:
             raise IdentificationError("regularizer 'geodesic' takes no constraints; choose another, or drop them")
         layout = self.coordinates.layout
         size, bodies = layout.inertial_size, len(layout.body_names)
-        entropic = self.solve(R, z, replace(belief, regularizer="entropic"))
+        entropic = self.solve(R, z, replace(regularization, regularizer="entropic"))
         A, b = R[:, :size], z - R[:, size:] @ entropic.x[size:]
         root = np.kron(np.eye(bodies), np.linalg.inv(np.linalg.cholesky(PULLBACK)).T)
         turn = np.linalg.svd(A @ root, full_matrices=False)[0]
         guess = (start or entropic).x[:size].reshape(bodies, BODY_PARAMETERS)
-        fit = geodesic_least_squares(turn.T @ A, turn.T @ b, belief.weight, guess)
+        fit = geodesic_least_squares(turn.T @ A, turn.T @ b, regularization.weight, guess)
         order = np.concatenate([np.arange(size, layout.size), np.arange(size)])
-        drives = marginal(entropic.hessian[np.ix_(order, order)], layout.size - size)
+        drives = marginal_hessian(entropic.hessian[np.ix_(order, order)], layout.size - size)
         return Solution(
             x=np.concatenate([fit.bodies.ravel(), entropic.x[size:]]),
             hessian=block_diag(fit.hessian, drives),

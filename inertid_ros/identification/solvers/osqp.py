@@ -12,7 +12,7 @@ from scipy import sparse
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.identification.prior.convex_program import Program, Solution
+from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
 from inertid_ros.identification.prior.point_masses import PointMasses
 
 _TOLERANCE = 1e-9
@@ -20,7 +20,7 @@ _ACCEPTED_GAP = 1e-6
 _ITERATIONS = 100_000
 
 
-def solve_point_masses(program: Program, points: PointMasses, weight: float) -> Solution:
+def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weight: float) -> Solution:
     """Minimise a program over masses of points instead of body parameters, plus ``weight`` times their distance.
 
     Parameters
@@ -36,15 +36,16 @@ def solve_point_masses(program: Program, points: PointMasses, weight: float) -> 
     ------
     IdentificationError: OSQP is not installed, the constraints contradict one another, or it reached no optimum.
     """
-    if len(program.blocks):
+    if len(convex_program.blocks):
         raise IdentificationError(
-            f"point masses: '{program.blocks.names[0]}' is no linear constraint; drop it or use another regularizer"
+            f"point masses: '{convex_program.blocks.names[0]}' is no linear constraint; drop it or use another"
+            " regularizer"
         )
     began = time.perf_counter()
-    expansion = _expansion(program, points)
+    expansion = _expansion(convex_program, points)
     solver = _osqp().OSQP()
     solver.setup(
-        *_matrices(program, points, weight, expansion),
+        *_matrices(convex_program, points, weight, expansion),
         eps_abs=_TOLERANCE,
         eps_rel=_TOLERANCE,
         max_iter=_ITERATIONS,
@@ -53,14 +54,14 @@ def solve_point_masses(program: Program, points: PointMasses, weight: float) -> 
     )
     result = solver.solve(raise_error=False)
     if "infeasible" in result.info.status:
-        names = program.inequalities.names + program.equalities.names
+        names = convex_program.inequalities.names + convex_program.equalities.names
         raise IdentificationError(
             f"solver: the constraints contradict one another or the points, among {', '.join(names)}; relax one"
         )
     masses = np.asarray(result.x[: expansion.shape[1]], dtype=float)
     masses[: len(points.prior)] = np.maximum(masses[: len(points.prior)], 0.0)
     x = expansion @ masses
-    objective = _objective(program, points, weight, x, masses)
+    objective = _objective(convex_program, points, weight, x, masses)
     gap = abs(float(result.info.duality_gap)) + float(result.info.prim_res + result.info.dual_res)
     if not (result.info.status.startswith("solved") and gap <= _ACCEPTED_GAP * (1 + abs(objective))):
         raise IdentificationError(
@@ -68,7 +69,7 @@ def solve_point_masses(program: Program, points: PointMasses, weight: float) -> 
         )
     return Solution(
         x=x,
-        hessian=_hessian(program, points, weight),
+        hessian=_hessian(convex_program, points, weight),
         objective=objective,
         gap=gap,
         solver="osqp",
@@ -77,46 +78,46 @@ def solve_point_masses(program: Program, points: PointMasses, weight: float) -> 
     )
 
 
-def _expansion(program: Program, points: PointMasses) -> Array:
+def _expansion(convex_program: ConvexProgram, points: PointMasses) -> Array:
     """``(p, N + p - 10 nb)`` from masses and drives to normalised parameters."""
     inertial, masses = points.matrix.shape
-    size = program.R.shape[1]
+    size = convex_program.R.shape[1]
     expansion = np.zeros((size, masses + size - inertial))
     expansion[:inertial, :masses] = points.matrix
     expansion[inertial:, masses:] = np.eye(size - inertial)
     return expansion
 
 
-def _matrices(program: Program, points: PointMasses, weight: float, expansion: Array) -> tuple:
+def _matrices(convex_program: ConvexProgram, points: PointMasses, weight: float, expansion: Array) -> tuple:
     """OSQP's ``P, q, A, l, u``; unknowns are masses, drives and the residuals of the equations."""
-    masses, count, rows = len(points.prior), expansion.shape[1], len(program.z)
+    masses, count, rows = len(points.prior), expansion.shape[1], len(convex_program.z)
     curvature = np.concatenate([np.full(masses, 2 * weight * points.scale), np.zeros(count - masses), np.ones(rows)])
-    linear = expansion.T @ program.slope
+    linear = expansion.T @ convex_program.slope
     linear[:masses] -= 2 * weight * points.scale * points.prior
     lower = np.full(count, -np.inf)
     lower[:masses] = 0.0
     inertial = points.matrix.shape[0]
-    lower[masses + program.positive - inertial] = 0.0
-    inequalities, equalities = program.inequalities, program.equalities
-    constraint = np.vstack([program.R, equalities.matrix, inequalities.matrix]) @ expansion
+    lower[masses + convex_program.positive - inertial] = 0.0
+    inequalities, equalities = convex_program.inequalities, convex_program.equalities
+    constraint = np.vstack([convex_program.R, equalities.matrix, inequalities.matrix]) @ expansion
     slack = sparse.vstack([-sparse.eye(rows), sparse.csc_matrix((len(equalities) + len(inequalities), rows))])
     A = sparse.bmat([[sparse.csc_matrix(constraint), slack], [sparse.eye(count), None]], format="csc")
-    fixed = np.concatenate([program.z, -equalities.shift])
+    fixed = np.concatenate([convex_program.z, -equalities.shift])
     low = np.concatenate([fixed, -inequalities.shift, lower])
     high = np.concatenate([fixed, np.full(len(inequalities) + count, np.inf)])
     return sparse.diags(curvature, format="csc"), np.concatenate([linear, np.zeros(rows)]), A, low, high
 
 
-def _objective(program: Program, points: PointMasses, weight: float, x: Array, masses: Array) -> float:
-    residual = program.R @ x - program.z
+def _objective(convex_program: ConvexProgram, points: PointMasses, weight: float, x: Array, masses: Array) -> float:
+    residual = convex_program.R @ x - convex_program.z
     change = masses[: len(points.prior)] - points.prior
-    value = 0.5 * float(residual @ residual) + float(program.slope @ x) + program.constant
+    value = 0.5 * float(residual @ residual) + float(convex_program.slope @ x) + convex_program.constant
     return value + weight * points.scale * float(change @ change)
 
 
-def _hessian(program: Program, points: PointMasses, weight: float) -> Array:
+def _hessian(convex_program: ConvexProgram, points: PointMasses, weight: float) -> Array:
     """``(p, p)`` of the parameters: what the equations say, and the precision that the prior on masses makes."""
-    hessian = program.gram.copy()
+    hessian = convex_program.gram.copy()
     for index, block in enumerate(2 * weight * points.metric):
         columns = slice(10 * index, 10 * (index + 1))
         hessian[columns, columns] += block

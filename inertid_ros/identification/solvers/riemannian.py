@@ -12,7 +12,7 @@ from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.identification.prior.convex_program import Program, Solution
+from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
 from inertid_ros.identification.prior.distances import TRACE, Entropic, Riemannian
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 
@@ -28,7 +28,7 @@ _NOTHING = 1e-12
 
 
 def solve_riemannian(
-    program: Program, weight: float, start: Array, fallback: Array | None = None, tolerance: float = 1e-9
+    convex_program: ConvexProgram, weight: float, start: Array, fallback: Array | None = None, tolerance: float = 1e-9
 ) -> Solution:
     """Local minimum of a program plus ``weight`` times the squared geodesic distance of its bodies.
 
@@ -43,7 +43,7 @@ def solve_riemannian(
     ------
     IdentificationError: constraints contradict one another, or no minimum is reached.
     """
-    objective = _Objective(program, weight)
+    objective = _Objective(convex_program, weight)
     x, value, before, seconds, iterations = start, objective(start), np.inf, 0.0, 0
     for _ in range(_ITERATIONS):
         model = objective.model(x)
@@ -103,34 +103,34 @@ def _searched(objective: "_Objective", x: Array, value: float, step: Array, prom
 class _Objective:
     """The whole objective, and convex models of it."""
 
-    def __init__(self, program: Program, weight: float) -> None:
-        self.program, self.weight = program, weight
-        self.bodies = len(program.body_weights)
+    def __init__(self, convex_program: ConvexProgram, weight: float) -> None:
+        self.convex_program, self.weight = convex_program, weight
+        self.bodies = len(convex_program.body_weights)
         self.size = BODY_PARAMETERS * self.bodies
 
     def __call__(self, x: Array) -> float:
-        return self.program.objective(x) + self.weight * Riemannian().value(self._bodies(x))
+        return self.convex_program.objective(x) + self.weight * Riemannian().value(self._bodies(x))
 
     def allows(self, x: Array) -> bool:
         """Whether inequalities hold; steps no longer than those to a model's minimum always keep them."""
-        blocks = self.program.blocks(x)
+        blocks = self.convex_program.blocks(x)
         inside = len(blocks) == 0 or np.linalg.eigvalsh(blocks).min() >= 0
-        return bool(inside and (self.program.inequalities(x) >= 0).all())
+        return bool(inside and (self.convex_program.inequalities(x) >= 0).all())
 
     def gradient(self, x: Array) -> Array:
         """``(p,)`` less that of the log barriers, which the model keeps as they are."""
-        gradient = self.program.gradient(x)
+        gradient = self.convex_program.gradient(x)
         gradient[: self.size] += self.weight * Riemannian().gradient(self._bodies(x)).ravel()
         return gradient
 
-    def model(self, x: Array) -> Program:
+    def model(self, x: Array) -> ConvexProgram:
         """Second-order model at ``x``: exact but for directions of too little curvature.
 
         These are told by comparison with the log-det divergence, whose curvature is the distance's own at the prior. As
         much of the model as can be is that divergence from ``x``, a barrier that keeps steps well inside the cone.
         """
         bodies, inside = self._bodies(x), slice(0, self.size)
-        hessian = self.program.gram.copy()
+        hessian = self.convex_program.gram.copy()
         hessian[inside, inside] += block_diag(*(self.weight * Riemannian().hessian(bodies)))
         divergence = block_diag(*(self.weight * Entropic().hessian(bodies)))
         root = np.linalg.cholesky(divergence)
@@ -143,7 +143,7 @@ class _Objective:
         slope[inside] += share * self.weight * (TRACE - Entropic().gradient(bodies)).ravel()  # tr(S^-1 E_k)
         rows = _root(hessian)
         weights = np.full(self.bodies, share * self.weight)
-        return replace(self.program, R=rows, z=rows @ x, slope=slope, body_weights=weights)
+        return replace(self.convex_program, R=rows, z=rows @ x, slope=slope, body_weights=weights)
 
     def _of_bodies_alone(self, hessian: Array) -> Array:
         """``(10 nb, 10 nb)`` Hessian where all else is at its best: the Schur complement."""
@@ -158,9 +158,9 @@ class _Objective:
     def slope(self, x: Array, step: Array) -> float:
         """Derivative of the objective along a step."""
         along = float(self.gradient(x) @ step)
-        soft = self.program.positive_weights > 0
-        columns = self.program.positive[soft]
-        return along - float(np.sum(self.program.positive_weights[soft] * step[columns] / x[columns]))
+        soft = self.convex_program.positive_weights > 0
+        columns = self.convex_program.positive[soft]
+        return along - float(np.sum(self.convex_program.positive_weights[soft] * step[columns] / x[columns]))
 
     def _bodies(self, x: Array) -> Array:
         return x[: self.size].reshape(self.bodies, BODY_PARAMETERS)

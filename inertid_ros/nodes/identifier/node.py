@@ -228,9 +228,9 @@ class Identifier(Node):
         answer.train_relative_error = report.train_relative_error
         answer.validation_relative_error = report.validation_relative_error
         answer.prior_relative_error = report.prior_relative_error
-        if result.verdict is not None:
-            answer.torque_deviation, answer.gain = result.history[-1].deviation, result.verdict.gain
-            answer.stop_reason = result.verdict.reason
+        if result.decision is not None:
+            answer.torque_deviation, answer.gain = result.history[-1].deviation, result.decision.gain
+            answer.stop_reason = result.decision.reason
 
     def _say(self, state: int, message: str) -> None:
         self.state, self.message = state, message

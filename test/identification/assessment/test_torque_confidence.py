@@ -11,9 +11,9 @@ from inertid_ros.app.identification_job import IdentificationJob, identify_job
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence, probe, torque_confidence
+from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence, sample_states, torque_confidence
 from inertid_ros.identification.identify import identify
-from inertid_ros.identification.rounds import Round, RoundsOptions, judge
+from inertid_ros.identification.rounds import Round, RoundsOptions, decide
 from inertid_ros.regressors.force_equations import predict_torque
 
 
@@ -23,16 +23,16 @@ def case():
 
 
 def test_probe_states_are_those_of_the_robot_and_always_the_same(case):
-    states, limits = probe(case.given), case.given.limits
+    states, limits = sample_states(case.given), case.given.limits
     assert (states.q >= limits.lower).all() and (states.q <= limits.upper).all()
     assert (np.abs(states.v) <= 0.5 * limits.velocity).all()
-    np.testing.assert_array_equal(states.q, probe(case.given).q)
+    np.testing.assert_array_equal(states.q, sample_states(case.given).q)
 
 
 def test_deviation_is_that_of_parameters_drawn_from_the_covariance(case):
     """Monte Carlo through inverse dynamics, which knows nothing of regressors."""
     estimate = identify(case.given, [prepare(case.recordings[0], case.given)])
-    states, rng = probe(case.given, 60), np.random.default_rng(0)
+    states, rng = sample_states(case.given, 60), np.random.default_rng(0)
     confidence = torque_confidence(estimate, states)
     values, vectors = np.linalg.eigh(estimate.covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -68,13 +68,13 @@ def rounds(*deviations: float) -> list[Round]:
     ],
 )
 def test_rounds_end_when_it_is_enough_or_nothing_comes(deviations, options, reason):
-    found = judge(rounds(*deviations), options).reason
+    found = decide(rounds(*deviations), options).reason
     assert found.startswith(reason) and bool(found) == bool(reason)
 
 
 def test_gain_is_the_share_by_which_doubt_shrank():
-    assert judge(rounds(0.04, 0.03), RoundsOptions(5)).gain == pytest.approx(0.25)
-    assert np.isnan(judge(rounds(0.04), RoundsOptions(5)).gain)
+    assert decide(rounds(0.04, 0.03), RoundsOptions(5)).gain == pytest.approx(0.25)
+    assert np.isnan(decide(rounds(0.04), RoundsOptions(5)).gain)
 
 
 @pytest.mark.parametrize("values", [(0, 0.0, 0.1), (1, -1.0, 0.1), (1, 0.0, 1.0), (1, float("nan"), 0.1)])
@@ -102,11 +102,11 @@ def test_reports_tell_confidence_and_the_history_of_rounds(case, tmp_path):
     first = identify_job(job(1), lambda report: None)
     second = identify_job(job(2, str(tmp_path / "round_1")), lambda report: None)
     third = identify_job(job(3, str(tmp_path / "round_2")), lambda report: None)
-    assert [result.verdict.reason[:10] for result in (first, second, third)] == ["", "", "all rounds"]
+    assert [result.decision.reason[:10] for result in (first, second, third)] == ["", "", "all rounds"]
     report = json.loads((tmp_path / "round_3" / "report.json").read_text())
     assert [len(entry["recordings"]) for entry in report["rounds"]["done"]] == [1, 2, 3]
     assert report["rounds"]["stopped"].startswith("all rounds are done")
-    assert report["rounds"]["done"][2]["gain"] == pytest.approx(third.verdict.gain)
+    assert report["rounds"]["done"][2]["gain"] == pytest.approx(third.decision.gain)
     assert report["confidence"]["deviation"] == pytest.approx(third.history[-1].deviation)
     alone = calibrate(case.given, case.recordings[:1]).report
     assert alone["rounds"] is None and alone["confidence"]["deviation"] > 0

@@ -88,23 +88,23 @@ def test_data_only_takes_doubt_away(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_statements_follow_the_structure_where_data_is_good(seed):
+def test_entrys_follow_the_structure_where_data_is_good(seed):
     """Hardly any noise: a parameter is identified if and only if it is a base parameter by itself."""
     model, samples, _ = _robot(seed, 400, 1e-6)
     known = _known(model, samples)
-    base, statements = known.base, known.statements
+    base, identifiability = known.base, known.identifiability
     assert (known.base_shares > 0.99).all()
-    for column, statement in enumerate(statements):
-        assert statement.parameter == model.layout.names[column]
+    for column, entry in enumerate(identifiability):
+        assert entry.parameter == model.layout.names[column]
         if column in base.alone:
-            assert statement.verdict == IDENTIFIED
-            assert statement.combinations == (statement.parameter,)
+            assert entry.verdict == IDENTIFIED
+            assert entry.combinations == (entry.parameter,)
         elif column in base.without_effect:
-            assert (statement.verdict, statement.combinations, statement.share) == (PRIOR, (), 0.0)
+            assert (entry.verdict, entry.combinations, entry.share) == (PRIOR, (), 0.0)
         else:
-            assert statement.verdict in (COMBINED, PRIOR)
-            assert all(statement.parameter in combination for combination in statement.combinations)
-    combined = [s for s in statements if s.verdict == COMBINED]
+            assert entry.verdict in (COMBINED, PRIOR)
+            assert all(entry.parameter in combination for combination in entry.combinations)
+    combined = [s for s in identifiability if s.verdict == COMBINED]
     assert combined
     assert str(combined[0]) == f"{combined[0].parameter}: {COMBINED} {combined[0].combinations[0]}"
 
@@ -112,8 +112,10 @@ def test_statements_follow_the_structure_where_data_is_good(seed):
 def test_hopeless_noise_leaves_everything_at_the_prior():
     model, samples, _ = _robot(2, 60, 300.0)
     known = _known(model, samples)
-    terms = [s for s in known.statements if not s.parameter.endswith("offset")]  # any size is believed of an offset
-    assert {statement.verdict for statement in terms} == {PRIOR}
+    terms = [
+        s for s in known.identifiability if not s.parameter.endswith("offset")
+    ]  # any size is believed of an offset
+    assert {entry.verdict for entry in terms} == {PRIOR}
     ratio = np.diagonal(known.posterior) / np.diagonal(known.prior)
     assert np.median(ratio) > 0.9
 
@@ -123,18 +125,18 @@ def test_a_drive_that_stands_still_is_left_at_the_prior():
     still = replace(samples, v=samples.v * [1, 1, 0], a=samples.a * [1, 1, 0])
     noise = np.random.default_rng(3).normal(size=still.tau.shape)
     still = replace(still, tau=predict_torque(model, truth, still) + 1e-3 * noise)
-    verdicts = {s.parameter: s.verdict for s in _known(model, still).statements}
+    verdicts = {s.parameter: s.verdict for s in _known(model, still).identifiability}
     for term in ("rotor_inertia", "viscous", "coulomb"):
         assert verdicts[f"joint2.{term}"] == PRIOR
     assert verdicts["joint1.viscous"] == IDENTIFIED
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_units_change_no_statement(seed):
+def test_units_change_no_entry(seed):
     model, samples, _ = _robot(seed, 100, 0.5)
     other, converted, factors = in_pounds_and_inches(model, samples)
     known, again = _known(model, samples), _known(other, converted)
-    assert [s.verdict for s in again.statements] == [s.verdict for s in known.statements]
+    assert [s.verdict for s in again.identifiability] == [s.verdict for s in known.identifiability]
     np.testing.assert_allclose(again.base_shares, known.base_shares, atol=1e-6)
     scale = np.sqrt(np.diagonal(known.posterior))
     np.testing.assert_allclose(np.sqrt(np.diagonal(again.posterior)) / factors, scale, rtol=1e-5)
@@ -147,7 +149,7 @@ def test_real_arm(datasets):
     model = load_model(folder / "kuka_lwr4.urdf")
     samples = [prepare(load_recording(folder / f"run{run}.npz"), model) for run in (1, 3)]
     known = uncertainty(identify(model, samples), compress(model, samples))
-    verdicts = {s.parameter: s.verdict for s in known.statements}
+    verdicts = {s.parameter: s.verdict for s in known.identifiability}
     assert all(verdicts[f"lwr_1_link.{name}"] == PRIOR for name in ("m", "mcx", "mcy", "mcz", "Ixx", "Iyy"))
     assert verdicts["lwr_2_link.mcz"] == COMBINED
     assert verdicts["lwr_4_link.mcx"] == verdicts["lwr_7_link.mcy"] == verdicts["lwr_0_joint.coulomb"] == IDENTIFIED

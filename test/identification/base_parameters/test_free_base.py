@@ -9,7 +9,7 @@ from support.base_parameter_spans import angle_between
 from support.robots.random_robots import random_model, special_model
 from support.robots.space_robot import REGROUPED, TABLE_5, TABLE_5_ORDER, TRUE, bodies
 
-from inertid_ros.core.qr import triangle
+from inertid_ros.core.qr import r_factor
 from inertid_ros.identification.base_parameters import (
     KinematicTree,
     base_parameters,
@@ -72,7 +72,7 @@ def test_momentum_shows_the_same_combinations(seed):
     tree = _on_free_base(kinematic_tree(tidied(make(rng, 4))))
     layout = ParameterLayout(tuple(f"l{k}" for k in range(5)), tuple(f"j{k}" for k in range(4)), ())
     closed = minimal_parameters(tree, layout)
-    numeric = base_parameters(layout, triangle(_momentum(_pinocchio(tree), rng, 20)))
+    numeric = base_parameters(layout, r_factor(_momentum(_pinocchio(tree), rng, 20)))
     assert closed.count == 10 + sum(7 if axis[3:].any() else 4 for axis in tree.axes[1:])
     assert closed.count == numeric.count
     assert angle_between(closed, numeric) < 1e-8
@@ -94,7 +94,7 @@ def test_wrench_and_torques_show_the_same_combinations(seed):
     layout = ParameterLayout(
         tuple(f"l{k}" for k in range(5)), tuple(f"j{k}" for k in range(4)), ("rotor_inertia", "offset")
     )
-    closed, numeric = minimal_parameters(tree, layout), base_parameters(layout, triangle(np.vstack(rows)))
+    closed, numeric = minimal_parameters(tree, layout), base_parameters(layout, r_factor(np.vstack(rows)))
     assert angle_between(closed, numeric) < 1e-8
 
 

@@ -11,7 +11,7 @@ from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
-from inertid_ros.identification.information.delay import estimate_delay, undelayed
+from inertid_ros.identification.information.delay import estimate_delay, without_delay
 from inertid_ros.regressors.force_equations import predict_torque
 
 
@@ -46,7 +46,7 @@ def test_removing_the_delay_recovers_the_fit():
     assert removed.delay == pytest.approx(0.02, abs=5e-4)
     assert biased.delay == 0.0
     still = samples.usable & (samples.time < 19)
-    fitted = undelayed(samples, removed.delay)
+    fitted = without_delay(samples, removed.delay)
 
     def error(estimate, reference):
         return np.linalg.norm((estimate.torque(reference) - reference.tau)[still])

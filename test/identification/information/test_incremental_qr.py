@@ -5,19 +5,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inertid_ros.identification.information.incremental_qr import SquareRoot
+from inertid_ros.identification.information.incremental_qr import IncrementalQR
 
 SIZE, ROWS = 24, 64
 
 
 def _taken(matrix: np.ndarray, rows: int = ROWS) -> np.ndarray:
-    root = SquareRoot(matrix.shape[1])
+    root = IncrementalQR(matrix.shape[1])
     for start in range(0, len(matrix), rows):
         batch = np.zeros((matrix.shape[1], rows))
         batch[:, : len(matrix[start : start + rows])] = matrix[start : start + rows].T
-        if not root.take_up(batch.copy()):
-            root.reflect(batch)
-    return root.triangle()
+        if not root.append(batch.copy()):
+            root.append_by_reflections(batch)
+    return root.r_factor()
 
 
 def _expect_qr(matrix: np.ndarray, rows: int = ROWS) -> None:
@@ -77,7 +77,7 @@ def test_columns_that_are_zero_or_combinations_of_others() -> None:
 def test_batches_of_fewer_rows_than_columns_and_none_at_all() -> None:
     matrix = np.random.default_rng(4).normal(size=(90, SIZE))
     _expect_qr(matrix, rows=7)
-    assert not SquareRoot(SIZE).triangle().any()
+    assert not IncrementalQR(SIZE).r_factor().any()
 
 
 def test_zeros_alone() -> None:

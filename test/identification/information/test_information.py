@@ -59,7 +59,7 @@ def test_information_of_nothing_is_neutral():
 
 def test_information_does_not_grow_with_the_recording():
     model, samples, _, _ = _measured(2)
-    sizes = [sum(c.triangle.size for c in compress(model, [samples] * n).channels) for n in (1, 4)]
+    sizes = [sum(c.r_factor.size for c in compress(model, [samples] * n).channels) for n in (1, 4)]
     assert sizes[0] == sizes[1]
 
 

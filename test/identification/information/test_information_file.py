@@ -27,7 +27,7 @@ def _same(first: Information, second: Information) -> bool:
         first.layout == second.layout
         and first.robot == second.robot
         and all(
-            np.array_equal(a.triangle, b.triangle) and np.array_equal(a.columns, b.columns) and a.count == b.count
+            np.array_equal(a.r_factor, b.r_factor) and np.array_equal(a.columns, b.columns) and a.count == b.count
             for a, b in channels
         )
     )
@@ -51,8 +51,8 @@ def test_sessions_add_up_across_files(tmp_path):
     stored = write_information(compress(model, [first]), tmp_path / "first.npz")
     merged, whole = read_information(stored) + compress(model, [second]), compress(model, [first, second])
     for a, b in zip(merged.channels, whole.channels, strict=True):
-        gram = b.triangle.T @ b.triangle
-        np.testing.assert_allclose(a.triangle.T @ a.triangle, gram, atol=1e-12 * np.abs(gram).max())
+        gram = b.r_factor.T @ b.r_factor
+        np.testing.assert_allclose(a.r_factor.T @ a.r_factor, gram, atol=1e-12 * np.abs(gram).max())
         assert a.count == b.count
 
 

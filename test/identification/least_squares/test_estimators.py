@@ -20,8 +20,7 @@ from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.least_squares.estimators import least_squares
 from inertid_ros.identification.prior.constraints import Constraints
-from inertid_ros.identification.prior.coordinates import prior_coordinates
-from inertid_ros.identification.prior.parameter_scaling import scaling_matrix
+from inertid_ros.identification.prior.coordinates import prior_coordinates, scaling_matrix
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
 from inertid_ros.robot.bodies.layout import Coupling
@@ -73,7 +72,7 @@ def test_base_parameters_are_exact_without_noise(name, seed):
 
 
 def test_rotors_and_couplings_are_parameters_like_others():
-    """Bodies with gears and drives that turn with two joints: exact without noise, and told apart in statements."""
+    """Bodies with gears and drives that turn with two joints: exact without noise, each with its identifiability."""
     rng = np.random.default_rng(21)
     rotor = Rotor("motor", "joint1", "link0", 12.0, 0.5, (1e-3, 0.0, 0.0, 1e-3, 0.0, 1.5e-3))
     coupling = Coupling("wrist", ("joint2", "joint3"), (1.0, 1.0))
@@ -89,7 +88,7 @@ def test_rotors_and_couplings_are_parameters_like_others():
     np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
     noisy = replace(samples, tau=exact + 0.01 * rng.normal(size=exact.shape))
     known = uncertainty(least_squares(model, [noisy]), compress(model, [noisy]))
-    verdicts = {statement.parameter: statement.verdict for statement in known.statements}
+    verdicts = {entry.parameter: entry.verdict for entry in known.identifiability}
     assert verdicts["wrist.coulomb"] == IDENTIFIED
     assert verdicts["motor.m"] == COMBINED
 
@@ -219,15 +218,15 @@ def test_chosen_ranks_are_sensible(options, seed):
 
 def test_held_out_data_chooses_the_rank():
     model, samples, truth, rng = _robot(7, count=60)
-    judge = random_states(rng, model, 300)
-    judge = replace(judge, tau=predict_torque(model, truth, judge))
+    decide = random_states(rng, model, 300)
+    decide = replace(decide, tau=predict_torque(model, truth, decide))
     options = LeastSquaresOptions(weighting="none", rank="held_out")
     loud = _noisy(samples, rng, 20.0)
-    estimate = least_squares(model, [loud], options, held_out=[judge])
-    errors = [np.sum((predict_torque(model, x, judge) - judge.tau) ** 2) for x in estimate.spectrum.solutions]
+    estimate = least_squares(model, [loud], options, held_out=[decide])
+    errors = [np.sum((predict_torque(model, x, decide) - decide.tau) ** 2) for x in estimate.spectrum.solutions]
     assert estimate.rank == int(np.argmin(errors))
-    np.testing.assert_allclose(estimate.scores, np.array(errors) / judge.tau.size, rtol=1e-9)
-    from_information = least_squares(model, [loud], options, held_out=compress(model, [judge]))
+    np.testing.assert_allclose(estimate.scores, np.array(errors) / decide.tau.size, rtol=1e-9)
+    from_information = least_squares(model, [loud], options, held_out=compress(model, [decide]))
     assert from_information.rank == estimate.rank
 
 
@@ -389,11 +388,11 @@ def test_real_arm(datasets, train, held_out, least_squares_at_most, consistent_a
     folder = datasets / "kuka_lwr4"
     model = load_model(folder / "kuka_lwr4.urdf")
     fitted = [prepare(load_recording(folder / f"{name}.npz"), model) for name in train]
-    judge = [prepare(load_recording(folder / f"{held_out}.npz"), model)]
-    errors = {name: validate(least_squares(model, fitted, o), judge).calibrated for name, o in ESTIMATORS.items()}
+    decide = [prepare(load_recording(folder / f"{held_out}.npz"), model)]
+    errors = {name: validate(least_squares(model, fitted, o), decide).calibrated for name, o in ESTIMATORS.items()}
     plain = errors["ols"].relative_error
     assert plain <= least_squares_at_most
-    assert validate(identify(model, fitted), judge).calibrated.relative_error <= consistent_at_most
+    assert validate(identify(model, fitted), decide).calibrated.relative_error <= consistent_at_most
     if held_out == "run3":
         assert plain > 0.13
         assert errors["reduced"].relative_error < 0.6 * plain

@@ -11,7 +11,7 @@ from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.prior.constraints import Constraints, constrained
 from inertid_ros.identification.prior.coordinates import normalised_coordinates
-from inertid_ros.identification.prior.regularizers import Belief, regularized
+from inertid_ros.identification.prior.regularizers import Regularization, regularized
 from inertid_ros.identification.solvers.clarabel import solve_with_clarabel
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.regressors.force_equations import predict_torque
@@ -158,12 +158,12 @@ def test_clarabel_agrees_under_constraints():
     )
     R, z = coordinates.normalise(*compress(model, [samples]).whitened(np.ones(3)))
     for regularizer in ("entropic", "pullback"):
-        program = regularized(R, z, layout, Belief(regularizer, 0.5, 1.0, 20.0))
-        program = constrained(program, constraints, coordinates, model.prior)
-        start = np.zeros(program.R.shape[1])
+        convex_program = regularized(R, z, layout, Regularization(regularizer, 0.5, 1.0, 20.0))
+        convex_program = constrained(convex_program, constraints, coordinates, model.prior)
+        start = np.zeros(convex_program.R.shape[1])
         start[: layout.size] = coordinates.prior
         start[layout.non_negative] = 1.0
-        ours, reference = solve(program, start), solve_with_clarabel(program)
+        ours, reference = solve(convex_program, start), solve_with_clarabel(convex_program)
         assert ours.objective == pytest.approx(reference.objective, rel=1e-6)
 
 

@@ -5,7 +5,7 @@ import pytest
 from support.robots.random_robots import random_bodies
 
 from inertid_ros.identification.prior.distances import IDENTITY, PULLBACK, Entropic, Quadratic, Riemannian
-from inertid_ros.identification.solvers.geodesic import (
+from inertid_ros.identification.solvers.geodesic_least_squares import (
     Hyperplanes,
     cyclic_step,
     geodesic_least_squares,
@@ -101,10 +101,10 @@ def test_projection_is_the_nearest_point_of_a_hyperplane(seed):
     points = from_pseudo_inertia(found.points(pseudo_inertia(bodies)))[found.exists]
     A, b, distance = A[found.exists], b[found.exists], found.distance[found.exists]
     np.testing.assert_allclose(np.einsum("mk,mk->m", A, points.reshape(len(A), -1)), b, rtol=1e-9, atol=1e-11)
-    stated = np.sqrt(np.sum(geodesic_distance(points, bodies) ** 2, axis=1))
-    np.testing.assert_allclose(stated, np.abs(distance), rtol=1e-9)
+    with_identifiability = np.sqrt(np.sum(geodesic_distance(points, bodies) ** 2, axis=1))
+    np.testing.assert_allclose(with_identifiability, np.abs(distance), rtol=1e-9)
     np.testing.assert_array_equal(np.sign(A @ bodies.ravel() - b), np.sign(distance))
-    for row, point, nearest in zip(A, points, stated, strict=True):
+    for row, point, nearest in zip(A, points, with_identifiability, strict=True):
         for _ in range(5):
             shift = 0.05 * rng.normal(size=row.shape) * np.abs(point).ravel()
             other = point + (shift - row * (row @ shift) / (row @ row)).reshape(point.shape)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.identification.prior.convex_program import Linear, Program
-from inertid_ros.identification.prior.regularizers import Belief, divergence, regularized
+from inertid_ros.identification.prior.convex_program import ConvexProgram, LinearConstraints
+from inertid_ros.identification.prior.regularizers import Regularization, divergence, regularized
 from inertid_ros.identification.solvers.clarabel import solve_with_clarabel
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.robot.bodies.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia
@@ -25,38 +25,38 @@ def _problem(seed: int, regularizer: str, bodies: int = 3, strength: float = 30.
     R = strength * rng.normal(size=(size, size)) * 10 ** rng.uniform(-4, 0, size)
     z = R @ np.concatenate([np.tile(IDENTITY, bodies), rng.normal(size=size - 10 * bodies)])
     z += 3 * strength * rng.normal(size=size)
-    program = regularized(R, z, layout, Belief(regularizer, 0.5, 1.0, 10.0))
+    convex_program = regularized(R, z, layout, Regularization(regularizer, 0.5, 1.0, 10.0))
     start = np.concatenate([np.tile(IDENTITY, bodies), np.ones(size - 10 * bodies)])
-    return program, start
+    return convex_program, start
 
 
 @pytest.mark.parametrize("regularizer", ["entropic", "pullback"])
 @pytest.mark.parametrize("seed", range(3))
 def test_agrees_with_clarabel(seed, regularizer):
-    program, start = _problem(seed, regularizer)
-    ours, reference = solve(program, start), solve_with_clarabel(program)
+    convex_program, start = _problem(seed, regularizer)
+    ours, reference = solve(convex_program, start), solve_with_clarabel(convex_program)
     assert ours.objective == pytest.approx(reference.objective, rel=1e-6)
     assert ours.objective <= reference.objective + 1e-7 * abs(reference.objective)
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_gradient_vanishes_at_a_soft_optimum(seed):
-    program, start = _problem(seed, "entropic", strength=10.0 ** (seed % 5 - 1))
-    solution = solve(program, start)
+    convex_program, start = _problem(seed, "entropic", strength=10.0 ** (seed % 5 - 1))
+    solution = solve(convex_program, start)
     assert solution.status == "optimal"
     for direction in np.random.default_rng(seed).normal(size=(5, len(start))):
         step = 1e-3 * direction / np.sqrt(direction @ solution.hessian @ direction)  # of unit size to the Hessian
-        slope = (program.objective(solution.x + step) - program.objective(solution.x - step)) / 2e-3
+        slope = (convex_program.objective(solution.x + step) - convex_program.objective(solution.x - step)) / 2e-3
         assert abs(slope) < 1e-4 * np.sqrt(1 + solution.objective)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_hessian_is_the_curvature_of_the_objective(seed):
-    program, start = _problem(seed, "entropic", strength=0.3)
-    solution = solve(program, start)
+    convex_program, start = _problem(seed, "entropic", strength=0.3)
+    solution = solve(convex_program, start)
     direction = np.random.default_rng(seed).normal(size=len(start))
     step = 1e-3 / np.sqrt(direction @ solution.hessian @ direction) * direction
-    values = [program.objective(solution.x + k * step) for k in (-1, 0, 1)]
+    values = [convex_program.objective(solution.x + k * step) for k in (-1, 0, 1)]
     assert values[0] - 2 * values[1] + values[2] == pytest.approx(step @ solution.hessian @ step, rel=1e-2)
 
 
@@ -65,16 +65,18 @@ def test_hard_constraints_hold_and_are_tight():
     target = np.diag([1.0, 1.0, 1.0, -0.5])
     metric = np.linalg.cholesky(np.einsum("kij,lij->kl", PSEUDO_INERTIA_BASIS, PSEUDO_INERTIA_BASIS)).T
     none = np.zeros(0, dtype=int)
-    program = Program(metric, metric @ from_pseudo_inertia(target), np.zeros(10), np.zeros(1), none, np.zeros(0))
-    solution = solve(program, IDENTITY)
-    np.testing.assert_allclose(program.matrices(solution.x)[0], np.diag([1.0, 1.0, 1.0, 0.0]), atol=1e-4)
-    assert np.linalg.eigvalsh(program.matrices(solution.x)[0])[0] > 0
+    convex_program = ConvexProgram(
+        metric, metric @ from_pseudo_inertia(target), np.zeros(10), np.zeros(1), none, np.zeros(0)
+    )
+    solution = solve(convex_program, IDENTITY)
+    np.testing.assert_allclose(convex_program.matrices(solution.x)[0], np.diag([1.0, 1.0, 1.0, 0.0]), atol=1e-4)
+    assert np.linalg.eigvalsh(convex_program.matrices(solution.x)[0])[0] > 0
 
 
 def test_a_start_outside_is_refused():
-    program, start = _problem(0, "entropic")
+    convex_program, start = _problem(0, "entropic")
     with pytest.raises(IdentificationError, match="not physically consistent"):
-        solve(program, -start)
+        solve(convex_program, -start)
 
 
 def test_divergences_are_zero_at_the_prior_and_agree_near_it():
@@ -86,26 +88,28 @@ def test_divergences_are_zero_at_the_prior_and_agree_near_it():
 
 
 def test_linear_constraints_agree_with_clarabel():
-    program, start = _problem(3, "entropic")
+    convex_program, start = _problem(3, "entropic")
     rng = np.random.default_rng(3)
     rows = rng.normal(size=(4, len(start)))
-    free = solve(program, start).x
+    free = solve(convex_program, start).x
     held = replace(
-        program,
-        inequalities=Linear(rows[:2], 0.5 - rows[:2] @ free - 1.0, ("first", "second")),
-        equalities=Linear(rows[2:], 0.3 - rows[2:] @ free, ("third", "fourth")),
+        convex_program,
+        inequalities=LinearConstraints(rows[:2], 0.5 - rows[:2] @ free - 1.0, ("first", "second")),
+        equalities=LinearConstraints(rows[2:], 0.3 - rows[2:] @ free, ("third", "fourth")),
     )
     ours, reference = solve(held, start), solve_with_clarabel(held)
     assert ours.objective == pytest.approx(reference.objective, rel=1e-6)
-    assert ours.objective > program.objective(free)
+    assert ours.objective > convex_program.objective(free)
     assert held.inequalities(ours.x).min() > -1e-7
     np.testing.assert_allclose(held.equalities(ours.x), 0.0, atol=1e-7)
 
 
 def test_contradicting_constraints_are_named():
-    program, start = _problem(4, "entropic")
+    convex_program, start = _problem(4, "entropic")
     mass = np.zeros((2, len(start)))
     mass[0, 0], mass[1, 0] = 1.0, -1.0
-    impossible = replace(program, inequalities=Linear(mass, np.array([-5.0, 2.0]), ("mass above 5", "mass below 2")))
+    impossible = replace(
+        convex_program, inequalities=LinearConstraints(mass, np.array([-5.0, 2.0]), ("mass above 5", "mass below 2"))
+    )
     with pytest.raises(IdentificationError, match="mass (above 5|below 2)"):
         solve(impossible, start)

@@ -16,9 +16,9 @@ from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.coordinates import prior_coordinates
 from inertid_ros.identification.prior.point_masses import point_masses
-from inertid_ros.identification.prior.regularizers import REGULARIZERS, Belief
+from inertid_ros.identification.prior.regularizers import REGULARIZERS, Regularization
 from inertid_ros.identification.solvers.equal_residual import project_onto_residual
-from inertid_ros.identification.solvers.map_problem import Problem
+from inertid_ros.identification.solvers.map_problem import MapProblem
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
 from inertid_ros.robot.bodies.inertial_parameters import (
@@ -49,52 +49,57 @@ def _problem(seed: int, regularizer: str, constraints: Constraints | None = None
     model, samples, _ = _experiment(seed)
     information = compress(model, [samples])
     coordinates = prior_coordinates(model, information)
-    problem = Problem(coordinates, model.prior, constraints or Constraints())
+    map_problem = MapProblem(coordinates, model.prior, constraints or Constraints())
     equations = coordinates.normalise(*information.whitened(np.full(3, 1 / 0.3)))
-    belief = problem.believing(Belief(regularizer, spread, 1.0, 20.0), model.inertial_belief - model.inertial_locked)
-    return problem, equations, belief
+    regularization = map_problem.completed(
+        Regularization(regularizer, spread, 1.0, 20.0), model.inertial_belief - model.inertial_locked
+    )
+    return map_problem, equations, regularization
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_euclidean_agrees_with_clarabel(seed):
-    problem, equations, belief = _problem(seed, "euclidean")
-    ours, reference = problem.solve(*equations, belief), replace(problem, solver="clarabel").solve(*equations, belief)
+    map_problem, equations, regularization = _problem(seed, "euclidean")
+    ours, reference = (
+        map_problem.solve(*equations, regularization),
+        replace(map_problem, solver="clarabel").solve(*equations, regularization),
+    )
     assert ours.objective == pytest.approx(reference.objective, rel=1e-6)
 
 
-def _point_mass_objective(problem, equations, belief):
+def _point_mass_objective(map_problem, equations, regularization):
     """Objective as CVXPY sees it, over masses and drives."""
     cp = pytest.importorskip("cvxpy")
-    (R, z), points, layout = equations, belief.points, problem.coordinates.layout
+    (R, z), points, layout = equations, regularization.points, map_problem.coordinates.layout
     masses, drives = cp.Variable(len(points.prior), nonneg=True), cp.Variable(layout.size - layout.inertial_size)
     x = cp.hstack([points.matrix @ masses, drives])
     offsets = np.arange(layout.size)[layout.drive("offset")]
-    objective = 0.5 * cp.sum_squares(R @ x - z) + belief.drive_weight * cp.sum(x[layout.non_negative])
-    objective += 0.5 * cp.sum_squares(x[offsets]) / belief.offset_deviation**2
-    objective += belief.weight * points.scale * cp.sum_squares(masses - points.prior)
+    objective = 0.5 * cp.sum_squares(R @ x - z) + regularization.drive_weight * cp.sum(x[layout.non_negative])
+    objective += 0.5 * cp.sum_squares(x[offsets]) / regularization.offset_deviation**2
+    objective += regularization.weight * points.scale * cp.sum_squares(masses - points.prior)
     return cp, objective, [x[layout.non_negative] >= 0], x
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_point_masses_agree_with_clarabel(seed):
-    problem, equations, belief = _problem(seed, "point_mass")
-    solution = problem.solve(*equations, belief)
-    cp, objective, constraints, _ = _point_mass_objective(problem, equations, belief)
+    map_problem, equations, regularization = _problem(seed, "point_mass")
+    solution = map_problem.solve(*equations, regularization)
+    cp, objective, constraints, _ = _point_mass_objective(map_problem, equations, regularization)
     reference = cp.Problem(cp.Minimize(objective), constraints).solve(solver=cp.CLARABEL)
     assert solution.objective == pytest.approx(reference, rel=1e-6)
-    assert is_consistent(problem.coordinates.layout.bodies(solution.x)).all()
+    assert is_consistent(map_problem.coordinates.layout.bodies(solution.x)).all()
 
 
 def test_point_masses_take_linear_constraints():
     total = Constraints(total_mass=9.0, mass={"link1": (0.5, 0.6)})
-    problem, equations, belief = _problem(3, "point_mass", total)
-    layout = problem.coordinates.layout
-    masses = layout.bodies(problem.coordinates.physical(problem.solve(*equations, belief).x))[:, 0]
+    map_problem, equations, regularization = _problem(3, "point_mass", total)
+    layout = map_problem.coordinates.layout
+    masses = layout.bodies(map_problem.coordinates.physical(map_problem.solve(*equations, regularization).x))[:, 0]
     assert masses.sum() == pytest.approx(9.0, rel=1e-6)
     assert 0.5 - 1e-6 <= masses[1] <= 0.6 + 1e-6
-    impossible = replace(problem, constraints=Constraints(total_mass=1.0, mass={"link1": (2.0, 3.0)}))
+    impossible = replace(map_problem, constraints=Constraints(total_mass=1.0, mass={"link1": (2.0, 3.0)}))
     with pytest.raises(IdentificationError, match=r"contradict.*total mass 1 kg"):
-        impossible.solve(*equations, belief)
+        impossible.solve(*equations, regularization)
 
 
 def test_points_make_up_the_prior_inside_their_region():
@@ -125,27 +130,27 @@ def test_a_prior_outside_its_region_is_named(caplog):
 @pytest.mark.parametrize("seed", range(2))
 def test_solutions_that_are_not_convex_are_minima(regularizer, seed):
     """No step in any direction lowers the objective."""
-    problem, equations, belief = _problem(seed, regularizer, spread=0.6)
-    solution = problem.solve(*equations, belief)
-    layout, rng = problem.coordinates.layout, np.random.default_rng(seed)
+    map_problem, equations, regularization = _problem(seed, regularizer, spread=0.6)
+    solution = map_problem.solve(*equations, regularization)
+    layout, rng = map_problem.coordinates.layout, np.random.default_rng(seed)
     assert is_consistent(layout.bodies(solution.x)).all()
     if regularizer == "geodesic":
         assert solution.gap < 1e-8 * (1 + solution.objective)
         return
-    program = problem._program(*equations, belief)
+    convex_program = map_problem._program(*equations, regularization)
 
     def objective(x):
-        return program.objective(x) + belief.weight * belief.distance.value(layout.bodies(x))
+        return convex_program.objective(x) + regularization.weight * regularization.distance.value(layout.bodies(x))
 
     assert objective(solution.x) == pytest.approx(solution.objective, rel=1e-9)
     for direction in rng.normal(size=(20, layout.size)):
         step = 1e-2 * direction / np.sqrt(direction @ solution.hessian @ direction)
         assert objective(solution.x + step) >= solution.objective - 1e-6
-    entropic = problem.solve(*equations, replace(belief, regularizer="entropic"))
+    entropic = map_problem.solve(*equations, replace(regularization, regularizer="entropic"))
     assert solution.objective <= objective(entropic.x)
     inside = slice(0, layout.inertial_size)
-    curvature = block_diag(*(belief.weight * belief.distance.hessian(layout.bodies(solution.x))))
-    exact = program.gram[inside, inside] + curvature
+    curvature = block_diag(*(regularization.weight * regularization.distance.hessian(layout.bodies(solution.x))))
+    exact = convex_program.gram[inside, inside] + curvature
     np.testing.assert_allclose(solution.hessian[inside, inside], exact, atol=1e-4 * np.abs(curvature).max())
 
 
@@ -153,20 +158,20 @@ def test_solutions_that_are_not_convex_are_minima(regularizer, seed):
 def test_equal_residuals_are_the_nearest_points_of_a_ball(regularizer):
     """The search meets the bound, and no parameters with so small a residual are nearer to the prior (C 3.5.52)."""
     cp = pytest.importorskip("cvxpy")
-    problem, (R, z), belief = _problem(2, regularizer)
-    quiet = replace(belief, drive_weight=1e-6, offset_deviation=1e6)  # the distance alone decides
-    bound = 2.0 * float(np.sum((R @ problem.solve(R, z, quiet).x - z) ** 2))
-    found = project_onto_residual(problem, (R, z), quiet, bound)
+    map_problem, (R, z), regularization = _problem(2, regularizer)
+    quiet = replace(regularization, drive_weight=1e-6, offset_deviation=1e6)  # the distance alone decides
+    bound = 2.0 * float(np.sum((R @ map_problem.solve(R, z, quiet).x - z) ** 2))
+    found = project_onto_residual(map_problem, (R, z), quiet, bound)
     assert found.residual == pytest.approx(bound, rel=1e-5)
-    layout = problem.coordinates.layout
+    layout = map_problem.coordinates.layout
     if regularizer == "point_mass":
-        _, _, constraints, x = _point_mass_objective(problem, (R, z), quiet)
+        _, _, constraints, x = _point_mass_objective(map_problem, (R, z), quiet)
         masses = x.args[0].args[1]
         distance = quiet.points.scale * cp.sum_squares(masses - quiet.points.prior)
         ours = found.solution.objective - 0.5 * bound
         constraints = [*constraints, cp.sum_squares(R @ x - z) <= bound]
         assert cp.Problem(cp.Minimize(distance), constraints).solve(solver=cp.CLARABEL) == pytest.approx(
-            ours / found.belief.weight, rel=1e-3
+            ours / found.regularization.weight, rel=1e-3
         )
         return
     x = cp.Variable(layout.size)
@@ -181,17 +186,17 @@ def test_equal_residuals_are_the_nearest_points_of_a_ball(regularizer):
         )
     constraints = [cp.sum_squares(R @ x - z) <= bound, x[layout.non_negative] >= 0, *(block >> 0 for block in blocks)]
     least = cp.Problem(cp.Minimize(distance), constraints).solve(solver=cp.CLARABEL)
-    assert found.belief.distance.value(layout.bodies(found.solution.x)) == pytest.approx(least, rel=3e-3)
+    assert found.regularization.distance.value(layout.bodies(found.solution.x)) == pytest.approx(least, rel=3e-3)
 
 
 def test_bounds_that_cannot_be_met_are_refused():
-    problem, (R, z), belief = _problem(2, "entropic")
+    map_problem, (R, z), regularization = _problem(2, "entropic")
     with pytest.raises(IdentificationError, match="the least squared residual"):
-        project_onto_residual(problem, (R, z), belief, 1e-9)
+        project_onto_residual(map_problem, (R, z), regularization, 1e-9)
     with pytest.raises(IdentificationError, match="prior's own squared residual"):
-        project_onto_residual(problem, (R, z), belief, 1e12)
+        project_onto_residual(map_problem, (R, z), regularization, 1e12)
     with pytest.raises(IdentificationError, match="give one above zero"):
-        project_onto_residual(problem, (R, z), belief, 0.0)
+        project_onto_residual(map_problem, (R, z), regularization, 0.0)
 
 
 @pytest.mark.parametrize("regularizer", REGULARIZERS)

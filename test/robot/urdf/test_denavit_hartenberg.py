@@ -6,7 +6,7 @@ from support.base_parameter_spans import angle_between
 from support.robots.space_robot import TABLE, TABLE_5, space_robot, table_5
 
 from inertid_ros.core.errors import ModelError
-from inertid_ros.core.qr import triangle
+from inertid_ros.core.qr import r_factor
 from inertid_ros.identification.base_parameters import (
     base_parameters,
     closed_form_base_parameters,
@@ -77,7 +77,7 @@ def test_closed_form_spans_the_momentum(seed):
     np.testing.assert_allclose(tree.rotations, kinematic_tree(model).rotations, atol=1e-12)
     np.testing.assert_allclose(tree.translations, kinematic_tree(model).translations, atol=1e-12)
     rows = momentum_regressor(model.tree, rng.normal(size=(40, 6)), *rng.normal(size=(2, 40, 4)))
-    numeric = base_parameters(model.layout, triangle(rows.reshape(-1, 50)))
+    numeric = base_parameters(model.layout, r_factor(rows.reshape(-1, 50)))
     closed = minimal_parameters(tree, model.layout)
     assert closed.count == numeric.count == 38
     assert angle_between(closed, numeric) < 1e-8

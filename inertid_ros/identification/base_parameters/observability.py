@@ -137,7 +137,7 @@ class Equations:
         return Equations(self.rows[:, local], self.shared)
 
 
-def link_equations(
+def observability_conditions(
     tree: KinematicTree, motion: JointMotion, reaches: dict[int, Reach], shares: Array, labels: Labels
 ) -> tuple[list[Equations], dict[int, Array], float]:
     """Equations of every link, what is felt of it ``(f, 10)``, and the smallest gap of all spans.

@@ -13,13 +13,13 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.qr import triangle
+from inertid_ros.core.qr import r_factor
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 
 from .column_selection import BODY_ORDER, Choice, regroup
 from .joint_motion import SPATIAL_INERTIA_BASIS, JointMotion
 from .kinematic_tree import KinematicTree
-from .link_equations import Equations, Labels, Reach, link_equations, parts, reach_of_links
+from .observability import Equations, Labels, Reach, observability_conditions, parts, reach_of_links
 
 
 class Found(NamedTuple):
@@ -64,7 +64,7 @@ def find_equations(tree: KinematicTree, motion: JointMotion, ratios: Array) -> F
             labels.alone.append(weight)
     for column, rotor in enumerate(tree.rotors, start=len(ratios)):
         _couple(tree, rotor, column, meetings[rotor], reaches, felt_by_own, labels)
-    links, felt, gap = link_equations(tree, motion, reaches, felt_by_own, labels)
+    links, felt, gap = observability_conditions(tree, motion, reaches, felt_by_own, labels)
     spins, rotors = np.zeros((len(tree.rotors), BODY_PARAMETERS)), []
     for row, rotor in enumerate(tree.rotors):
         mount, axis = tree.parents[rotor], tree.axes[rotor]
@@ -160,7 +160,7 @@ def regroup_shared(alone: Array, links: Sequence[Equations], choices: Sequence[C
         none = np.zeros(0, dtype=int)
         return SharedChoice(Choice(none, none, np.zeros((0, 0)), float("inf")), ())
     for own, choice in zip(links, choices, strict=True):
-        whole = triangle(np.hstack([own.rows, own.shared]))
+        whole = r_factor(np.hstack([own.rows, own.shared]))
         columns = own.rows.shape[1]
         left, singular, right = np.linalg.svd(whole[:, :columns])
         rank = len(choice.independent)
@@ -183,7 +183,7 @@ def regroup_rotor(rows: Array, spin: Array, kept: bool) -> RotorChoice:
     if not kept:
         choice = regroup(rows, BODY_ORDER)
         return RotorChoice(choice, np.zeros(len(choice.independent)))
-    whole = np.vstack([triangle(rows), spin])
+    whole = np.vstack([r_factor(rows), spin])
     choice = regroup(whole, BODY_ORDER)
     left, singular, right = np.linalg.svd(whole)
     rank = len(choice.independent)
