@@ -22,7 +22,7 @@ from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.constraints.collision.clearance import Clearance
-from inertid_ros.excitation.criteria.known_information import KnownInformation
+from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.excitation.plans.plan import Plan
@@ -69,10 +69,10 @@ def ours(
         scaling=scaling, starts=4, improved=1, iterations=iterations, limit_use=1.0, workers=1,
         collision=CollisionOptions(mesh_folders=(folder,)),
     )
-    plain = KnownInformation(np.zeros((0, model.layout.size)), np.ones(model.joints))
+    plain = EarlierInformation(np.zeros((0, model.layout.size)), np.ones(model.joints))
     start = np.array([0.0, -1.57, 1.57, -1.57, -1.57, 0.0])
     begin = time.process_time()
-    plan = plan_excitation(model, limits, start, options, known=plain)
+    plan = plan_excitation(model, limits, start, options, earlier=plain)
     seconds = time.process_time() - begin
     Clearance(model, limits, options.collision).check(plan, limits)
     return plan, seconds

@@ -13,7 +13,7 @@ from tables import ROOT, machine, publish, table
 from inertid_ros.config.excitation import CRITERIA, MEASURED, SCALINGS, ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.criteria.criterion import Criterion, make_criterion
-from inertid_ros.excitation.criteria.known_information import KnownInformation
+from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
@@ -38,7 +38,7 @@ def errors(kind: str, scaling: str, measured: tuple[str, ...]) -> list[float]:
         n, one = model.joints, np.ones(model.joints)
         limits = MotionLimits(model.joint_names, -one, one, 2 * one, 5 * one, rng.uniform(10.0, 100.0, n))
         size = model.layout.size
-        known = KnownInformation(rng.normal(size=(size, size)), rng.uniform(0.5, 2.0, n)) if seed % 2 else None
+        known = EarlierInformation(rng.normal(size=(size, size)), rng.uniform(0.5, 2.0, n)) if seed % 2 else None
         options = ExcitationOptions(criterion=kind, scaling=scaling, measured=measured)
         criterion = make_criterion(model, limits, options, known)
         at = rng.normal(size=(3, SAMPLES, n))

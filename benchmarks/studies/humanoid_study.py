@@ -13,8 +13,8 @@ from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.constraints.balance.centre_of_mass import CentreOfMass
 from inertid_ros.excitation.constraints.balance.polygon import polygon
-from inertid_ros.excitation.criteria.known_information import KnownInformation
-from inertid_ros.excitation.criteria.measured_rows import MeasuredRows
+from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
+from inertid_ros.excitation.criteria.measurement_regressor import MeasurementRegressor
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.planning.descent import Candidate, finished, improved
@@ -76,13 +76,13 @@ class Study:
         """``(n,)`` of the torques: none, as in A."""
         return np.ones(self.model.joints)
 
-    def known(self, plans: list[Plan]) -> KnownInformation:
+    def known(self, plans: list[Plan]) -> EarlierInformation:
         """What motions say together: their regressors below each other (A 41)."""
-        return KnownInformation(self.rows(plans), self.weights)
+        return EarlierInformation(self.rows(plans), self.weights)
 
     def rows(self, plans: list[Plan]) -> Array:
         """``(m, p)`` regressors at A's instants."""
-        measured = MeasuredRows(self.model, self.weights, np.zeros(0))
+        measured = MeasurementRegressor(self.model, self.weights, np.zeros(0))
         every = np.arange(len(measured.columns))
         instants = (np.arange(INSTANTS) + 0.5) * STEP
         found = [MotionSamples(measured.chain, *plan.sample(instants), STEP) for plan in plans]

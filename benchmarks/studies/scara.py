@@ -7,8 +7,8 @@ from studies.bases import scaling_in
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.criteria.criterion import Criterion
-from inertid_ros.excitation.criteria.measured_rows import MeasuredRows
-from inertid_ros.excitation.criteria.optimality import Spectral
+from inertid_ros.excitation.criteria.measurement_regressor import MeasurementRegressor
+from inertid_ros.excitation.criteria.optimality import OptimalityCriterion
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.identification.prior.distances import PULLBACK
 from inertid_ros.robot.bodies.inertial_parameters import (
@@ -56,7 +56,7 @@ class Study:
 
     def __init__(self) -> None:
         self.model = scara()
-        self.rows = MeasuredRows(self.model, np.full(2, 1 / NOISE), np.zeros(0))
+        self.rows = MeasurementRegressor(self.model, np.full(2, 1 / NOISE), np.zeros(0))
 
     def criterion(self, kind: str, frame: int) -> Criterion:
         """Condition number under a scaling worked out in one of the frames."""
@@ -66,7 +66,7 @@ class Study:
         root = from_pseudo_inertia(L @ PSEUDO_INERTIA_BASIS @ L.T).T @ np.linalg.inv(np.linalg.cholesky(PULLBACK)).T
         pick = np.eye(10)[PLANAR]
         scaling = scaling_in(kind, change, pick, root, prior)
-        return Criterion(self.rows, 10 + PLANAR, pick, scaling, Spectral("condition"), np.zeros((0, 4)))
+        return Criterion(self.rows, 10 + PLANAR, pick, scaling, OptimalityCriterion("condition"), np.zeros((0, 4)))
 
     def start(self, seed: int) -> Array:
         """``(3, samples, 2)`` random positions, velocities and accelerations within the limits."""

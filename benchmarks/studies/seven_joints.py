@@ -8,8 +8,8 @@ from studies.bases import scaling_in
 from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.criteria.criterion import Criterion
-from inertid_ros.excitation.criteria.measured_rows import MeasuredRows
-from inertid_ros.excitation.criteria.optimality import Spectral
+from inertid_ros.excitation.criteria.measurement_regressor import MeasurementRegressor
+from inertid_ros.excitation.criteria.optimality import OptimalityCriterion
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.limits.motion_limits import motion_limits
 from inertid_ros.excitation.planning.feasible_size import shapes
@@ -52,7 +52,7 @@ class Study:
             self.model, LimitOptions(position_margin=0.0, velocity_fraction=1.0, default_acceleration=1e3)
         )
         self.middle = 0.5 * (self.limits.lower + self.limits.upper)
-        self.rows = MeasuredRows(self.model, np.full(7, 1 / NOISE), np.zeros(0))
+        self.rows = MeasurementRegressor(self.model, np.full(7, 1 / NOISE), np.zeros(0))
         self.columns, self.base = self.rows.base_columns(self.limits.lower, self.limits.upper)
         self.prior = perturb(self.model, np.random.default_rng(0)).ravel()
         none = np.zeros(0)
@@ -75,7 +75,8 @@ class Study:
         extended = change.astype(np.longdouble) @ self.base.astype(np.longdouble)
         scaling = scaling_in(kind, change, extended, self.root, self.prior)
         scaling = type(scaling)(np.asarray(scaling.root, dtype=float))
-        return Criterion(self.rows, self.columns, self.base, scaling, Spectral("e"), np.zeros((0, self.count)))
+        optimality, no_rows = OptimalityCriterion("e"), np.zeros((0, self.count))
+        return Criterion(self.rows, self.columns, self.base, scaling, optimality, no_rows)
 
     def start(self, seed: int) -> Array:
         """``(2 harmonics, 7)`` coefficients of a random motion that touches the limits."""

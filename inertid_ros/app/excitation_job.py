@@ -86,12 +86,12 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress],
     InertidError: the URDF or plan cannot be used, or something would break a limit.
     """
     model = load_model(job.urdf, job.robot.model_options())
-    limits, known = motion_limits(model, job.limits), None
+    limits, earlier = motion_limits(model, job.limits), None
     if job.prior:
-        from .earlier_result import earlier  # results and identification take as long to import as all the rest
+        from .earlier_result import earlier_result  # results and identification take as long to import as all the rest
 
-        before = earlier(job.prior, model)
-        model, known = before.model, before.known
+        before = earlier_result(job.prior, model)
+        model, earlier = before.model, before.information
     progress(PreparationProgress(0.0))
     if job.plan_file:
         plan = load_motion(job.plan_file, limits)
@@ -103,7 +103,7 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress],
         def report(now: PlanningProgress) -> None:
             progress(PreparationProgress(_PLANNED * now.fraction, now.condition_number))
 
-        plan = plan_excitation(model, limits, start, job.excitation, report, known)
+        plan = plan_excitation(model, limits, start, job.excitation, report, earlier)
     plan = slower(plan, job.speed_scale)
     constraints = motion_constraints(model, limits, job.excitation)
     check_plan(plan, model, limits, constraints=constraints)

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from inertid_ros.app.earlier_result import earlier
+from inertid_ros.app.earlier_result import earlier_result
 from inertid_ros.config.configuration import ExcitationConfiguration
 from inertid_ros.config.entries import positions
 from inertid_ros.core.arrays import Array
@@ -34,10 +34,10 @@ def run(options: argparse.Namespace) -> int:
         raise ExcitationError("--output is missing; name the directory to write, or a plan to look at with --check")
     config = configuration(options, ExcitationConfiguration)
     model = load_model(Path(options.urdf), config.robot.model_options())
-    known = None
+    earlier = None
     if options.prior:
-        before = earlier(options.prior, model)
-        model, known = before.model, before.known
+        before = earlier_result(options.prior, model)
+        model, earlier = before.model, before.information
     limits = motion_limits(model, config.limits)
     if model.free and model.wheels.names:
         return _floating(options, model, config, limits)
@@ -58,11 +58,11 @@ def run(options: argparse.Namespace) -> int:
             plan = load_motion(options.check, limits)
         else:
             start = _start(options.start, limits)
-            plan = plan_excitation(model, limits, start, config.excitation, report, known)
+            plan = plan_excitation(model, limits, start, config.excitation, report, earlier)
         progress("checking", 1.0)
         constraints = motion_constraints(model, limits, config.excitation)
         check_plan(plan, model, limits, constraints=constraints)
-        inspection = inspect_plan(plan, model, limits, constraints, known=known)
+        inspection = inspect_plan(plan, model, limits, constraints, earlier=earlier)
     summary = summarise(inspection, model, config, planned)
     if options.output:
         drawn = motion_files(inspection, summary)

@@ -91,7 +91,7 @@ def _plan(
     ramp = QuinticRamp.within(begin, first, _RAMP_USE * whole.velocity, _RAMP_USE * whole.acceleration)
     plan = plan_of(
         Concatenation([ramp, found.motion.trajectory]), whole, knot_step=config.excitation.knot_step_s,
-        kind="combinations", model_hash=model.hash, seed=config.excitation.seed,
+        motion_type="combinations", model_hash=model.hash, seed=config.excitation.seed,
         condition_number=found.condition_number,
     )
     check_curve(plan.curve, whole)

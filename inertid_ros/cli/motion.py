@@ -28,7 +28,7 @@ def outline(plan: Plan, model: RobotModel) -> dict[str, Any]:
     return {
         "robot": model.name,
         "model_hash": model.hash,
-        "kind": plan.kind,
+        "kind": plan.motion_type,
         "seed": plan.seed,
         "duration": plan.duration,
         "points": len(plan.time),
@@ -63,7 +63,7 @@ def summarise(
             "criterion": criterion,
             "condition_number": inspection.condition_number,
             "singular_values": {"before": inspection.spectrum_before, "after": inspection.spectrum},
-            "constraints": [asdict(tightest) for tightest in inspection.tightest],
+            "constraints": [{"used": usage.used, "words": usage.description} for usage in inspection.constraint_usage],
             "longest_stop": inspection.longest_stop,
             "joints": joints,
             "configuration": asdict(config),

@@ -9,9 +9,9 @@ from inertid_ros.config.excitation import ExecutionOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.constraints.effort import prior_effort
 from inertid_ros.excitation.criteria.criterion import make_criterion, regressor_condition
-from inertid_ros.excitation.criteria.known_information import KnownInformation
+from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
 from inertid_ros.excitation.execution.horizons import HorizonTable
-from inertid_ros.excitation.limits.constraint import Constraint, Tightest
+from inertid_ros.excitation.limits.constraint import Constraint, ConstraintUsage
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, usage
 from inertid_ros.excitation.planning.descent import along
 from inertid_ros.excitation.plans.plan import Plan
@@ -35,7 +35,7 @@ class Inspection:
         first; their squares add up to the number of columns.
     longest_stop: s from the death of the sender to rest, at worst.
     spectrum_before: ``(r,)`` singular values of prior data alone in the same scaling; None where there is none.
-    tightest: how close the motion comes to each constraint beside the limits of position, velocity, acceleration.
+    constraint_usage: of each constraint beside the limits of position, velocity, acceleration.
     """
 
     plan: Plan
@@ -46,7 +46,7 @@ class Inspection:
     spectrum: Array
     longest_stop: float
     spectrum_before: Array | None = None
-    tightest: tuple[Tightest, ...] = ()
+    constraint_usage: tuple[ConstraintUsage, ...] = ()
 
 
 def inspect_plan(
@@ -55,7 +55,7 @@ def inspect_plan(
     limits: MotionLimits,
     constraints: Sequence[Constraint] = (),
     execution: ExecutionOptions | None = None,
-    known: KnownInformation | None = None,
+    earlier: EarlierInformation | None = None,
 ) -> Inspection:
     """Look at a plan that has passed its checks; every horizon and brake that execution would send is verified too.
 
@@ -67,7 +67,7 @@ def inspect_plan(
     used = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
     criterion = regressor_condition(model, limits)
     excitation = criterion.evaluate(along(criterion, plan))
-    after, before = _spectra(plan, model, limits, known)
+    after, before = _spectra(plan, model, limits, earlier)
     return Inspection(
         plan=plan,
         limits=limits,
@@ -77,18 +77,18 @@ def inspect_plan(
         spectrum=after,
         longest_stop=HorizonTable(plan, limits, execution).longest,
         spectrum_before=before,
-        tightest=tuple(constraint.tightest(plan) for constraint in constraints),
+        constraint_usage=tuple(constraint.usage(plan) for constraint in constraints),
     )
 
 
 def _spectra(
-    plan: Plan, model: RobotModel, limits: MotionLimits, known: KnownInformation | None
+    plan: Plan, model: RobotModel, limits: MotionLimits, earlier: EarlierInformation | None
 ) -> tuple[Array, Array | None]:
     """Singular values with the motion, and of prior data alone, both in columns of unit norm with the motion."""
-    criterion = make_criterion(model, limits, known=known)
+    criterion = make_criterion(model, limits, earlier=earlier)
     excitation = criterion.evaluate(along(criterion, plan))
     after = np.sqrt(np.maximum(excitation.eigenvalues[::-1], 0.0))
-    if known is None:
+    if earlier is None:
         return after, None
-    earlier = excitation.scaled[len(excitation.rows) - len(criterion.known) :]
-    return after, np.asarray(np.linalg.svd(earlier, compute_uv=False), dtype=float)
+    earlier_rows = excitation.scaled[len(excitation.rows) - len(criterion.earlier_rows) :]
+    return after, np.asarray(np.linalg.svd(earlier_rows, compute_uv=False), dtype=float)

@@ -2,7 +2,7 @@
 
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.criteria.known_information import KnownInformation
+from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
 from inertid_ros.excitation.direction_combinations.fixed_base import plan_combinations
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.planning.optimize import PlanningProgress, Progress, optimize_motion
@@ -16,7 +16,7 @@ def plan_excitation(
     start: Array,
     options: ExcitationOptions | None = None,
     progress: Progress = lambda report: None,
-    known: KnownInformation | None = None,
+    earlier: EarlierInformation | None = None,
 ) -> Plan:
     """Plan a motion from ``start`` and back to it that keeps its limits everywhere and excites well.
 
@@ -35,7 +35,7 @@ def plan_excitation(
         Type of motion, criterion and constraints.
     progress : callable, optional
         Called with a :class:`PlanningProgress` now and then; may raise to cancel.
-    known : KnownInformation, optional
+    earlier : EarlierInformation, optional
         Information of earlier recordings; the motion then excites what they left open. Direction combinations do
         without it.
 
@@ -56,4 +56,4 @@ def plan_excitation(
             model, limits, start, options,
             lambda fraction, condition: progress(PlanningProgress(fraction, condition, "", condition)),
         )[0]
-    return optimize_motion(model, limits, start, options, progress, known)
+    return optimize_motion(model, limits, start, options, progress, earlier)

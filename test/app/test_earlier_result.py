@@ -8,7 +8,7 @@ import pytest
 from support.recordings.synthetic_calibration import made_up_case
 
 from inertid_ros.app.calibrate_offline import calibrate
-from inertid_ros.app.earlier_result import earlier
+from inertid_ros.app.earlier_result import earlier_result
 from inertid_ros.app.excitation_job import ExcitationJob, prepare_motion
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import InertidError
@@ -34,34 +34,34 @@ def result(case, tmp_path_factory):
 
 def test_known_information_is_that_of_the_fit(case, result):
     directory, outcome = result
-    before = earlier(directory, case.given)
+    before = earlier_result(directory, case.given)
     estimate = outcome.estimate
     assert before.model.hash == case.given.hash
     np.testing.assert_allclose(before.model.body_prior, estimate.bodies, rtol=1e-6, atol=1e-9)
     # Equations of independent samples in units of their noise: their inverse is the covariance of base parameters.
     base = estimate.base
-    information = before.known.root.T @ before.known.root
+    information = before.information.root.T @ before.information.root
     expected = estimate.information.whitened(
         np.sqrt(estimate.effective_counts / estimate.information.counts) / estimate.residual_deviation
     )[0]
     np.testing.assert_allclose(information, expected.T @ expected, rtol=1e-9, atol=1e-9 * np.abs(information).max())
-    assert np.linalg.matrix_rank(before.known.root[:, base.independent]) == base.count
+    assert np.linalg.matrix_rank(before.information.root[:, base.independent]) == base.count
     seconds = len(case.recordings[0].time) * 0.01
-    np.testing.assert_allclose(before.known.weights**2 * seconds * estimate.residual_deviation**2,
+    np.testing.assert_allclose(before.information.weights**2 * seconds * estimate.residual_deviation**2,
                                estimate.effective_counts, rtol=0.1)
 
 
 def test_the_next_motion_adds_more_than_one_that_knows_of_nothing(case, result):
-    before = earlier(result[0], case.given)
+    before = earlier_result(result[0], case.given)
     limits = motion_limits(case.given)
     start = 0.5 * (limits.lower + limits.upper)
     # What is least known may be anywhere; the largest deviation leads there from most starts, their ratio from some.
     thorough = replace(OPTIONS, criterion="e", starts=24, improved=3, iterations=60)
     alone = plan_excitation(case.given, limits, start, thorough)
-    after = plan_excitation(case.given, limits, start, thorough, known=before.known)
+    after = plan_excitation(case.given, limits, start, thorough, earlier=before.information)
     conditions = []
     for plan in (alone, after):
-        seen = inspect_plan(plan, case.given, limits, known=before.known)
+        seen = inspect_plan(plan, case.given, limits, earlier=before.information)
         assert seen.spectrum_before is not None and len(seen.spectrum_before) == len(seen.spectrum)
         # Data only adds to what is known, in every direction.
         assert (seen.spectrum >= seen.spectrum_before - 1e-9).all()
@@ -81,15 +81,15 @@ def test_the_job_of_the_node_takes_a_prior(case, result):
 def test_results_that_do_not_fit_are_refused(case, result, tmp_path):
     other = made_up_case(11, joints=3, recordings=0).given
     with pytest.raises(InertidError, match="another robot"):
-        earlier(result[0], other)
+        earlier_result(result[0], other)
     fewer = load_model(case.given.urdf, ModelOptions(drive_terms=("viscous",)))
     with pytest.raises(InertidError, match="other drive terms"):
-        earlier(result[0], fewer)
+        earlier_result(result[0], fewer)
     copy = tmp_path / "copy"
     shutil.copytree(result[0], copy)
     (copy / "information.npz").unlink()
     with pytest.raises(InertidError, match=r"information.npz: no such file"):
-        earlier(copy, case.given)
+        earlier_result(copy, case.given)
     (copy / "information.npz").write_bytes(b"nothing")
     with pytest.raises(InertidError, match="is not information, or is damaged"):
-        earlier(copy, case.given)
+        earlier_result(copy, case.given)

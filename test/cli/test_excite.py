@@ -55,7 +55,7 @@ def test_the_same_seed_gives_the_same_plan(folder, capsys):
 def test_start_and_kind_are_chosen(folder, capsys):
     assert _excite(capsys, "--start", "joint1=0.5", "--set", "excitation.kind=cycloidal")[0] == 0
     plan = load_plan("out/plan.yaml")
-    assert plan.kind == "cycloidal"
+    assert plan.motion_type == "cycloidal"
     assert plan.position[0] == pytest.approx([0, 0.5, 0]) and plan.position[-1] == pytest.approx([0, 0.5, 0])
 
 

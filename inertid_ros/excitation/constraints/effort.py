@@ -5,10 +5,16 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.dynamics.inverse_dynamics import rigid_torque
-from inertid_ros.excitation.limits.constraint import MotionSamples, Penalty, Tightest
-from inertid_ros.excitation.limits.continuous_time import Speeds, curve_of, everywhere, speeds_of, violation
+from inertid_ros.excitation.limits.constraint import ConstraintUsage, MotionSamples, Penalty
+from inertid_ros.excitation.limits.continuous_time import (
+    DerivativeBounds,
+    all_segments,
+    derivative_bounds,
+    executed_curve,
+    find_violation,
+)
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.excitation.limits.wrench_rates import WrenchBounds
+from inertid_ros.excitation.limits.wrench_rates import WrenchRateBounds
 from inertid_ros.excitation.motions.trajectories import Trajectory
 from inertid_ros.robot.model import RobotModel
 
@@ -40,7 +46,7 @@ class Effort:
     positions_only = False
 
     def __init__(self, model: RobotModel, effort: Array) -> None:
-        self._model, self.effort, self._bounds = model, effort, WrenchBounds(model)
+        self._model, self.effort, self._bounds = model, effort, WrenchRateBounds(model)
 
     def check_start(self, pose: Array) -> None:
         """See :class:`Constraint`."""
@@ -67,7 +73,7 @@ class Effort:
             velocity=push * drives["viscous"],
             acceleration=push * drives["rotor_inertia"],
             # The effort of the bodies is the regressor times the prior.
-            joint_entries=push[:, :, None] * self._model.body_prior.ravel(),
+            joint_weights=push[:, :, None] * self._model.body_prior.ravel(),
         )
 
     def refine(self, motion: MotionSamples) -> bool:
@@ -76,8 +82,8 @@ class Effort:
 
     def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
         """See :class:`Constraint`; the whole motion is covered, by bounds of how fast efforts can change."""
-        curve = curve_of(trajectory)
-        found = violation(curve, self, speeds_of(curve), *everywhere(curve, len(self.effort)))
+        curve = executed_curve(trajectory)
+        found = find_violation(curve, self, derivative_bounds(curve), *all_segments(curve, len(self.effort)))
         if found is not None:
             joint, limit = found.channel, self.effort[found.channel]
             raise ExcitationError(
@@ -91,15 +97,15 @@ class Effort:
         effort = np.abs(prior_effort(self._model, q, v, a))[np.arange(len(q)), channels]
         return self.effort[channels] - effort
 
-    def rates(self, speeds: Speeds, channels: Array) -> Array:
+    def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
         """See :class:`~.proof.Slack`."""
         return self._bounds.rates(speeds).effort[np.arange(len(channels)), channels]
 
-    def tightest(self, trajectory: Trajectory) -> Tightest:
+    def usage(self, trajectory: Trajectory) -> ConstraintUsage:
         """See :class:`Constraint`."""
         used = (self._along(trajectory)[1] / self.effort).max(axis=0)
         joint = int(np.argmax(used))
-        return Tightest(float(used[joint]), f"effort of joint '{self._model.joint_names[joint]}'")
+        return ConstraintUsage(float(used[joint]), f"effort of joint '{self._model.joint_names[joint]}'")
 
     def _along(self, trajectory: Trajectory) -> tuple[Array, Array]:
         """Times and the size of the efforts."""

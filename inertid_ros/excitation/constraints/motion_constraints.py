@@ -42,11 +42,11 @@ def _balance(model: RobotModel, options: BalanceOptions) -> list[Constraint]:
     return chosen
 
 
-def tightest_words(plan: Plan, limits: MotionLimits, constraints: Sequence[Constraint]) -> str:
+def limiting_constraint(plan: Plan, limits: MotionLimits, constraints: Sequence[Constraint]) -> str:
     """The limit or constraint that a plan comes closest to, in words."""
     channels = zip(("position", "velocity", "acceleration"), usage(plan.curve, limits), strict=True)
     names = plan.joint_names
     found = [(float(used.max()), f"{name} of joint '{names[int(np.argmax(used))]}'") for name, used in channels]
-    found += [(tightest.used, tightest.words) for tightest in (entry.tightest(plan) for entry in constraints)]
+    found += [(usage.used, usage.description) for usage in (constraint.usage(plan) for constraint in constraints)]
     used, words = max(found)
     return f"{words} at {100 * used:.0f} % of its limit"

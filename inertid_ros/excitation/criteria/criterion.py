@@ -1,13 +1,13 @@
 """How well a motion excites, and the gradient of that along the motion.
 
-All criteria have one shape: weighted rows of the regressor (:mod:`.rows`), with those of earlier recordings below them
-(A 41), are scaled by what a step in the parameters counts (:mod:`.scaling`), and a function of the eigenvalues of
-their information matrix is minimised (:mod:`.spectral`). The gradient needs no derivative of single regressor entries:
-it is a weighted sum of them (A 45-47; C 4.4.48-52).
+All criteria have one form: weighted rows of the regressor (:mod:`.measurement_regressor`), with those of earlier
+recordings below them ([Ayusawa2017]_ eq. 41), are scaled by the units of the parameters (:mod:`.criterion_scaling`),
+and a function of the eigenvalues of their information matrix is minimised (:mod:`.optimality`). The gradient needs no
+derivative of single elements of the regressor: it is the derivative of a weighted sum of them ([Ayusawa2017]_ eqs.
+45-47; [Lee2019]_ eqs. 4.4.48-52).
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -21,132 +21,122 @@ from inertid_ros.regressors.regressor_gradient import MotionGradient
 from inertid_ros.robot.model import RobotModel
 
 from .criterion_scaling import Scaling, prior_scaling
-from .graded_svd import right_spectrum
-from .known_information import KnownInformation
-from .measured_rows import Indices, MeasuredRows
-from .optimality import Spectral
-
-
-@dataclass(frozen=True)
-class Excitation:
-    """What a motion says of the base parameters, together with what is known already.
-
-    Attributes
-    ----------
-    rows: ``(m, r)`` equations in the base parameters, of the motion first and then of earlier recordings.
-    scaled: ``(m, r)`` the same in the units of the scaling.
-    motion: that is judged.
-    """
-
-    rows: Array
-    scaled: Array
-    motion: MotionSamples
-
-    @property
-    def eigenvalues(self) -> Array:
-        """``(r,)`` of the scaled information, ascending; the squares of the singular values of ``scaled``."""
-        return self._spectrum[0]
-
-    @property
-    def vectors(self) -> Array:
-        """``(r, r)`` their eigenvectors, one per column."""
-        return self._spectrum[1]
-
-    @property
-    def condition_number(self) -> float:
-        """Largest over smallest singular value of the scaled rows; infinite where one is zero."""
-        values = self.eigenvalues
-        return float(np.sqrt(values[-1] / values[0])) if values[0] > 0 else float("inf")
-
-    @cached_property
-    def _spectrum(self) -> tuple[Array, Array]:
-        return right_spectrum(self.scaled)
+from .earlier_information import EarlierInformation
+from .measurement_regressor import Indices, MeasurementRegressor
+from .motion_information import MotionInformation
+from .optimality import OptimalityCriterion
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """What planning makes small.
+    """The objective of planning, to be minimised.
 
     Attributes
     ----------
-    measured: what is measured.
-    columns: ``(r,)`` base columns, ascending indices into ``measured.columns``.
-    base: ``(r, c)`` B, the columns of the rows to base parameters.
-    scaling: what a step in the base parameters counts.
-    spectral: function of the eigenvalues.
-    known: ``(k, r)`` equations of earlier recordings in the base parameters.
+    measured : MeasurementRegressor
+        Regressor of what is measured along a motion.
+    columns : ndarray of int, shape (r,)
+        Base columns, ascending indices into ``measured.columns``.
+    base : ndarray, shape (r, c)
+        Matrix B that regroups the columns of ``measured`` into base parameters.
+    scaling : Scaling
+        Units of the base parameters.
+    optimality : OptimalityCriterion
+        Function of the eigenvalues.
+    earlier_rows : ndarray, shape (k, r)
+        Equations of earlier recordings in the base parameters.
     """
 
-    measured: MeasuredRows
+    measured: MeasurementRegressor
     columns: Indices
     base: Array
     scaling: Scaling
-    spectral: Spectral
-    known: Array
+    optimality: OptimalityCriterion
+    earlier_rows: Array
 
     @property
     def count(self) -> int:
         """Number of base parameters."""
         return len(self.columns)
 
-    def evaluate(self, motion: MotionSamples) -> Excitation:
-        """Information of a motion together with what is known already."""
+    def evaluate(self, motion: MotionSamples) -> MotionInformation:
+        """Information of a motion together with that of earlier recordings."""
         regressor = self.measured.regressor(motion, self.columns).reshape(-1, self.count)
-        rows = np.concatenate([np.sqrt(motion.step) * regressor, self.known])
-        return Excitation(rows, self.scaling.scaled(rows), motion)
+        rows = np.concatenate([np.sqrt(motion.step) * regressor, self.earlier_rows])
+        return MotionInformation(rows, self.scaling.scaled(rows), motion)
 
-    def value(self, excitation: Excitation) -> float:
+    def value(self, information: MotionInformation) -> float:
         """The exact criterion."""
-        return self.spectral.value(excitation.eigenvalues)
+        return self.optimality.value(information.eigenvalues)
 
-    def smooth(self, excitation: Excitation) -> float:
+    def smooth(self, information: MotionInformation) -> float:
         """Smooth logarithm of the criterion."""
-        return self.spectral.smooth(excitation.eigenvalues)[0]
+        return self.optimality.smooth(information.eigenvalues)[0]
 
     def gradient(
-        self, excitation: Excitation, joint_entries: Array | float = 0.0, base_entries: Array | float = 0.0
+        self, information: MotionInformation, joint_weights: Array | float = 0.0, base_weights: Array | float = 0.0
     ) -> MotionGradient:
         """Gradient of :meth:`smooth` along the motion.
 
         Parameters
         ----------
-        joint_entries, base_entries: weights of further entries of the regressor to add, see
-            :class:`~.constraint.Penalty`.
+        information : MotionInformation
+            Of :meth:`evaluate`.
+        joint_weights, base_weights : ndarray, optional
+            Weights of further elements of the regressor to add, see
+            :class:`~inertid_ros.excitation.limits.constraint.Penalty`.
+
+        Returns
+        -------
+        MotionGradient
+            Derivative with respect to positions, velocities and accelerations, ``(N, n)`` each.
         """
-        motion, vectors = excitation.motion, excitation.vectors
-        slopes = self.spectral.smooth(excitation.eigenvalues)[1]
-        by_scaled = (excitation.scaled @ (vectors * (2 * slopes))) @ vectors.T
-        by_rows = self.scaling.slope(excitation.rows, excitation.scaled, by_scaled)
-        own = np.sqrt(motion.step) * by_rows[: len(excitation.rows) - len(self.known)]
+        motion, vectors = information.motion, information.vectors
+        slopes = self.optimality.smooth(information.eigenvalues)[1]
+        by_scaled = (information.scaled @ (vectors * (2 * slopes))) @ vectors.T
+        by_rows = self.scaling.slope(information.rows, information.scaled, by_scaled)
+        own = np.sqrt(motion.step) * by_rows[: len(information.rows) - len(self.earlier_rows)]
         weights = own.reshape(len(motion), -1, self.count)
-        return self.measured.gradient(motion, self.columns, weights, joint_entries, base_entries)
+        return self.measured.gradient(motion, self.columns, weights, joint_weights, base_weights)
 
     def keeping(self, kept: int) -> "Criterion":
-        """The same, of so many of the best excited combinations only (C 4.5.2)."""
-        return replace(self, spectral=replace(self.spectral, kept=min(kept, self.count)))
+        """The same over the ``kept`` best excited combinations of parameters only ([Lee2019]_ sec. 4.5.2)."""
+        return replace(self, optimality=replace(self.optimality, kept=min(kept, self.count)))
 
 
 def make_criterion(
     model: RobotModel,
     limits: MotionLimits,
     options: ExcitationOptions | None = None,
-    known: KnownInformation | None = None,
+    earlier: EarlierInformation | None = None,
 ) -> Criterion:
-    """The criterion that options ask for.
+    """The criterion that the options name.
 
-    Torques weigh by the residual deviations of ``known``, else by the limits of effort, so that a wrist counts as much
-    as a shoulder; a wrench at the base by the deviations in the options.
+    Torques are weighted by the residual deviations of ``earlier``, else by the limits of effort, so that a wrist counts
+    as much as a shoulder; a wrench at the base by the deviations in the options.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The robot, with its prior.
+    limits : MotionLimits
+        Range in which base parameters are determined, and efforts.
+    options : ExcitationOptions, optional
+        Criterion, scaling and what is measured.
+    earlier : EarlierInformation, optional
+        Information of earlier recordings.
 
     Raises
     ------
-    ExcitationError: nothing is measured or can be identified, or an unknown criterion.
+    ExcitationError
+        Nothing is measured or can be identified, or the criterion is unknown.
     """
     options = options or ExcitationOptions()
     joints = np.zeros(0)
     if "joints" in options.measured:
-        joints = 1.0 / limits.effort if known is None else known.weights
+        joints = 1.0 / limits.effort if earlier is None else earlier.weights
     base = 1.0 / np.array(options.base_deviation).repeat(3) if "base" in options.measured else np.zeros(0)
-    measured = MeasuredRows(model, joints, base)
+    measured = MeasurementRegressor(model, joints, base)
     columns, B = measured.base_columns(limits.lower, limits.upper)
     if options.kept_parameters > len(columns):
         raise ExcitationError(
@@ -154,15 +144,15 @@ def make_criterion(
             " lower it, or 0 for all"
         )
     scaling = prior_scaling(options.scaling, model, limits, measured.columns, B)
-    spectral = Spectral(options.criterion, options.kept_parameters)
-    # Recordings say of the base columns alone what they say of all, for the others are combinations of them.
-    earlier = np.zeros((0, len(columns))) if known is None else r_factor(known.root[:, measured.columns[columns]])
-    return Criterion(measured, columns, B, scaling, spectral, earlier)
+    optimality = OptimalityCriterion(options.criterion, options.kept_parameters)
+    # The other columns are combinations of the base columns: these hold all the information of recordings.
+    rows = np.zeros((0, len(columns))) if earlier is None else r_factor(earlier.root[:, measured.columns[columns]])
+    return Criterion(measured, columns, B, scaling, optimality, rows)
 
 
 def regressor_condition(model: RobotModel, limits: MotionLimits) -> Criterion:
-    """The condition number that all motions of a robot are compared by, whatever they were planned for.
+    """The condition number by which all motions of a robot are compared, whatever they were planned for.
 
-    Torques divided by the limits of effort, base columns of unit norm.
+    Torques are divided by the limits of effort, and base columns have unit norm.
     """
     return make_criterion(model, limits, ExcitationOptions())

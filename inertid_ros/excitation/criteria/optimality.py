@@ -58,7 +58,7 @@ _EXACT: dict[str, Callable[[Array], float]] = {
 
 
 @dataclass(frozen=True)
-class Spectral:
+class OptimalityCriterion:
     """One criterion, to be minimised.
 
     Attributes

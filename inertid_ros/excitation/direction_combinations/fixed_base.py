@@ -78,7 +78,8 @@ def plan_combinations(
         )
         whole = _there_and_back(motion, start, problem.limits)
         return plan_of(
-            whole, limits, knot_step=options.knot_step_s, kind=options.kind, model_hash=model.hash, seed=options.seed,
+            whole, limits, knot_step=options.knot_step_s, motion_type=options.kind, model_hash=model.hash,
+            seed=options.seed,
             condition_number=motion_value(problem.rows.criterion, whole) if isinstance(problem.rows, TorqueRows)
             else float("nan"),
         )

@@ -126,7 +126,7 @@ def approach(
     speed = options.approach_speed
     ramp = QuinticRamp.within(start, plan.start, speed * limits.velocity, speed**2 * limits.acceleration, 0.5)
     pause = QuinticRamp(plan.start, plan.start, options.settle_s)
-    out = plan_of(Concatenation([ramp, pause]), limits, kind="approach", model_hash=plan.model_hash)
+    out = plan_of(Concatenation([ramp, pause]), limits, motion_type="approach", model_hash=plan.model_hash)
     check_curve(out.curve, limits)
     for constraint in (Effort(model, limits.effort),) if constraints is None else constraints:
         constraint.check(out, limits)

@@ -11,7 +11,7 @@ appears in three places:
   smaller as a whole until it does, since the start pose is known to be good. The same check refuses a plan before
   it moves a robot, so it must be able to judge plans that were made elsewhere.
 
-:meth:`Constraint.tightest` tells people what holds a motion back.
+:meth:`Constraint.usage` reports how much of what it allows a motion uses.
 
 A penalty is given with its derivative along the motion. What depends on the regressor (joint efforts, the reaction
 at the base, hence centre of pressure and contact forces) gives the derivative with respect to the regressor's
@@ -83,9 +83,9 @@ class Penalty:
     ----------
     value: at least zero; dimensionless, of order one where a constraint is broken by what matters.
     position, velocity, acceleration: ``(N, n)`` derivative with respect to the samples.
-    joint_entries: ``(N, n, 10 nb)`` derivative with respect to the entries of the joint torque regressor of the
+    joint_weights: ``(N, n, 10 nb)`` derivative with respect to the entries of the joint torque regressor of the
         bodies, in the order of ``model.body_prior.ravel()``; counted in addition.
-    base_entries: ``(N, 6, 10 nb)`` the same of the reaction wrench (force, torque) at the root, in its frame; for
+    base_weights: ``(N, 6, 10 nb)`` the same of the reaction wrench (force, torque) at the root, in its frame; for
         ``f(W)`` of the wrench ``W`` of the prior it is the derivative of ``f`` times the prior.
     """
 
@@ -93,22 +93,22 @@ class Penalty:
     position: Array | float = 0.0
     velocity: Array | float = 0.0
     acceleration: Array | float = 0.0
-    joint_entries: Array | float = 0.0
-    base_entries: Array | float = 0.0
+    joint_weights: Array | float = 0.0
+    base_weights: Array | float = 0.0
 
 
 @dataclass(frozen=True)
-class Tightest:
+class ConstraintUsage:
     """How close a motion comes to what a constraint allows.
 
     Attributes
     ----------
     used: fraction; 1 is just allowed.
-    words: such as ``effort of joint 'elbow'``.
+    description: such as ``effort of joint 'elbow'``.
     """
 
     used: float
-    words: str
+    description: str
 
 
 class Constraint(Protocol):
@@ -149,6 +149,6 @@ class Constraint(Protocol):
         """
         ...
 
-    def tightest(self, trajectory: Trajectory) -> Tightest:
+    def usage(self, trajectory: Trajectory) -> ConstraintUsage:
         """The closest that a motion comes to the constraint."""
         ...

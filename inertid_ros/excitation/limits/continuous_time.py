@@ -21,7 +21,7 @@ _KNOT_STEP = 0.01  # s
 
 
 @dataclass(frozen=True)
-class Speeds:
+class DerivativeBounds:
     """Bounds of a motion's derivatives on M intervals.
 
     Attributes
@@ -33,9 +33,9 @@ class Speeds:
     acceleration: Array
     jerk: Array
 
-    def rows(self, index: Array) -> "Speeds":
+    def rows(self, index: Array) -> "DerivativeBounds":
         """Those of some of the intervals."""
-        return Speeds(self.velocity[index], self.acceleration[index], self.jerk[index])
+        return DerivativeBounds(self.velocity[index], self.acceleration[index], self.jerk[index])
 
 
 class Slack(Protocol):
@@ -45,7 +45,7 @@ class Slack(Protocol):
         """``(K,)`` values of one channel each at ``(K, n)`` samples."""
         ...
 
-    def rates(self, speeds: Speeds, channels: Array) -> Array:
+    def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
         """``(K,)`` bounds of how fast one channel each can change on K intervals [1/s]."""
         ...
 
@@ -59,7 +59,7 @@ class Violation:
     value: float
 
 
-def curve_of(trajectory: Trajectory) -> PiecewiseQuintic:
+def executed_curve(trajectory: Trajectory) -> PiecewiseQuintic:
     """The curve that is executed: that of a plan's own knots, or of close knots on another motion."""
     curve = getattr(trajectory, "curve", None)
     if isinstance(curve, PiecewiseQuintic):
@@ -68,19 +68,19 @@ def curve_of(trajectory: Trajectory) -> PiecewiseQuintic:
     return PiecewiseQuintic(time, *trajectory.sample(time))
 
 
-def speeds_of(curve: PiecewiseQuintic) -> Speeds:
+def derivative_bounds(curve: PiecewiseQuintic) -> DerivativeBounds:
     """Bounds between each two knots, ``M = knots - 1``."""
-    return Speeds(*(np.abs(curve.control_points(order)).max(axis=1) for order in (1, 2, 3)))
+    return DerivativeBounds(*(np.abs(curve.control_points(order)).max(axis=1) for order in (1, 2, 3)))
 
 
-def violation(
-    curve: PiecewiseQuintic, slack: Slack, speeds: Speeds, intervals: Array, channels: Array
+def find_violation(
+    curve: PiecewiseQuintic, slack: Slack, speeds: DerivativeBounds, intervals: Array, channels: Array
 ) -> Violation | None:
     """The worst instant found at which a channel is negative, or ``None``: then there is none anywhere.
 
     Parameters
     ----------
-    speeds: of the curve, see :func:`speeds_of`.
+    speeds: of the curve, see :func:`derivative_bounds`.
     intervals, channels: ``(K,)`` which channel is in question between which knot and the next.
     """
     left, right = curve.time[intervals], curve.time[intervals + 1]
@@ -123,7 +123,7 @@ def _worst(left: Array, right: Array, low: Array, high: Array, channels: Array) 
     return Violation(float(times[worst]), int(channels[worst]), float(values[worst]))
 
 
-def everywhere(curve: PiecewiseQuintic, count: int) -> tuple[Array, Array]:
-    """All intervals of a curve with all of ``count`` channels, for :func:`violation`."""
+def all_segments(curve: PiecewiseQuintic, count: int) -> tuple[Array, Array]:
+    """All intervals of a curve with all of ``count`` channels, for :func:`find_violation`."""
     pieces = len(curve.time) - 1
     return np.repeat(np.arange(pieces), count), np.tile(np.arange(count), pieces)

@@ -13,7 +13,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.model import RobotModel
 
-from .continuous_time import Speeds
+from .continuous_time import DerivativeBounds
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class WrenchRates:
     moment: Array
 
 
-class WrenchBounds:
+class WrenchRateBounds:
     """Bounds for one robot.
 
     Parameters
@@ -55,7 +55,7 @@ class WrenchBounds:
         self._gravity = float(np.linalg.norm(kinematics.gravity.linear))
         self._rotor, self._viscous = model.drive_prior["rotor_inertia"], model.drive_prior["viscous"]
 
-    def rates(self, speeds: Speeds) -> WrenchRates:
+    def rates(self, speeds: DerivativeBounds) -> WrenchRates:
         """Bounds on intervals on which the motion keeps ``speeds``."""
         count = len(speeds.velocity)
         zero = np.zeros(count)

@@ -20,9 +20,6 @@ class Basis(Protocol):
     """Scalar functions of time that a linear motion combines; all vanish with two derivatives at the start."""
 
     @property
-    def kind(self) -> str: ...
-
-    @property
     def duration(self) -> float: ...
 
     @property
@@ -59,7 +56,6 @@ class FourierBasis:
     duration: float
     harmonics: int
     base_frequency: float = 0.0
-    kind: str = "fourier"
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.duration) and self.duration > 0):
@@ -129,7 +125,6 @@ class CycloidalBasis:
     duration: float
     intervals: int
     closed: bool = True
-    kind: str = "cycloidal"
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.duration) and self.duration > 0):

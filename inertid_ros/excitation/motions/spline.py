@@ -35,7 +35,6 @@ class SplineBasis:
 
     duration: float
     intervals: int
-    kind: str = "bspline"
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.duration) and self.duration > 0):

@@ -67,10 +67,6 @@ class LinearTrajectory:
             raise ExcitationError("motion: start or parameters are not finite; give finite numbers")
 
     @property
-    def kind(self) -> str:
-        return self.basis.kind
-
-    @property
     def duration(self) -> float:
         return self.basis.duration
 

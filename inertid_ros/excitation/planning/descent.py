@@ -136,7 +136,7 @@ def finished(problem: Problem, shape: Array, options: ExcitationOptions) -> Cand
         trajectory,
         problem.limits,
         knot_step=options.knot_step_s,
-        kind=options.kind,
+        motion_type=options.kind,
         model_hash=problem.model.hash,
         seed=options.seed,
         condition_number=motion_value(problem.comparison, trajectory),

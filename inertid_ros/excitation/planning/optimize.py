@@ -9,8 +9,8 @@ import numpy as np
 
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.constraints.motion_constraints import tightest_words
-from inertid_ros.excitation.criteria.known_information import KnownInformation
+from inertid_ros.excitation.constraints.motion_constraints import limiting_constraint
+from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.model import RobotModel
@@ -54,11 +54,11 @@ def optimize_motion(
     start: Array,
     options: ExcitationOptions,
     progress: Progress = lambda report: None,
-    known: KnownInformation | None = None,
+    earlier: EarlierInformation | None = None,
 ) -> Plan:
     """See :func:`inertid_ros.excitation.planner.plan_excitation`, for motions that are linear in their parameters."""
     deadline = time.monotonic() + options.time_limit_s
-    problem = Problem(model, limits, start, options, known)
+    problem = Problem(model, limits, start, options, earlier)
     shapes = random_shapes(problem, options, deadline)
     planning = _Planning(problem, deadline, progress, finished(problem, shapes[0], options))
     try:
@@ -77,7 +77,7 @@ class _Planning:
 
     def __init__(self, problem: Problem, deadline: float, progress: Progress, first: Candidate) -> None:
         self._problem, self._deadline, self._progress = problem, deadline, progress
-        self._kept = problem.criterion.spectral.kept or problem.criterion.count
+        self._kept = problem.criterion.optimality.kept or problem.criterion.count
         self._descents = Descents(problem, deadline)
         self.best = first
         self._limiting = self._words(first)
@@ -102,7 +102,7 @@ class _Planning:
 
         def improve(kept: int, begin: Candidate) -> Candidate:
             options = replace(problem.options, kept_parameters=kept)
-            fewer = Problem(problem.model, problem.limits, problem.start, options, problem.known)
+            fewer = Problem(problem.model, problem.limits, problem.start, options, problem.earlier)
             self._kept, self.best = kept, finished(fewer, begin.shape, options)
             self.descend(fewer, [begin.shape])
             return self.best
@@ -129,7 +129,7 @@ class _Planning:
             self.best, self._limiting = candidate, self._words(candidate)
 
     def _words(self, candidate: Candidate) -> str:
-        return tightest_words(candidate.plan, self._problem.inner, self._problem.constraints)
+        return limiting_constraint(candidate.plan, self._problem.inner, self._problem.constraints)
 
 
 def random_shapes(problem: Problem, options: ExcitationOptions, deadline: float = np.inf) -> list[Array]:

@@ -15,7 +15,7 @@ import numpy as np
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.worker import Worker
-from inertid_ros.excitation.criteria.known_information import KnownInformation
+from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.robot.model import RobotModel
 
@@ -44,7 +44,7 @@ class Improvement:
     limits: MotionLimits
     start: Array
     options: ExcitationOptions
-    known: KnownInformation | None
+    earlier: EarlierInformation | None
     shape: Array
     deadline: float
 
@@ -70,7 +70,7 @@ class DescentProgress:
 
 def improve_job(job: Improvement, progress: Callable[[DescentProgress], None]) -> Candidate:
     """Improve and finish one start."""
-    problem = Problem(job.model, job.limits, job.start, job.options, job.known)
+    problem = Problem(job.model, job.limits, job.start, job.options, job.earlier)
     shape = improved(
         problem, job.shape, job.options, job.deadline,
         lambda fraction, value, best: progress(DescentProgress(fraction, value, best)),
@@ -111,7 +111,7 @@ class Descents:
             if index and time.monotonic() > self._deadline:
                 return
             if index and problem.confined:  # a descent corrects its problem's penalties; each begins with new ones
-                problem = Problem(problem.model, problem.limits, problem.start, options, problem.known)
+                problem = Problem(problem.model, problem.limits, problem.start, options, problem.earlier)
 
             def report(done: float, value: float, best: Array, index: int = index) -> None:
                 self._latest[index] = value, best
@@ -133,7 +133,7 @@ class Descents:
                         waiting.clear()
                         break
                     job = Improvement(
-                        problem.model, problem.limits, problem.start, problem.options, problem.known, shape,
+                        problem.model, problem.limits, problem.start, problem.options, problem.earlier, shape,
                         self._deadline,
                     )
                     timeout = max(self._deadline - time.monotonic(), 0.0) + _GRACE_S

@@ -9,7 +9,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.criteria.criterion import Criterion, make_criterion, regressor_condition
-from inertid_ros.excitation.criteria.known_information import KnownInformation
+from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.motions.basis_functions import Basis, CycloidalBasis, FourierBasis
@@ -32,7 +32,7 @@ class Problem:
     basis: functions of time.
     criterion: that motions are planned for.
     limits: that finished motions keep.
-    options, known: as given.
+    options, earlier: as given.
     constraints: what finished motions keep beside their limits.
     confined: there is more to keep than limits of single joints, so that the best motion may touch few of them.
     strictness: factor on all penalties.
@@ -48,9 +48,9 @@ class Problem:
         limits: MotionLimits,
         start: Array,
         options: ExcitationOptions,
-        known: KnownInformation | None = None,
+        earlier: EarlierInformation | None = None,
     ) -> None:
-        self.model, self.limits, self.options, self.known = model, limits, options, known
+        self.model, self.limits, self.options, self.earlier = model, limits, options, earlier
         self.inner = limits.scaled(options.limit_use, options.limit_use)
         self.start = np.array(start, dtype=float)
         self.constraints = motion_constraints(model, limits, options)
@@ -65,7 +65,7 @@ class Problem:
         self._dense = self.basis.evaluate(np.linspace(0.0, options.duration_s, options.constraint_samples))
         self._shapes = shapes(self.basis, _limit_instants(self.basis, options), self.start, self.inner)
         self._step = options.duration_s / options.criterion_samples
-        self.criterion = make_criterion(model, limits, options, known)
+        self.criterion = make_criterion(model, limits, options, earlier)
 
     @cached_property
     def comparison(self) -> Criterion:
@@ -125,7 +125,7 @@ class Problem:
             return value, np.zeros_like(shape)
         entries = (
             self.strictness * sum((getattr(penalty, name) for penalty in penalties), np.zeros(()))
-            for name in ("joint_entries", "base_entries")
+            for name in ("joint_weights", "base_weights")
         )
         along = self.criterion.gradient(excitation, *entries)
         by_parameters = np.zeros_like(shape)

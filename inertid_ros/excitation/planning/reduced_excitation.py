@@ -30,9 +30,9 @@ def reduced(criterion: Criterion, best: Candidate, bound: float, improve: Improv
     ExcitationError: not even one can.
     """
     if best.value <= bound:
-        return criterion.spectral.kept or criterion.count, best
+        return criterion.optimality.kept or criterion.count, best
     low, found = good_for(criterion, best, bound), best
-    high = (criterion.spectral.kept or criterion.count) - 1
+    high = (criterion.optimality.kept or criterion.count) - 1
     while low < high:
         middle = (low + high + 1) // 2
         candidate = improve(middle, found)
@@ -44,14 +44,14 @@ def reduced(criterion: Criterion, best: Candidate, bound: float, improve: Improv
         raise ExcitationError(
             f"excitation.criterion_bound {bound:g} cannot be reached for a single combination of parameters; raise it"
         )
-    value = criterion.keeping(low).spectral.value(_eigenvalues(criterion, found))
+    value = criterion.keeping(low).optimality.value(_eigenvalues(criterion, found))
     return low, replace(found, value=value)
 
 
 def good_for(criterion: Criterion, candidate: Candidate, bound: float) -> int:
     """Largest number of combinations for which a motion keeps the bound."""
     values = _eigenvalues(criterion, candidate)
-    kept = (n for n in range(len(values), 0, -1) if criterion.keeping(n).spectral.value(values) <= bound)
+    kept = (n for n in range(len(values), 0, -1) if criterion.keeping(n).optimality.value(values) <= bound)
     return next(kept, 0)
 
 

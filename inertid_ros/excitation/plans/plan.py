@@ -26,7 +26,7 @@ class Plan:
     time: ``(N,)`` s, from zero, strictly increasing.
     position, velocity, acceleration: ``(N, n)`` rad or m, per s, per s^2.
     limits: that the plan was made for and keeps.
-    kind: ``fourier``, ``cycloidal``, ``bspline``, ``ramp``.
+    motion_type: ``fourier``, ``cycloidal``, ``bspline``, ``ramp``.
     model_hash: of the kinematics it was made for (``RobotModel.hash``); empty for ramps.
     seed: of the planner.
     condition_number: of the column-scaled base regressor along the motion; NaN when not computed.
@@ -43,7 +43,7 @@ class Plan:
     velocity: Array
     acceleration: Array
     limits: MotionLimits
-    kind: str = "fourier"
+    motion_type: str = "fourier"
     model_hash: str = ""
     seed: int = 0
     condition_number: float = float("nan")
@@ -124,7 +124,7 @@ def plan_of(
     limits: MotionLimits,
     *,
     knot_step: float = 0.02,
-    kind: str = "ramp",
+    motion_type: str = "ramp",
     model_hash: str = "",
     seed: int = 0,
     condition_number: float = float("nan"),
@@ -137,7 +137,7 @@ def plan_of(
     for array in (v, a):  # the ends are at rest in theory; remove what rounding leaves of it
         for row in (0, -1):
             array[row] = np.where(np.abs(array[row]) < REST, 0.0, array[row])
-    return Plan(limits.joint_names, time, q, v, a, limits, kind, model_hash, seed, condition_number)
+    return Plan(limits.joint_names, time, q, v, a, limits, motion_type, model_hash, seed, condition_number)
 
 
 def slower(plan: Plan, scale: float) -> Plan:
@@ -153,7 +153,7 @@ def slower(plan: Plan, scale: float) -> Plan:
         plan.velocity * scale,
         plan.acceleration * scale**2,
         plan.limits,
-        plan.kind,
+        plan.motion_type,
         plan.model_hash,
         plan.seed,
         plan.condition_number,
@@ -198,7 +198,7 @@ def joined(plans: Sequence[Plan]) -> Plan:
         velocity,
         acceleration,
         limits,
-        last.kind,
+        last.motion_type,
         last.model_hash,
         last.seed,
         last.condition_number,

@@ -30,7 +30,7 @@ def plan_text(plan: Plan) -> str:
     limits = {name: getattr(plan.limits, name).tolist() for name in _LIMITS}
     head: dict[str, Any] = {
         "format": FORMAT,
-        "kind": plan.kind,
+        "kind": plan.motion_type,
         "seed": plan.seed,
         "model_hash": plan.model_hash,
         "condition_number": float(plan.condition_number),

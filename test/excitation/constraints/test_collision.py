@@ -196,7 +196,7 @@ def test_planned_motion_avoids_table_floor_and_itself(arm, folders):
     constraint = Clearance(arm, limits, collision, 0.0)
     constraint.check(plan, limits)
     assert constraint.smallest(plan).value >= 0.0
-    assert 0 < constraint.tightest(plan).used <= 1 + 1e-6
+    assert 0 < constraint.usage(plan).used <= 1 + 1e-6
     assert np.ptp(plan.position, axis=0).min() > 0.1
     again = pickle.loads(pickle.dumps(constraint))
     again.check(plan, limits)

@@ -8,10 +8,10 @@ from support.robots.random_robots import random_model
 
 from inertid_ros.config.excitation import CRITERIA, MEASURED, SCALINGS, ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.criteria.criterion import Excitation, make_criterion
+from inertid_ros.excitation.criteria.criterion import MotionInformation, make_criterion
 from inertid_ros.excitation.criteria.criterion_scaling import FixedScaling, pushforward_root
-from inertid_ros.excitation.criteria.known_information import KnownInformation
-from inertid_ros.excitation.criteria.optimality import Spectral
+from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
+from inertid_ros.excitation.criteria.optimality import OptimalityCriterion
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.regressors.torque_regressor import joint_torque_regressor
@@ -44,7 +44,7 @@ def motion_of(rng, criterion, samples=40):
 
 def known_of(rng, model):
     size = model.layout.size
-    return KnownInformation(rng.normal(size=(size, size)), rng.uniform(0.5, 2.0, model.joints))
+    return EarlierInformation(rng.normal(size=(size, size)), rng.uniform(0.5, 2.0, model.joints))
 
 
 @pytest.mark.parametrize("kind", CRITERIA)
@@ -101,9 +101,9 @@ def test_values_are_those_of_the_regressor(seed):
         "e": deviations[-1],
     }
     for kind, value in expected.items():
-        spectral = replace(plain, spectral=Spectral(kind))
-        assert spectral.value(spectral.evaluate(motion)) == pytest.approx(value, rel=1e-5)
-        smooth = spectral.smooth(spectral.evaluate(motion))
+        optimality = replace(plain, optimality=OptimalityCriterion(kind))
+        assert optimality.value(optimality.evaluate(motion)) == pytest.approx(value, rel=1e-5)
+        smooth = optimality.smooth(optimality.evaluate(motion))
         assert np.log(value) - 1e-9 <= smooth <= np.log(value) + np.log(criterion.count) / 4 + 1e-9
 
 
@@ -111,17 +111,17 @@ def test_values_are_those_of_the_regressor(seed):
 @pytest.mark.parametrize("kept", [0, 3])
 def test_smooth_criteria_have_gradients_where_eigenvalues_meet(kind, kept):
     rng = np.random.default_rng(0)
-    spectral = Spectral(kind, kept)
+    optimality = OptimalityCriterion(kind, kept)
 
     def smooth(gram):
-        return spectral.smooth(np.linalg.eigvalsh(gram))[0]
+        return optimality.smooth(np.linalg.eigvalsh(gram))[0]
 
     for values in ([1.0] * 4, [0.01, 0.01, 4.0, 4.0, 4.0], np.sort(rng.uniform(0.01, 5, 6))):
         values = np.array(values)
         turn = np.linalg.qr(rng.normal(size=(len(values), len(values))))[0]
         gram = turn @ np.diag(values) @ turn.T
-        value, slopes = spectral.smooth(values)
-        exact = np.log(spectral.value(values))
+        value, slopes = optimality.smooth(values)
+        exact = np.log(optimality.value(values))
         assert exact - 1e-12 <= value <= exact + np.log(len(values)) / 4 + 1e-12
         if kept and len(set(values)) == 1:  # the cut goes through equal eigenvalues: a kink, whose middle is taken
             assert slopes == pytest.approx(slopes.mean() * np.ones(4), abs=1e-12)
@@ -138,7 +138,7 @@ def test_spectrum_is_found_where_the_square_matrix_hides_it():
     for smallest in (1e-2, 1e-4, 1e-6):
         left, right = (np.linalg.qr(rng.normal(size=(count, 12)))[0] for count in (100, 12))
         singular = np.geomspace(smallest, 1.0, 12)
-        excitation = Excitation(left, (left * singular) @ right.T, None)
+        excitation = MotionInformation(left, (left * singular) @ right.T, None)
         assert np.sqrt(excitation.eigenvalues) == pytest.approx(singular, rel=1e-8)
         assert np.abs(np.sum(excitation.vectors * right, axis=0)) == pytest.approx(1.0, abs=1e-8)
 
@@ -154,7 +154,8 @@ def test_metric_criteria_do_not_depend_on_the_base():
     turn = rng.normal(size=(criterion.count, criterion.count))
     other = FixedScaling(pushforward_root(criterion.scaling.root, turn))
     rows = reference.rows @ np.linalg.inv(turn)
-    assert Excitation(rows, other.scaled(rows), motion).eigenvalues == pytest.approx(reference.eigenvalues, rel=1e-6)
+    eigenvalues = MotionInformation(rows, other.scaled(rows), motion).eigenvalues
+    assert eigenvalues == pytest.approx(reference.eigenvalues, rel=1e-6)
     # D is invariant in any fixed scaling (C 4.3.42): it differs by a constant.
     steps = []
     for scaling in ("metric", "none", "prior"):

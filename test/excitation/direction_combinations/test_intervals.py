@@ -138,7 +138,7 @@ def test_fixed_arm_needs_fewer_intervals_than_offered(arm):
     assert found.condition_number <= spread(blocks.reshape(-1, blocks.shape[-1]), 1 / 300)[1]
     check_plan(plan, arm, bounds, constraints=motion_constraints(arm, bounds, options))
     np.testing.assert_allclose(plan.position[[0, -1]], [start, start], atol=1e-9)
-    assert plan.kind == "combinations"
+    assert plan.motion_type == "combinations"
 
 
 def test_planner_knows_the_kind(arm):

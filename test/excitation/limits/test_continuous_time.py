@@ -10,9 +10,14 @@ from support.robots.random_robots import random_model
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.effort import Effort, prior_effort
-from inertid_ros.excitation.limits.continuous_time import curve_of, everywhere, speeds_of, violation
+from inertid_ros.excitation.limits.continuous_time import (
+    all_segments,
+    derivative_bounds,
+    executed_curve,
+    find_violation,
+)
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.excitation.limits.wrench_rates import WrenchBounds
+from inertid_ros.excitation.limits.wrench_rates import WrenchRateBounds
 from inertid_ros.excitation.motions.trajectories import QuinticRamp
 from inertid_ros.kinematics.chain import Chain
 from inertid_ros.regressors.body_wrenches import BodyWrenches
@@ -35,7 +40,7 @@ def moving(seed, joints=4):
 def test_rates_of_efforts_and_reaction_hold(seed):
     model, _, plan = moving(seed)
     curve = plan.curve
-    bounds = WrenchBounds(model).rates(speeds_of(curve))
+    bounds = WrenchRateBounds(model).rates(derivative_bounds(curve))
     time = np.linspace(0.0, plan.duration, 20_001)[:-1] + 1e-5
     q, v, a = curve.sample(time)
     index = np.searchsorted(curve.time, time, side="right") - 1
@@ -75,10 +80,10 @@ class Dip:
 
 
 def test_short_violations_are_found_and_near_misses_are_not():
-    curve = curve_of(QuinticRamp(np.zeros(1), np.ones(1), 1.0))
-    asked = (speeds_of(curve), *everywhere(curve, 1))
-    found = violation(curve, Dip(0.3456, 1e-4), *asked)
+    curve = executed_curve(QuinticRamp(np.zeros(1), np.ones(1), 1.0))
+    asked = (derivative_bounds(curve), *all_segments(curve, 1))
+    found = find_violation(curve, Dip(0.3456, 1e-4), *asked)
     assert found is not None and found.value < 0
     assert curve.sample(np.array([found.time]))[0][0, 0] == pytest.approx(0.3456, abs=1e-4)
-    assert violation(curve, Dip(1.2, 0.1999), *asked) is None
-    assert violation(curve, Dip(-0.5, 0.4999), *asked) is None
+    assert find_violation(curve, Dip(1.2, 0.1999), *asked) is None
+    assert find_violation(curve, Dip(-0.5, 0.4999), *asked) is None

@@ -88,7 +88,7 @@ def test_joined_plans_follow_each_other(plan):
     ramp = plan_of(QuinticRamp(np.full(3, 0.2), plan.start, 2.0), plan.limits)
     whole = joined([ramp, plan])
     assert whole.duration == pytest.approx(2.0 + plan.duration)
-    assert (whole.kind, whole.condition_number) == (plan.kind, plan.condition_number)
+    assert (whole.motion_type, whole.condition_number) == (plan.motion_type, plan.condition_number)
     times = np.linspace(0, plan.duration, 200)
     assert whole.sample(2.0 + times)[0] == pytest.approx(plan.sample(times)[0], abs=1e-9)
     with pytest.raises(ExcitationError, match="jumps by"):
@@ -105,7 +105,7 @@ def test_files_give_back_the_same_plan(tmp_path, kind):
         assert (getattr(back, channel) == getattr(plan, channel)).all()
     for name in ("lower", "upper", "velocity", "acceleration", "effort"):
         assert (getattr(back.limits, name) == getattr(plan.limits, name)).all()
-    assert (back.joint_names, back.kind, back.seed, back.model_hash) == (plan.joint_names, kind, 3, "0f")
+    assert (back.joint_names, back.motion_type, back.seed, back.model_hash) == (plan.joint_names, kind, 3, "0f")
     assert np.isnan(back.condition_number)
     assert [entry.name for entry in (tmp_path / "folder").iterdir()] == ["plan.yaml"]
 

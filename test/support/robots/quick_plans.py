@@ -38,7 +38,7 @@ def quick_plan(
     inner = limits.scaled(options.limit_use, options.limit_use)
     shape = random_shape(basis, start, inner, np.random.default_rng(seed))
     trajectory = fitted(LinearTrajectory(basis, start, shape), inner, options.knot_step_s)
-    return plan_of(trajectory, limits, kind=options.kind, model_hash=model_hash, seed=seed)
+    return plan_of(trajectory, limits, motion_type=options.kind, model_hash=model_hash, seed=seed)
 
 
 def panda_limits(model: RobotModel) -> MotionLimits:

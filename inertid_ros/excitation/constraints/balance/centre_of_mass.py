@@ -4,8 +4,14 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.limits.constraint import MotionSamples, Penalty, Tightest
-from inertid_ros.excitation.limits.continuous_time import Speeds, curve_of, everywhere, speeds_of, violation
+from inertid_ros.excitation.limits.constraint import ConstraintUsage, MotionSamples, Penalty
+from inertid_ros.excitation.limits.continuous_time import (
+    DerivativeBounds,
+    all_segments,
+    derivative_bounds,
+    executed_curve,
+    find_violation,
+)
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.motions.trajectories import Trajectory
 from inertid_ros.kinematics.chain import Chain
@@ -68,8 +74,8 @@ class CentreOfMass:
 
     def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
         """See :class:`Constraint`; the speed of the centre is bounded by those of the joints."""
-        curve = curve_of(trajectory)
-        found = violation(curve, self, speeds_of(curve), *everywhere(curve, len(self._offsets)))
+        curve = executed_curve(trajectory)
+        found = find_violation(curve, self, derivative_bounds(curve), *all_segments(curve, len(self._offsets)))
         if found is not None:
             x, y = self.below(curve.sample(np.array([found.time]))[0])[0]
             raise ExcitationError(
@@ -82,16 +88,17 @@ class CentreOfMass:
         distances = self._distances(self._masses.centre(self._chain.placements(q)))
         return np.asarray(distances[np.arange(len(q)), channels], dtype=float)
 
-    def rates(self, speeds: Speeds, channels: Array) -> Array:
+    def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
         """See :class:`~..proof.Slack`."""
         speed = speeds.velocity @ self._masses.travel
         return np.asarray(speed * np.linalg.norm(self._rows, axis=1)[channels], dtype=float)
 
-    def tightest(self, trajectory: Trajectory) -> Tightest:
+    def usage(self, trajectory: Trajectory) -> ConstraintUsage:
         """See :class:`Constraint`."""
-        placements = self._chain.placements(curve_of(trajectory).position)
+        placements = self._chain.placements(executed_curve(trajectory).position)
         slack = float(self._distances(self._masses.centre(placements)).min())
-        return Tightest(1.0 - slack / self.area.width, "distance of the centre of mass from the middle of its area")
+        used = 1.0 - slack / self.area.width
+        return ConstraintUsage(used, "distance of the centre of mass from the middle of its area")
 
     def _distances(self, centre: Array) -> Array:
         return np.asarray(centre @ self._rows.T - self._offsets, dtype=float)

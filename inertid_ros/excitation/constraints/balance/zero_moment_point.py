@@ -4,10 +4,16 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.limits.constraint import MotionSamples, Penalty, Tightest
-from inertid_ros.excitation.limits.continuous_time import Speeds, curve_of, everywhere, speeds_of, violation
+from inertid_ros.excitation.limits.constraint import ConstraintUsage, MotionSamples, Penalty
+from inertid_ros.excitation.limits.continuous_time import (
+    DerivativeBounds,
+    all_segments,
+    derivative_bounds,
+    executed_curve,
+    find_violation,
+)
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.excitation.limits.wrench_rates import WrenchBounds
+from inertid_ros.excitation.limits.wrench_rates import WrenchRateBounds
 from inertid_ros.excitation.motions.trajectories import Trajectory
 from inertid_ros.kinematics.chain import Chain
 from inertid_ros.regressors.body_wrenches import BodyWrenches
@@ -39,7 +45,7 @@ class Contact:
 
     def __init__(self, model: RobotModel, area: Polygon, ground: float, normal_force: float) -> None:
         self.area, self.ground = area, ground
-        self._model, self._chain, self._bounds = model, Chain(model), WrenchBounds(model)
+        self._model, self._chain, self._bounds = model, Chain(model), WrenchRateBounds(model)
         self._masses = Masses.of(model)
         edges = len(area.offsets)
         self._rows = np.zeros((edges + 1, 6))
@@ -70,7 +76,7 @@ class Contact:
             return Penalty(0.0)
         push = -2 * _PENALTY / len(motion) * (lack / self._scale) @ self._rows
         return Penalty(
-            _PENALTY / len(motion) * float((lack**2).sum()), base_entries=push[:, :, None] * prior
+            _PENALTY / len(motion) * float((lack**2).sum()), base_weights=push[:, :, None] * prior
         )
 
     def refine(self, motion: MotionSamples) -> bool:
@@ -79,8 +85,8 @@ class Contact:
 
     def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
         """See :class:`Constraint`; the whole motion is covered, by bounds of how fast the reaction can change."""
-        curve = curve_of(trajectory)
-        found = violation(curve, self, speeds_of(curve), *everywhere(curve, len(self._rows)))
+        curve = executed_curve(trajectory)
+        found = find_violation(curve, self, derivative_bounds(curve), *all_segments(curve, len(self._rows)))
         if found is not None:
             at = curve.sample(np.array([found.time]))
             raise ExcitationError(self._words(*at, found.channel, f"at {found.time:.3f} s", "move slower or less"))
@@ -89,22 +95,22 @@ class Contact:
         """See :class:`~..proof.Slack`: distances from edges times normal force [N m], and normal force [N]."""
         return np.asarray(self._slack(self._wrench(q, v, a))[np.arange(len(q)), channels], dtype=float)
 
-    def rates(self, speeds: Speeds, channels: Array) -> Array:
+    def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
         """See :class:`~..proof.Slack`."""
         found = self._bounds.rates(speeds)
         force, torque = (np.linalg.norm(self._rows[:, part], axis=1)[channels] for part in (slice(3), slice(3, 6)))
         return np.asarray(force * found.force + torque * found.moment, dtype=float)
 
-    def tightest(self, trajectory: Trajectory) -> Tightest:
+    def usage(self, trajectory: Trajectory) -> ConstraintUsage:
         """See :class:`Constraint`."""
-        curve = curve_of(trajectory)
+        curve = executed_curve(trajectory)
         wrench = self._wrench(curve.position, curve.velocity, curve.acceleration)
         edges = self.area.distances(self._zero_moment_point(wrench)).min()
         press = ((wrench[:, 2] - self._least[-1]) / self._scale[-1]).min()
         used = [1.0 - edges / self.area.width, 1.0 - press / self._room[-1]]
         words = ("distance of the zero-moment point from the middle of its area", "unloading of the ground")
         worst = int(np.argmax(used))
-        return Tightest(float(used[worst]), words[worst])
+        return ConstraintUsage(float(used[worst]), words[worst])
 
     def _wrench(self, q: Array, v: Array, a: Array) -> Array:
         """``(N, 6)`` reaction at the root, the root's own weight included."""

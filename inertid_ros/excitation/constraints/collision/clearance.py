@@ -8,8 +8,14 @@ import numpy as np
 from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.limits.constraint import MotionSamples, Penalty, Tightest
-from inertid_ros.excitation.limits.continuous_time import Speeds, Violation, curve_of, speeds_of, violation
+from inertid_ros.excitation.limits.constraint import ConstraintUsage, MotionSamples, Penalty
+from inertid_ros.excitation.limits.continuous_time import (
+    DerivativeBounds,
+    Violation,
+    derivative_bounds,
+    executed_curve,
+    find_violation,
+)
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.motions.trajectories import Trajectory
 from inertid_ros.robot.model import RobotModel
@@ -136,8 +142,8 @@ class Clearance:
 
     def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
         """See :class:`Constraint`; speeds of the links bound their distances between samples."""
-        curve = curve_of(trajectory)
-        speeds, placements = speeds_of(curve), self.scene.chain.placements(curve.position)
+        curve = executed_curve(trajectory)
+        speeds, placements = derivative_bounds(curve), self.scene.chain.placements(curve.position)
         swept = (speeds.velocity @ self.scene.travel.T) * np.diff(curve.time)[:, None]
 
         def undecided(first: Array, second: Array, pairs: Indices, swept: Array) -> Array:
@@ -148,7 +154,7 @@ class Clearance:
         rows, pairs = np.nonzero(undecided(bound[:-1], bound[1:], np.arange(bound.shape[1]), swept))
         ends = [self.scene.capsule_distances_of(placements, rows + side, pairs) for side in (0, 1)]
         left = undecided(ends[0], ends[1], pairs, swept[rows, pairs])
-        found = violation(curve, self, speeds, rows[left], pairs[left])
+        found = find_violation(curve, self, speeds, rows[left], pairs[left])
         if found is not None:
             raise ExcitationError(self._complaint(found))
 
@@ -156,22 +162,22 @@ class Clearance:
         """See :class:`~..proof.Slack`: what a pair's distance is above the one to keep [m]."""
         return self._slack(self.scene.chain.placements(q), channels)
 
-    def rates(self, speeds: Speeds, channels: Array) -> Array:
+    def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
         """See :class:`~..proof.Slack`."""
         return np.asarray((speeds.velocity * self.scene.travel[channels]).sum(axis=1), dtype=float)
 
-    def tightest(self, trajectory: Trajectory) -> Tightest:
+    def usage(self, trajectory: Trajectory) -> ConstraintUsage:
         """See :class:`Constraint`."""
         found = self.smallest(trajectory)
         if found is None:
-            return Tightest(0.0, "distance")
+            return ConstraintUsage(0.0, "distance")
         words = "distance of '{}' from '{}'".format(*self.scene.names(found.channel))
         needed = max(float(self.needed[found.channel]), 1e-3)
-        return Tightest(needed / max(found.value, needed), words)
+        return ConstraintUsage(needed / max(found.value, needed), words)
 
     def smallest(self, trajectory: Trajectory) -> Violation | None:
         """Time, pair and distance [m] of the closest that any two come on the knots; ``None`` without pairs."""
-        curve = curve_of(trajectory)
+        curve = executed_curve(trajectory)
         placements = self.scene.chain.placements(curve.position)
         bounds = self.scene.far_bound(placements)
         order, best = np.argsort(bounds, axis=None), None

@@ -11,7 +11,7 @@ from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.excitation.criteria.criterion import make_criterion
-from inertid_ros.excitation.criteria.known_information import KnownInformation, known_information
+from inertid_ros.excitation.criteria.earlier_information import EarlierInformation, earlier_information
 from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.excitation.planning.descent import along, motion_value
 from inertid_ros.identification.information.information import compress
@@ -33,16 +33,16 @@ def test_information_of_recordings_is_that_of_the_criterion():
     samples = random_states(rng, model, 500)
     information = compress(model, [samples])
     deviation, seconds = np.array([0.1, 0.2, 0.4]), 5.0
-    known = known_information(model, information, deviation, 0.25 * information.counts, seconds)
+    known = earlier_information(model, information, deviation, 0.25 * information.counts, seconds)
     assert known.weights == pytest.approx(np.sqrt(0.25 * 500 / seconds) / deviation)
     # 500 samples worth 125, in five seconds: rows weighted for that say the same as the recording.
-    empty = KnownInformation(np.zeros_like(known.root), known.weights)
+    empty = EarlierInformation(np.zeros_like(known.root), known.weights)
     for options in (ExcitationOptions(), ExcitationOptions(scaling="metric")):
         alone, earlier = (make_criterion(model, limits, options, each) for each in (empty, known))
         bodies = alone.measured.columns[alone.columns] < model.layout.body_size
         motion = along(alone, _Recorded(samples), seconds / 500)
         rows = alone.evaluate(motion).rows[:, bodies]
-        assert earlier.known[:, bodies].T @ earlier.known[:, bodies] == pytest.approx(
+        assert earlier.earlier_rows[:, bodies].T @ earlier.earlier_rows[:, bodies] == pytest.approx(
             rows.T @ rows, rel=1e-9, abs=1e-9 * np.abs(rows.T @ rows).max()
         )
 
@@ -67,8 +67,8 @@ def test_a_second_motion_complements_the_first():
     rows = criterion.evaluate(along(criterion, first)).rows
     root = np.zeros((len(rows), model.layout.size))
     root[:, criterion.measured.columns[criterion.columns]] = rows
-    known = KnownInformation(root, 1 / limits.effort)
-    second = plan_excitation(model, limits, start, replace(OPTIONS, seed=1), known=known)
+    known = EarlierInformation(root, 1 / limits.effort)
+    second = plan_excitation(model, limits, start, replace(OPTIONS, seed=1), earlier=known)
     together = make_criterion(model, limits, OPTIONS, known)
     assert motion_value(together, second) < 0.98 * motion_value(together, first)
 
@@ -93,8 +93,8 @@ def test_information_of_another_robot_is_refused():
     information = compress(model, [random_states(rng, model, 50)])
     other = setting(seed=4, joints=2)[1]
     with pytest.raises(ExcitationError, match="of another robot"):
-        known_information(other, information, np.ones(3), np.ones(3), 1.0)
+        earlier_information(other, information, np.ones(3), np.ones(3), 1.0)
     with pytest.raises(ExcitationError, match="must be positive"):
-        known_information(model, information, np.ones(3), np.zeros(3), 1.0)
+        earlier_information(model, information, np.ones(3), np.zeros(3), 1.0)
     with pytest.raises(ExcitationError, match="not a finite matrix"):
-        KnownInformation(np.full((2, 2), np.nan), np.ones(3))
+        EarlierInformation(np.full((2, 2), np.nan), np.ones(3))

@@ -36,7 +36,7 @@ _DRIVES: dict[str, tuple[Column, int, Column]] = {
 }
 
 
-class MeasuredRows:
+class MeasurementRegressor:
     """Weighted rows of the regressor of what is measured.
 
     Parameters
@@ -88,15 +88,15 @@ class MeasuredRows:
         motion: MotionSamples,
         columns: Indices,
         weights: Array,
-        joint_entries: Array | float = 0.0,
-        base_entries: Array | float = 0.0,
+        joint_weights: Array | float = 0.0,
+        base_weights: Array | float = 0.0,
     ) -> MotionGradient:
         """Gradient along the motion of the weighted sum of entries of :meth:`regressor`.
 
         Parameters
         ----------
         weights: ``(N, k, r)``.
-        joint_entries, base_entries: weights of further entries of the bodies' rows, which are not weighted as the
+        joint_weights, base_weights: weights of further entries of the bodies' rows, which are not weighted as the
             measured ones are; see :class:`~.constraint.Penalty`.
         """
         bodies, drives = self._split(columns)
@@ -104,12 +104,12 @@ class MeasuredRows:
         if joints:
             full = np.zeros((len(motion), joints, self.bodies))
             full[:, :, bodies] = weights[:, :joints, : len(bodies)] * self.joints[:, None]
-            joint_entries = full + joint_entries
+            joint_weights = full + joint_weights
         if len(self.base):
             full = np.zeros((len(motion), 6, self.bodies))
             full[:, :, bodies] = weights[:, joints:, : len(bodies)] * self.base[:, None]
-            base_entries = full + base_entries
-        out = regressor_product_gradient(self.chain, motion.state, joint_entries, base_entries, motion.wrenches)
+            base_weights = full + base_weights
+        out = regressor_product_gradient(self.chain, motion.state, joint_weights, base_weights, motion.wrenches)
         parts = (out.position, out.velocity, out.acceleration)
         for column, (term, joint) in enumerate(drives, start=len(bodies)):
             _, part, slope = _DRIVES[term]
