@@ -26,16 +26,24 @@ class Inspection:
 
     Attributes
     ----------
-    limits: that it was judged by.
-    usage: ``(4, n)`` fraction of the limits of position (half the range, about its middle), velocity, acceleration
-        and prior-model effort that the motion uses.
-    effort: ``(N, n)`` prior-model effort at the plan's points [N m or N], see :func:`~.effort.prior_effort`.
-    condition_number: of the column-scaled base regressor.
-    spectrum: ``(r,)`` singular values of that regressor, with prior data below it where there is some, the largest
-        first; their squares add up to the number of columns.
-    longest_stop: s from the death of the sender to rest, at worst.
-    spectrum_before: ``(r,)`` singular values of prior data alone in the same scaling; None where there is none.
-    constraint_usage: of each constraint beside the limits of position, velocity, acceleration.
+    limits : MotionLimits
+        That it was judged by.
+    usage : ndarray, shape (4, n)
+        Fraction of the limits of position (half the range, about its middle), velocity, acceleration and prior-model
+        effort that the motion uses.
+    effort : ndarray, shape (N, n)
+        Prior-model effort at the plan's points [N m or N], see :func:`~.effort.prior_effort`.
+    condition_number : float
+        Of the column-scaled base regressor.
+    spectrum : ndarray, shape (r,)
+        Singular values of that regressor, with prior data below it where there is some, the largest first; their
+        squares add up to the number of columns.
+    longest_stop : float
+        S from the death of the sender to rest, at worst.
+    spectrum_before : ndarray, shape (r,) or None
+        Singular values of prior data alone in the same scaling; None where there is none.
+    constraint_usage : tuple of ConstraintUsage
+        Of each constraint beside the limits of position, velocity, acceleration.
     """
 
     plan: Plan
@@ -61,7 +69,8 @@ def inspect_plan(
 
     Raises
     ------
-    ExcitationError: the plan cannot be executed from some phase within the limits.
+    ExcitationError
+        The plan cannot be executed from some phase within the limits.
     """
     effort = prior_effort(model, plan.position, plan.velocity, plan.acceleration)
     used = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]

@@ -17,7 +17,8 @@ def motion_files(inspection: Inspection, summary: Mapping[str, Any]) -> dict[str
 
     Parameters
     ----------
-    summary: content of ``excitation.json``.
+    summary : mapping
+        Content of ``excitation.json``.
     """
     from jinja2 import Environment, StrictUndefined
 

@@ -50,7 +50,8 @@ def spectrum_plot(before: Array | None, after: Array) -> str:
 
     Parameters
     ----------
-    before: of prior data; None where there is none.
+    before : ndarray or None
+        Of prior data; None where there is none.
     """
 
     index = 1 + np.arange(len(after))

@@ -30,10 +30,14 @@ class Outcome:
 
     Attributes
     ----------
-    train, held_out: prepared samples; ``held_out`` is empty where nothing was held out.
-    validation: None where nothing was held out.
-    timing: stage to seconds.
-    rounds: options of the rounds that this is one of, and what was known after each before it.
+    train, held_out : tuple of Samples
+        Prepared samples; ``held_out`` is empty where nothing was held out.
+    validation : Validation or None
+        None where nothing was held out.
+    timing : mapping
+        Stage to seconds.
+    rounds : tuple
+        Options of the rounds that this is one of, and what was known after each before it.
     """
 
     estimate: Estimate

@@ -26,13 +26,20 @@ class RecordingSource:
 
     Attributes
     ----------
-    role: ``train`` or ``validation``.
-    samples: measured.
-    seconds: span of the stamps.
-    used_samples: prepared and usable.
-    cutoff_hz: of the low-pass.
-    sha256: of the file or the bag's storage files; of the samples where the recording is no file.
-    notices: see :class:`Recording`.
+    role : str
+        ``train`` or ``validation``.
+    samples : int
+        Measured.
+    seconds : float
+        Span of the stamps.
+    used_samples : int
+        Prepared and usable.
+    cutoff_hz : float
+        Of the low-pass.
+    sha256 : str
+        Of the file or the bag's storage files; of the samples where the recording is no file.
+    notices : tuple of str
+        See :class:`Recording`.
     """
 
     name: str
@@ -51,8 +58,10 @@ class Provenance:
 
     Attributes
     ----------
-    urdf_sha256: of the URDF text as given.
-    created: UTC, ISO 8601.
+    urdf_sha256 : str
+        Of the URDF text as given.
+    created : str
+        UTC, ISO 8601.
     """
 
     robot: str

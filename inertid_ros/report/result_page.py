@@ -16,8 +16,10 @@ def render_page(report: Mapping[str, Any], outcome: Outcome | None = None) -> st
 
     Parameters
     ----------
-    report: content of ``report.json``.
-    outcome: where it is at hand, torque is plotted on the first held-out recording, else on the first fitted one.
+    report : mapping
+        Content of ``report.json``.
+    outcome : Outcome, optional
+        Where it is at hand, torque is plotted on the first held-out recording, else on the first fitted one.
     """
     from jinja2 import Environment, StrictUndefined
 

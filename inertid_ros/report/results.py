@@ -39,11 +39,15 @@ class StoredResult:
 
     Attributes
     ----------
-    model: of ``calibrated.urdf``, with the joints locked as they were; its ``prior`` is not the original URDF's.
-    parameters: ``(p,)`` in the order of ``model.layout``.
-    prior: ``(p,)`` of the URDF that was given.
-    covariance: ``(p, p)``.
-    report: content of ``report.json``.
+    model : RobotModel
+        Of ``calibrated.urdf``, with the joints locked as they were; its ``prior`` is not the original URDF's.
+    parameters : ndarray, shape (p,)
+        In the order of ``model.layout``.
+    prior : ndarray, shape (p,)
+        Of the URDF that was given.
+    covariance : ndarray, shape (p, p)
+    report : mapping
+        Content of ``report.json``.
     """
 
     directory: Path
@@ -59,7 +63,8 @@ class StoredResult:
 
         Raises
         ------
-        ResultError: there is none, or it is damaged.
+        ResultError
+            There is none, or it is damaged.
         """
         try:
             return read_information(self.directory / INFORMATION)
@@ -74,11 +79,13 @@ def check_target(
 
     Parameters
     ----------
-    marks: only a directory that holds these files is overwritten.
+    marks : sequence of str, optional
+        Only a directory that holds these files is overwritten.
 
     Raises
     ------
-    ResultError: it is a file, holds something, or is no result directory where ``overwrite`` would replace it.
+    ResultError
+        It is a file, holds something, or is no result directory where ``overwrite`` would replace it.
     """
     target = Path(directory)
     try:
@@ -105,11 +112,13 @@ def write_result(outcome: Outcome, directory: str | Path, overwrite: bool = Fals
 
     Parameters
     ----------
-    overwrite: whether a result directory that is there is replaced.
+    overwrite : bool, optional
+        Whether a result directory that is there is replaced.
 
     Raises
     ------
-    ResultError: see :func:`check_target`, or it cannot be written.
+    ResultError
+        See :func:`check_target`, or it cannot be written.
     """
     target = Path(directory)
     check_target(target, overwrite)
@@ -133,7 +142,8 @@ def read_result(directory: str | Path) -> StoredResult:
 
     Raises
     ------
-    ResultError: it is none, or a file in it is missing, damaged or of another version.
+    ResultError
+        It is none, or a file in it is missing, damaged or of another version.
     """
     path = Path(directory)
     if not path.is_dir():

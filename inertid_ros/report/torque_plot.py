@@ -16,7 +16,8 @@ def torque_plot(names: Sequence[str], samples: Samples, calibrated: Array, prior
 
     Parameters
     ----------
-    calibrated, prior: ``(N, n)`` predicted torque.
+    calibrated, prior : ndarray, shape (N, n)
+        Predicted torque.
     """
     try:
         from matplotlib import rc_context

@@ -19,9 +19,11 @@ class CommandedTrajectory:
 
     Attributes
     ----------
-    time_from_start: ``(P,)`` s.
-    position: ``(P, n)``.
-    velocity, acceleration: ``(P, n)``, or ``None`` where the message leaves them out.
+    time_from_start : ndarray, shape (P,)
+        [s]
+    position : ndarray, shape (P, n)
+    velocity, acceleration : ndarray, shape (P, n) or None
+        Or ``None`` where the message leaves them out.
     """
 
     time_from_start: Array
@@ -35,7 +37,8 @@ def in_order(wanted: Sequence[str], given: Sequence[str]) -> list[int]:
 
     Raises
     ------
-    ExcitationError: a joint is missing, unknown or named twice.
+    ExcitationError
+        A joint is missing, unknown or named twice.
     """
     missing = [name for name in wanted if name not in given]
     extra = [name for name in given if name not in wanted]
@@ -76,8 +79,8 @@ class Follower:
 
         Raises
         ------
-        ExcitationError: not finite, time not increasing, wrong width, the last point is not at rest, or all lie in
-            the past.
+        ExcitationError
+            Not finite, time not increasing, wrong width, the last point is not at rest, or all lie in the past.
         """
         points = _checked(trajectory, len(self._hold))
         times = points.time_from_start + start
@@ -108,7 +111,8 @@ class Follower:
 
         Raises
         ------
-        ExcitationError: wrong width or not finite.
+        ExcitationError
+            Wrong width or not finite.
         """
         target = np.array(position, dtype=float)
         if target.shape != self._hold.shape or not np.isfinite(target).all():

@@ -14,7 +14,8 @@ def example_urdf(name: str = PANDA) -> Path:
 
     Raises
     ------
-    ModelError: example-robot-data is not installed, or has no such file.
+    ModelError
+        Example-robot-data is not installed, or has no such file.
     """
     prefixes = [Path(site) / "cmeel.prefix" for site in sys.path]
     prefixes += [Path(prefix) for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(":") if prefix]

@@ -32,7 +32,8 @@ class GravityGradient:
 
     Attributes
     ----------
-    rate: angular velocity of a circular orbit ``n`` [rad/s]; 1.1e-3 in low Earth orbit.
+    rate : float
+        Angular velocity of a circular orbit ``n`` [rad/s]; 1.1e-3 in low Earth orbit.
     """
 
     rate: float = 1.1e-3
@@ -49,7 +50,10 @@ class RateNoise:
 
     Attributes
     ----------
-    linear, angular: of the base [m/s], [rad/s]. joint: of joints and wheels [rad/s or m/s].
+    linear, angular : float
+        Of the base [m/s], [rad/s].
+    joint : float
+        Of joints and wheels [rad/s or m/s].
     """
 
     linear: float = 50e-6
@@ -63,10 +67,16 @@ class FreeMotion:
 
     Attributes
     ----------
-    time: ``(N,)`` s.
-    pose, twist: ``(N, 7)`` of the base in the world, and ``(N, 6)`` in its own frame.
-    q, v: ``(N, n)`` joints. angles, speeds: ``(N, w)`` wheels [rad], [rad/s].
-    momentum: ``(N, 6)`` of robot and wheels about the origin of the world, in its axes [N s], [N m s].
+    time : ndarray, shape (N,)
+        [s]
+    pose, twist : ndarray, shape (N, 7)
+        Of the base in the world, and ``(N, 6)`` in its own frame.
+    q, v : ndarray, shape (N, n)
+        Joints.
+    angles, speeds : ndarray, shape (N, w)
+        Wheels [rad], [rad/s].
+    momentum : ndarray, shape (N, 6)
+        Of robot and wheels about the origin of the world, in its axes [N s], [N m s].
     """
 
     time: Array
@@ -91,15 +101,21 @@ def float_freely(
 
     Parameters
     ----------
-    model: with a free base; its own inertial parameters are not used.
-    bodies: ``(nb, 10)`` true parameters.
-    trajectory: of joints, then wheels.
-    momentum: ``(6,)`` total at the start, about the origin of the world.
-    torque: external, about the centre of mass; without one momentum is conserved.
+    model : RobotModel
+        With a free base; its own inertial parameters are not used.
+    bodies : ndarray, shape (nb, 10)
+        True parameters.
+    trajectory : Trajectory
+        Of joints, then wheels.
+    momentum : ndarray, shape (6,), optional
+        Total at the start, about the origin of the world.
+    torque : ExternalTorque, optional
+        External, about the centre of mass; without one momentum is conserved.
 
     Raises
     ------
-    ModelError: the base is fixed, or the trajectory has other numbers of joints and wheels.
+    ModelError
+        The base is fixed, or the trajectory has other numbers of joints and wheels.
     """
     if not model.free:
         raise ModelError(f"robot '{model.name}': its base is fixed and cannot float; load it with robot.base: free")

@@ -48,12 +48,18 @@ class StateFaults:
 
     Attributes
     ----------
-    silent: nothing is reported.
-    frozen: values stay, stamps go on.
-    not_finite: values are NaN.
-    delay: every state arrives this late [s].
-    drop: probability that a state is lost.
-    stamp_offset: added to every stamp [s].
+    silent : bool
+        Nothing is reported.
+    frozen : bool
+        Values stay, stamps go on.
+    not_finite : bool
+        Values are NaN.
+    delay : float
+        Every state arrives this late [s].
+    drop : float
+        Probability that a state is lost.
+    stamp_offset : float
+        Added to every stamp [s].
     """
 
     silent: bool = False

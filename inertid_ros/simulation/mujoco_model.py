@@ -26,9 +26,12 @@ class MujocoRobot:
 
     Attributes
     ----------
-    model: ``mujoco.MjModel`` without geometry.
-    dof: ``(n,)`` index of each joint's degree of freedom, in the order of the :class:`RobotModel`.
-    position: ``(n,)`` index of each joint's position.
+    model : object
+        ``mujoco.MjModel`` without geometry.
+    dof : ndarray, shape (n,)
+        Index of each joint's degree of freedom, in the order of the :class:`RobotModel`.
+    position : ndarray, shape (n,)
+        Index of each joint's position.
     """
 
     model: Any
@@ -41,7 +44,8 @@ def import_mujoco() -> Any:
 
     Raises
     ------
-    ModelError: it is not installed.
+    ModelError
+        It is not installed.
     """
     try:
         import mujoco
@@ -55,7 +59,8 @@ def build_mujoco(robot: RobotModel, timestep: float) -> MujocoRobot:
 
     Raises
     ------
-    ModelError: MuJoCo is not installed or refuses the URDF.
+    ModelError
+        MuJoCo is not installed or refuses the URDF.
     """
     mujoco = import_mujoco()
     root = parsing.parse_description(robot.urdf)

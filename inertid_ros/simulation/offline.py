@@ -31,7 +31,8 @@ def simulate(
 
     Raises
     ------
-    ExcitationError: the plan may not be executed from where the robot stands.
+    ExcitationError
+        The plan may not be executed from where the robot stands.
     """
     options = execution or ExecutionOptions()
     first = robot.state()

@@ -30,12 +30,18 @@ class SimulatedRobot:
 
     Parameters
     ----------
-    robot: the truth; its URDF is read by MuJoCo itself.
-    options: behaviour.
-    controller_model: what the arm's controller believes of itself; the truth where not given.
-    bodies: ``(nb, 10)`` true parameters in place of the URDF's.
-    drives: true drives in place of typical ones.
-    start: ``(n,)`` pose at time zero; the middle of the position limits where not given.
+    robot : RobotModel
+        The truth; its URDF is read by MuJoCo itself.
+    options : SimulationOptions, optional
+        Behaviour.
+    controller_model : RobotModel, optional
+        What the arm's controller believes of itself; the truth where not given.
+    bodies : ndarray, shape (nb, 10), optional
+        True parameters in place of the URDF's.
+    drives : Drives, optional
+        True drives in place of typical ones.
+    start : ndarray, shape (n,), optional
+        Pose at time zero; the middle of the position limits where not given.
     """
 
     def __init__(
@@ -91,7 +97,8 @@ class SimulatedRobot:
 
         Raises
         ------
-        ModelError: the pose has the wrong length or is not finite.
+        ModelError
+            The pose has the wrong length or is not finite.
         """
         if position is None:
             middle = 0.5 * (self.robot.limits.lower + self.robot.limits.upper)
@@ -113,7 +120,8 @@ class SimulatedRobot:
 
         Raises
         ------
-        ExcitationError: the trajectory is refused, as by a JointTrajectoryController.
+        ExcitationError
+            The trajectory is refused, as by a JointTrajectoryController.
         """
         self._take_position_control()
         self._follower.follow(trajectory, self.time, self.time if start is None else start)
@@ -128,7 +136,8 @@ class SimulatedRobot:
 
         Raises
         ------
-        ExcitationError: wrong length or not finite.
+        ExcitationError
+            Wrong length or not finite.
         """
         effort = np.array(effort, dtype=float)
         if effort.shape != (self.robot.joints,) or not np.isfinite(effort).all():

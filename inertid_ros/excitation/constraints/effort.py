@@ -39,8 +39,10 @@ class Effort:
 
     Parameters
     ----------
-    model: the robot, with the prior.
-    effort: ``(n,)`` limits [N m or N].
+    model : RobotModel
+        The robot, with the prior.
+    effort : ndarray, shape (n,)
+        Limits [N m or N].
     """
 
     positions_only = False

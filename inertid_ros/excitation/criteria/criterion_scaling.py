@@ -44,7 +44,8 @@ class FixedScaling:
 
     Attributes
     ----------
-    root: ``(r, r)`` T.
+    root : ndarray, shape (r, r)
+        T.
     """
 
     root: Array
@@ -79,8 +80,10 @@ def prior_scaling(
 
     Parameters
     ----------
-    columns: ``(c,)`` columns of the model's layout that are asked for.
-    base: ``(r, c)`` B, those columns to base parameters.
+    columns : ndarray of int, shape (c,)
+        Columns of the model's layout that are asked for.
+    base : ndarray, shape (r, c)
+        B, those columns to base parameters.
     """
     if kind == "columns":
         return UnitColumns()

@@ -41,14 +41,17 @@ class MeasurementRegressor:
 
     Parameters
     ----------
-    model: the robot.
-    joints: ``(n,)`` weights of the joint torques; empty where none is measured.
-    base: ``(6,)`` weights of the reaction wrench (force, torque) at the root, in its frame; empty where none is
-        measured.
+    model : RobotModel
+        The robot.
+    joints : ndarray, shape (n,)
+        Weights of the joint torques; empty where none is measured.
+    base : ndarray, shape (6,)
+        Weights of the reaction wrench (force, torque) at the root, in its frame; empty where none is measured.
 
     Attributes
     ----------
-    columns: ``(c,)`` columns of the model's layout that the rows have.
+    columns : ndarray, shape (c,)
+        Columns of the model's layout that the rows have.
     """
 
     def __init__(self, model: RobotModel, joints: Array, base: Array) -> None:
@@ -95,9 +98,10 @@ class MeasurementRegressor:
 
         Parameters
         ----------
-        weights: ``(N, k, r)``.
-        joint_weights, base_weights: weights of further entries of the bodies' rows, which are not weighted as the
-            measured ones are; see :class:`~.constraint.Penalty`.
+        weights : ndarray, shape (N, k, r)
+        joint_weights, base_weights : ndarray or float, optional
+            Weights of further entries of the bodies' rows, which are not weighted as the measured ones are; see
+            :class:`~.constraint.Penalty`.
         """
         bodies, drives = self._split(columns)
         joints = len(self.joints)
@@ -122,12 +126,14 @@ class MeasurementRegressor:
 
         Returns
         -------
-        ``(r,)`` ascending indices into :attr:`columns`, and ``(r, c)`` B: all columns are those chosen times B, so
-        that ``B x`` are the base parameters (C 4.2.14-15).
+        tuple
+            ``(r,)`` ascending indices into :attr:`columns`, and ``(r, c)`` B: all columns are those chosen times B, so
+            that ``B x`` are the base parameters (C 4.2.14-15).
 
         Raises
         ------
-        ExcitationError: there is none.
+        ExcitationError
+            There is none.
         """
         rng = np.random.default_rng(0)
         q = rng.uniform(lower, upper, (_PROBES, self.model.joints))

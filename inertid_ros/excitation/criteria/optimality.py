@@ -63,16 +63,19 @@ class OptimalityCriterion:
 
     Attributes
     ----------
-    kind: one of :data:`~.options.CRITERIA`.
-    kept: only so many eigenvalues count, the largest (C 4.5.2: the directions that can be excited); 0 counts all.
-        Where the cut goes through equal eigenvalues they share the slope of those that are kept, which lies in the
+    kind : str
+        One of :data:`~.options.CRITERIA`.
+    kept : int
+        Only so many eigenvalues count, the largest (C 4.5.2: the directions that can be excited); 0 counts all. Where
+        the cut goes through equal eigenvalues they share the slope of those that are kept, which lies in the
         subdifferential.
-    power: of the norms that stand for extremes; the smooth logarithm is above the exact one by at most
-        ``log(r) / power``.
+    power : float
+        Of the norms that stand for extremes; the smooth logarithm is above the exact one by at most ``log(r) / power``.
 
     Raises
     ------
-    ExcitationError: unknown kind.
+    ExcitationError
+        Unknown kind.
     """
 
     kind: str

@@ -24,8 +24,10 @@ def direction_combinations(slowness: Sequence[int], most: int) -> Directions:
 
     Parameters
     ----------
-    slowness: every joint's index once, slowest first.
-    most: offered at most; every ``2^(n-1) / most``-th of the code is taken then.
+    slowness : sequence of int
+        Every joint's index once, slowest first.
+    most : int
+        Offered at most; every ``2^(n-1) / most``-th of the code is taken then.
     """
     joints = len(slowness)
     if sorted(slowness) != list(range(joints)) or not 1 <= joints <= MOST_JOINTS:

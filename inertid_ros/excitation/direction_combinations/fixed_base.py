@@ -64,7 +64,8 @@ def plan_combinations(
 
     Raises
     ------
-    ExcitationError: the start is outside the limits or breaks a constraint, or there are too few combinations.
+    ExcitationError
+        The start is outside the limits or breaks a constraint, or there are too few combinations.
     """
     constraints = motion_constraints(model, limits, options)
     for constraint in constraints:

@@ -36,11 +36,13 @@ def floating_problem(model: RobotModel, limits: MotionLimits, options: Combinati
 
     Parameters
     ----------
-    limits: of the joints.
+    limits : MotionLimits
+        Of the joints.
 
     Raises
     ------
-    ExcitationError: the robot has no wheels.
+    ExcitationError
+        The robot has no wheels.
     """
     if not model.wheels.names:
         raise ExcitationError(

@@ -21,10 +21,14 @@ class IntervalMotion:
 
     Attributes
     ----------
-    directions: ``(K, n)`` of +1 and -1.
-    start: ``(n,)`` first waypoint [rad or m].
-    range: ``(n,)`` way of every joint in one interval, positive.
-    interval: length of an interval [s].
+    directions : ndarray of int, shape (K, n)
+        Of +1 and -1.
+    start : ndarray, shape (n,)
+        First waypoint [rad or m].
+    range : ndarray, shape (n,)
+        Way of every joint in one interval, positive.
+    interval : float
+        Length of an interval [s].
     """
 
     directions: Directions
@@ -75,9 +79,12 @@ class SeedLimits:
 
     Attributes
     ----------
-    lowest, highest: ``(n,)`` extremes of the steps from the start, in ranges; not above and not below zero.
-    lower, upper: ``(n,)`` limits of position.
-    largest: ``(n,)`` of the range.
+    lowest, highest : ndarray, shape (n,)
+        Extremes of the steps from the start, in ranges; not above and not below zero.
+    lower, upper : ndarray, shape (n,)
+        Limits of position.
+    largest : ndarray, shape (n,)
+        Of the range.
     """
 
     lowest: Array

@@ -33,9 +33,14 @@ class IntervalPlan:
 
     Attributes
     ----------
-    motion: of all planned joints.
-    condition_number, significant: of its equations under the prior.
-    whole: the motion of all combinations that was pruned. whole_condition: its condition number.
+    motion : IntervalMotion
+        Of all planned joints.
+    condition_number, significant : float
+        Of its equations under the prior.
+    whole : IntervalMotion
+        The motion of all combinations that was pruned.
+    whole_condition : float
+        Its condition number.
     """
 
     motion: IntervalMotion
@@ -51,12 +56,17 @@ class IntervalProblem:
 
     Attributes
     ----------
-    rows: equations along a motion.
-    limits: of all planned joints.
-    given: range of joints whose seeds are given, NaN where they are to be found; a given joint starts at zero and has
-        no limits of position.
-    penalty: of constraints beside the limits.
-    unit_columns: the condition number is that of columns of unit norm; B's is not.
+    rows : MotionRows
+        Equations along a motion.
+    limits : MotionLimits
+        Of all planned joints.
+    given : ndarray
+        Range of joints whose seeds are given, NaN where they are to be found; a given joint starts at zero and has no
+        limits of position.
+    penalty : Penalty
+        Of constraints beside the limits.
+    unit_columns : bool
+        The condition number is that of columns of unit norm; B's is not.
     """
 
     rows: MotionRows
@@ -111,9 +121,12 @@ def plan_intervals(
 
     Parameters
     ----------
-    seed: of orders and random starts; the same one gives the same motion unless the deadline strikes.
-    deadline: on the monotonic clock [s]; at least one order is tried.
-    report: called with the fraction done and the best condition number so far.
+    seed : int
+        Of orders and random starts; the same one gives the same motion unless the deadline strikes.
+    deadline : float, optional
+        On the monotonic clock [s]; at least one order is tried.
+    report : callable, optional
+        Called with the fraction done and the best condition number so far.
     """
     options, rng = problem.options, np.random.default_rng(seed)
     best: IntervalPlan | None = None

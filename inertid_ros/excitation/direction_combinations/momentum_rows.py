@@ -19,10 +19,14 @@ class MomentumRows:
 
     Parameters
     ----------
-    tree: whose first body is the base.
-    bodies: ``(nb, 10)`` prior.
-    wheels: planned after the joints.
-    columns: independent columns of the inertial parameters.
+    tree : sequence of TreeJoint
+        Whose first body is the base.
+    bodies : ndarray, shape (nb, 10)
+        Prior.
+    wheels : MountedWheels
+        Planned after the joints.
+    columns : ndarray
+        Independent columns of the inertial parameters.
     """
 
     def __init__(self, tree: Sequence[TreeJoint], bodies: Array, wheels: MountedWheels, columns: np.ndarray) -> None:

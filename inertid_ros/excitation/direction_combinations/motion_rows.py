@@ -13,11 +13,13 @@ class MotionRows(Protocol):
 
         Parameters
         ----------
-        q, v, a: ``(N, n)`` of everything that is planned.
+        q, v, a : ndarray, shape (N, n)
+            Of everything that is planned.
 
         Returns
         -------
-        ``(N, r, p)`` rows in independent columns, and ``(N, t)`` what is measured of velocity, which noise blurs the
-        less the larger it is.
+        tuple
+            ``(N, r, p)`` rows in independent columns, and ``(N, t)`` what is measured of velocity, which noise blurs
+            the less the larger it is.
         """
         ...

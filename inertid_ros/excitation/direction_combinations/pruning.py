@@ -19,10 +19,13 @@ class Worth:
 
     Attributes
     ----------
-    significant: a singular value counts from this fraction of the largest on (B: delta).
-    neutral: intervals in a row that are kept although they neither raise the number of significant singular values
-        nor lower the condition number, so that the motion depends less on the prior (B: u_max).
-    gain: fraction by which an interval must lower the condition number; zero in B.
+    significant : float
+        A singular value counts from this fraction of the largest on (B: delta).
+    neutral : int
+        Intervals in a row that are kept although they neither raise the number of significant singular values nor lower
+        the condition number, so that the motion depends less on the prior (B: u_max).
+    gain : float
+        Fraction by which an interval must lower the condition number; zero in B.
     """
 
     significant: float = 1 / 300
@@ -36,9 +39,12 @@ class Pruned:
 
     Attributes
     ----------
-    kept: their indices, ascending.
-    significant: number of significant singular values.
-    condition_number: of the kept rows.
+    kept : tuple of int
+        Their indices, ascending.
+    significant : int
+        Number of significant singular values.
+    condition_number : float
+        Of the kept rows.
     """
 
     kept: tuple[int, ...]
@@ -56,7 +62,8 @@ def prune(blocks: Sequence[Array] | Array, worth: Worth) -> Pruned:
 
     Parameters
     ----------
-    blocks: ``(rows, p)`` equations of each interval.
+    blocks : Sequence[ndarray] or ndarray, shape (rows, p)
+        Equations of each interval.
     """
     columns = blocks[0].shape[1]
     kept: list[int] = []

@@ -40,9 +40,12 @@ class MotionSamples:
 
     Attributes
     ----------
-    chain: kinematics of the robot.
-    q, v, a: ``(N, n)`` position, velocity, acceleration.
-    step: s; time that each instant stands for.
+    chain : Chain
+        Kinematics of the robot.
+    q, v, a : ndarray, shape (N, n)
+        Position, velocity, acceleration.
+    step : float
+        Time that each instant stands for [s].
     """
 
     chain: Chain
@@ -81,12 +84,16 @@ class Penalty:
 
     Attributes
     ----------
-    value: at least zero; dimensionless, of order one where a constraint is broken by what matters.
-    position, velocity, acceleration: ``(N, n)`` derivative with respect to the samples.
-    joint_weights: ``(N, n, 10 nb)`` derivative with respect to the entries of the joint torque regressor of the
-        bodies, in the order of ``model.body_prior.ravel()``; counted in addition.
-    base_weights: ``(N, 6, 10 nb)`` the same of the reaction wrench (force, torque) at the root, in its frame; for
-        ``f(W)`` of the wrench ``W`` of the prior it is the derivative of ``f`` times the prior.
+    value : float
+        At least zero; dimensionless, of order one where a constraint is broken by what matters.
+    position, velocity, acceleration : ndarray or float, shape (N, n)
+        Derivative with respect to the samples.
+    joint_weights : ndarray or float, shape (N, n, 10 nb)
+        Derivative with respect to the entries of the joint torque regressor of the bodies, in the order of
+        ``model.body_prior.ravel()``; counted in addition.
+    base_weights : ndarray or float, shape (N, 6, 10 nb)
+        The same of the reaction wrench (force, torque) at the root, in its frame; for ``f(W)`` of the wrench ``W`` of
+        the prior it is the derivative of ``f`` times the prior.
     """
 
     value: float
@@ -103,8 +110,10 @@ class ConstraintUsage:
 
     Attributes
     ----------
-    used: fraction; 1 is just allowed.
-    description: such as ``effort of joint 'elbow'``.
+    used : float
+        Fraction; 1 is just allowed.
+    description : str
+        Such as ``effort of joint 'elbow'``.
     """
 
     used: float
@@ -116,7 +125,8 @@ class Constraint(Protocol):
 
     Attributes
     ----------
-    positions_only: the penalty depends on positions alone; being cheap, it is shown more instants.
+    positions_only : bool
+        The penalty depends on positions alone; being cheap, it is shown more instants.
     """
 
     positions_only: bool
@@ -126,7 +136,8 @@ class Constraint(Protocol):
 
         Raises
         ------
-        ExcitationError: one line with constraint, joint or link, value and limit, and what to do.
+        ExcitationError
+            One line with constraint, joint or link, value and limit, and what to do.
         """
         ...
 
@@ -145,7 +156,8 @@ class Constraint(Protocol):
 
         Raises
         ------
-        ExcitationError: one line with constraint, joint or link, time, value and limit, and what to do.
+        ExcitationError
+            One line with constraint, joint or link, time, value and limit, and what to do.
         """
         ...
 

@@ -26,7 +26,8 @@ class DerivativeBounds:
 
     Attributes
     ----------
-    velocity, acceleration, jerk: ``(M, n)``, not negative.
+    velocity, acceleration, jerk : ndarray, shape (M, n)
+        Not negative.
     """
 
     velocity: Array
@@ -80,8 +81,10 @@ def find_violation(
 
     Parameters
     ----------
-    speeds: of the curve, see :func:`derivative_bounds`.
-    intervals, channels: ``(K,)`` which channel is in question between which knot and the next.
+    speeds : DerivativeBounds
+        Of the curve, see :func:`derivative_bounds`.
+    intervals, channels : ndarray, shape (K,)
+        Which channel is in question between which knot and the next.
     """
     left, right = curve.time[intervals], curve.time[intervals + 1]
     rates = slack.rates(speeds.rows(intervals), channels)

@@ -21,7 +21,8 @@ class MotionLimits:
 
     Raises
     ------
-    ExcitationError: a limit is missing, not finite, not positive, or lower is not below upper; the joint is named.
+    ExcitationError
+        A limit is missing, not finite, not positive, or lower is not below upper; the joint is named.
     """
 
     joint_names: tuple[str, ...]
@@ -61,7 +62,8 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
 
     Raises
     ------
-    ExcitationError: an option names an unknown joint or is out of range, or a limit is missing.
+    ExcitationError
+        An option names an unknown joint or is out of range, or a limit is missing.
     """
     options = options or LimitOptions()
     names = model.joint_names
@@ -127,7 +129,8 @@ def check_curve(curve: PiecewiseQuintic, limits: MotionLimits) -> None:
 
     Raises
     ------
-    ExcitationError: naming the joint, the time, the value and the limit.
+    ExcitationError
+        Naming the joint, the time, the value and the limit.
     """
     bounds = (
         (limits.lower, limits.upper),

@@ -22,8 +22,10 @@ class WrenchRates:
 
     Attributes
     ----------
-    effort: ``(M, n)`` of the joints [N m/s or N/s], bodies, rotors and viscous friction.
-    force, moment: ``(M,)`` of the moving bodies' reaction at the root origin, gravity included [N/s, N m/s].
+    effort : ndarray, shape (M, n)
+        Of the joints [N m/s or N/s], bodies, rotors and viscous friction.
+    force, moment : ndarray, shape (M,)
+        Of the moving bodies' reaction at the root origin, gravity included [N/s, N m/s].
     """
 
     effort: Array
@@ -36,7 +38,8 @@ class WrenchRateBounds:
 
     Parameters
     ----------
-    model: the robot; its URDF's inertia is used.
+    model : RobotModel
+        The robot; its URDF's inertia is used.
     """
 
     def __init__(self, model: RobotModel) -> None:

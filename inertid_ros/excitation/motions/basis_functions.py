@@ -44,13 +44,17 @@ class FourierBasis:
 
     Attributes
     ----------
-    duration: s.
-    harmonics: number of multiples of the base frequency.
-    base_frequency: Hz; zero takes one period per duration.
+    duration : float
+        [s]
+    harmonics : int
+        Number of multiples of the base frequency.
+    base_frequency : float
+        Zero takes one period per duration [Hz].
 
     Raises
     ------
-    ExcitationError: a duration or frequency that is not positive, or too few harmonics to move at all.
+    ExcitationError
+        A duration or frequency that is not positive, or too few harmonics to move at all.
     """
 
     duration: float
@@ -117,9 +121,12 @@ class CycloidalBasis:
 
     Attributes
     ----------
-    duration: s.
-    intervals: number of intervals of equal length.
-    closed: return to the start.
+    duration : float
+        [s]
+    intervals : int
+        Number of intervals of equal length.
+    closed : bool
+        Return to the start.
     """
 
     duration: float

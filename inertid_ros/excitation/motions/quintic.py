@@ -29,8 +29,10 @@ class PiecewiseQuintic:
 
     Attributes
     ----------
-    time: ``(N,)`` s, strictly increasing, N >= 2.
-    position, velocity, acceleration: ``(N, n)`` at the knots.
+    time : ndarray, shape (N,)
+        Strictly increasing, N >= 2 [s].
+    position, velocity, acceleration : ndarray, shape (N, n)
+        At the knots.
     """
 
     time: Array

@@ -25,12 +25,15 @@ class SplineBasis:
 
     Attributes
     ----------
-    duration: s.
-    intervals: between knots; ``intervals - 1`` functions remain.
+    duration : float
+        [s]
+    intervals : int
+        Between knots; ``intervals - 1`` functions remain.
 
     Raises
     ------
-    ExcitationError: a duration that is not positive, or too few intervals to move.
+    ExcitationError
+        A duration that is not positive, or too few intervals to move.
     """
 
     duration: float

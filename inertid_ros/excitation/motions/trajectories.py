@@ -50,9 +50,11 @@ class LinearTrajectory:
 
     Attributes
     ----------
-    basis: the functions of time.
-    start: ``(n,)`` pose at time zero [rad or m].
-    parameters: ``(basis.size, n)``.
+    basis : Basis
+        The functions of time.
+    start : ndarray, shape (n,)
+        Pose at time zero [rad or m].
+    parameters : ndarray, shape (basis.size, n)
     """
 
     basis: Basis
@@ -85,8 +87,10 @@ class QuinticRamp:
 
     Attributes
     ----------
-    start, end: ``(n,)`` poses [rad or m].
-    duration: s; equal poses make it a pause.
+    start, end : ndarray, shape (n,)
+        Poses [rad or m].
+    duration : float
+        Equal poses make it a pause [s].
     """
 
     start: Array
@@ -134,7 +138,8 @@ class Concatenation:
 
     Raises
     ------
-    ExcitationError: none given, or one does not begin where its predecessor ended.
+    ExcitationError
+        None given, or one does not begin where its predecessor ended.
     """
 
     parts: Sequence[Trajectory]

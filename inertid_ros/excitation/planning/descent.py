@@ -43,8 +43,10 @@ class Candidate:
 
     Attributes
     ----------
-    shape: ``(size, n)`` parameters of the basis that it came from.
-    value: exact criterion.
+    shape : ndarray, shape (size, n)
+        Parameters of the basis that it came from.
+    value : float
+        Exact criterion.
     """
 
     plan: Plan
@@ -112,7 +114,8 @@ def finished(problem: Problem, shape: Array, options: ExcitationOptions) -> Cand
 
     Raises
     ------
-    ExcitationError: even a thousandth of the motion breaks a limit.
+    ExcitationError
+        Even a thousandth of the motion breaks a limit.
     """
     own = problem.sized(shape) if problem.confined else shape
     trajectory = fitted(

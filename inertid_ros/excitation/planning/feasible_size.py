@@ -24,8 +24,10 @@ class Shapes:
 
     Attributes
     ----------
-    rows: ``(K, size)`` basis functions and their derivatives at the instants.
-    above, below: ``(K, n)`` reciprocals of what each may reach on either side.
+    rows : ndarray, shape (K, size)
+        Basis functions and their derivatives at the instants.
+    above, below : ndarray, shape (K, n)
+        Reciprocals of what each may reach on either side.
     """
 
     rows: Array

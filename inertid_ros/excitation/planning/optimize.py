@@ -30,11 +30,16 @@ class PlanningProgress:
 
     Attributes
     ----------
-    fraction: 0 to 1.
-    condition_number: of the best motion so far.
-    worst_constraint: what holds it back.
-    value: its criterion, or what a descent has come to that is not finished yet.
-    kept: combinations of parameters that the criterion counts.
+    fraction : float
+        0 to 1.
+    condition_number : float
+        Of the best motion so far.
+    worst_constraint : str
+        What holds it back.
+    value : float
+        Its criterion, or what a descent has come to that is not finished yet.
+    kept : int
+        Combinations of parameters that the criterion counts.
     """
 
     fraction: float

@@ -36,8 +36,10 @@ class Improvement:
 
     Attributes
     ----------
-    shape: ``(size, n)`` to begin with.
-    deadline: s, monotonic, which processes of one machine share.
+    shape : ndarray, shape (size, n)
+        To begin with.
+    deadline : float
+        Monotonic, which processes of one machine share [s].
     """
 
     model: RobotModel
@@ -90,7 +92,8 @@ class Descents:
 
         Raises
         ------
-        InertidError: a process died, or no motion fits.
+        InertidError
+            A process died, or no motion fits.
         """
         self._latest.clear()
         workers = min(self._problem.options.workers or len(os.sched_getaffinity(0)), len(shapes))

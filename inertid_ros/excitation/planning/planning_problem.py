@@ -28,18 +28,27 @@ class Problem:
 
     Attributes
     ----------
-    inner: limits of position, velocity and acceleration that motions touch.
-    basis: functions of time.
-    criterion: that motions are planned for.
-    limits: that finished motions keep.
-    options, earlier: as given.
-    constraints: what finished motions keep beside their limits.
-    confined: there is more to keep than limits of single joints, so that the best motion may touch few of them.
-    strictness: factor on all penalties.
+    inner :
+        Limits of position, velocity and acceleration that motions touch.
+    basis :
+        Functions of time.
+    criterion :
+        That motions are planned for.
+    limits : MotionLimits
+        That finished motions keep.
+    options, earlier : ExcitationOptions
+        As given.
+    constraints :
+        What finished motions keep beside their limits.
+    confined :
+        There is more to keep than limits of single joints, so that the best motion may touch few of them.
+    strictness :
+        Factor on all penalties.
 
     Raises
     ------
-    ExcitationError: the start is outside the limits or breaks a constraint.
+    ExcitationError
+        The start is outside the limits or breaks a constraint.
     """
 
     def __init__(
@@ -147,7 +156,8 @@ def make_basis(options: ExcitationOptions) -> Basis:
 
     Raises
     ------
-    ExcitationError: an unknown kind, or too few harmonics or intervals to move.
+    ExcitationError
+        An unknown kind, or too few harmonics or intervals to move.
     """
     if options.kind == "fourier":
         return FourierBasis(options.duration_s, options.harmonics, options.base_frequency_hz)

@@ -23,11 +23,13 @@ def reduced(criterion: Criterion, best: Candidate, bound: float, improve: Improv
 
     Parameters
     ----------
-    best: motion optimised for all.
+    best : Candidate
+        Motion optimised for all.
 
     Raises
     ------
-    ExcitationError: not even one can.
+    ExcitationError
+        Not even one can.
     """
     if best.value <= bound:
         return criterion.optimality.kept or criterion.count, best

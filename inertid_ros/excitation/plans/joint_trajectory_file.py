@@ -39,13 +39,15 @@ def parse_joint_trajectory(content: Mapping[str, Any], limits: MotionLimits, pat
 
     Parameters
     ----------
-    content: of the file, as YAML gives it.
-    limits: of the robot that shall make the motion; a JointTrajectory has none.
+    content : mapping
+        Of the file, as YAML gives it.
+    limits : MotionLimits
+        Of the robot that shall make the motion; a JointTrajectory has none.
 
     Raises
     ------
-    ExcitationError: other joints, a point without position, velocity and acceleration, or not a plan (see
-        :class:`Plan`).
+    ExcitationError
+        Other joints, a point without position, velocity and acceleration, or not a plan (see :class:`Plan`).
     """
     given = content.get("joint_names")
     names = [str(name) for name in given] if isinstance(given, list) else []

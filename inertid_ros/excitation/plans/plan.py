@@ -22,19 +22,27 @@ class Plan:
 
     Attributes
     ----------
-    joint_names: ``n`` names, the order of the columns.
-    time: ``(N,)`` s, from zero, strictly increasing.
-    position, velocity, acceleration: ``(N, n)`` rad or m, per s, per s^2.
-    limits: that the plan was made for and keeps.
-    motion_type: ``fourier``, ``cycloidal``, ``bspline``, ``ramp``.
-    model_hash: of the kinematics it was made for (``RobotModel.hash``); empty for ramps.
-    seed: of the planner.
-    condition_number: of the column-scaled base regressor along the motion; NaN when not computed.
+    joint_names : tuple of str
+        ``n`` names, the order of the columns.
+    time : ndarray, shape (N,)
+        From zero, strictly increasing [s].
+    position, velocity, acceleration : ndarray, shape (N, n)
+        Per s, per s^2 [rad or m].
+    limits : MotionLimits
+        That the plan was made for and keeps.
+    motion_type : str
+        ``fourier``, ``cycloidal``, ``bspline``, ``ramp``.
+    model_hash : str
+        Of the kinematics it was made for (``RobotModel.hash``); empty for ramps.
+    seed : int
+        Of the planner.
+    condition_number : float
+        Of the column-scaled base regressor along the motion; NaN when not computed.
 
     Raises
     ------
-    ExcitationError: not finite, wrong shape, duplicate joint, too many knots, time not increasing, not at rest at
-        the ends.
+    ExcitationError
+        Not finite, wrong shape, duplicate joint, too many knots, time not increasing, not at rest at the ends.
     """
 
     joint_names: tuple[str, ...]
@@ -167,7 +175,8 @@ def joined(plans: Sequence[Plan]) -> Plan:
 
     Raises
     ------
-    ExcitationError: different joints, or one does not begin where its predecessor ended.
+    ExcitationError
+        Different joints, or one does not begin where its predecessor ended.
     """
     if not plans:
         raise ExcitationError("join: no plan given; give at least one")

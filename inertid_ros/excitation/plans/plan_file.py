@@ -49,7 +49,8 @@ def save_plan(plan: Plan, path: str | Path) -> None:
 
     Raises
     ------
-    ExcitationError: the file cannot be written.
+    ExcitationError
+        The file cannot be written.
     """
     try:
         write_file(Path(path), plan_text(plan).encode())
@@ -62,7 +63,8 @@ def load_motion(path: str | Path, limits: MotionLimits) -> Plan:
 
     Raises
     ------
-    ExcitationError: no such file, neither of them, or a plan that :class:`Plan` refuses.
+    ExcitationError
+        No such file, neither of them, or a plan that :class:`Plan` refuses.
     """
     content = _read(Path(path))
     if "format" not in content and {"joint_names", "points"} <= set(content):
@@ -75,7 +77,8 @@ def load_plan(path: str | Path) -> Plan:
 
     Raises
     ------
-    ExcitationError: no such file, not a plan, or a plan that :class:`Plan` refuses.
+    ExcitationError
+        No such file, not a plan, or a plan that :class:`Plan` refuses.
     """
     return _plan(_read(Path(path)), path)
 

@@ -28,10 +28,14 @@ class BalanceController:
 
     Parameters
     ----------
-    model: free-flyer model that the controller believes.
-    soles: what stands on the ground.
-    passive: ``(n,)`` bool, joints without a motor.
-    start: configuration whose centre of mass, torso and joints the references count from.
+    model : pin.Model
+        Free-flyer model that the controller believes.
+    soles : sequence of Sole
+        What stands on the ground.
+    passive : ndarray, shape (n,)
+        Bool, joints without a motor.
+    start : ndarray
+        Configuration whose centre of mass, torso and joints the references count from.
     """
 
     def __init__(

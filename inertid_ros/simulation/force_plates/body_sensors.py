@@ -16,14 +16,22 @@ class BodySample:
 
     Attributes
     ----------
-    time: s.
-    position, velocity, effort: ``(n,)`` of the joints.
-    base_pose: ``(7,)`` x y z [m], qx qy qz qw.
-    base_twist: ``(6,)`` linear then angular, in the base frame.
-    base_acceleration: ``(6,)`` derivative of the twist in the base frame.
-    specific_force: ``(3,)`` of the accelerometer, in its own axes [m/s^2].
-    rate: ``(3,)`` of the gyroscope, in its own axes [rad/s].
-    wrenches: plate to force and torque ``(6,)`` on the robot, in the plate's frame.
+    time : float
+        [s]
+    position, velocity, effort : ndarray, shape (n,)
+        Of the joints.
+    base_pose : ndarray, shape (7,)
+        X y z [m], qx qy qz qw.
+    base_twist : ndarray, shape (6,)
+        Linear then angular, in the base frame.
+    base_acceleration : ndarray, shape (6,)
+        Derivative of the twist in the base frame.
+    specific_force : ndarray, shape (3,)
+        Of the accelerometer, in its own axes [m/s^2].
+    rate : ndarray, shape (3,)
+        Of the gyroscope, in its own axes [rad/s].
+    wrenches : mapping
+        Plate to force and torque ``(6,)`` on the robot, in the plate's frame.
     """
 
     time: float

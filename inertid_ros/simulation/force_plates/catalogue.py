@@ -74,7 +74,8 @@ def standing_robot(name: str, crouch: float = 0.3) -> StandingRobotDescription:
 
     Raises
     ------
-    ModelError: no such robot, or its files are not installed.
+    ModelError
+        No such robot, or its files are not installed.
     """
     if name not in ROBOTS:
         raise ModelError(f"simulation: no standing robot '{name}'; choose from {', '.join(ROBOTS)}")

@@ -31,12 +31,18 @@ class StandingRobotDescription:
 
     Attributes
     ----------
-    urdf: text; the true robot.
-    soles, plates: what it stands on, and what measures there.
-    start: joint to position [rad] where it is not zero.
-    passive: joints without a motor.
-    locked: joints that are held at zero.
-    imu: frame of the inertial measurement unit on the base; empty is the base's own.
+    urdf : str
+        Text; the true robot.
+    soles, plates : tuple of Sole
+        What it stands on, and what measures there.
+    start : dict
+        Joint to position [rad] where it is not zero.
+    passive : tuple of str
+        Joints without a motor.
+    locked : tuple of str
+        Joints that are held at zero.
+    imu : str
+        Frame of the inertial measurement unit on the base; empty is the base's own.
     """
 
     urdf: str
@@ -53,9 +59,12 @@ class StandingRobot:
 
     Parameters
     ----------
-    robot: the truth.
-    options: behaviour.
-    controller_urdf: what the controller believes; the truth where not given.
+    robot : StandingRobotDescription
+        The truth.
+    options : StandingOptions, optional
+        Behaviour.
+    controller_urdf : str, optional
+        What the controller believes; the truth where not given.
     """
 
     def __init__(
@@ -110,7 +119,8 @@ class StandingRobot:
 
         Raises
         ------
-        ModelError: the robot has fallen.
+        ModelError
+            The robot has fallen.
         """
         for _ in range(count):
             if self._steps % self._every == 0:
@@ -214,7 +224,8 @@ def stand(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
 
     Raises
     ------
-    ModelError: it is not possible.
+    ModelError
+        It is not possible.
     """
     data, start = model.createData(), q.copy()
     frames = [model.getFrameId(sole.frame) for sole in soles]

@@ -15,9 +15,12 @@ class Reference:
 
     Attributes
     ----------
-    com: ``(3, 3)`` centre of mass in the world [m].
-    torso: ``(3, 3)`` roll, pitch, yaw of the base [rad].
-    joints: ``(3, n)`` [rad].
+    com : ndarray, shape (3, 3)
+        Centre of mass in the world [m].
+    torso : ndarray, shape (3, 3)
+        Roll, pitch, yaw of the base [rad].
+    joints : ndarray, shape (3, n)
+        [rad].
     """
 
     com: Array

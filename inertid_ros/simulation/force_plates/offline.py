@@ -19,11 +19,13 @@ def simulate_standing(
 
     Parameters
     ----------
-    noise: whether the sensors have any; without, the base's acceleration is recorded as well, exactly.
+    noise : bool, optional
+        Whether the sensors have any; without, the base's acceleration is recorded as well, exactly.
 
     Raises
     ------
-    ModelError: the robot fell.
+    ModelError
+        The robot fell.
     """
     per_state = max(round(1.0 / (state_hz * robot.options.timestep_s)), 1)
     measure = robot.state if noise else robot.true_state

@@ -15,11 +15,16 @@ class Sole:
 
     Attributes
     ----------
-    frame: link that it belongs to.
-    rotation: ``(3, 3)`` of the sole's axes (x to the toes, z away from the ground) in the link's.
-    centre: ``(3,)`` of the rectangle in the link's frame [m].
-    length, width: of the rectangle [m].
-    plate: name of the force plate below it.
+    frame : str
+        Link that it belongs to.
+    rotation : ndarray, shape (3, 3)
+        Of the sole's axes (x to the toes, z away from the ground) in the link's.
+    centre : ndarray, shape (3,)
+        Of the rectangle in the link's frame [m].
+    length, width : float
+        Of the rectangle [m].
+    plate : str
+        Name of the force plate below it.
     """
 
     frame: str
@@ -56,9 +61,12 @@ class Plate:
 
     Attributes
     ----------
-    name: of the plate and of its frame.
-    rotation: ``(3, 3)`` of the plate's axes in the world's.
-    origin: ``(3,)`` of the plate's frame in the world [m]; the surface is at height zero.
+    name : str
+        Of the plate and of its frame.
+    rotation : ndarray, shape (3, 3)
+        Of the plate's axes in the world's.
+    origin : ndarray, shape (3,)
+        Of the plate's frame in the world [m]; the surface is at height zero.
     """
 
     name: str

@@ -27,11 +27,16 @@ class StandingWorld:
 
     Attributes
     ----------
-    model: ``mujoco.MjModel``.
-    spec: what it was compiled from; ``spec.to_xml()`` is MJCF text.
-    position, dof: ``(n,)`` indices of the joints.
-    root: name of the root link.
-    plates: geometry index of every plate.
+    model : object
+        ``mujoco.MjModel``.
+    spec : object
+        What it was compiled from; ``spec.to_xml()`` is MJCF text.
+    position, dof : ndarray, shape (n,)
+        Indices of the joints.
+    root : str
+        Name of the root link.
+    plates : tuple of int
+        Geometry index of every plate.
     """
 
     model: Any
@@ -53,7 +58,8 @@ def build_world(
 
     Raises
     ------
-    ModelError: MuJoCo is not installed or refuses the URDF, a sole's link does not exist, or it has no plate.
+    ModelError
+        MuJoCo is not installed or refuses the URDF, a sole's link does not exist, or it has no plate.
     """
     mujoco = import_mujoco()
     tree = parsing.parse_description(urdf)

@@ -29,9 +29,12 @@ class CentreOfMass:
 
     Parameters
     ----------
-    model: the robot; its root link stands on the ground.
-    area: in the plane ``z = ground`` of the root frame.
-    ground: height of the ground in the root frame [m].
+    model : RobotModel
+        The robot; its root link stands on the ground.
+    area : Polygon
+        In the plane ``z = ground`` of the root frame.
+    ground : float
+        Height of the ground in the root frame [m].
     """
 
     positions_only = True

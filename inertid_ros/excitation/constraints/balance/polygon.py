@@ -18,9 +18,12 @@ class Polygon:
 
     Attributes
     ----------
-    normals: ``(E, 2)`` unit, inward.
-    offsets: ``(E,)`` m.
-    width: m; radius of the largest circle inside.
+    normals : ndarray, shape (E, 2)
+        Unit, inward.
+    offsets : ndarray, shape (E,)
+        [m]
+    width : float
+        Radius of the largest circle inside [m].
     """
 
     normals: Array
@@ -37,7 +40,8 @@ def polygon(entries: Sequence[str], key: str, margin: float = 0.0) -> Polygon:
 
     Raises
     ------
-    ExcitationError: not such entries, fewer than three corners, or nothing is left of the area.
+    ExcitationError
+        Not such entries, fewer than three corners, or nothing is left of the area.
     """
     corners = np.array([_corner(entry, key) for entry in entries]).reshape(-1, 2)
     if len(corners) < 3:

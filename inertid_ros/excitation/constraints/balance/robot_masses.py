@@ -17,10 +17,14 @@ class Masses:
 
     Attributes
     ----------
-    root, root_moment: kg, and ``(3,)`` kg m of the root with all that is fixed to it, in its frame.
-    bodies, centres: ``(n,)`` kg and ``(n, 3)`` m in the bodies' frames.
-    gravity: ``(3,)`` m/s^2.
-    travel: ``(n,)`` bound of how far the centre of all mass moves per radian (metre) of each joint [m].
+    root, root_moment : float
+        And ``(3,)`` kg m of the root with all that is fixed to it, in its frame [kg].
+    bodies, centres : ndarray, shape (n,)
+        Kg and ``(n, 3)`` m in the bodies' frames.
+    gravity : ndarray, shape (3,)
+        [m/s^2]
+    travel : ndarray, shape (n,)
+        Bound of how far the centre of all mass moves per radian (metre) of each joint [m].
     """
 
     root: float

@@ -35,10 +35,14 @@ class Contact:
 
     Parameters
     ----------
-    model: the robot; its root link stands on the ground.
-    area: in the plane ``z = ground`` of the root frame.
-    ground: height of the ground in the root frame [m].
-    normal_force: smallest, as a fraction of the weight.
+    model : RobotModel
+        The robot; its root link stands on the ground.
+    area : Polygon
+        In the plane ``z = ground`` of the root frame.
+    ground : float
+        Height of the ground in the root frame [m].
+    normal_force : float
+        Smallest, as a fraction of the weight.
     """
 
     positions_only = False

@@ -45,14 +45,19 @@ class Clearance:
 
     Parameters
     ----------
-    model: the robot.
-    limits: between which the pairs that can be kept apart are found out.
-    options: what to keep clear of, and how far.
-    floor: height of the floor in the root frame [m]; -inf for none.
+    model : RobotModel
+        The robot.
+    limits : MotionLimits
+        Between which the pairs that can be kept apart are found out.
+    options : CollisionOptions
+        What to keep clear of, and how far.
+    floor : float, optional
+        Height of the floor in the root frame [m]; -inf for none.
 
     Raises
     ------
-    ExcitationError: an option cannot be read or names what there is not.
+    ExcitationError
+        An option cannot be read or names what there is not.
     """
 
     positions_only = True

@@ -15,9 +15,12 @@ class ClosestPoints:
 
     Attributes
     ----------
-    first, second: ``(3, ...)`` points.
-    gap: ``(...)`` their distance.
-    normal: ``(3, ...)`` unit vector from the second to the first; zero where they coincide.
+    first, second : ndarray, shape (3, ...)
+        Points.
+    gap : ndarray, shape (...)
+        Their distance.
+    normal : ndarray, shape (3, ...)
+        Unit vector from the second to the first; zero where they coincide.
     """
 
     first: Array

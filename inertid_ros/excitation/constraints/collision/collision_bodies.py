@@ -25,10 +25,14 @@ class Thing:
 
     Attributes
     ----------
-    name: of the link or obstacle.
-    body: index of the moving body that carries it; -1 for what does not move.
-    capsules: that contain it, in the frame of that body.
-    shapes: what it is; empty where the URDF has no usable geometry and the capsules are lines between its joints.
+    name : str
+        Of the link or obstacle.
+    body : int
+        Index of the moving body that carries it; -1 for what does not move.
+    capsules : tuple of Capsule
+        That contain it, in the frame of that body.
+    shapes : tuple of CollisionShape
+        What it is; empty where the URDF has no usable geometry and the capsules are lines between its joints.
     """
 
     name: str
@@ -113,9 +117,11 @@ class CapsuleSet:
 
     Attributes
     ----------
-    thing: ``(C,)`` index of the thing that each belongs to; capsules of one thing are neighbours. The last capsule is
-        a point that belongs to none and stands for the floor.
-    radius, half: ``(C,)`` m; half the length of the axis.
+    thing : ndarray, shape (C,)
+        Index of the thing that each belongs to; capsules of one thing are neighbours. The last capsule is a point that
+        belongs to none and stands for the floor.
+    radius, half : ndarray, shape (C,)
+        Half the length of the axis [m].
     """
 
     def __init__(self, things: Sequence[Thing]) -> None:

@@ -34,9 +34,12 @@ class Closest:
 
     Attributes
     ----------
-    distance: m; negative where they overlap by that much.
-    first, second: ``(3,)`` closest (or deepest) points in the root frame.
-    normal: ``(3,)`` unit vector along which the first moves away from the second.
+    distance : float
+        Negative where they overlap by that much [m].
+    first, second : ndarray, shape (3,)
+        Closest (or deepest) points in the root frame.
+    normal : ndarray, shape (3,)
+        Unit vector along which the first moves away from the second.
     """
 
     distance: float
@@ -105,9 +108,12 @@ class ExactDistances:
 
         Parameters
         ----------
-        pairs, rows, bodies: ``(K, 2)`` things, ``(K,)`` poses, and ``(K, 2)`` the bodies that carry the things.
-        placements: ``(N, n + 1, 4, 4)`` of the bodies.
-        height: of the floor in the root frame [m].
+        pairs, rows, bodies : ndarray of int, shape (K, 2)
+            Things, ``(K,)`` poses, and ``(K, 2)`` the bodies that carry the things.
+        placements : ndarray, shape (N, n + 1, 4, 4)
+            Of the bodies.
+        height : float
+            Of the floor in the root frame [m].
         """
         known: dict[tuple[int, int], list[Any]] = {}
 

@@ -23,7 +23,8 @@ def obstacles(entries: Sequence[str]) -> tuple[CollisionShape, ...]:
 
     Raises
     ------
-    ExcitationError: an entry cannot be read.
+    ExcitationError
+        An entry cannot be read.
     """
     found = tuple(_obstacle(entry) for entry in entries)
     names = [shape.link for shape in found]

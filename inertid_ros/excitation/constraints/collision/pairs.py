@@ -75,7 +75,8 @@ def srdf_pairs(path: str) -> set[frozenset[str]]:
 
     Raises
     ------
-    ExcitationError: no such file, or not an SRDF.
+    ExcitationError
+        No such file, or not an SRDF.
     """
     try:
         if Path(path).stat().st_size > _MAX_BYTES:
@@ -97,7 +98,8 @@ def named_pairs(entries: Sequence[str], things: Sequence[Thing]) -> set[frozense
 
     Raises
     ------
-    ExcitationError: not of that form, or a name that is neither link nor obstacle.
+    ExcitationError
+        Not of that form, or a name that is neither link nor obstacle.
     """
     known = {thing.name for thing in things} | {FLOOR}
     found = set()

@@ -24,11 +24,16 @@ class Near:
 
     Attributes
     ----------
-    row, pair: ``(K,)`` pose and pair of things.
-    bodies: ``(2, K)`` that carry them, the root (and the floor) last.
-    points: ``(2, 3, K)`` closest points of their axes in the root frame.
-    distance: ``(K,)`` of their surfaces [m], negative where they overlap.
-    normal: ``(3, K)`` from the second to the first.
+    row, pair : ndarray of int, shape (K,)
+        Pose and pair of things.
+    bodies : ndarray of int, shape (2, K)
+        That carry them, the root (and the floor) last.
+    points : ndarray, shape (2, 3, K)
+        Closest points of their axes in the root frame.
+    distance : ndarray, shape (K,)
+        Of their surfaces [m], negative where they overlap.
+    normal : ndarray, shape (3, K)
+        From the second to the first.
     """
 
     row: Indices
@@ -44,10 +49,14 @@ class Scene:
 
     Parameters
     ----------
-    model: the robot.
-    things: its links and what is around it.
-    pairs: indices of things; -1 in place of the second is the floor.
-    height: of the floor in the root frame [m].
+    model : RobotModel
+        The robot.
+    things : sequence of Thing
+        Its links and what is around it.
+    pairs : sequence of Pair
+        Indices of things; -1 in place of the second is the floor.
+    height : float
+        Of the floor in the root frame [m].
     """
 
     def __init__(self, model: RobotModel, things: Sequence[Thing], pairs: Sequence[Pair], height: float) -> None:
