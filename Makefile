@@ -15,7 +15,10 @@ enter = environment="$$("$(PYTHON)" scripts/bootstrap.py --print-environment)"; 
 # Types are those of the pinned NumPy, which needs Python 3.11.
 types = if python -c "import sys; sys.exit(sys.version_info < (3, 11))"; then mypy; else echo "types: not checked on Python 3.10"; fi
 
-.PHONY: help setup build demo test lint bench clean
+# API from docstrings, so that a package that does not import, or a citation that does not resolve, is an error.
+documentation = sphinx-build -q -W --keep-going -j $(WORKERS) -d .build/doctrees docs .build/docs
+
+.PHONY: help setup build demo test lint docs bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1  /p' $(firstword $(MAKEFILE_LIST)) | while read -r name text; do printf '%-8s %s\n' "$$name" "$$text"; done
@@ -29,8 +32,11 @@ demo:  ## calibrate a simulated arm, or ROBOT=biped on force plates; ARGS="--hel
 lint:  ## check style and types
 	@$(enter); ruff check .; $(types)
 
-test:  ## check style and types and run all tests; ARGS is given to pytest
-	@$(enter); status=0; ruff check . || status=1; { $(types); } || status=1; \
+docs:  ## build the documentation in .build/docs; warnings are errors
+	@$(enter); $(documentation); echo "ready: .build/docs/index.html"
+
+test:  ## check style and types, build the documentation and run all tests; ARGS is given to pytest
+	@$(enter); status=0; ruff check . || status=1; { $(types); } || status=1; $(documentation) || status=1; \
 	pytest -n $(WORKERS) $(ARGS) || status=$$?; exit $$status
 
 bench:  ## run the benchmarks, with one thread for linear algebra as the command line and the nodes have it

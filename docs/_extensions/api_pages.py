@@ -1,0 +1,66 @@
+"""A page of the API reference for every package, with all its modules, written before Sphinx reads its sources.
+
+A page per module would be three hundred pages to write and as many to look through.
+"""
+
+import ast
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+import inertid_ros
+
+PACKAGE = Path(inertid_ros.__file__).parent
+GENERATED = {"action", "msg"}  # by rosidl
+
+
+def modules(folder: Path) -> list[Path]:
+    """Modules of a package that hold more than a docstring."""
+    files = sorted(file for file in folder.glob("*.py") if not file.name.startswith("_"))
+    return [file for file in files if ast.parse(file.read_text(encoding="utf-8")).body]
+
+
+def packages(folder: Path) -> list[Path]:
+    """Packages inside a package."""
+    return sorted(file.parent for file in folder.glob("*/__init__.py") if file.parent.name not in GENERATED)
+
+
+def heading(text: str, underline: str) -> list[str]:
+    return [text, underline * len(text), ""]
+
+
+def page(folder: Path, name: str) -> str:
+    """reStructuredText of one package: its docstring, its packages, and its modules with their members."""
+    lines = [*heading(name, "="), f".. automodule:: {name}", "   :no-members:", ""]
+    inside = packages(folder)
+    if inside:
+        lines += [".. toctree::", "   :maxdepth: 1", "", *(f"   {name}.{package.name}" for package in inside), ""]
+    for file in modules(folder):
+        lines += [*heading(file.stem, "-"), f".. automodule:: {name}.{file.stem}", ""]
+    return "\n".join(lines)
+
+
+def write(folder: Path, name: str, target: Path) -> set[Path]:
+    """Write the pages of a package and all in it, where they have changed; returns their files."""
+    file, text = target / f"{name}.rst", page(folder, name)
+    if not file.exists() or file.read_text(encoding="utf-8") != text:
+        file.write_text(text, encoding="utf-8")
+    return {file}.union(*(write(package, f"{name}.{package.name}", target) for package in packages(folder)))
+
+
+def write_pages(app: Sphinx) -> None:
+    target = Path(app.srcdir) / "reference" / "api"
+    target.mkdir(parents=True, exist_ok=True)
+    written = write(PACKAGE, "inertid_ros", target)
+    interfaces = sorted(Path(app.srcdir).glob("interfaces/*.rst"))  # of rosdoc2: messages and actions
+    if interfaces:
+        root = target / "inertid_ros.rst"
+        entries = "\n".join(f"   /interfaces/{file.stem}" for file in interfaces)
+        root.write_text(f"{root.read_text(encoding='utf-8')}\n.. toctree::\n\n{entries}\n", encoding="utf-8")
+    for stale in set(target.glob("*.rst")) - written:
+        stale.unlink()
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("builder-inited", write_pages)
+    return {"parallel_read_safe": True}
