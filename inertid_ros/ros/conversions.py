@@ -16,6 +16,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.data.assembly import Block
 from inertid_ros.data.base_messages import WIDTHS
+from inertid_ros.data.live.batches import Batch
 from inertid_ros.msg import SampleBatch
 
 NANOSECONDS = 1_000_000_000
@@ -193,23 +194,15 @@ def from_joint_trajectory(message: JointTrajectory, joint_names: Sequence[str]) 
     return TrajectoryArrays(wanted, time, *arrays)
 
 
-@dataclass(frozen=True)
-class BatchInfo:
-    """What a SampleBatch says beside its samples."""
-
-    recording: str
-    sequence: int
-    last: bool
-
-
-def to_batch(block: Block, info: BatchInfo, after_gap: NDArray[np.bool_]) -> SampleBatch:
-    """Synchronised samples to a message; ``after_gap`` (N,) marks samples whose predecessor was lost."""
+def to_batch(batch: Batch) -> SampleBatch:
+    """Return a batch as a message."""
+    block = batch.block
     frames = list(block.wrenches)
     wrench = np.stack([block.wrenches[frame] for frame in frames], axis=1) if frames else np.zeros(0)
     message = SampleBatch(
-        recording=info.recording,
-        sequence=info.sequence,
-        last=info.last,
+        recording=batch.recording,
+        sequence=batch.sequence,
+        last=batch.last,
         joint_names=list(block.joint_names),
         stamps=[to_time(stamp) for stamp in block.stamps_ns],
         position=block.position.ravel().tolist(),
@@ -217,7 +210,7 @@ def to_batch(block: Block, info: BatchInfo, after_gap: NDArray[np.bool_]) -> Sam
         effort=block.effort.ravel().tolist(),
         wrench_frames=frames,
         wrench=wrench.ravel().tolist(),
-        flags=np.where(after_gap, SampleBatch.AFTER_GAP, SampleBatch.OK).astype(np.uint8).tolist(),
+        flags=np.where(batch.gaps, SampleBatch.AFTER_GAP, SampleBatch.OK).astype(np.uint8).tolist(),
         **{channel: values.ravel().tolist() for channel, values in block.base.items()},
     )
     if message.stamps:

@@ -8,7 +8,6 @@ and says ``inertid_finalised: 'false'`` until the bag is closed.
 
 import os
 import struct
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -275,15 +274,14 @@ class LiveBag:
 
 
 class Committer:
-    """Decides when to commit: at least every ``period_s``, on a steady clock."""
+    """Decides when to commit: at least every ``period_s``. Times are of a steady clock [s], given by the caller."""
 
-    def __init__(self, bag: LiveBag, period_s: float = 0.05) -> None:
+    def __init__(self, bag: LiveBag, period_s: float, now: float) -> None:
         self._bag, self._period = bag, period_s
-        self._last = self._last_check = time.monotonic()
+        self._last = self._last_check = now
 
-    def poll(self) -> None:
+    def poll(self, now: float) -> None:
         """Commit where it is due, look after free space and metadata once a second."""
-        now = time.monotonic()
         if now - self._last >= self._period:
             self._bag.commit()
             self._last = now

@@ -2,9 +2,36 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.assembly import Block, recording_from_blocks
 from inertid_ros.data.recording import Recording
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Synchronised samples of a recording as receivers get them.
+
+    Attributes
+    ----------
+    recording : str
+        Name.
+    sequence : int
+        Number of the batch within the recording, from 0.
+    last : bool
+        Whether the recording is complete with it.
+    block : Block
+    gaps : ndarray of bool, shape (N,)
+        Samples before which others were lost.
+    """
+
+    recording: str
+    sequence: int
+    last: bool
+    block: Block
+    gaps: NDArray[np.bool_]
 
 
 @dataclass

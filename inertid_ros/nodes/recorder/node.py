@@ -3,7 +3,6 @@
 import sys
 import time
 from collections.abc import Mapping
-from pathlib import Path
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
@@ -13,53 +12,43 @@ from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.task import Future
-from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from inertid_ros.core.errors import InertidError, RecordingError
-from inertid_ros.data.assembly import RecordingAssembler
-from inertid_ros.data.base_messages import base_values, channels_of
+from inertid_ros.data.base_messages import base_values
 from inertid_ros.data.files.bags import tare_topic
-from inertid_ros.data.files.live_bag import Committer, LiveBag, LiveBagOptions, Topic
-from inertid_ros.data.live.live_recording import LiveRecording
+from inertid_ros.data.files.live_bag import Topic
+from inertid_ros.data.live.batches import Batch
 from inertid_ros.data.live.wrench_watch import WrenchWatch
 from inertid_ros.msg import RecorderStatus, SampleBatch
 from inertid_ros.nodes.spin import run_node
-from inertid_ros.ros.conversions import BatchInfo, from_wrench, to_batch, to_nanoseconds, to_wrench
+from inertid_ros.ros.conversions import from_wrench, to_batch, to_nanoseconds, to_wrench
 from inertid_ros.ros.definitions import message_class, message_definition
 from inertid_ros.ros.diagnostics import ERROR, OK, WARN, diagnostics
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.qos import BATCH, LATCHED, recording_profile
 
 from .parameters import RecorderOptions
+from .session import FRESH_NS, RecordingSession, SessionState
 from .sources import JOINT_STATE, WRENCH, Source, sources
 from .topic_graph import TopicState, inspect_topic
 
-_SILENCE_NS = 100_000_000  # without any message for so long there is none left in the queues
-_CONFIRMATION = 5  # samples that must have come, and be committed, before a start is confirmed
+_POLL_S = 0.02
 
 
 class Recorder(Node):
-    """See the module."""
+    """Subscriptions, services and publishers around a :class:`~.session.RecordingSession`."""
 
     def __init__(self) -> None:
         super().__init__("recorder")
         self.options = declare(self, RecorderOptions)
         self.profile = recording_profile(self.options.reliability)
-        self.sources = sources(self, self.options)
+        self.sources = sources(self.options, self.resolve_topic_name)
         self.wrench_topics = [source.name for source in self.sources if source.type == WRENCH and not source.of_base]
         thresholds = (self.options.contact_on_n, self.options.contact_off_n)
         self.watch = WrenchWatch(self.options.tare_s, self.options.tare_limit_n, *thresholds)
-        self.recording: LiveRecording | None = None
-        self.committer: Committer | None = None
-        self.confirmation: Future | None = None
-        self.drained: Future | None = None  # of a stop, once what arrived before it has been taken
-        self.window_ns = (0, 0)  # arrivals that belong to the recording [ns, system clock]; an end of 0 is open
-        self.fresh: set[str] = set()  # topics whose queue holds nothing from before the start any more
-        self.message = "ready"
-        self.failed = False
-        self.number = self.batches = self.lost = 0
-        self.started_ns = self.received_ns = self.taken_ns = 0
+        self.session = RecordingSession(self.options, self.sources, self)
+        self.waiting: list[tuple[SessionState, Future]] = []  # services that await the end of a state
         self.steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.batch_publisher = self.create_publisher(SampleBatch, "~/batch", BATCH)
         self.status_publisher = self.create_publisher(RecorderStatus, "~/status", LATCHED)
@@ -69,8 +58,8 @@ class Recorder(Node):
             self.create_service(Trigger, f"~/{name}", callback, callback_group=ReentrantCallbackGroup())
         for index, source in enumerate(self.sources):
             self._subscribe(index, source)
-        self.create_timer(0.02, self._commit, clock=self.steady)
-        self.create_timer(self.options.batch_period_s, self._publish_batch, clock=self.steady)
+        self.create_timer(_POLL_S, lambda: self.session.poll(self._now_ns()), clock=self.steady)
+        self.create_timer(self.options.batch_period_s, self.session.publish_batch, clock=self.steady)
         self.create_timer(0.2, self._publish_status, clock=self.steady)
         self.create_timer(1.0, self._publish_diagnostics, clock=self.steady)
         self._publish_status()
@@ -79,195 +68,133 @@ class Recorder(Node):
 
     async def start(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Begin a recording; succeeds only when samples have arrived and are committed."""
-        if self.recording is not None:
-            return _answer(response, False, f"{self.recording.name} is being recorded already; stop it first")
-        problems = [state.problem for state in self._inspect() if state.problem]
-        if not problems:
-            try:
-                self._begin()
-                self.confirmation = Future()
-                if await self.confirmation:
-                    return _answer(response, True, self.recording.name if self.recording else "")
-                problems = [state.problem for state in self._inspect() if state.problem]
-                problems = problems or [self.recording.last_problem if self.recording else self.message]
-            except InertidError as error:
-                problems = [str(error)]
-        self._end(f"not recording: {problems[0] or 'no samples arrive'}", failed=True)
-        return _answer(response, False, self.message)
+        try:
+            self.session.start(self._now_ns(), time.time_ns())
+        except RecordingError as error:
+            return _answer(response, False, str(error))
+        name, state = self.session.name, await self._state_after(SessionState.STARTING)
+        if state is SessionState.RECORDING:
+            return _answer(response, True, name)
+        ended = f"{name}: stopped before its start was confirmed"
+        return _answer(response, False, self.session.message if state is SessionState.FAILED else ended)
 
     async def stop(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """End the recording; succeeds only when everything that arrived until now is safe on the disk."""
-        if self.recording is None:
-            return _answer(response, False, f"nothing is being recorded ({self.message})")
-        name = self.recording.name
-        if self.drained is not None:
-            return _answer(response, False, f"{name} is being stopped already")
-        self.window_ns, self.taken_ns = (self.window_ns[0], time.time_ns()), self.steady.now().nanoseconds
-        self.drained = Future()
-        await self.drained
-        if self.recording is None:
-            return _answer(response, False, self.message)
-        self._end(f"{name}: {self.recording.counts.accepted} samples")
-        return _answer(response, not self.failed, name if not self.failed else self.message)
+        try:
+            self.session.stop(self._now_ns(), time.time_ns())
+        except RecordingError as error:
+            return _answer(response, False, str(error))
+        name, state = self.session.name, await self._state_after(SessionState.STOPPING)
+        failed = state is SessionState.FAILED
+        return _answer(response, not failed, self.session.message if failed else name)
 
     def clear(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Make every receiver of the batches forget what it has; bags stay."""
-        if self.recording is not None:
-            return _answer(response, False, f"{self.recording.name} is being recorded; stop it first")
+        try:
+            self.session.clear()
+        except RecordingError as error:
+            return _answer(response, False, str(error))
         self.batch_publisher.publish(SampleBatch(last=True))
-        self.message, self.failed = "cleared", False
-        return _answer(response, True, self.message)
+        return _answer(response, True, self.session.message)
 
     def tare(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Take what the wrench topics measure now as their zero; nothing may stand on the plates."""
-        if self.recording is not None:
-            return _answer(response, False, f"{self.recording.name} is being recorded; stop it before taring")
+        """Take what the wrench topics measure now as their zero; nothing may load the plates."""
         try:
+            self.session.check_idle()
             return _answer(response, True, self.watch.tare(self.wrench_topics))
         except InertidError as error:
             return _answer(response, False, str(error))
 
-    # Recording
+    async def _state_after(self, state: SessionState) -> SessionState:
+        """The state that follows ``state``, or the present one where that has been left already."""
+        if self.session.state is not state:
+            return self.session.state
+        left = Future()
+        self.waiting.append((state, left))
+        following: SessionState = await left
+        return following
 
-    def _begin(self) -> None:
-        options, directory = self.options, Path(self.options.directory).expanduser()
-        self.number += 1
-        while options.write_bag and (directory / self._name()).exists():
-            self.number += 1
-        frames = [source.frame for source in self.sources if source.frame]
-        channels = [channel for source in self.sources if source.of_base for channel in channels_of(source.type)]
-        assembler = RecordingAssembler(
-            self._name(), options.joints, frames, options.max_wrench_gap_s, base=channels
-        )
-        bag, prelude = None, []
-        if options.write_bag:
-            limits = LiveBagOptions(options.min_free_mb * 2**20, options.max_message_mb * 2**20)
-            topics = [Topic(source.name, source.type, message_definition(source.type)) for source in self.sources]
-            zeros = list(self.watch.zeros.items())
-            topics += [Topic(tare_topic(topic), WRENCH, message_definition(WRENCH)) for topic, _ in zeros]
-            bag = LiveBag(directory.absolute() / self._name(), topics, limits)
-            stamp = self.get_clock().now().to_msg()
-            for index, (_, zero) in enumerate(zeros, start=len(self.sources)):
-                prelude.append((index, serialize_message(to_wrench(zero, "", stamp))))
-            self.committer = Committer(bag, options.commit_period_s)
-        self.recording = LiveRecording(assembler, bag, options.max_gap_periods, prelude)
-        self.batches = self.lost = 0
-        self.started_ns, self.window_ns = self.steady.now().nanoseconds, (time.time_ns(), 0)
-        self.fresh.clear()
-        self.message, self.failed = f"waiting for samples of {self._name()}", False
+    # What the session needs
 
-    def _end(self, message: str, failed: bool = False) -> None:
-        """Close whatever is open; the batch marked last tells receivers that the recording is complete."""
-        recording, self.recording, self.committer = self.recording, None, None
-        self.message, self.failed = message, failed
-        if recording is not None:
-            if not failed:
-                self._publish_batch_of(recording, final=True)
-            try:
-                if recording.bag is not None:
-                    recording.bag.close()
-                    if not recording.counts.accepted:
-                        recording.bag.remove()
-            except RecordingError as error:
-                self.message, self.failed = str(error), True
-        for waiting in (self.confirmation, self.drained):
-            if waiting is not None and not waiting.done():
-                waiting.set_result(False)
-        self.confirmation = self.drained = None
-        if self.failed:
-            self.get_logger().error(self.message)
-        else:
-            self.get_logger().info(self.message)
+    def topic_problem(self) -> str:
+        """Why a topic brings no data, as its publishers show; empty if nothing is wrong with them."""
+        return next((state.problem for state in self._inspect() if state.problem), "")
+
+    def bag_topics(self) -> tuple[list[Topic], list[tuple[int, bytes]]]:
+        """Topics of a new bag: those that are recorded, and the zeros of tared wrenches, which it begins with."""
+        topics = [Topic(source.name, source.type, message_definition(source.type)) for source in self.sources]
+        prelude, stamp = [], self.get_clock().now().to_msg()
+        for name, zero in self.watch.zeros.items():
+            prelude.append((len(topics), serialize_message(to_wrench(zero, "", stamp))))
+            topics.append(Topic(tare_topic(name), WRENCH, message_definition(WRENCH)))
+        return topics, prelude
+
+    def publish_batch(self, batch: Batch) -> None:
+        """Publish samples of the recording."""
+        self.batch_publisher.publish(to_batch(batch))
+
+    def session_changed(self) -> None:
+        """Answer the services that await this, and publish the status."""
+        session, waiting = self.session, self.waiting
+        self.waiting = [(state, left) for state, left in waiting if state is session.state]
+        for state, left in waiting:
+            if state is not session.state:
+                left.set_result(session.state)
+        if session.state is SessionState.FAILED:
+            self.get_logger().error(session.message)
+        elif session.state is SessionState.IDLE:
+            self.get_logger().info(session.message)
         self._publish_status()
 
-    def _commit(self) -> None:
-        recording = self.recording
-        if recording is None:
-            return
-        try:
-            if self.committer is not None:
-                self.committer.poll()
-        except RecordingError as error:
-            self._end(f"recording stopped: {error}", failed=True)
-            return
-        if self.drained is not None and self.steady.now().nanoseconds - self.taken_ns > _SILENCE_NS:
-            self._drain()  # nothing comes any more
-        confirmation = self.confirmation
-        if confirmation is None or confirmation.done():
-            return
-        committed = recording.counts.accepted if recording.bag is None else recording.bag.messages
-        if recording.counts.accepted >= _CONFIRMATION and committed >= _CONFIRMATION:
-            self.message, self.confirmation = f"recording {recording.name}", None
-            confirmation.set_result(True)
-            self._publish_status()
-        elif self.steady.now().nanoseconds - self.started_ns > self.options.start_timeout_s * 1e9:
-            confirmation.set_result(False)
+    # Messages
 
-    def _drain(self) -> None:
-        if self.drained is not None and not self.drained.done():
-            self.drained.set_result(True)
+    def _subscribe(self, index: int, source: Source) -> None:
+        def on_lost(event: object) -> None:
+            self.session.lost += getattr(event, "total_count_change", 1)
 
-    def _belongs(self, source: Source, arrival_ns: int) -> bool:
-        """Whether a message arrived while the recording ran: behind a busy processor the queue holds earlier ones."""
-        first, last = self.window_ns
-        if source.type == JOINT_STATE:
-            self.taken_ns = self.steady.now().nanoseconds
-            if last and (arrival_ns > last or not arrival_ns):
-                self._drain()
-        if source.name not in self.fresh:  # only until the first: the system's clock may step back later
-            if arrival_ns and arrival_ns < first:
-                return False
-            self.fresh.add(source.name)
-        return not (last and arrival_ns > last)
+        def on_message(data: bytes, info: Mapping[str, int]) -> None:
+            self._receive(index, source, data, info["received_timestamp"])  # 0 where the middleware does not note it
+
+        events = SubscriptionEventCallbacks(message_lost=on_lost)
+        self.create_subscription(
+            message_class(source.type), source.name, on_message, self.profile, event_callbacks=events, raw=True
+        )
 
     def _receive(self, index: int, source: Source, data: bytes, arrival_ns: int) -> None:
-        recording, wrench = self.recording, None
-        if source.type == WRENCH and source.name in self.wrench_topics:
+        wrench = None
+        if source.name in self.wrench_topics:
             message = deserialize_message(data, WrenchStamped)
             wrench = self.watch.add(source.name, to_nanoseconds(message.header.stamp), from_wrench(message))
-        if recording is None or not self._belongs(source, arrival_ns):
+        recording = self.session.recording_of(source, len(data), arrival_ns, self._now_ns())
+        if recording is None:
             return
-        if len(data) > self.options.max_message_mb * 2**20:
-            recording.refuse(f"{source.name}: a message of {len(data)} bytes is too large; see max_message_mb")
-            return
-        if source.type == JOINT_STATE:
-            message = deserialize_message(data, JointState)
-            stamp = to_nanoseconds(message.header.stamp)
-            channels = (message.position, message.velocity, message.effort)
-            if recording.add_joint_state(index, data, message.name, stamp, channels):
-                self.received_ns = self.steady.now().nanoseconds
-        elif wrench is not None:
+        if wrench is not None:
             frame = source.frame or message.header.frame_id
             recording.add_wrench(index, data, frame, to_nanoseconds(message.header.stamp), wrench)
-        elif source.of_base:
-            message = deserialize_message(data, message_class(source.type))
-            stamp = to_nanoseconds(message.header.stamp)
-            recording.add_base(index, data, stamp, base_values(source.type, message))
-        else:
-            recording.add_other(index, data, self.get_clock().now().nanoseconds)
-
-    # Publishing
-
-    def _publish_batch(self) -> None:
-        if self.recording is not None and self.confirmation is None:
-            self._publish_batch_of(self.recording, final=False)
-
-    def _publish_batch_of(self, recording: LiveRecording, final: bool) -> None:
-        taken = recording.take(final)
-        if taken is None or (len(taken[0]) == 0 and not final):
             return
-        self.batch_publisher.publish(to_batch(taken[0], BatchInfo(recording.name, self.batches, final), taken[1]))
-        self.batches += 1
+        if source.type != JOINT_STATE and not source.of_base:
+            recording.add_other(index, data, self.get_clock().now().nanoseconds)
+            return
+        message = deserialize_message(data, message_class(source.type))
+        stamp = to_nanoseconds(message.header.stamp)
+        if source.of_base:
+            recording.add_base(index, data, stamp, base_values(source.type, message))
+        elif recording.add_joint_state(
+            index, data, message.name, stamp, (message.position, message.velocity, message.effort)
+        ):
+            self.session.note_joint_state(self._now_ns())
+
+    # Status
 
     def _publish_status(self) -> None:
-        message, recording = RecorderStatus(message=self.message, lost=self.lost), self.recording
+        session, recording = self.session, self.session.recording
+        message = RecorderStatus(message=session.message, lost=session.lost, loaded=self.watch.loaded)
         message.header.stamp = self.get_clock().now().to_msg()
-        message.loaded = self.watch.loaded
         if recording is not None:
-            age = self.steady.now().nanoseconds - self.received_ns
-            message.recording = self.confirmation is None and age < 500_000_000
-            if self.confirmation is None and not message.recording:
-                message.message = f"{recording.name}: no samples for {age * 1e-9:.1f} s"
+            silent_s = session.silent_s(self._now_ns())
+            message.recording = silent_s < FRESH_NS * 1e-9
+            if session.state is not SessionState.STARTING and not message.recording:
+                message.message = f"{recording.name}: no samples for {silent_s:.1f} s"
             counts = recording.counts
             message.name, message.path = recording.name, str(recording.bag.path) if recording.bag else ""
             message.samples, message.rejected = counts.accepted, counts.rejected
@@ -277,49 +204,32 @@ class Recorder(Node):
         self.status_publisher.publish(message)
 
     def _publish_diagnostics(self) -> None:
-        level, text, values = OK, self.message, {}
-        problems = [state.problem or state.crowd for state in self._inspect()]
-        if self.recording is not None:
-            counts = self.recording.counts
-            values = {**vars(counts), "lost": self.lost, "incomplete": self.recording.incomplete}
-            if missing := ", ".join(self.recording.missing):
-                level, text = WARN, f"samples are left out, as they lack {missing}; check its topic and clock"
-            if counts.rejected or counts.out_of_order or counts.gaps or self.lost:
-                level, text = WARN, self.recording.last_problem or "samples were lost"
-        if any(problems):
-            level, text = WARN, next(filter(None, problems))
-        if self.failed:
-            level, text = ERROR, self.message
+        session, recording = self.session, self.session.recording
+        values: dict[str, object] = {}
+        if recording is not None:
+            values = {**vars(recording.counts), "lost": session.lost, "incomplete": recording.incomplete}
+        topics = next(filter(None, (state.problem or state.crowd for state in self._inspect())), "")
+        warning = topics or session.warning
+        level, text = (WARN, warning) if warning else (OK, session.message)
+        if session.state is SessionState.FAILED:
+            level, text = ERROR, session.message
         self.diagnostics.publish(diagnostics(self, "recording", level, text, values))
-
-    def _subscribe(self, index: int, source: Source) -> None:
-        def on_lost(event: object) -> None:
-            self.lost += getattr(event, "total_count_change", 1)
-
-        def on_message(data: bytes, info: Mapping[str, int]) -> None:
-            self._receive(index, source, data, info["received_timestamp"])  # 0 where the middleware does not tell
-
-        events = SubscriptionEventCallbacks(message_lost=on_lost)
-        self.create_subscription(
-            message_class(source.type), source.name, on_message, self.profile, event_callbacks=events, raw=True
-        )
 
     def _inspect(self) -> list[TopicState]:
         return [inspect_topic(self, source.name, source.type, self.profile) for source in self.sources]
 
-    def _name(self) -> str:
-        return f"recording_{self.number:03d}"
+    def _now_ns(self) -> int:
+        return int(self.steady.now().nanoseconds)
 
     # Ending
 
     def begin_shutdown(self) -> None:
         """A signal came: what was recorded becomes a complete bag."""
-        if self.recording is not None:
-            self._end(f"{self.recording.name}: closed by shutdown")
+        self.session.close()
 
-    def on_fault(self, error: Exception) -> None:
+    def on_fault(self, _error: Exception) -> None:
         """A callback raised: keep what was accepted."""
-        self.begin_shutdown()
+        self.session.close()
 
 
 def _answer(response: Trigger.Response, success: bool, message: str) -> Trigger.Response:

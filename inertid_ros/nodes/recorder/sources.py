@@ -1,12 +1,10 @@
 """Which topics the recorder takes, from its parameters."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-
-from rclpy.node import Node
 
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.base_messages import IMU, ODOMETRY, POSE_STAMPED, TWIST_STAMPED
-from inertid_ros.ros.definitions import message_class
 
 from .parameters import RecorderOptions
 
@@ -16,8 +14,19 @@ WRENCH = "geometry_msgs/msg/WrenchStamped"
 
 @dataclass(frozen=True)
 class Source:
-    """A topic that is recorded: resolved name, type, the frame of its wrench (empty: from its messages), and whether it
-    tells how a free base moves."""
+    """A topic that is recorded.
+
+    Attributes
+    ----------
+    name : str
+        Resolved.
+    type : str
+        ``PACKAGE/msg/NAME``.
+    frame : str
+        Of its wrench; empty takes that of each message.
+    of_base : bool
+        Whether it measures the motion of a free base.
+    """
 
     name: str
     type: str
@@ -25,27 +34,33 @@ class Source:
     of_base: bool = False
 
 
-def sources(node: Node, options: RecorderOptions) -> list[Source]:
+def sources(options: RecorderOptions, resolve: Callable[[str], str]) -> list[Source]:
     """Joint states first, then wrenches, then the motion of a free base, then topics that are only written.
+
+    Parameters
+    ----------
+    options : RecorderOptions
+    resolve : callable
+        Full name of a topic, after namespace and remapping.
 
     Raises
     ------
-    InertidError: a message type is not installed, or two topics are to give the pose of the base.
+    InertidError
+        Two topics are to give the pose or the twist of the base.
     """
     if options.odometry and options.pose:
         raise InertidError("odometry and pose both give the pose of the base; set one")
     if options.odometry and options.twist:
         raise InertidError("odometry and twist both give the twist of the base; set one")
-    found = [Source(node.resolve_topic_name("joint_states"), JOINT_STATE)]
+    recorded = [Source(resolve("joint_states"), JOINT_STATE)]
     for entry in options.wrenches:
         topic, _, frame = entry.partition("=")
-        found.append(Source(node.resolve_topic_name(topic), WRENCH, frame))
+        recorded.append(Source(resolve(topic), WRENCH, frame))
     of_base = {ODOMETRY: options.odometry, POSE_STAMPED: options.pose, TWIST_STAMPED: options.twist, IMU: options.imu}
-    for kind, topic in of_base.items():
+    for message_type, topic in of_base.items():
         if topic:
-            found.append(Source(node.resolve_topic_name(topic), kind, of_base=True))
+            recorded.append(Source(resolve(topic), message_type, of_base=True))
     for entry in options.other_topics:
-        topic, _, kind = entry.partition("=")
-        message_class(kind)
-        found.append(Source(node.resolve_topic_name(topic), kind))
-    return found
+        topic, _, message_type = entry.partition("=")
+        recorded.append(Source(resolve(topic), message_type))
+    return recorded

@@ -75,12 +75,12 @@ sys.path[:0] = [{test!r}]
 from test_live_bag import LiveBag, NO_RESERVE, joint_state, joint_states_topic
 from inertid_ros.data.files.live_bag import Committer
 bag = LiveBag({path!r}, [joint_states_topic()], NO_RESERVE)
-committer = Committer(bag, 0.05)
+committer = Committer(bag, 0.05, time.monotonic())
 begin = time.monotonic_ns()
 while True:
     stamp = time.monotonic_ns()
     bag.write(0, stamp, joint_state(stamp))
-    committer.poll()
+    committer.poll(time.monotonic())
     print(stamp, flush=True)
     time.sleep(0.002)
 """
