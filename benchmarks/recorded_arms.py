@@ -9,9 +9,10 @@ import numpy as np
 from tables import datasets, machine, publish, table
 
 from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.files.loading import load_recording
-from inertid_ros.data.preparation.prepare import PrepareOptions, prepare
+from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.validation import torque_errors
 from inertid_ros.identification.identify import identify

@@ -7,10 +7,10 @@ import numpy as np
 
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.least_squares import ESTIMATORS
+from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.momentum_samples import prepare_momentum
-from inertid_ros.data.preparation.prepare import PrepareOptions
 from inertid_ros.data.recording import Recording
 from inertid_ros.dynamics.floating_prediction import predict_floating
 from inertid_ros.excitation.direction_combinations.interval_motion import IntervalMotion

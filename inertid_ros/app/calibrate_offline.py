@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.data.preparation.by_equations import prepared
+from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import IdentificationProgress, identify
@@ -40,7 +40,7 @@ def calibrate(
     everything = [*train, *held_out]
     for index, recording in enumerate(everything):
         progress(IdentificationProgress("preparing", _PREPARED * index / len(everything)))
-        samples.append(prepared(recording, model, configuration.prepare, configuration.identify.equations))
+        samples.append(prepare(recording, model, configuration.prepare, configuration.identify.equations))
     fitted, judged = tuple(samples[: len(train)]), tuple(samples[len(train) :])
     clock.stop("preparing")
     estimate = identify(

@@ -27,7 +27,7 @@ TEMPORARY = {
     ("config/least_squares.py", "identification/prior/coordinates.py"),
     ("config/preparation.py", "data/preparation/external_wrenches.py"),
     ("config/preparation.py", "data/preparation/free_base.py"),
-    ("data/screening/wrenches.py", "data/preparation/external_wrenches.py"),
+    ("data/screening/wrench_checks.py", "data/preparation/external_wrenches.py"),
     ("nodes/parameter_files.py", "nodes/calibrate/parameters.py"),
     ("nodes/parameter_files.py", "nodes/excitation/parameters.py"),
     ("nodes/parameter_files.py", "nodes/identifier/parameters.py"),

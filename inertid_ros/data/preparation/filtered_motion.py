@@ -10,24 +10,30 @@ from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.robot.model import RobotModel
 
+from .filter_settings import away_from_edges
 from .filters import derivatives, low_pass
 from .free_base import base_motion, imu_placement
 from .resampling import Segment
 
-PREFIX = "wrench/"  # of the channels that hold wrenches
+WRENCH_PREFIX = "wrench/"  # of the channels that hold wrenches
 
 
 @dataclass(frozen=True)
-class Filtered:
+class FilteredMotion:
     """Filtered, evenly spaced motion and forces.
 
     Attributes
     ----------
-    time: ``(N,)`` s.
-    q, v, a: ``(N, nq)``, ``(N, nv)``, ``(N, nv)`` as the model has them.
-    effort: ``(N, n)``.
-    usable: ``(N,)`` bool, not at an edge where the filter settles.
-    wrenches: contact to ``(N, 6)``.
+    time : ndarray, shape (N,)
+        Time [s].
+    q, v, a : ndarray, shape (N, nq), (N, nv), (N, nv)
+        Position, velocity and acceleration in the model's order.
+    effort : ndarray, shape (N, n)
+        Joint torque or force [N m or N].
+    usable : ndarray of bool, shape (N,)
+        False at an edge, where the filter settles.
+    wrenches : mapping of str to ndarray, shape (N, 6)
+        Contact to force [N] and torque [N m].
     """
 
     time: Array
@@ -38,33 +44,49 @@ class Filtered:
     usable: NDArray[np.bool_]
     wrenches: Mapping[str, Array]
 
-    def rows(self, rows: slice | NDArray[np.bool_]) -> "Filtered":
+    def select(self, rows: slice | NDArray[np.bool_]) -> "FilteredMotion":
         """Some of the samples."""
-        return Filtered(
+        return FilteredMotion(
             self.time[rows], self.q[rows], self.v[rows], self.a[rows], self.effort[rows], self.usable[rows],
             {name: wrench[rows] for name, wrench in self.wrenches.items()},
         )
 
+    @classmethod
+    def concatenate(cls, pieces: Sequence["FilteredMotion"]) -> "FilteredMotion":
+        """Pieces one after the other."""
 
-def joined(pieces: Sequence[Filtered]) -> Filtered:
-    """One after the other."""
+        def whole(key: str) -> Array:
+            return np.concatenate([getattr(piece, key) for piece in pieces])
 
-    def whole(key: str) -> Array:
-        return np.concatenate([getattr(piece, key) for piece in pieces])
-
-    return Filtered(
-        whole("time"), whole("q"), whole("v"), whole("a"), whole("effort"),
-        np.concatenate([piece.usable for piece in pieces]),
-        {name: np.concatenate([piece.wrenches[name] for piece in pieces]) for name in pieces[0].wrenches},
-    )
+        return cls(
+            whole("time"), whole("q"), whole("v"), whole("a"), whole("effort"),
+            np.concatenate([piece.usable for piece in pieces]),
+            {name: np.concatenate([piece.wrenches[name] for piece in pieces]) for name in pieces[0].wrenches},
+        )
 
 
-def filtered(name: str, segment: Segment, cutoff: float, model: RobotModel, options: PrepareOptions) -> Filtered:
-    """A piece of the recording ``name``, low-passed without phase at ``cutoff`` [Hz].
+def filter_motion(
+    name: str, segment: Segment, cutoff: float, model: RobotModel, options: PrepareOptions
+) -> FilteredMotion:
+    """Motion and forces of one piece, low-passed without phase.
+
+    Parameters
+    ----------
+    name : str
+        Name of the recording, for messages.
+    segment : Segment
+        Evenly spaced channels of the piece.
+    cutoff : float
+        Cutoff [Hz].
+    model : RobotModel
+        The robot.
+    options : PrepareOptions
+        Order of the filter, sources of motion.
 
     Raises
     ------
-    RecordingError: the frame of the inertial measurement unit is none, or the base's channels contradict each other.
+    RecordingError
+        The robot lacks the frame of the inertial measurement unit, or the base's channels contradict each other.
     """
     smooth = {
         channel: low_pass(values, segment.period, cutoff, options.filter_order)
@@ -78,13 +100,11 @@ def filtered(name: str, segment: Segment, cutoff: float, model: RobotModel, opti
         (a,) = derivatives(v, segment.period, (1,))
     else:
         v, a = smooth["velocity"], smooth["acceleration"]
-    edge = min(int(np.ceil(options.edge_periods / (cutoff * segment.period))), len(segment) // 3)
-    usable = np.ones(len(q), dtype=bool)
-    usable[:edge] = usable[len(q) - edge :] = False
     if model.free:
         imu = imu_placement(model, options.base.imu_frame, name)
         gravity = np.array(model.options.gravity)
         base = base_motion(name, smooth, segment.period, options.base.motion_from, imu, gravity)
         q, v, a = (np.hstack(pair) for pair in zip(base, (q, v, a), strict=True))
-    wrenches = {contact.name: smooth[PREFIX + contact.name] for contact in model.options.contacts}
-    return Filtered(segment.time, q, v, a, smooth["effort"], usable, wrenches)
+    wrenches = {contact.name: smooth[WRENCH_PREFIX + contact.name] for contact in model.options.contacts}
+    usable = away_from_edges(segment, cutoff, options.edge_periods)
+    return FilteredMotion(segment.time, q, v, a, smooth["effort"], usable, wrenches)

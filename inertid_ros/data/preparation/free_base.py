@@ -14,7 +14,6 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
 
 from .filters import derivatives
-from .imu import base_acceleration
 
 SOURCES = ("pose", "twist", "imu", "acceleration")
 _CONTRADICTION = 0.25  # share of the squared velocity that a twist may be off
@@ -40,46 +39,79 @@ class BaseMotionOptions:
 
 @dataclass(frozen=True)
 class ImuPlacement:
-    """``rotation (3, 3)`` and ``lever (3,)`` of the inertial measurement unit in the base's frame."""
+    """Where an inertial measurement unit sits on the base.
+
+    Attributes
+    ----------
+    rotation : ndarray, shape (3, 3)
+        Axes of the unit in the base's frame.
+    lever_arm : ndarray, shape (3,)
+        Origin of the unit in the base's frame [m].
+    """
 
     rotation: Array
-    lever: Array
+    lever_arm: Array
 
 
 def imu_placement(model: RobotModel, frame: str, name: str) -> ImuPlacement:
-    """Where the inertial measurement unit sits.
+    """Placement of the inertial measurement unit.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The robot.
+    frame : str
+        Frame of the unit; empty is the frame of the base.
+    name : str
+        Name of the recording, for messages.
 
     Raises
     ------
-    RecordingError: the robot has no such frame, or it is not fixed to the base.
+    RecordingError
+        The robot has no such frame, or it is not fixed to the base.
     """
     if not frame:
         return ImuPlacement(np.eye(3), np.zeros(3))
     kinematics = model.pinocchio
     if not kinematics.existFrame(frame):
         raise RecordingError(f"{name}: prepare.base.imu_frame '{frame}' is no frame of the robot; name one of its URDF")
-    found = kinematics.frames[kinematics.getFrameId(frame)]
-    if found.parentJoint != 1:
+    sensor = kinematics.frames[kinematics.getFrameId(frame)]
+    if sensor.parentJoint != 1:
         raise RecordingError(
-            f"{name}: prepare.base.imu_frame '{frame}' is carried by joint '{kinematics.names[found.parentJoint]}';"
-            " only a sensor that is fixed to the root link tells how the base moves"
+            f"{name}: prepare.base.imu_frame '{frame}' is carried by joint '{kinematics.names[sensor.parentJoint]}';"
+            " only a sensor that is fixed to the root link measures how the base moves"
         )
-    return ImuPlacement(np.array(found.placement.rotation), np.array(found.placement.translation))
+    return ImuPlacement(np.array(sensor.placement.rotation), np.array(sensor.placement.translation))
 
 
 def base_channels(recording: Recording, options: BaseMotionOptions) -> tuple[dict[str, Array], NDArray[np.bool_]]:
-    """Raw channels to filter, the pose with unit quaternions whose signs do not jump, and where it is bad ``(N,)``.
+    """Raw channels of the base that are to be filtered.
+
+    Parameters
+    ----------
+    recording : Recording
+        Raw channels.
+    options : BaseMotionOptions
+        Source of velocity and acceleration.
+
+    Returns
+    -------
+    channels : dict of str to ndarray
+        By name; the pose ``(N, 7)`` with unit quaternions whose signs do not jump.
+    invalid : ndarray of bool, shape (N,)
+        Where the pose cannot be used.
 
     Raises
     ------
-    RecordingError: the pose or the chosen channel was not recorded, or the pose holds no unit quaternions.
+    RecordingError
+        The pose or the chosen channel was not recorded, or the pose holds no unit quaternions.
     """
     if recording.base_pose is None:
         raise RecordingError(
             f"{recording.name}: base_pose was not recorded, which a free base needs; name its topic in"
             " topics.odometry or topics.pose"
         )
-    orientation, bad = checked(recording.base_pose[:, 3:], recording.name)
+    orientation, invalid = checked(recording.base_pose[:, 3:], recording.name)
     channels = {"base_pose": np.hstack([recording.base_pose[:, :3], orientation])}
     for key in _NEEDS[options.motion_from]:
         values = getattr(recording, key)
@@ -89,29 +121,45 @@ def base_channels(recording: Recording, options: BaseMotionOptions) -> tuple[dic
                 f" to {' or '.join(_possible(recording))}"
             )
         channels[key] = values
-    return channels, bad
+    return channels, invalid
 
 
-def differentiated(options: BaseMotionOptions) -> str:
-    """The channel whose noise the acceleration of the base has."""
+def noisiest_channel(options: BaseMotionOptions) -> str:
+    """Name of the channel whose noise the acceleration of the base has: the one that is differentiated."""
     return (*_NEEDS[options.motion_from], "base_pose")[0]
 
 
 def base_motion(
     name: str, smooth: Mapping[str, Array], period: float, source: str, imu: ImuPlacement, gravity: Array
 ) -> tuple[Array, Array, Array]:
-    """Configuration ``(N, 7)``, twist and its derivative in the base's frame ``(N, 6)``, as Pinocchio has them.
+    """Configuration, twist and derivative of the twist of the base, as Pinocchio has them.
 
     Parameters
     ----------
-    smooth: filtered channels, evenly spaced.
-    source: one of ``SOURCES``.
-    gravity: ``(3,)`` in the world [m/s^2].
-    name: of the recording, for messages.
+    name : str
+        Name of the recording, for messages.
+    smooth : mapping of str to ndarray
+        Filtered channels, evenly spaced.
+    period : float
+        Sample period [s].
+    source : str
+        Where velocity and acceleration come from, one of ``SOURCES``.
+    imu : ImuPlacement
+        Placement of the inertial measurement unit.
+    gravity : ndarray, shape (3,)
+        In the world [m/s^2].
+
+    Returns
+    -------
+    q : ndarray, shape (N, 7)
+        Position [m] and unit quaternion xyzw.
+    v, a : ndarray, shape (N, 6)
+        Twist and its derivative in the base's frame, linear then angular.
 
     Raises
     ------
-    RecordingError: the measured twist is not that of the measured pose.
+    RecordingError
+        The measured twist is not that of the measured pose.
     """
     position, raw = smooth["base_pose"][:, :3], smooth["base_pose"][:, 3:]
     quaternion = raw / np.linalg.norm(raw, axis=1, keepdims=True)
@@ -129,12 +177,42 @@ def base_motion(
         rate = smooth["imu"][:, 3:] @ imu.rotation.T
         (turning,) = derivatives(rate, period, (1,))
         along = rotate_back(quaternion, np.broadcast_to(gravity, position.shape))
-        acceleration = base_acceleration(smooth["imu"][:, :3] @ imu.rotation.T, rate, turning, velocity, imu.lever)
+        acceleration = base_acceleration(smooth["imu"][:, :3] @ imu.rotation.T, rate, turning, velocity, imu.lever_arm)
         return q, np.hstack([velocity, rate]), acceleration + np.hstack([along, np.zeros_like(along)])
     rate, turning = body_rate(quaternion, first[:, 3:]), body_rate(quaternion, second[:, 3:])
     # What Pinocchio calls acceleration is the derivative of the components of the twist, not that of a point.
     acceleration = rotate_back(quaternion, second[:, :3]) - np.cross(rate, velocity)
     return q, np.hstack([velocity, rate]), np.hstack([acceleration, turning])
+
+
+def base_acceleration(
+    specific_force: Array, rate: Array, rate_derivative: Array, velocity: Array, lever_arm: Array
+) -> Array:
+    """Acceleration of a base less gravity, from an inertial measurement unit: derivative of the twist in its own frame.
+
+    The specific force of the unit is moved to the origin of the base by its lever arm, and the turning of the frame is
+    subtracted: ``f - alpha x r - w x (w x r) - w x v``. Gravity is already off; to have the acceleration itself, add
+    gravity in the base frame.
+
+    Parameters
+    ----------
+    specific_force : ndarray, shape (N, 3)
+        In the axes of the base; at rest it points up [m/s^2].
+    rate, rate_derivative : ndarray, shape (N, 3)
+        Angular velocity and acceleration, in the axes of the base [rad/s, rad/s^2].
+    velocity : ndarray, shape (N, 3)
+        Linear velocity of the origin of the base, in its axes [m/s].
+    lever_arm : ndarray, shape (3,)
+        Origin of the unit in the base frame [m].
+
+    Returns
+    -------
+    ndarray, shape (N, 6)
+        Linear then angular.
+    """
+    centripetal = np.cross(rate, np.cross(rate, lever_arm))
+    linear = specific_force - np.cross(rate_derivative, lever_arm) - centripetal - np.cross(rate, velocity)
+    return np.hstack([linear, rate_derivative])
 
 
 def _check_twist(name: str, twist: Array, q: Array, period: float) -> None:

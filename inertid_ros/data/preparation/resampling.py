@@ -1,4 +1,4 @@
-"""Jittered stamps to even ones, in pieces between the gaps."""
+"""Stamps with jitter to even ones, in pieces between the gaps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 
 _EVEN = 0.01  # of a period: stamps that lie this close to the grid are taken as they are
-_BURST = 0.25  # of a period: samples closer together than this say the same thing twice and are averaged
+_BURST = 0.25  # of a period: samples closer together than this measure the same moment twice and are averaged
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,12 @@ class Segment:
 
     Attributes
     ----------
-    time: ``(N,)`` s.
-    period: s, the same for all segments of a recording.
-    channels: name to ``(N, n)``.
+    time : ndarray, shape (N,)
+        Time [s].
+    period : float
+        Sample period, the same for all segments of a recording [s].
+    channels : mapping of str to ndarray, shape (N, n)
+        By name.
     """
 
     time: Array
@@ -35,14 +38,33 @@ class Segment:
 def resample(
     name: str, time: Array, channels: Mapping[str, Array], skip_start: float, skip_end: float, max_gap: float
 ) -> list[Segment]:
-    """Cut ``skip_start`` and ``skip_end`` seconds from the ends, split at gaps, put each piece on an even grid.
+    """Cut the ends, split at gaps, and put each piece on an even grid.
 
-    A gap is a step longer than ``max_gap`` periods; the period is the median step. Interpolation is by cubic spline
-    within a piece, after bursts of nearly equal stamps were averaged (a spline through them would overshoot).
+    Interpolation is by cubic spline within a piece, after bursts of nearly equal stamps were averaged (a spline through
+    them would overshoot).
+
+    Parameters
+    ----------
+    name : str
+        Name of the recording, for messages.
+    time : ndarray, shape (N,)
+        Stamps, increasing [s].
+    channels : mapping of str to ndarray, shape (N, n)
+        By name.
+    skip_start, skip_end : float
+        Cut from the ends [s].
+    max_gap : float
+        A gap is a step longer than this many periods; the period is the median step.
+
+    Returns
+    -------
+    list of Segment
+        The pieces, in the order of time.
 
     Raises
     ------
-    RecordingError: fewer than four samples are left after cutting.
+    RecordingError
+        Fewer than four samples are left after cutting.
     """
     keep = (time >= time[0] + skip_start) & (time <= time[-1] - skip_end)
     if keep.sum() < 4:

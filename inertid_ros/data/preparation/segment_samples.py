@@ -1,4 +1,4 @@
-"""Samples of segments whose motion is each measured in the world."""
+"""Samples of body segments, each of whose motion is measured in the world."""
 
 import numpy as np
 import scipy
@@ -12,13 +12,25 @@ Motion = tuple[Array, Array]
 def segment_samples(
     time: Array, poses: Motion, twists: Motion, accelerations: Motion, wrench: tuple[Array, Array, Array], name: str
 ) -> Samples:
-    """Samples of :class:`~inertid_ros.regressors.segment_equations.SegmentEquations` from motion in world axes.
+    """Samples for :class:`~inertid_ros.regressors.segment_equations.SegmentEquations` from motion in world axes.
 
     Parameters
     ----------
-    poses: rotations ``(N, nb, 3, 3)`` of the segments and their origins ``(N, nb, 3)`` [m].
-    twists, accelerations: linear, of the origins, and angular ``(N, nb, 3)`` [m/s, rad/s, and per second].
-    wrench: total external force ``(N, 3)`` [N], its moment ``(N, 3)`` [N m] about a point, and that point ``(N, 3)``.
+    time : ndarray, shape (N,)
+        Time [s].
+    poses : tuple of ndarray, shapes (N, nb, 3, 3), (N, nb, 3)
+        Rotations of the segments and their origins [m].
+    twists, accelerations : tuple of ndarray, shapes (N, nb, 3), (N, nb, 3)
+        Linear, of the origins, and angular [m/s, rad/s, and per second].
+    wrench : tuple of ndarray, shape (N, 3) each
+        Total external force [N], its moment about a point [N m], and that point [m].
+    name : str
+        Name of the recording.
+
+    Returns
+    -------
+    Samples
+        All equations used.
     """
     (rotation, origin), (v, w), (a, alpha) = poses, twists, accelerations
     count, bodies = origin.shape[:2]

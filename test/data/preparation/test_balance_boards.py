@@ -9,9 +9,10 @@ from support.robots.free_base import free_model, random_flight
 from support.robots.random_robots import random_bodies
 
 from inertid_ros.config.entries import plates
+from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.errors import InertidError, ModelError
 from inertid_ros.data.preparation.free_base import BaseMotionOptions
-from inertid_ros.data.preparation.prepare import PrepareOptions, prepare
+from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.dynamics.plate_frame import UNMEASURED
 from inertid_ros.identification.base_parameters import structural_base_parameters
 from inertid_ros.identification.identify import identify
@@ -100,9 +101,9 @@ def test_entry_of_a_board():
 @pytest.fixture(scope="module")
 def standing():
     pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
-    import standing_recordings
+    from support.recordings import biped
 
-    return standing_recordings
+    return biped
 
 
 def boards(model):

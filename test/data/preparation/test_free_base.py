@@ -4,14 +4,18 @@ import logging
 from dataclasses import replace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from support.recordings.biped import biped, com_error, model_options, prior, truth
+from support.robots.free_base import free_model
 
+from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.errors import InertidError, ModelError, RecordingError
 from inertid_ros.data.preparation.external_wrenches import WrenchOptions
-from inertid_ros.data.preparation.free_base import BaseMotionOptions
-from inertid_ros.data.preparation.prepare import PrepareOptions, prepare
-from inertid_ros.data.screening.contact_state import in_contact, spans
+from inertid_ros.data.preparation.free_base import BaseMotionOptions, base_acceleration
+from inertid_ros.data.preparation.prepare import prepare
+from inertid_ros.data.screening.sensor_faults import true_runs
+from inertid_ros.data.screening.wrench_checks import in_contact
 from inertid_ros.identification.identify import identify
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.contacts import Contact, Plate
@@ -96,9 +100,9 @@ def test_a_saturated_plate_is_masked(caplog):
     limit = np.percentile(np.abs(biped().wrenches[LEFT][:, 2]), 90)
     recording = with_wrench(biped(), LEFT, lambda w: np.where(np.arange(6) == 2, np.clip(w, -limit, limit), w))
     samples = prepare(recording, prior(), options())
-    assert "wrench/left_plate sticks to its limit" in caplog.text
+    assert "wrench/left_plate is saturated" in caplog.text
     at = np.zeros(len(samples), dtype=bool)
-    for start, end in spans(recording.wrenches[LEFT][:, 2] == -limit):
+    for start, end in true_runs(recording.wrenches[LEFT][:, 2] == -limit):
         if end - start >= 5:
             at |= (samples.time >= recording.time[start]) & (samples.time < recording.time[end])
     assert at.any() and not samples.mask[at][:, :6].any()
@@ -195,3 +199,19 @@ def test_contact_state_has_hysteresis():
     load = np.array([0.0, 15.0, 25.0, 15.0, 12.0, 9.0, 15.0, 21.0, 11.0, 0.0])
     np.testing.assert_array_equal(in_contact(load, 20.0, 10.0), [0, 0, 1, 1, 1, 0, 0, 1, 1, 0])
     assert not in_contact(np.full(4, 15.0), 20.0, 10.0).any()
+
+
+def test_the_acceleration_of_a_base_comes_from_an_inertial_unit_anywhere_on_it():
+    rng, place = np.random.default_rng(0), np.array([0.1, -0.2, 0.35])
+    model = free_model(0, 1).pinocchio
+    frame = model.addFrame(pin.Frame("imu", 1, 0, pin.SE3(np.eye(3), place), pin.FrameType.OP_FRAME))
+    data, q = model.createData(), pin.neutral(model)
+    q[3:7] = rng.normal(size=4)
+    q[3:7] /= np.linalg.norm(q[3:7])
+    v, a = rng.normal(size=(2, model.nv))
+    pin.forwardKinematics(model, data, q, v, a)
+    pin.updateFramePlacements(model, data)
+    at_unit = pin.getFrameClassicalAcceleration(model, data, frame, pin.ReferenceFrame.LOCAL).linear
+    gravity = data.oMi[1].rotation.T @ model.gravity.linear
+    found = base_acceleration(*(row[None] for row in (at_unit - gravity, v[3:6], a[3:6], v[:3])), place)
+    np.testing.assert_allclose(found[0], np.concatenate([a[:3] - gravity, a[3:6]]), atol=1e-12)

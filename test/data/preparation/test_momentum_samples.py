@@ -93,7 +93,7 @@ def test_too_short(robot):
         **{name: getattr(recording, name)[:12] for name in
            ("time", "position", "velocity", "effort", "base_pose", "base_twist")},
     )
-    with pytest.raises(RecordingError, match="no piece without a gap is longer"):
+    with pytest.raises(RecordingError, match="time has no piece longer than"):
         prepare_momentum(short, robot)
 
 

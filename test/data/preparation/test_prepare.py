@@ -8,8 +8,9 @@ import pytest
 from support.recordings.synthetic import Motion, inverse_dynamics, jittered_time, random_motion, record
 from support.robots.random_robots import random_model
 
+from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.preparation.prepare import PrepareOptions, prepare
+from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.bodies.layout import Coupling
 

@@ -9,7 +9,7 @@ from support.robots.random_robots import random_model
 
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
-from inertid_ros.data.screening.saturation import near, saturated
+from inertid_ros.data.screening.sensor_faults import flagged_within, saturated
 
 
 def test_clipped_peaks_are_found_and_nothing_else():
@@ -27,7 +27,7 @@ def test_neighbourhood_reaches_in_time():
     time = np.arange(10) * 0.1
     flags = np.zeros((10, 2), dtype=bool)
     flags[5, 1] = True
-    assert near(flags, time, np.array([0.3, 0.41, 0.59, 0.7]), 0.1).tolist() == [
+    assert flagged_within(flags, time, np.array([0.3, 0.41, 0.59, 0.7]), 0.1).tolist() == [
         [False, False], [False, True], [False, True], [False, False],
     ]  # fmt: skip
 
@@ -43,7 +43,7 @@ def test_saturated_samples_do_not_enter_the_fit(caplog):
     whole = prepare(recording, model)
     assert samples.mask[:, 1].sum() < whole.mask[:, 1].sum()
     assert np.array_equal(samples.mask[:, [0, 2]], whole.mask[:, [0, 2]])
-    assert "effort of joint1 sticks to its limit" in caplog.text
+    assert "effort of joint1 is saturated" in caplog.text
     spoiled = np.abs(samples.tau[:, 1] - whole.tau[:, 1]) > 0.05 * limit
     assert spoiled.any() and not (samples.mask[:, 1] & spoiled).any()
 

@@ -1,4 +1,4 @@
-"""Do the wrenches make sense? Signs, slipping feet and exchanged plates, by the robot's weight and motion."""
+"""Checks of external wrenches by the robot's weight and motion: signs, slipping feet, exchanged plates."""
 
 import logging
 from collections.abc import Mapping
@@ -17,8 +17,6 @@ from inertid_ros.kinematics.contact_frames import body_placements, contact_body,
 from inertid_ros.robot.contacts import Contact
 from inertid_ros.robot.model import RobotModel
 
-from .contact_state import in_contact
-
 _log = logging.getLogger(__name__)
 _ROWS = 400  # samples that a check looks at
 _PULL = 0.2  # of the load that a plate may seem to pull the robot down
@@ -33,13 +31,19 @@ def check_wrenches(
 
     Parameters
     ----------
-    name: of the recording, for messages.
-    motion: q, v, a of usable samples, ``(N, nq)``, ``(N, nv)``, ``(N, nv)``.
-    wrenches: contact to ``(N, 6)``.
+    name : str
+        Name of the recording, for messages.
+    model : RobotModel
+        The robot as given; a fixed base is not checked.
+    motion : tuple of ndarray, shapes (N, nq), (N, nv), (N, nv)
+        Position, velocity and acceleration of usable samples.
+    wrenches : mapping of str to ndarray, shape (N, 6)
+        Contact to force [N] and torque [N m] on the robot.
 
     Raises
     ------
-    RecordingError: a plate pulls, the total mass comes out negative, or two plates are exchanged.
+    RecordingError
+        A plate pulls, the total mass comes out negative, or two plates are exchanged.
     """
     gravity = np.array(model.options.gravity)
     if not model.free or not gravity.any() or not len(motion[0]) or not wrenches:
@@ -53,10 +57,10 @@ def check_wrenches(
     plates = [contact.name for contact in model.options.contacts if contact.plate is not None]
     pulling = [plate for plate in plates if _pulls(lifts[plate])]
     if pulling and len(pulling) < len(lifts):
-        found = pulling[0]
+        plate = pulling[0]
         raise RecordingError(
-            f"{name}: plate '{found}' pulls the robot down with {-lifts[found].mean():.0f} N (its part of the mass"
-            " comes out negative), which no ground does; its sign or frame is wrong: list it in"
+            f"{name}: plate '{plate}' pulls the robot down with {-lifts[plate].mean():.0f} N (its share of the"
+            " mass comes out negative), which no ground does; its sign or frame is wrong: list it in"
             " prepare.wrenches.reversed, or turn it in robot.plates"
         )
     if mass <= 0:
@@ -77,9 +81,27 @@ def _pulls(lift: Array) -> bool:
 def slipping(
     model: RobotModel, time: Array, q: Array, wrenches: Mapping[str, Array], options: WrenchOptions
 ) -> dict[str, NDArray[np.bool_]]:
-    """Where the point of pressure of each loaded foot moves over its plate, ``(N,)``: it slips, or the pose drifts.
+    """Where the centre of pressure of each loaded foot moves over its plate: the foot slips, or the pose drifts.
 
-    A foot that rolls moves as well, but not at that point. Sensors in the robot's own frames tell nothing of this.
+    A foot that rolls moves as well, but not at that point. Sensors in the robot's own frames cannot show slip.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The robot, with its contacts.
+    time : ndarray, shape (N,)
+        Time [s].
+    q : ndarray, shape (N, nq)
+        Positions in the model's order.
+    wrenches : mapping of str to ndarray, shape (N, 6)
+        Contact to force [N] and torque [N m] on the robot.
+    options : WrenchOptions
+        Thresholds of contact and of slip.
+
+    Returns
+    -------
+    dict of str to ndarray of bool, shape (N,)
+        By contact.
     """
     out = {}
     for contact in model.options.contacts:
@@ -88,9 +110,28 @@ def slipping(
             wrench = wrenches[contact.name]
             load = np.linalg.norm(wrench[:, :3], axis=1)
             loaded = in_contact(load, options.contact_on_n, options.contact_off_n)
-            slips = loaded & (_speed_of_pressure(model, time, q, contact, wrench) > options.max_slip_m_s)
+            slips = loaded & (_slip_speed(model, time, q, contact, wrench) > options.max_slip_m_s)
         out[contact.name] = slips
     return out
+
+
+def in_contact(load: Array, on: float, off: float) -> NDArray[np.bool_]:
+    """Whether a plate or sensor carries load, by thresholds with hysteresis.
+
+    Parameters
+    ----------
+    load : ndarray, shape (N,)
+        Size of the force [N].
+    on, off : float
+        True from where the load exceeds ``on`` until it falls below ``off`` [N]; a start in between is false.
+
+    Returns
+    -------
+    ndarray of bool, shape (N,)
+    """
+    decided = np.where(load > on, 1, np.where(load < off, 0, -1))
+    last = np.maximum.accumulate(np.where(decided >= 0, np.arange(len(load)), -1))
+    return np.where(last >= 0, decided[np.maximum(last, 0)], 0).astype(bool)
 
 
 def notice_slipping(name: str, time: Array, flags: Mapping[str, NDArray[np.bool_]]) -> None:
@@ -112,8 +153,8 @@ def _lift(model: RobotModel, q: Array, contact: Contact, wrench: Array, up: Arra
     return np.asarray(rotate(q[:, 3:7], np.einsum("nij,nj->ni", rotation, wrench[:, :3])) @ up)
 
 
-def _speed_of_pressure(model: RobotModel, time: Array, q: Array, contact: Contact, wrench: Array) -> Array:
-    """``(N,)`` speed along the plate of that point of the foot which is at the centre of pressure [m/s]."""
+def _slip_speed(model: RobotModel, time: Array, q: Array, contact: Contact, wrench: Array) -> Array:
+    """``(N,)`` speed along the plate of the foot's point at the centre of pressure [m/s]."""
     if contact.plate is None:
         return np.zeros(len(time))
     turn = contact.plate.rotation
@@ -140,7 +181,7 @@ def _speed_of_pressure(model: RobotModel, time: Array, q: Array, contact: Contac
 def _check_exchange(
     name: str, model: RobotModel, motion: tuple[Array, Array, Array], wrenches: Mapping[str, Array]
 ) -> None:
-    """Refuse where the prior explains the base's wrench far better with two plates' readings exchanged."""
+    """Raise where the prior explains the base's wrench far better with two plates' readings exchanged."""
     q, v, a = motion
     measured = slice(None, 6) if model.ground is None else [k for k in range(6) if k not in UNMEASURED]
     predicted = on_ground(model, q, rigid_torque(model, model.body_prior, q, v, a))[:, :6]
