@@ -1,1 +1,15 @@
-"""What was measured: recordings, bags, preparation into samples."""
+"""What was measured, from messages and files to samples.
+
+- ``recording``: the raw channels of one experiment, exactly as they were measured.
+- ``blocks``: synchronised samples, as they go from the recorder to the identifier, and a recording of them.
+- ``channel_stream``: stamped values of one channel, interpolated at the stamps of another.
+- ``assembly``: messages, live or from a bag, to synchronised samples.
+- ``base_messages``: messages that measure the motion of a free base, to channels.
+- ``files/``: recordings in files: npz, bags in and out, crash-safe bags, recovery, playback.
+- ``live/``: what a recorder accepts while the robot moves, and recordings that arrive in batches.
+- ``screening/``: sensor faults, and recordings that contradict themselves.
+- ``preparation/``: from a recording to :class:`~inertid_ros.core.samples.Samples`.
+
+Imports ``core``, ``config``, ``robot``, ``kinematics`` and ``dynamics``. Inside, ``files``, ``live`` and ``screening``
+import the files here, and ``preparation`` imports ``screening`` too. Nothing of ROS is imported at module level.
+"""

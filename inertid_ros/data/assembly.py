@@ -1,8 +1,6 @@
-"""Streams of messages to a recording: the one way from topics, live or in a bag, to synchronised samples."""
+"""Messages of joint states, wrenches and base motion, live or from a bag, to synchronised samples."""
 
-import logging
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,69 +9,16 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 
 from .base_messages import WIDTHS
+from .blocks import NO_JOINT_STATES, Block, recording_from_blocks
+from .channel_stream import ChannelStream, StampOrderError
 from .recording import Recording
 
-_log = logging.getLogger(__name__)
-_NOTHING = "holds no joint states; record the joint_states topic while the robot moves"
 _EMPTY = np.zeros(0)
 _LATENCY_NS = 1_000_000_000  # what is this late does not come any more
 
 
-class StampOrderError(RecordingError):
-    """A header stamp repeats or goes back. Live recording counts and drops the message; a bag is refused."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """Synchronised samples, a row each, in the order of their stamps.
-
-    Attributes
-    ----------
-    joint_names: ``n`` names.
-    stamps_ns: ``(N,)`` int64, header stamps of the joint states.
-    position, effort: ``(N, n)``.
-    velocity: ``(N, n)``; None where the robot does not report it.
-    wrenches: frame to ``(N, 6)`` force and torque at the same stamps.
-    base: motion of a free base, ``base_pose (N, 7)``, ``base_twist (N, 6)``, ``imu (N, 6)``, where it is recorded.
-    """
-
-    joint_names: tuple[str, ...]
-    stamps_ns: NDArray[np.int64]
-    position: Array
-    velocity: Array | None
-    effort: Array
-    wrenches: Mapping[str, Array] = field(default_factory=dict)
-    base: Mapping[str, Array] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.stamps_ns)
-
-
-@dataclass
-class _Stream:
-    """Stamps and values of one channel that is not the joints'."""
-
-    width: int
-    stamps_ns: list[int] = field(default_factory=list)
-    values: list[Array] = field(default_factory=list)
-
-    def add(self, where: str, stamp_ns: int, values: Array) -> None:
-        if self.stamps_ns and stamp_ns <= self.stamps_ns[-1]:
-            raise StampOrderError(
-                f"{where}: time goes back or repeats (header.stamp {self.stamps_ns[-1]} ns, then {stamp_ns} ns);"
-                " check the publisher's clock, or cut the recording there"
-            )
-        self.stamps_ns.append(stamp_ns)
-        self.values.append(values)
-
-    def at(self, stamps: NDArray[np.int64], max_gap_ns: int) -> tuple[Array, NDArray[np.bool_]]:
-        """Interpolated, and where it is known."""
-        times = np.array(self.stamps_ns, dtype=np.int64)
-        return interpolate(stamps, times, np.array(self.values).reshape(len(times), self.width), max_gap_ns)
-
-
 class RecordingAssembler:
-    """Collects joint states and wrenches and gives synchronised blocks, or a whole recording.
+    """Collects joint states, wrenches and base motion, and gives synchronised blocks, or a whole recording.
 
     Joints keep the order of the first message; messages that list the same joints in another order are reordered.
     Wrenches and the motion of a free base are interpolated linearly to the joint-state stamps; a joint state that has
@@ -81,13 +26,28 @@ class RecordingAssembler:
 
     Parameters
     ----------
-    name: what error messages call the source, such as the bag's path.
-    joints: joints to take; messages with none of them (a gripper on the same topic) are skipped. Empty: those of the
-        first message.
-    wrench_frames: frames that every sample must have a wrench for.
-    max_wrench_gap_s: see above.
-    expected: joints of the robot, as a hint: messages with none of them are skipped, others are taken whole.
-    base: channels of a free base that every sample must have, of ``base_pose``, ``base_twist``, ``imu``.
+    name : str
+        Name of the source in messages, such as the bag's path.
+    joints : sequence of str
+        Joints to take; messages with none of them (a gripper on the same topic) are skipped. Empty: those of the first
+        message.
+    wrench_frames : sequence of str
+        Frames for which every sample must have a wrench.
+    max_wrench_gap_s : float
+        Largest distance in time to a sample of another channel [s].
+    expected : sequence of str
+        Joints of the robot, as a hint: messages with none of them are skipped, others are taken whole.
+    base : sequence of str
+        Channels of a free base that every sample must have, of ``base_pose``, ``base_twist``, ``imu``.
+
+    Attributes
+    ----------
+    joint_names : tuple of str
+        Joints in the order of the samples; empty before the first message.
+    dropped : int
+        Samples left out because a channel was missing at their stamps.
+    missing : dict of str to int
+        The same by channel.
     """
 
     def __init__(
@@ -110,8 +70,8 @@ class RecordingAssembler:
         self._has_velocity: bool | None = None
         self._stamps: list[int] = []
         self._rows: dict[str, list[Array]] = {"position": [], "velocity": [], "effort": []}
-        self._wrenches = {frame: _Stream(6) for frame in wrench_frames}
-        self._base = {channel: _Stream(WIDTHS[channel]) for channel in base}
+        self._wrenches = {frame: ChannelStream(6) for frame in wrench_frames}
+        self._base = {channel: ChannelStream(WIDTHS[channel]) for channel in base}
         self.dropped = 0
         self.missing: dict[str, int] = {}
 
@@ -123,12 +83,28 @@ class RecordingAssembler:
         velocity: ArrayLike = (),
         effort: ArrayLike = (),
     ) -> bool:
-        """Take one ``sensor_msgs/JointState``; False where it has none of our joints. Not kept where it raises.
+        """Take one ``sensor_msgs/JointState``; a message for which this raises is not kept.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Joints of the message.
+        stamp_ns : int
+            Header stamp [ns].
+        position, velocity, effort : array_like, shape (len(names),)
+            Values; velocity may be empty, and effort too where wrenches or base motion are recorded.
+
+        Returns
+        -------
+        bool
+            False where the message has none of the wanted joints.
 
         Raises
         ------
-        StampOrderError: the stamp is not after the one before.
-        RecordingError: position or effort missing, lengths or joints that do not fit; names the message.
+        StampOrderError
+            The stamp is not after the last one.
+        RecordingError
+            Position or effort is missing, or lengths or joints do not fit; names the message.
         """
         self._messages += 1
         order = self._order(tuple(names))
@@ -142,10 +118,7 @@ class RecordingAssembler:
             state = "has" if has_velocity else "lacks"
             raise RecordingError(f"{where} {state} velocity, unlike those before; use one publisher per topic")
         if self._last_ns is not None and stamp_ns <= self._last_ns:
-            raise StampOrderError(
-                f"{where}: time goes back or repeats (header.stamp {self._last_ns} ns, then {stamp_ns} ns);"
-                " check the publisher's clock, or cut the recording there"
-            )
+            raise StampOrderError(where, self._last_ns, stamp_ns)
         self._has_velocity, self._last_ns = has_velocity, stamp_ns
         self._stamps.append(stamp_ns)
         for key, row in rows.items():
@@ -153,49 +126,53 @@ class RecordingAssembler:
         return True
 
     def add_wrench(self, frame: str, stamp_ns: int, force: ArrayLike, torque: ArrayLike) -> None:
-        """Take one ``geometry_msgs/WrenchStamped`` of a frame.
+        """Take force [N] and torque [N m] of one ``geometry_msgs/WrenchStamped`` of a frame.
 
         Raises
         ------
-        StampOrderError: the stamp is not after the one before of this frame.
+        StampOrderError
+            The stamp [ns] is not after the last one of this frame.
         """
-        stream = self._wrenches.setdefault(frame, _Stream(6))
+        stream = self._wrenches.setdefault(frame, ChannelStream(6))
         wrench = np.concatenate([np.asarray(force, dtype=float), np.asarray(torque, dtype=float)])
         stream.add(f"{self.name}: wrench/{frame}", stamp_ns, wrench)
 
     def add_base(self, channel: str, stamp_ns: int, values: Array) -> None:
-        """Take one measurement of the base, for ``base_pose``, ``base_twist`` or ``imu``.
+        """Take one measurement of the base, of ``base_pose (7,)``, ``base_twist (6,)`` or ``imu (6,)``.
 
         Raises
         ------
-        StampOrderError: the stamp is not after the one before of this channel.
+        StampOrderError
+            The stamp [ns] is not after the last one of this channel.
         """
-        stream = self._base.setdefault(channel, _Stream(WIDTHS[channel]))
+        stream = self._base.setdefault(channel, ChannelStream(WIDTHS[channel]))
         if channel == "base_pose" and stream.values and values[3:] @ stream.values[-1][3:] < 0:
             values = np.concatenate([values[:3], -values[3:]])  # the same rotation; a mean with its negative is none
         stream.add(f"{self.name}: {channel}", stamp_ns, values)
 
     def take(self, final: bool = False) -> Block | None:
-        """Samples whose wrenches are all known by now, each given once; all that are left when ``final``.
+        """Samples whose other channels have all arrived, each given once; all that are left when ``final``.
 
-        Returns None before the first joint state.
+        None before the first joint state.
         """
         if not self.joint_names or self._has_velocity is None:
             return None
         stamps = np.array(self._stamps, dtype=np.int64)
         ready = len(stamps) if final else self._ready(stamps)
         keep = np.ones(ready, dtype=bool)
-        found: dict[str, dict[str, Array]] = {}
+        interpolated: dict[str, dict[str, Array]] = {}
         for group, streams in (("wrench/", self._wrenches), ("", self._base)):
-            found[group] = {}
+            interpolated[group] = {}
             for key, stream in streams.items():
-                found[group][key], known = stream.at(stamps[:ready], self._max_gap_ns)
-                if not known.all():
-                    self.missing[group + key] = self.missing.get(group + key, 0) + int((~known).sum())
-                keep &= known
+                interpolated[group][key], valid = stream.at(stamps[:ready], self._max_gap_ns)
+                if not valid.all():
+                    self.missing[group + key] = self.missing.get(group + key, 0) + int((~valid).sum())
+                keep &= valid
         columns = {key: self._pop(key, ready)[keep] for key in self._rows}
         del self._stamps[:ready]
-        self._forget_streams(stamps[ready - 1] if ready else None)
+        if ready:
+            for stream in (*self._wrenches.values(), *self._base.values()):
+                stream.drop_before(stamps[ready - 1])
         self.dropped += int(ready - keep.sum())
         return Block(
             self.joint_names,
@@ -203,8 +180,8 @@ class RecordingAssembler:
             columns["position"],
             columns["velocity"] if self._has_velocity else None,
             columns["effort"],
-            {key: values[keep] for key, values in found["wrench/"].items()},
-            {key: values[keep] for key, values in found[""].items()},
+            {key: values[keep] for key, values in interpolated["wrench/"].items()},
+            {key: values[keep] for key, values in interpolated[""].items()},
         )
 
     def recording(self, notices: tuple[str, ...] = ()) -> Recording:
@@ -212,23 +189,24 @@ class RecordingAssembler:
 
         Raises
         ------
-        RecordingError: there is nothing, or it is not usable; see :class:`Recording`.
+        RecordingError
+            There are no samples, or they are not usable; see :class:`Recording`.
         """
         block = self.take(final=True)
         if block is None or (len(block) == 0 and self.dropped == 0):
-            raise RecordingError(f"{self.name}: {_NOTHING}")
+            raise RecordingError(f"{self.name}: {NO_JOINT_STATES}")
         if len(block) == 0:
             raise RecordingError(
                 f"{self.name}: no sample of {', '.join(self.missing)} within {self._max_gap_ns * 1e-9:g} s of any joint"
                 " state; check its topic and its clock"
             )
         if self.dropped:
-            parts = ", ".join(f"{key} ({count})" for key, count in self.missing.items())
-            notices = (*notices, f"left out {self.dropped} samples without {parts}")
+            channels = ", ".join(f"{key} ({count})" for key, count in self.missing.items())
+            notices = (*notices, f"left out {self.dropped} samples without {channels}")
         return recording_from_blocks(self.name, [block], notices)
 
     def _order(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
-        """Column of each of our joints in a message with ``names``; None where it has none of them."""
+        """Column of each wanted joint in a message with ``names``; None where it has none of them."""
         if names in self._orders:
             return self._orders[names]
         if self._expected and self._expected.isdisjoint(names):
@@ -259,13 +237,13 @@ class RecordingAssembler:
         if row.size == 0 and channel == "velocity":
             return _EMPTY
         if row.size == 0 and channel == "effort" and (self._wrenches or self._base):
-            return np.full(len(order), np.nan)  # base rows and momentum do without
+            return np.full(len(order), np.nan)  # equations of the base and of momentum need none
         if row.size == 0:
             raise RecordingError(f"{where}: {channel} is empty; record joint states with {channel} filled")
         raise RecordingError(f"{where}: {channel} has {row.size} values for {count} joints; fix the publisher")
 
     def _ready(self, stamps: NDArray[np.int64]) -> int:
-        """Number of leading samples that nothing that is yet to come can change."""
+        """Number of leading samples that no later message can change."""
         streams = [*self._wrenches.values(), *self._base.values()]
         if not streams or len(stamps) == 0:
             return len(stamps)
@@ -277,83 +255,3 @@ class RecordingAssembler:
         rows = self._rows[channel][:count]
         del self._rows[channel][:count]
         return np.array(rows).reshape(count, -1) if count else np.zeros((0, len(self.joint_names)))
-
-    def _forget_streams(self, stamp: np.int64 | None) -> None:
-        """Drop what lies before the last wrench at or before ``stamp``; later samples still need that one."""
-        if stamp is None:
-            return
-        for stream in (*self._wrenches.values(), *self._base.values()):
-            first = max(int(np.searchsorted(stream.stamps_ns, stamp, side="right")) - 1, 0)
-            del stream.stamps_ns[:first]
-            del stream.values[:first]
-
-
-def interpolate(
-    stamps: NDArray[np.int64], times: NDArray[np.int64], values: Array, max_gap_ns: int
-) -> tuple[Array, NDArray[np.bool_]]:
-    """Values of a stream ``(M,)``, ``(M, k)`` at other stamps ``(N,)``, linearly, and whether they are known.
-
-    Known means a sample within ``max_gap_ns`` on both sides, or one with exactly the same stamp.
-    """
-    out, known = np.zeros((len(stamps), values.shape[1])), np.zeros(len(stamps), dtype=bool)
-    if len(times) == 0 or len(stamps) == 0:
-        return out, known
-    after = np.searchsorted(times, stamps, side="left")
-    exact = (after < len(times)) & (times[np.minimum(after, len(times) - 1)] == stamps)
-    before = np.clip(np.where(exact, after, after - 1), 0, len(times) - 1)
-    after = np.minimum(after, len(times) - 1)
-    inside = (stamps >= times[before]) & (stamps <= times[after])
-    known = inside & (stamps - times[before] <= max_gap_ns) & (times[after] - stamps <= max_gap_ns)
-    span = np.maximum(times[after] - times[before], 1)
-    weight = ((stamps - times[before]) / span)[:, None]
-    out = np.where(exact[:, None], values[before], values[before] + weight * (values[after] - values[before]))
-    return out, known
-
-
-def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str, ...] = ()) -> Recording:
-    """One recording of consecutive blocks; time counts from the first stamp, ``(ns - ns0) * 1e-9``.
-
-    Joints without an effort interface (NaN throughout) are left out, unless there are wrenches, which can do without;
-    a velocity that is NaN throughout for some joint counts as not measured. Both with a notice.
-
-    Raises
-    ------
-    RecordingError: blocks of different joints or channels, or not usable; see :class:`Recording`.
-    """
-    blocks = [block for block in blocks if len(block)]
-    if not blocks:
-        raise RecordingError(f"{name}: {_NOTHING}")
-    first = blocks[0]
-    for block in blocks[1:]:
-        same = (block.velocity is None) == (first.velocity is None) and set(block.wrenches) == set(first.wrenches)
-        same = same and set(block.base) == set(first.base)
-        if block.joint_names != first.joint_names or not same:
-            raise RecordingError(f"{name}: joints or channels change within the recording; start a new recording")
-    stamps = np.concatenate([block.stamps_ns for block in blocks])
-    position, effort = (np.concatenate([getattr(block, key) for block in blocks]) for key in ("position", "effort"))
-    velocity = None
-    if first.velocity is not None:
-        velocity = np.concatenate([block.velocity for block in blocks if block.velocity is not None])
-    silent = np.isnan(effort).all(axis=0) & (not (first.wrenches or first.base))
-    if silent.all():
-        raise RecordingError(f"{name}: effort is NaN for every joint; enable the effort state interface of the driver")
-    if silent.any():
-        lost = ", ".join(joint for joint, gone in zip(first.joint_names, silent, strict=True) if gone)
-        notices = (*notices, f"left out joints whose effort is NaN throughout: {lost}")
-    joints = tuple(joint for joint, gone in zip(first.joint_names, silent, strict=True) if not gone)
-    if velocity is not None and np.isnan(velocity[:, ~silent]).all(axis=0).any():
-        notices = (*notices, "velocity is NaN throughout for some joint and is not used")
-        velocity = None
-    for notice in notices:
-        _log.warning("%s: %s", name, notice)
-    return Recording(
-        joint_names=joints,
-        time=(stamps - stamps[0]) * 1e-9,
-        position=position[:, ~silent],
-        effort=effort[:, ~silent],
-        velocity=None if velocity is None else velocity[:, ~silent],
-        wrenches={frame: np.concatenate([block.wrenches[frame] for block in blocks]) for frame in first.wrenches},
-        **{channel: np.concatenate([block.base[channel] for block in blocks]) for channel in first.base},
-        name=name,
-        notices=notices,
-    )

@@ -11,24 +11,41 @@ from inertid_ros.core.errors import RecordingError
 
 @dataclass(frozen=True)
 class Recording:
-    """Raw, synchronised channels. Optional channels are ``None`` (or absent from ``wrenches``).
+    """Raw, synchronised channels. Optional channels are None (or absent from ``wrenches``).
 
     Attributes
     ----------
-    joint_names: ``n`` names, any order.
-    time: ``(N,)`` s, strictly increasing, from the header stamps.
-    position: ``(N, n)`` rad or m.
-    effort: ``(N, n)`` N m or N, joint side; NaN throughout for joints that have no sensor, which is accepted where
-        external wrenches or the twist of the base are measured.
-    velocity, acceleration: ``(N, n)``, per s and s^2.
-    wrenches: frame name to ``(N, 6)`` force [N] and torque [N m] acting on the robot, in that frame.
-    base_pose: ``(N, 7)`` x y z [m], qx qy qz qw.
-    base_twist: ``(N, 6)`` linear then angular, in the base frame.
-    base_acceleration: ``(N, 6)`` derivative of the twist in the base frame (not that of a point: see Pinocchio's).
-    imu: ``(N, 6)`` specific force [m/s^2] and angular velocity [rad/s] in the axes of an inertial measurement unit on
-        the base; at rest the force points up.
-    name: what messages call it (a file or topic name).
-    notices: what a reader should know of how it was obtained, such as a bag that was not closed; one line each.
+    joint_names : tuple of str
+        ``n`` names, any order.
+    time : ndarray, shape (N,)
+        Strictly increasing, from the header stamps [s].
+    position : ndarray, shape (N, n)
+        Joint position [rad or m].
+    effort : ndarray, shape (N, n)
+        Joint torque or force, joint side [N m or N]; NaN throughout for joints that have no sensor, which is accepted
+        where external wrenches or the twist of the base are measured.
+    velocity, acceleration : ndarray, shape (N, n), optional
+        Joint velocity and acceleration [rad or m, per s and s^2].
+    wrenches : mapping of str to ndarray, shape (N, 6)
+        Frame name to force [N] and torque [N m] acting on the robot, in that frame.
+    base_pose : ndarray, shape (N, 7), optional
+        x y z [m], qx qy qz qw.
+    base_twist : ndarray, shape (N, 6), optional
+        Linear then angular, in the base frame [m/s, rad/s].
+    base_acceleration : ndarray, shape (N, 6), optional
+        Derivative of the twist in the base frame (not the acceleration of a point: see Pinocchio's).
+    imu : ndarray, shape (N, 6), optional
+        Specific force [m/s^2] and angular velocity [rad/s] in the axes of an inertial measurement unit on the base; at
+        rest the force points up.
+    name : str
+        Name in messages (a file or topic name).
+    notices : tuple of str
+        How the recording was obtained, where that matters to its use, such as a bag that was not closed; one line each.
+
+    Raises
+    ------
+    RecordingError
+        Shapes do not fit, values are not finite, or stamps repeat or go back.
     """
 
     joint_names: tuple[str, ...]

@@ -14,8 +14,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError, RecordingError
-from inertid_ros.data.assembly import Block
 from inertid_ros.data.base_messages import WIDTHS
+from inertid_ros.data.blocks import Block
 from inertid_ros.data.live.batches import Batch
 from inertid_ros.msg import SampleBatch
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.assembly import Block, recording_from_blocks
+from inertid_ros.data.blocks import Block, recording_from_blocks
 from inertid_ros.data.recording import Recording
 
 

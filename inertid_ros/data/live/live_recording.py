@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.assembly import Block, RecordingAssembler, StampOrderError
+from inertid_ros.data.assembly import RecordingAssembler
+from inertid_ros.data.blocks import Block
+from inertid_ros.data.channel_stream import StampOrderError
 from inertid_ros.data.files.live_bag import LiveBag
 
 _RATE_WINDOW = 200

@@ -1,0 +1,107 @@
+"""Blocks of synchronised samples, and a recording of consecutive blocks."""
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import RecordingError
+
+from .recording import Recording
+
+_log = logging.getLogger(__name__)
+NO_JOINT_STATES = "holds no joint states; record the joint_states topic while the robot moves"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Synchronised samples, a row each, in the order of their stamps.
+
+    Attributes
+    ----------
+    joint_names : tuple of str
+        ``n`` names.
+    stamps_ns : ndarray of int64, shape (N,)
+        Header stamps of the joint states [ns].
+    position, effort : ndarray, shape (N, n)
+        Joint position [rad or m] and effort [N m or N].
+    velocity : ndarray, shape (N, n), optional
+        Joint velocity [rad/s or m/s]; None where the robot does not report it.
+    wrenches : mapping of str to ndarray, shape (N, 6)
+        Frame to force [N] and torque [N m] at the same stamps.
+    base : mapping of str to ndarray
+        Motion of a free base, where it is recorded: ``base_pose (N, 7)``, ``base_twist (N, 6)``, ``imu (N, 6)``.
+    """
+
+    joint_names: tuple[str, ...]
+    stamps_ns: NDArray[np.int64]
+    position: Array
+    velocity: Array | None
+    effort: Array
+    wrenches: Mapping[str, Array] = field(default_factory=dict)
+    base: Mapping[str, Array] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.stamps_ns)
+
+
+def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str, ...] = ()) -> Recording:
+    """One recording of consecutive blocks; time counts from the first stamp, ``(ns - ns0) * 1e-9``.
+
+    Joints without an effort interface (NaN throughout) are left out, unless there are wrenches, whose equations need no
+    effort; a velocity that is NaN throughout for some joint counts as not measured. Both with a notice.
+
+    Parameters
+    ----------
+    name : str
+        Name of the recording.
+    blocks : iterable of Block
+        In the order of time; empty ones are passed over.
+    notices : tuple of str
+        How the recording was obtained, one line each.
+
+    Raises
+    ------
+    RecordingError
+        Blocks of different joints or channels, no samples, or not usable; see :class:`Recording`.
+    """
+    blocks = [block for block in blocks if len(block)]
+    if not blocks:
+        raise RecordingError(f"{name}: {NO_JOINT_STATES}")
+    first = blocks[0]
+    for block in blocks[1:]:
+        same = (block.velocity is None) == (first.velocity is None) and set(block.wrenches) == set(first.wrenches)
+        same = same and set(block.base) == set(first.base)
+        if block.joint_names != first.joint_names or not same:
+            raise RecordingError(f"{name}: joints or channels change within the recording; start a new recording")
+    stamps = np.concatenate([block.stamps_ns for block in blocks])
+    position, effort = (np.concatenate([getattr(block, key) for block in blocks]) for key in ("position", "effort"))
+    velocity = None
+    if first.velocity is not None:
+        velocity = np.concatenate([block.velocity for block in blocks if block.velocity is not None])
+    silent = np.isnan(effort).all(axis=0) & (not (first.wrenches or first.base))
+    if silent.all():
+        raise RecordingError(f"{name}: effort is NaN for every joint; enable the effort state interface of the driver")
+    if silent.any():
+        lost = ", ".join(joint for joint, gone in zip(first.joint_names, silent, strict=True) if gone)
+        notices = (*notices, f"left out joints whose effort is NaN throughout: {lost}")
+    joints = tuple(joint for joint, gone in zip(first.joint_names, silent, strict=True) if not gone)
+    if velocity is not None and np.isnan(velocity[:, ~silent]).all(axis=0).any():
+        notices = (*notices, "velocity is NaN throughout for some joint and is not used")
+        velocity = None
+    for notice in notices:
+        _log.warning("%s: %s", name, notice)
+    return Recording(
+        joint_names=joints,
+        time=(stamps - stamps[0]) * 1e-9,
+        position=position[:, ~silent],
+        effort=effort[:, ~silent],
+        velocity=None if velocity is None else velocity[:, ~silent],
+        wrenches={frame: np.concatenate([block.wrenches[frame] for block in blocks]) for frame in first.wrenches},
+        **{channel: np.concatenate([block.base[channel] for block in blocks]) for channel in first.base},
+        name=name,
+        notices=notices,
+    )
