@@ -21,7 +21,7 @@ from tables import machine, publish, table
 from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.constraints.collision.clearance import Clearance
+from inertid_ros.excitation.constraints.collision.clearance import ClearanceConstraint
 from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.planner import plan_excitation
@@ -74,7 +74,7 @@ def ours(
     begin = time.process_time()
     plan = plan_excitation(model, limits, start, options, earlier=plain)
     seconds = time.process_time() - begin
-    Clearance(model, limits, options.collision).check(plan, limits)
+    ClearanceConstraint(model, limits, options.collision).check(plan, limits)
     return plan, seconds
 
 

@@ -11,16 +11,15 @@ from inertid_ros.config.balance import BalanceOptions
 from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.constraints.balance.centre_of_mass import CentreOfMass
+from inertid_ros.excitation.constraints.balance.centre_of_mass import CentreOfMassConstraint
 from inertid_ros.excitation.constraints.balance.polygon import polygon
 from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
 from inertid_ros.excitation.criteria.measurement_regressor import MeasurementRegressor
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.excitation.planning.descent import Candidate, finished, improved
-from inertid_ros.excitation.planning.optimize import random_shapes
-from inertid_ros.excitation.planning.planning_problem import Problem
-from inertid_ros.excitation.planning.random_starts import random_shape
+from inertid_ros.excitation.planning.descent import Candidate, finish_plan, improve_shape
+from inertid_ros.excitation.planning.planning_problem import PlanningProblem
+from inertid_ros.excitation.planning.random_starts import random_shape, random_shapes
 from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.example_robots import example_urdf
@@ -51,7 +50,7 @@ class Study:
         pose = {state.get("name"): state.get("value") for state in states}
         start = np.array([float(pose[name]) for name in model.joint_names])
         wide = polygon(("-9:-9", "9:-9", "9:9", "-9:9"), "everywhere")
-        x, y = CentreOfMass(model, wide, GROUND).below(start[None])[0]
+        x, y = CentreOfMassConstraint(model, wide, GROUND).below(start[None])[0]
         angles = 2 * np.pi * np.arange(SIDES) / SIDES
         region = tuple(f"{x + ROOM * np.cos(angle)}:{y + ROOM * np.sin(angle)}" for angle in angles)
         options = ExcitationOptions(
@@ -89,22 +88,22 @@ class Study:
         rows = [measured.regressor(motion, every).reshape(-1, len(every)) for motion in found]
         return np.sqrt(STEP) * np.concatenate([np.zeros((0, len(every))), *rows])
 
-    def problem(self, plans: list[Plan], seed: int = 0) -> Problem:
+    def problem(self, plans: list[Plan], seed: int = 0) -> PlanningProblem:
         """Of the motion after others."""
         options = replace(self.options, seed=seed)
-        return Problem(self.model, self.limits, self.start, options, self.known(plans))
+        return PlanningProblem(self.model, self.limits, self.start, options, self.known(plans))
 
     def optimised(self, plans: list[Plan], seed: int) -> Candidate:
         """The next motion."""
         problem = self.problem(plans, seed)
         shape = random_shapes(problem, problem.options)[0]
-        return finished(problem, improved(problem, shape, problem.options), problem.options)
+        return finish_plan(problem, improve_shape(problem, shape, problem.options), problem.options)
 
     def chance(self, count: int) -> list[Plan]:
         """Random motions, each as large as the constraints allow."""
         problem, rng = self.problem([]), np.random.default_rng(1)
-        shapes = (random_shape(problem.basis, problem.start, problem.inner, rng) for _ in range(count))
-        return [finished(problem, problem.settled(shape), problem.options).plan for shape in shapes]
+        shapes = (random_shape(problem.basis, problem.start, problem.planning_limits, rng) for _ in range(count))
+        return [finish_plan(problem, problem.initial_shape(shape), problem.options).plan for shape in shapes]
 
     def condition(self, plans: list[Plan], columns: Array, scaled: bool = True) -> float:
         """Condition number of the base regressors of motions below each other."""

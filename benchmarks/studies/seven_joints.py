@@ -12,7 +12,7 @@ from inertid_ros.excitation.criteria.measurement_regressor import MeasurementReg
 from inertid_ros.excitation.criteria.optimality import OptimalityCriterion
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.limits.motion_limits import motion_limits
-from inertid_ros.excitation.planning.feasible_size import shapes
+from inertid_ros.excitation.planning.feasible_size import size_bounds
 from inertid_ros.identification.prior.coordinates import normalised_coordinates, scaling_matrix
 from inertid_ros.robot.model import ModelOptions, load_model
 from inertid_ros.robot.perturbation import perturb
@@ -63,7 +63,7 @@ class Study:
         self.changes = self._changes()
         basis = Series()
         self._functions = basis.evaluate((np.arange(INSTANTS) + 0.5) * DURATION / INSTANTS)
-        self._shapes = shapes(basis, np.linspace(0, DURATION, 400), self.middle, self.limits)
+        self._size_bounds = size_bounds(basis, np.linspace(0, DURATION, 400), self.middle, self.limits)
 
     @property
     def count(self) -> int:
@@ -87,7 +87,7 @@ class Study:
 
         def objective(flat: Array) -> tuple[float, Array]:
             shape = flat.reshape(start.shape)
-            size, slope = self._shapes.size(shape)
+            size, slope = self._size_bounds.size(shape)
             parameters = shape * size
             excitation = criterion.evaluate(self._motion(parameters))
             found = criterion.gradient(excitation)
@@ -139,7 +139,7 @@ class Study:
         return {base: first if base == 1 else rng.normal(size=first.shape) @ first for base in BASES}
 
     def _sized(self, shape: Array) -> Array:
-        return np.asarray(shape * self._shapes.size(shape)[0], dtype=float)
+        return np.asarray(shape * self._size_bounds.size(shape)[0], dtype=float)
 
     def _motion(self, parameters: Array) -> MotionSamples:
         """Each of the instants stands for many measurements; the motion's products have no higher frequencies."""

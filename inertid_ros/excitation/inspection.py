@@ -13,7 +13,7 @@ from inertid_ros.excitation.criteria.earlier_information import EarlierInformati
 from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.limits.constraint import Constraint, ConstraintUsage
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, usage
-from inertid_ros.excitation.planning.descent import along
+from inertid_ros.excitation.planning.descent import motion_samples
 from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.model import RobotModel
 
@@ -75,7 +75,7 @@ def inspect_plan(
     effort = prior_effort(model, plan.position, plan.velocity, plan.acceleration)
     used = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
     criterion = regressor_condition(model, limits)
-    excitation = criterion.evaluate(along(criterion, plan))
+    excitation = criterion.evaluate(motion_samples(criterion, plan))
     after, before = _spectra(plan, model, limits, earlier)
     return Inspection(
         plan=plan,
@@ -95,7 +95,7 @@ def _spectra(
 ) -> tuple[Array, Array | None]:
     """Singular values with the motion, and of prior data alone, both in columns of unit norm with the motion."""
     criterion = make_criterion(model, limits, earlier=earlier)
-    excitation = criterion.evaluate(along(criterion, plan))
+    excitation = criterion.evaluate(motion_samples(criterion, plan))
     after = np.sqrt(np.maximum(excitation.eigenvalues[::-1], 0.0))
     if earlier is None:
         return after, None

@@ -5,7 +5,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
 from inertid_ros.excitation.direction_combinations.fixed_base import plan_combinations
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.excitation.planning.optimize import PlanningProgress, Progress, optimize_motion
+from inertid_ros.excitation.planning.optimize import PlanningProgress, PlanningReport, optimize_motion
 from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.model import RobotModel
 
@@ -15,7 +15,7 @@ def plan_excitation(
     limits: MotionLimits,
     start: Array,
     options: ExcitationOptions | None = None,
-    progress: Progress = lambda report: None,
+    report: PlanningReport = lambda progress: None,
     earlier: EarlierInformation | None = None,
 ) -> Plan:
     """Plan a motion from ``start`` and back to it that keeps its limits everywhere and excites well.
@@ -33,7 +33,7 @@ def plan_excitation(
         Pose at which the motion starts and ends [rad or m].
     options : ExcitationOptions, optional
         Type of motion, criterion and constraints.
-    progress : callable, optional
+    report : callable, optional
         Called with a :class:`PlanningProgress` now and then; may raise to cancel.
     earlier : EarlierInformation, optional
         Information of earlier recordings; the motion then excites what they left open. Direction combinations do
@@ -54,6 +54,6 @@ def plan_excitation(
     if options.kind == "combinations":
         return plan_combinations(
             model, limits, start, options,
-            lambda fraction, condition: progress(PlanningProgress(fraction, condition, "", condition)),
+            lambda fraction, condition: report(PlanningProgress(fraction, condition, "", condition)),
         )[0]
-    return optimize_motion(model, limits, start, options, progress, earlier)
+    return optimize_motion(model, limits, start, options, report, earlier)

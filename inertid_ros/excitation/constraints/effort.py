@@ -34,7 +34,7 @@ def prior_effort(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
     return tau + np.copysign(model.drive_prior["coulomb"], tau)
 
 
-class Effort:
+class EffortConstraint:
     """The effort of the prior model stays within limits. The bodies of the prior are uncertain: limits hold a margin.
 
     Parameters

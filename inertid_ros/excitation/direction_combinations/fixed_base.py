@@ -14,7 +14,7 @@ from inertid_ros.excitation.criteria.criterion import Criterion, regressor_condi
 from inertid_ros.excitation.limits.constraint import Constraint, MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.motions.trajectories import Concatenation, QuinticRamp, Trajectory
-from inertid_ros.excitation.planning.descent import motion_value
+from inertid_ros.excitation.planning.descent import criterion_value
 from inertid_ros.excitation.plans.plan import Plan, plan_of
 from inertid_ros.robot.model import RobotModel
 
@@ -81,7 +81,7 @@ def plan_combinations(
         return plan_of(
             whole, limits, knot_step=options.knot_step_s, motion_type=options.kind, model_hash=model.hash,
             seed=options.seed,
-            condition_number=motion_value(problem.rows.criterion, whole) if isinstance(problem.rows, TorqueRows)
+            condition_number=criterion_value(problem.rows.criterion, whole) if isinstance(problem.rows, TorqueRows)
             else float("nan"),
         )
 

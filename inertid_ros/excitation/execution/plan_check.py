@@ -7,7 +7,7 @@ import numpy as np
 from inertid_ros.config.excitation import ExecutionOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.effort import Effort
+from inertid_ros.excitation.constraints.effort import EffortConstraint
 from inertid_ros.excitation.limits.constraint import Constraint
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, check_curve
 from inertid_ros.excitation.motions.trajectories import Concatenation, QuinticRamp
@@ -50,7 +50,7 @@ def check_plan(
         )
     _check_units(plan, limits)
     check_curve(plan.curve, limits)
-    for constraint in (Effort(model, limits.effort),) if constraints is None else constraints:
+    for constraint in (EffortConstraint(model, limits.effort),) if constraints is None else constraints:
         constraint.check(plan, limits)
     if measured_position is not None:
         check_start(plan, measured_position, max_start_error)
@@ -128,7 +128,7 @@ def approach(
     pause = QuinticRamp(plan.start, plan.start, options.settle_s)
     out = plan_of(Concatenation([ramp, pause]), limits, motion_type="approach", model_hash=plan.model_hash)
     check_curve(out.curve, limits)
-    for constraint in (Effort(model, limits.effort),) if constraints is None else constraints:
+    for constraint in (EffortConstraint(model, limits.effort),) if constraints is None else constraints:
         constraint.check(out, limits)
     return out
 

@@ -18,12 +18,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 
-from .basis_functions import Basis, CycloidalBasis, FourierBasis, Motion
-
-__all__ = [
-    "Basis", "Concatenation", "CycloidalBasis", "FourierBasis", "LinearTrajectory", "Motion", "QuinticRamp",
-    "Trajectory", "knot_times",
-]
+from .basis_functions import Basis, Motion
 
 
 class Trajectory(Protocol):

@@ -1,12 +1,12 @@
 """One descent from one start: gradient steps over shapes that are always within the limits, then a finished plan.
 
 The solver is SciPy's L-BFGS. Limits of position, velocity and acceleration, which an optimiser would otherwise carry as
-thousands of inequalities at samples, are met by the size of a shape in closed form (:mod:`~..planning.feasible`), and
-what remains are smooth penalties; so the problem has no constraints left, a few hundred variables, and gradients that
-cost three evaluations. For that limited-memory BFGS needs one matrix product per step where sequential quadratic
+thousands of inequalities at samples, are met by the size of a shape in closed form (:mod:`.feasible_size`), and what
+remains are smooth penalties; so the problem is unconstrained, with a few hundred variables, and gradients that cost
+three evaluations. For that limited-memory BFGS needs one matrix product per step where sequential quadratic
 programming (SLSQP, as in the source's SQP) solves dense systems of all variables and constraints; interior-point
-solvers such as IPOPT want second derivatives or approximate them the same way, and would add a dependency. The last
-word has :func:`finished`, which proves every limit on the whole interval and shrinks what does not hold.
+solvers such as IPOPT want second derivatives or approximate them the same way, and would add a dependency. In the end
+:func:`finish_plan` proves every limit on the whole interval and shrinks the motion where one does not hold.
 """
 
 import contextlib
@@ -20,20 +20,21 @@ import scipy
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.constraints.motion_constraints import first_violation
 from inertid_ros.excitation.criteria.criterion import Criterion
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.motions.trajectories import LinearTrajectory, Trajectory
 from inertid_ros.excitation.plans.plan import Plan, plan_of
 
-from .feasible_size import fitted
-from .planning_problem import Problem
+from .feasible_size import scale_to_limits
+from .planning_problem import PlanningProblem
 
 _SHRINK_ROUNDS = 12
 _REPORT_EVERY = 5
-_FAR_OUT = 1e100  # stands for an objective that is no number
-_STAGES = (1.0, 10.0, 100.0, 100.0, 100.0)  # strictness; the last ones where penalties had to be corrected
+_NOT_FINITE = 1e100  # stands for an objective that is no number
+_PENALTY_FACTORS = (1.0, 10.0, 100.0, 100.0, 100.0)  # by stage; the last ones where penalties had to be corrected
 
-Report = Callable[[float, float, Array], None]
+ShapeReport = Callable[[float, float, Array], None]
 """Called now and then with the fraction done, the best smooth logarithm of the criterion, and its shape."""
 
 
@@ -43,8 +44,10 @@ class Candidate:
 
     Attributes
     ----------
+    plan : Plan
+        The motion.
     shape : ndarray, shape (size, n)
-        Parameters of the basis that it came from.
+        Parameters of the basis that it was made from.
     value : float
         Exact criterion.
     """
@@ -55,24 +58,42 @@ class Candidate:
 
 
 class _OutOfTimeError(Exception):
-    """The deadline struck inside the optimiser."""
+    """The deadline passed inside the optimiser."""
 
 
-def improved(
-    problem: Problem,
+def improve_shape(
+    problem: PlanningProblem,
     shape: Array,
     options: ExcitationOptions,
     deadline: float = np.inf,
-    report: Report = lambda done, value, shape: None,
+    report: ShapeReport = lambda done, value, shape: None,
 ) -> Array:
-    """The best shape that gradient descent from ``shape`` meets before the deadline [s, monotonic].
+    """The best shape that gradient descent from ``shape`` meets before the deadline.
 
-    Where more than limits of single joints confines the motion, penalties become stricter in stages, and are
-    corrected between them: what is left of a broken constraint in the end is as small as the room in which its
+    Where positions are constrained further than by the limits of single joints, penalties become stricter in stages,
+    and are corrected between them: what is left of a violation in the end is as small as the margin in which its
     penalty begins.
+
+    Parameters
+    ----------
+    problem : PlanningProblem
+        Objective; its penalties are corrected.
+    shape : ndarray, shape (size, n)
+        Where the descent begins.
+    options : ExcitationOptions
+        Number of iterations.
+    deadline : float, optional
+        On the monotonic clock [s].
+    report : callable, optional
+        See :data:`ShapeReport`.
+
+    Returns
+    -------
+    ndarray, shape (size, n)
+        The best shape.
     """
     best, best_value, count = shape, np.inf, 0
-    stages = _STAGES if problem.confined else _STAGES[:1]
+    stages = _PENALTY_FACTORS if problem.position_constrained else _PENALTY_FACTORS[:1]
 
     def objective(flat: Array) -> tuple[float, Array]:
         nonlocal best, best_value
@@ -81,7 +102,7 @@ def improved(
         with np.errstate(over="ignore", invalid="ignore"):  # far out, penalties of a line search overflow
             value, gradient = problem.gradient(flat.reshape(shape.shape))
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            return _FAR_OUT, np.zeros_like(flat)
+            return _NOT_FINITE, np.zeros_like(flat)
         if value < best_value:
             best, best_value = flat.reshape(shape.shape).copy(), value
         return value, gradient.ravel()
@@ -95,46 +116,51 @@ def improved(
     each = -(-options.iterations // min(len(stages), 3))
     settings = {"maxiter": each, "maxfun": 3 * each, "maxcor": 20}
     if options.iterations:
-        begin = shape if problem.confined else problem.sized(shape)
+        begin = shape if problem.position_constrained else problem.scaled_to_limits(shape)
         with contextlib.suppress(_OutOfTimeError):
-            for stage, strictness in enumerate(stages):
-                if stage and not problem.refine(begin) and strictness == stages[stage - 1]:
+            for stage, penalty_factor in enumerate(stages):
+                if stage and not problem.refine_penalties(begin) and penalty_factor == stages[stage - 1]:
                     break
-                problem.strictness, best, best_value = strictness, begin, np.inf
+                problem.penalty_factor, best, best_value = penalty_factor, begin, np.inf
                 scipy.optimize.minimize(
                     objective, begin.ravel(), jac=True, method="L-BFGS-B", callback=count_iteration, options=settings
                 )
                 begin = best
-    problem.strictness = 1.0
+    problem.penalty_factor = 1.0
     return best
 
 
-def finished(problem: Problem, shape: Array, options: ExcitationOptions) -> Candidate:
+def finish_plan(problem: PlanningProblem, shape: Array, options: ExcitationOptions) -> Candidate:
     """The plan of a shape at its exact size, made smaller as a whole until every constraint holds too.
 
     Raises
     ------
     ExcitationError
-        Even a thousandth of the motion breaks a limit.
+        Even a thousandth of the motion violates a constraint.
     """
-    own = problem.sized(shape) if problem.confined else shape
-    trajectory = fitted(
+    own = problem.scaled_to_limits(shape) if problem.position_constrained else shape
+    trajectory = scale_to_limits(
         LinearTrajectory(problem.basis, problem.start, own),
-        problem.inner,
+        problem.planning_limits,
         options.knot_step_s,
-        grow=not problem.confined,
+        grow=not problem.position_constrained,
     )
-    complaint = _complaint(problem, trajectory, options)
-    if complaint:
+
+    def violation(trajectory: LinearTrajectory) -> str:
+        plan = plan_of(trajectory, problem.limits, knot_step=options.knot_step_s)
+        return first_violation(plan, problem.limits, problem.constraints)
+
+    message = violation(trajectory)
+    if message:
         low, high, whole = 0.0, 1.0, trajectory.parameters
         for _ in range(_SHRINK_ROUNDS):
             middle = 0.5 * (low + high)
-            held = not _complaint(problem, replace(trajectory, parameters=middle * whole), options)
+            held = not violation(replace(trajectory, parameters=middle * whole))
             low, high = (middle, high) if held else (low, middle)
         if low == 0:
-            raise ExcitationError(f"no motion fits at the start pose: {complaint}")
+            raise ExcitationError(f"no motion fits at the start pose: {message}")
         trajectory = replace(trajectory, parameters=low * whole)
-    value = motion_value(problem.criterion, trajectory)
+    value = criterion_value(problem.criterion, trajectory)
     plan = plan_of(
         trajectory,
         problem.limits,
@@ -142,28 +168,17 @@ def finished(problem: Problem, shape: Array, options: ExcitationOptions) -> Cand
         motion_type=options.kind,
         model_hash=problem.model.hash,
         seed=options.seed,
-        condition_number=motion_value(problem.comparison, trajectory),
+        condition_number=criterion_value(problem.comparison, trajectory),
     )
     return Candidate(plan, shape, value)
 
 
-def motion_value(criterion: Criterion, trajectory: Trajectory, step: float = 0.05) -> float:
+def criterion_value(criterion: Criterion, trajectory: Trajectory, step: float = 0.05) -> float:
     """The exact criterion along a motion, sampled every ``step`` [s]."""
-    return criterion.value(criterion.evaluate(along(criterion, trajectory, step)))
+    return criterion.value(criterion.evaluate(motion_samples(criterion, trajectory, step)))
 
 
-def along(criterion: Criterion, trajectory: Trajectory, step: float = 0.05) -> MotionSamples:
+def motion_samples(criterion: Criterion, trajectory: Trajectory, step: float = 0.05) -> MotionSamples:
     """Samples of a motion in the middle of steps of ``step`` [s]."""
     instants = np.arange(0.5 * step, trajectory.duration, step)
     return MotionSamples(criterion.measured.chain, *trajectory.sample(instants), step)
-
-
-def _complaint(problem: Problem, trajectory: LinearTrajectory, options: ExcitationOptions) -> str:
-    """The first constraint that does not hold, by the same checks that a plan meets before it is executed."""
-    plan = plan_of(trajectory, problem.limits, knot_step=options.knot_step_s)
-    try:
-        for constraint in problem.constraints:
-            constraint.check(plan, problem.limits)
-    except ExcitationError as error:
-        return str(error)
-    return ""

@@ -10,8 +10,9 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
+from inertid_ros.excitation.motions.basis_functions import Basis
 from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
-from inertid_ros.excitation.motions.trajectories import Basis, LinearTrajectory, knot_times
+from inertid_ros.excitation.motions.trajectories import LinearTrajectory, knot_times
 
 _POWER = 24.0
 _SAFE = 1 - 1e-9
@@ -19,15 +20,15 @@ _LEAST = 1e-9  # rad or m; keeps a start that lies on a limit from dividing by z
 
 
 @dataclass(frozen=True)
-class Shapes:
-    """Rows that bound the size of a shape at sampled instants.
+class SizeBounds:
+    """Linear bounds on the size of a shape at sampled instants.
 
     Attributes
     ----------
     rows : ndarray, shape (K, size)
         Basis functions and their derivatives at the instants.
     above, below : ndarray, shape (K, n)
-        Reciprocals of what each may reach on either side.
+        Reciprocals of the distances from the start to the upper and lower limit of each row.
     """
 
     rows: Array
@@ -35,9 +36,21 @@ class Shapes:
     below: Array
 
     def size(self, parameters: Array) -> tuple[Array, Array]:
-        """``(n,)`` sizes within the limits at the instants, and the derivative ``(size, n)`` of their logarithm.
+        """Sizes within the limits at the instants.
 
         The largest ratio to a limit is taken as a norm of high power: smooth, and never too small.
+
+        Parameters
+        ----------
+        parameters : ndarray, shape (size, n)
+            The shape.
+
+        Returns
+        -------
+        size : ndarray, shape (n,)
+            Factor on the shape of each joint.
+        slope : ndarray, shape (size, n)
+            Derivative of its logarithm with respect to the parameters.
         """
         ratio = self.rows @ parameters
         ratio = ratio * np.where(ratio > 0, self.above, self.below)
@@ -50,29 +63,28 @@ class Shapes:
         return size, -self.rows.T @ weight
 
 
-def shapes(basis: Basis, time: Array, start: Array, limits: MotionLimits) -> Shapes:
-    """Bounds of shapes that begin at ``start`` ``(n,)``, at the given instants ``(K,)`` [s]."""
+def size_bounds(basis: Basis, time: Array, start: Array, limits: MotionLimits) -> SizeBounds:
+    """Bounds on shapes that begin at ``start`` ``(n,)``, at the given instants ``(K,)`` [s]."""
     values = basis.evaluate(time)
-    rooms = _rooms(start, limits)
+    margins = _margins(start, limits)
     above, below = (
-        np.concatenate([np.tile(1.0 / room[side], (len(time), 1)) for room in rooms]) for side in (0, 1)
+        np.concatenate([np.tile(1.0 / margin[side], (len(time), 1)) for margin in margins]) for side in (0, 1)
     )
-    return Shapes(np.concatenate(values), above, below)
+    return SizeBounds(np.concatenate(values), above, below)
 
 
-def fitted(
+def scale_to_limits(
     trajectory: LinearTrajectory, limits: MotionLimits, knot_step: float, grow: bool = True
 ) -> LinearTrajectory:
     """The motion with every joint scaled so that it touches a limit and crosses none, between the knots too.
 
-    Without ``grow`` joints that cross none stay as they are.
-
-    What is bounded is the quintic through knots ``knot_step`` [s] apart, which is what a plan holds.
+    The quintic through knots ``knot_step`` [s] apart is bounded, which is the curve that a plan holds. Without ``grow``
+    joints that cross no limit stay as they are.
     """
     time = knot_times(trajectory, knot_step)
     curve = PiecewiseQuintic(time, *trajectory.sample(time))
     worst = np.full(len(trajectory.start), 1e-300)
-    for order, (above, below) in enumerate(_rooms(trajectory.start, limits)):
+    for order, (above, below) in enumerate(_margins(trajectory.start, limits)):
         smallest, largest = curve.extremes(order)
         offset = trajectory.start if order == 0 else 0.0
         high = (np.array([e.value for e in largest]) - offset) / above
@@ -82,8 +94,8 @@ def fitted(
     return replace(trajectory, parameters=trajectory.parameters * (scale if grow else np.minimum(scale, 1.0)))
 
 
-def _rooms(start: Array, limits: MotionLimits) -> list[tuple[Array, Array]]:
-    """What position, velocity and acceleration may add above and below a start at rest."""
+def _margins(start: Array, limits: MotionLimits) -> list[tuple[Array, Array]]:
+    """Distance of a start at rest from the upper and lower limits of position, velocity and acceleration."""
     return [
         (np.maximum(limits.upper - start, _LEAST), np.maximum(start - limits.lower, _LEAST)),
         (limits.velocity, limits.velocity),

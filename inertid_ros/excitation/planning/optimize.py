@@ -1,4 +1,4 @@
-"""Plan an exciting motion: random feasible starts, the best of them improved by descent, the best of those returned."""
+"""Motions that are linear in their parameters: the best of random starts are improved by descent, the best is kept."""
 
 import logging
 import time
@@ -15,31 +15,31 @@ from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.model import RobotModel
 
-from .descent import Candidate, finished
-from .parallel_descents import Descents
-from .planning_problem import Problem
-from .random_starts import random_shape
-from .reduced_excitation import reduced
+from .descent import Candidate, finish_plan
+from .parallel_descents import ParallelDescents
+from .planning_problem import PlanningProblem
+from .random_starts import random_shapes
+from .reduced_excitation import reduce_excitation
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class PlanningProgress:
-    """Where planning is.
+    """How far planning has come.
 
     Attributes
     ----------
     fraction : float
-        0 to 1.
+        Of the whole, 0 to 1.
     condition_number : float
         Of the best motion so far.
     worst_constraint : str
-        What holds it back.
+        The limit or constraint that it comes closest to.
     value : float
-        Its criterion, or what a descent has come to that is not finished yet.
+        Its criterion, or that of a descent which is not finished yet.
     kept : int
-        Combinations of parameters that the criterion counts.
+        Number of combinations of parameters in the criterion.
     """
 
     fraction: float
@@ -49,8 +49,8 @@ class PlanningProgress:
     kept: int = 0
 
 
-Progress = Callable[[PlanningProgress], None]
-"""Called now and then; may raise to give up."""
+PlanningReport = Callable[[PlanningProgress], None]
+"""Called now and then; may raise to cancel."""
 
 
 def optimize_motion(
@@ -58,92 +58,80 @@ def optimize_motion(
     limits: MotionLimits,
     start: Array,
     options: ExcitationOptions,
-    progress: Progress = lambda report: None,
+    report: PlanningReport = lambda progress: None,
     earlier: EarlierInformation | None = None,
 ) -> Plan:
     """See :func:`inertid_ros.excitation.planner.plan_excitation`, for motions that are linear in their parameters."""
     deadline = time.monotonic() + options.time_limit_s
-    problem = Problem(model, limits, start, options, earlier)
+    problem = PlanningProblem(model, limits, start, options, earlier)
     shapes = random_shapes(problem, options, deadline)
-    planning = _Planning(problem, deadline, progress, finished(problem, shapes[0], options))
+    search = _Search(problem, deadline, report, finish_plan(problem, shapes[0], options))
     try:
-        planning.descend(problem, shapes[: options.improved])
+        search.descend(problem, shapes[: options.improved])
         if np.isfinite(options.criterion_bound):
-            planning.reduce(options.criterion_bound)
+            search.reduce(options.criterion_bound)
     except KeyboardInterrupt:
         _log.warning("planning: interrupted; going on with the best motion so far")
-        planning.interrupted()
-    planning.report(1.0)
-    return planning.best.plan
+        search.finish_interrupted()
+    search.report(1.0)
+    return search.best.plan
 
 
-class _Planning:
-    """The best motion so far, and how it is told."""
+class _Search:
+    """The best motion so far, and reports of it."""
 
-    def __init__(self, problem: Problem, deadline: float, progress: Progress, first: Candidate) -> None:
-        self._problem, self._deadline, self._progress = problem, deadline, progress
+    def __init__(self, problem: PlanningProblem, deadline: float, report: PlanningReport, first: Candidate) -> None:
+        self._problem, self._deadline, self._report = problem, deadline, report
         self._kept = problem.criterion.optimality.kept or problem.criterion.count
-        self._descents = Descents(problem, deadline)
+        self._descents = ParallelDescents(problem, deadline)
         self.best = first
-        self._limiting = self._words(first)
+        self._limiting = self._limiting_constraint(first)
 
-    def descend(self, problem: Problem, shapes: Sequence[Array]) -> None:
-        """Improve every shape; the best motion stays."""
-        self._descents = Descents(problem, self._deadline)
+    def descend(self, problem: PlanningProblem, shapes: Sequence[Array]) -> None:
+        """Improve every shape; the best motion is kept."""
+        self._descents = ParallelDescents(problem, self._deadline)
         done = np.zeros(len(shapes))
         lowest = np.inf
 
-        def tell(index: int, fraction: float, value: float) -> None:
+        def report(index: int, fraction: float, value: float) -> None:
             nonlocal lowest
             done[index], lowest = fraction, min(lowest, value)
             self.report(float(done.mean()), float(np.exp(lowest)))
 
-        for candidate in self._descents.run(shapes, tell):
-            self._take(candidate)
+        for candidate in self._descents.run(shapes, report):
+            self._keep_better(candidate)
 
     def reduce(self, bound: float) -> None:
-        """Leave out combinations of parameters until the bound is kept (C 4.5.2)."""
+        """Drop combinations of parameters until the bound is kept ([Lee2019]_ sec. 4.5.2)."""
         problem = self._problem
 
         def improve(kept: int, begin: Candidate) -> Candidate:
             options = replace(problem.options, kept_parameters=kept)
-            fewer = Problem(problem.model, problem.limits, problem.start, options, problem.earlier)
-            self._kept, self.best = kept, finished(fewer, begin.shape, options)
+            fewer = PlanningProblem(problem.model, problem.limits, problem.start, options, problem.earlier)
+            self._kept, self.best = kept, finish_plan(fewer, begin.shape, options)
             self.descend(fewer, [begin.shape])
             return self.best
 
-        self._kept, self.best = reduced(problem.criterion, self.best, bound, improve)
-        self._limiting = self._words(self.best)
+        self._kept, self.best = reduce_excitation(problem.criterion, self.best, bound, improve)
+        self._limiting = self._limiting_constraint(self.best)
 
-    def interrupted(self) -> None:
-        """Take what the descents had come to."""
+    def finish_interrupted(self) -> None:
+        """Finish the best shape of the descents that were interrupted."""
         for candidate in self._descents.interrupted():
-            self._take(candidate)
+            self._keep_better(candidate)
 
     def report(self, fraction: float, value: float = np.inf) -> None:
-        """Tell how far planning has come."""
+        """Report how far planning has come."""
         best = self.best
-        self._progress(
+        self._report(
             PlanningProgress(
                 fraction, best.plan.condition_number, self._limiting, min(best.value, value), self._kept
             )
         )
 
-    def _take(self, candidate: Candidate) -> None:
+    def _keep_better(self, candidate: Candidate) -> None:
         if candidate.value < self.best.value:
-            self.best, self._limiting = candidate, self._words(candidate)
+            self.best, self._limiting = candidate, self._limiting_constraint(candidate)
 
-    def _words(self, candidate: Candidate) -> str:
-        return limiting_constraint(candidate.plan, self._problem.inner, self._problem.constraints)
-
-
-def random_shapes(problem: Problem, options: ExcitationOptions, deadline: float = np.inf) -> list[Array]:
-    """Random shapes ``(size, n)``, the best first; at least one, whatever the deadline [s, monotonic]."""
-    rng = np.random.default_rng(options.seed)
-    found: list[tuple[float, int, Array]] = []
-    for index in range(options.starts):
-        shape = problem.settled(random_shape(problem.basis, problem.start, problem.inner, rng))
-        found.append((problem.value(shape), index, shape))
-        if time.monotonic() > deadline:
-            break
-    return [shape for _, _, shape in sorted(found, key=lambda entry: entry[:2])]
+    def _limiting_constraint(self, candidate: Candidate) -> str:
+        return limiting_constraint(candidate.plan, self._problem.planning_limits, self._problem.constraints)

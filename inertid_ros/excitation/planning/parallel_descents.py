@@ -1,4 +1,4 @@
-"""Descents from several starts at once, one process each: the answer does not depend on how many.
+"""ParallelDescents from several starts at once, one process each: the answer does not depend on how many.
 
 Every start is improved by itself, so the motion that comes of it is the same wherever that happens. Rounding of linear
 algebra depends on its number of threads, and a long descent magnifies it; so a process has one thread, and this process
@@ -19,27 +19,27 @@ from inertid_ros.excitation.criteria.earlier_information import EarlierInformati
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.robot.model import RobotModel
 
-from .descent import Candidate, finished, improved
-from .planning_problem import Problem
+from .descent import Candidate, finish_plan, improve_shape
+from .planning_problem import PlanningProblem
 
 _POLL_S = 0.02
 _GRACE_S = 120.0  # after the deadline, for finishing
 _STARTUP_S = 4.0  # with less time left a process would have none for its work
 
-Tell = Callable[[int, float, float], None]
+DescentReport = Callable[[int, float, float], None]
 """Called with the index of a start, the fraction done, and the best smooth logarithm of the criterion."""
 
 
 @dataclass(frozen=True)
-class Improvement:
-    """One start to improve; everything that another process needs.
+class DescentJob:
+    """One start to improve: the arguments of :class:`~.planning_problem.PlanningProblem`, and what follows.
 
     Attributes
     ----------
     shape : ndarray, shape (size, n)
-        To begin with.
+        Where the descent begins.
     deadline : float
-        Monotonic, which processes of one machine share [s].
+        On the monotonic clock, which processes of one machine share [s].
     """
 
     model: RobotModel
@@ -70,62 +70,63 @@ class DescentProgress:
     shape: Array
 
 
-def improve_job(job: Improvement, progress: Callable[[DescentProgress], None]) -> Candidate:
+def run_descent(job: DescentJob, progress: Callable[[DescentProgress], None]) -> Candidate:
     """Improve and finish one start."""
-    problem = Problem(job.model, job.limits, job.start, job.options, job.earlier)
-    shape = improved(
+    problem = PlanningProblem(job.model, job.limits, job.start, job.options, job.earlier)
+    shape = improve_shape(
         problem, job.shape, job.options, job.deadline,
         lambda fraction, value, best: progress(DescentProgress(fraction, value, best)),
     )  # fmt: skip
-    return finished(problem, shape, job.options)
+    return finish_plan(problem, shape, job.options)
 
 
-class Descents:
+class ParallelDescents:
     """Improves shapes; after an interrupt :attr:`interrupted` gives the best of those that had not ended."""
 
-    def __init__(self, problem: Problem, deadline: float) -> None:
+    def __init__(self, problem: PlanningProblem, deadline: float) -> None:
         self._problem, self._deadline = problem, deadline
         self._latest: dict[int, tuple[float, Array]] = {}
 
-    def run(self, shapes: Sequence[Array], tell: Tell) -> Iterator[Candidate]:
-        """A candidate for each shape, in no order but always the same ones; none begins after the deadline.
+    def run(self, shapes: Sequence[Array], report: DescentReport) -> Iterator[Candidate]:
+        """A candidate for each shape, always the same ones but in any order; none begins after the deadline.
 
         Raises
         ------
         InertidError
-            A process died, or no motion fits.
+            A process failed, or no motion fits.
         """
         self._latest.clear()
         workers = min(self._problem.options.workers or len(os.sched_getaffinity(0)), len(shapes))
         short = self._deadline - time.monotonic() < _STARTUP_S
         if short or (workers <= 1 and single_threaded()):
-            yield from self._here(shapes, tell)
+            yield from self._in_this_process(shapes, report)
         else:
-            yield from self._elsewhere(shapes, tell, max(workers, 1))
+            yield from self._in_workers(shapes, report, max(workers, 1))
 
     def interrupted(self) -> Iterator[Candidate]:
-        """What there is of the descents that were cut short."""
+        """The best of the descents that were interrupted, finished; nothing where none was."""
         for index in sorted(self._latest, key=lambda index: self._latest[index][0])[:1]:
-            yield finished(self._problem, self._latest[index][1], self._problem.options)
+            yield finish_plan(self._problem, self._latest[index][1], self._problem.options)
 
-    def _here(self, shapes: Sequence[Array], tell: Tell) -> Iterator[Candidate]:
+    def _in_this_process(self, shapes: Sequence[Array], report: DescentReport) -> Iterator[Candidate]:
         problem, options = self._problem, self._problem.options
         for index, shape in enumerate(shapes):
             if index and time.monotonic() > self._deadline:
                 return
-            if index and problem.confined:  # a descent corrects its problem's penalties; each begins with new ones
-                problem = Problem(problem.model, problem.limits, problem.start, options, problem.earlier)
+            if index and problem.position_constrained:  # a descent corrects penalties; each begins with new ones
+                problem = PlanningProblem(problem.model, problem.limits, problem.start, options, problem.earlier)
 
-            def report(done: float, value: float, best: Array, index: int = index) -> None:
+            def report_shape(done: float, value: float, best: Array, index: int = index) -> None:
                 self._latest[index] = value, best
-                tell(index, done, value)
+                report(index, done, value)
 
-            candidate = finished(problem, improved(problem, shape, options, self._deadline, report), options)
+            better = improve_shape(problem, shape, options, self._deadline, report_shape)
+            candidate = finish_plan(problem, better, options)
             self._latest.pop(index, None)
-            tell(index, 1.0, float(np.log(candidate.value)))
+            report(index, 1.0, float(np.log(candidate.value)))
             yield candidate
 
-    def _elsewhere(self, shapes: Sequence[Array], tell: Tell, workers: int) -> Iterator[Candidate]:
+    def _in_workers(self, shapes: Sequence[Array], report: DescentReport, workers: int) -> Iterator[Candidate]:
         waiting, running = list(enumerate(shapes)), dict[int, Worker[DescentProgress, Candidate]]()
         problem = self._problem
         try:
@@ -135,24 +136,24 @@ class Descents:
                     if index and time.monotonic() > self._deadline:
                         waiting.clear()
                         break
-                    job = Improvement(
+                    job = DescentJob(
                         problem.model, problem.limits, problem.start, problem.options, problem.earlier, shape,
                         self._deadline,
                     )
                     timeout = max(self._deadline - time.monotonic(), 0.0) + _GRACE_S
-                    running[index] = Worker("planning", improve_job, (job,), timeout)
+                    running[index] = Worker("planning", run_descent, (job,), timeout)
                 time.sleep(_POLL_S)
                 for index, worker in list(running.items()):
                     ended = worker.poll()
                     if worker.progress is not None:
                         latest = worker.progress
                         self._latest[index] = latest.value, latest.shape
-                        tell(index, latest.fraction, latest.value)
+                        report(index, latest.fraction, latest.value)
                     if ended:
                         del running[index]
                         candidate = worker.result()
                         self._latest.pop(index, None)
-                        tell(index, 1.0, float(np.log(candidate.value)))
+                        report(index, 1.0, float(np.log(candidate.value)))
                         yield candidate
         finally:
             for worker in running.values():

@@ -1,4 +1,4 @@
-"""The problem that planning solves: a smooth function of a shape, and its gradient."""
+"""The planning problem: a smooth function of a motion's shape, and its gradient."""
 
 from functools import cached_property
 
@@ -17,38 +17,48 @@ from inertid_ros.excitation.motions.spline import SplineBasis
 from inertid_ros.kinematics.chain import Chain
 from inertid_ros.robot.model import RobotModel
 
-from .feasible_size import shapes
+from .feasible_size import size_bounds
 
 _POWER = 8.0
 _SHARES = (1.0, 0.5, 0.25, 0.12)  # of the size that fits the limits, where a search may begin
 
 
-class Problem:
+class PlanningProblem:
     """Shapes of motions from one start pose, and how good they are.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The robot, with its prior.
+    limits : MotionLimits
+        Limits that finished motions keep.
+    start : ndarray, shape (n,)
+        Pose at which motions start and end [rad or m].
+    options : ExcitationOptions
+        Motion, criterion and constraints.
+    earlier : EarlierInformation, optional
+        Information of earlier recordings.
 
     Attributes
     ----------
-    inner :
+    planning_limits : MotionLimits
         Limits of position, velocity and acceleration that motions touch.
-    basis :
+    basis : Basis
         Functions of time.
-    criterion :
-        That motions are planned for.
-    limits : MotionLimits
-        That finished motions keep.
-    options, earlier : ExcitationOptions
-        As given.
-    constraints :
+    criterion : Criterion
+        The objective.
+    constraints : tuple of Constraint
         What finished motions keep beside their limits.
-    confined :
-        There is more to keep than limits of single joints, so that the best motion may touch few of them.
-    strictness :
+    position_constrained : bool
+        There are constraints of positions beside the limits of single joints, so that the best motion may touch few of
+        these limits.
+    penalty_factor : float
         Factor on all penalties.
 
     Raises
     ------
     ExcitationError
-        The start is outside the limits or breaks a constraint.
+        The start is outside the limits or violates a constraint.
     """
 
     def __init__(
@@ -60,47 +70,48 @@ class Problem:
         earlier: EarlierInformation | None = None,
     ) -> None:
         self.model, self.limits, self.options, self.earlier = model, limits, options, earlier
-        self.inner = limits.scaled(options.limit_use, options.limit_use)
+        self.planning_limits = limits.scaled(options.limit_use, options.limit_use)
         self.start = np.array(start, dtype=float)
         self.constraints = motion_constraints(model, limits, options)
-        self.confined = any(constraint.positions_only for constraint in self.constraints)
-        self.strictness = 1.0
+        self.position_constrained = any(constraint.positions_only for constraint in self.constraints)
+        self.penalty_factor = 1.0
         _check_start(limits, self.start)
         for constraint in self.constraints:
             constraint.check_start(self.start)
         self.basis = make_basis(options)
-        instants = (np.arange(options.criterion_samples) + 0.5) * options.duration_s / options.criterion_samples
-        self._rows = self.basis.evaluate(instants)
-        self._dense = self.basis.evaluate(np.linspace(0.0, options.duration_s, options.constraint_samples))
-        self._shapes = shapes(self.basis, _limit_instants(self.basis, options), self.start, self.inner)
         self._step = options.duration_s / options.criterion_samples
+        instants = (np.arange(options.criterion_samples) + 0.5) * options.duration_s / options.criterion_samples
+        self._criterion_basis = self.basis.evaluate(instants)
+        self._constraint_basis = self.basis.evaluate(np.linspace(0.0, options.duration_s, options.constraint_samples))
+        limit_instants = _limit_instants(self.basis, options)
+        self._size_bounds = size_bounds(self.basis, limit_instants, self.start, self.planning_limits)
         self.criterion = make_criterion(model, limits, options, earlier)
 
     @cached_property
     def comparison(self) -> Criterion:
-        """Condition number that motions are compared by, see :func:`~.criterion.regressor_condition`."""
+        """Condition number by which motions are compared, see :func:`~.criterion.regressor_condition`."""
         return regressor_condition(self.model, self.limits)
 
-    def sized(self, shape: Array) -> Array:
-        """Parameters ``(size, n)`` of a shape at the size that just fits, nearly; see :meth:`gradient`."""
+    def scaled_to_limits(self, shape: Array) -> Array:
+        """Parameters ``(size, n)`` of a shape at about the size that just fits the limits; see :meth:`gradient`."""
         return shape * self._size(shape)[0]
 
-    def refine(self, shape: Array) -> bool:
+    def refine_penalties(self, shape: Array) -> bool:
         """Correct penalties where the motion of a shape shows them to be coarse; whether anything changed."""
-        many = self._many(self.criterion.measured.chain, self.sized(shape))
-        return sum(constraint.refine(many) for constraint in self.constraints) > 0
+        samples = self._constraint_samples(self.criterion.measured.chain, self.scaled_to_limits(shape))
+        return sum(constraint.refine(samples) for constraint in self.constraints) > 0
 
-    def settled(self, shape: Array) -> Array:
-        """A shape to begin with, at the best of a few sizes where the size matters."""
-        if not self.confined:
+    def initial_shape(self, shape: Array) -> Array:
+        """A shape to begin with: where the size matters, at the best of a few sizes."""
+        if not self.position_constrained:
             return shape
-        whole = shape * self._shapes.size(shape)[0]
+        whole = shape * self._size_bounds.size(shape)[0]
         return min((share * whole for share in _SHARES), key=self.value)
 
     def _size(self, shape: Array) -> tuple[Array, Array]:
         """Factor per joint ``(n,)`` on a shape, and the derivative ``(size, n)`` of its logarithm."""
-        size, slope = self._shapes.size(shape)
-        if not self.confined:
+        size, slope = self._size_bounds.size(shape)
+        if not self.position_constrained:
             return size, slope
         power = size**-_POWER  # at most both 1 and the size that fits, and smooth
         return (1 + power) ** (-1 / _POWER), slope * (power / (1 + power))
@@ -112,52 +123,65 @@ class Problem:
     def gradient(self, shape: Array) -> tuple[float, Array]:
         """Smooth logarithm of the criterion plus the penalties of the constraints, and its gradient.
 
-        ``shape`` is ``(size, n)`` of any scale; what is judged is the motion of that shape that just fits the limits
-        of position, velocity and acceleration. Where more than these confines the motion, it is the motion of the
-        shape's own size as long as that is well within the limits. The gradient has the form of the shape.
+        The motion that is evaluated is that of the shape scaled so that it just fits the limits of position, velocity
+        and acceleration. Where positions are constrained further, it is the motion of the shape's own size as long as
+        that is well within the limits.
+
+        Parameters
+        ----------
+        shape : ndarray, shape (size, n)
+            Parameters of any scale.
+
+        Returns
+        -------
+        value : float
+            Objective.
+        gradient : ndarray, shape (size, n)
+            Its derivative with respect to the shape.
         """
         return self._evaluate(shape, True)
 
     def _evaluate(self, shape: Array, with_gradient: bool) -> tuple[float, Array]:
         size, size_slope = self._size(shape)
         parameters = shape * size
-        q, v, a = (rows @ parameters for rows in self._rows)
+        q, v, a = (rows @ parameters for rows in self._criterion_basis)
         motion = MotionSamples(self.criterion.measured.chain, q + self.start, v, a, self._step)
-        excitation = self.criterion.evaluate(motion)
-        value = self.criterion.smooth(excitation)
-        penalties = [entry.penalty(motion) for entry in self.constraints if not entry.positions_only]
-        closely = [entry for entry in self.constraints if entry.positions_only]
-        many = self._many(motion.chain, parameters) if closely else motion
-        by_position = [entry.penalty(many) for entry in closely]
-        value += self.strictness * sum(penalty.value for penalty in penalties + by_position)
+        information = self.criterion.evaluate(motion)
+        value = self.criterion.smooth(information)
+        penalties = [constraint.penalty(motion) for constraint in self.constraints if not constraint.positions_only]
+        of_positions = [constraint for constraint in self.constraints if constraint.positions_only]
+        samples = self._constraint_samples(motion.chain, parameters) if of_positions else motion
+        by_position = [constraint.penalty(samples) for constraint in of_positions]
+        value += self.penalty_factor * sum(penalty.value for penalty in penalties + by_position)
         if not with_gradient:
             return value, np.zeros_like(shape)
-        entries = (
-            self.strictness * sum((getattr(penalty, name) for penalty in penalties), np.zeros(()))
+        weights = (
+            self.penalty_factor * sum((getattr(penalty, name) for penalty in penalties), np.zeros(()))
             for name in ("joint_weights", "base_weights")
         )
-        along = self.criterion.gradient(excitation, *entries)
+        slopes = self.criterion.gradient(information, *weights)
         by_parameters = np.zeros_like(shape)
-        for rows, channel in zip(self._rows, ("position", "velocity", "acceleration"), strict=True):
-            part = self.strictness * sum((getattr(penalty, channel) for penalty in penalties), np.zeros_like(q))
-            by_parameters += rows.T @ (getattr(along, channel) + part)
+        for rows, channel in zip(self._criterion_basis, ("position", "velocity", "acceleration"), strict=True):
+            direct = self.penalty_factor * sum((getattr(penalty, channel) for penalty in penalties), np.zeros_like(q))
+            by_parameters += rows.T @ (getattr(slopes, channel) + direct)
         for penalty in by_position:
-            by_parameters += self.strictness * self._dense[0].T @ np.broadcast_to(penalty.position, many.q.shape)
+            slope = np.broadcast_to(penalty.position, samples.q.shape)
+            by_parameters += self.penalty_factor * self._constraint_basis[0].T @ slope
         return value, by_parameters * size + (by_parameters * parameters).sum(axis=0) * size_slope
 
-    def _many(self, chain: Chain, parameters: Array) -> MotionSamples:
+    def _constraint_samples(self, chain: Chain, parameters: Array) -> MotionSamples:
         """The motion at the instants of constraints of positions."""
-        q, v, a = (rows @ parameters for rows in self._dense)
+        q, v, a = (rows @ parameters for rows in self._constraint_basis)
         return MotionSamples(chain, q + self.start, v, a, self.basis.duration / len(q))
 
 
 def make_basis(options: ExcitationOptions) -> Basis:
-    """Functions of time of the chosen kind of motion.
+    """Functions of time of the chosen type of motion.
 
     Raises
     ------
     ExcitationError
-        An unknown kind, or too few harmonics or intervals to move.
+        The type is unknown, or there are too few harmonics or intervals to move.
     """
     if options.kind == "fourier":
         return FourierBasis(options.duration_s, options.harmonics, options.base_frequency_hz)
@@ -169,7 +193,7 @@ def make_basis(options: ExcitationOptions) -> Basis:
 
 
 def _limit_instants(basis: Basis, options: ExcitationOptions) -> Array:
-    """Where the search looks at the limits, densely; the finished plan is bounded everywhere."""
+    """Where the search evaluates the limits, densely; the finished plan is bounded everywhere."""
     if isinstance(basis, FourierBasis):
         count = int(np.ceil(20 * basis.harmonics * basis.base_frequency * basis.duration))
     else:

@@ -10,9 +10,9 @@ from support.robots.random_robots import random_urdf
 from inertid_ros.config.balance import BalanceOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.balance.centre_of_mass import CentreOfMass
+from inertid_ros.excitation.constraints.balance.centre_of_mass import CentreOfMassConstraint
 from inertid_ros.excitation.constraints.balance.polygon import polygon
-from inertid_ros.excitation.constraints.balance.zero_moment_point import Contact
+from inertid_ros.excitation.constraints.balance.zero_moment_point import ZeroMomentPointConstraint
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
@@ -59,7 +59,7 @@ def truth(model, floating, q, v, a):
 def test_distances_are_those_of_pinocchio(seed):
     model, floating = standing_robot(seed)
     area = polygon(SQUARE, "area")
-    com, contact = CentreOfMass(model, area, GROUND), Contact(model, area, GROUND, 0.2)
+    com, contact = CentreOfMassConstraint(model, area, GROUND), ZeroMomentPointConstraint(model, area, GROUND, 0.2)
     q, v, a = np.random.default_rng(seed).normal(size=(3, 5, model.joints))
     for row in range(5):
         centre, wrench = truth(model, floating, q[row], v[row], a[row])
@@ -86,7 +86,8 @@ def test_penalties_are_differentiated_exactly(seed):
     rng = np.random.default_rng(seed)
     motion, direction = rng.normal(size=(2, 3, 12, model.joints))
     chain = Chain(model)
-    for constraint in (CentreOfMass(model, area, GROUND), Contact(model, area, GROUND, 0.9)):
+    com, contact = CentreOfMassConstraint(model, area, GROUND), ZeroMomentPointConstraint(model, area, GROUND, 0.9)
+    for constraint in (com, contact):
 
         def value(x, constraint=constraint):
             return constraint.penalty(MotionSamples(chain, *x)).value
@@ -108,10 +109,10 @@ def test_balance_is_proven_close_to_its_border(seed):
     plan = quick_plan(limits, start, seed, ExcitationOptions(duration_s=5.0))
     fine = plan.sample(np.linspace(0, plan.duration, 20_000))
     wide = polygon(("-9:-9", "9:-9", "9:9", "-9:9"), "area")
-    for kind, words in ((CentreOfMass, "centre of mass: is at"), (Contact, "zero-moment point: is at")):
-        more = () if kind is CentreOfMass else (0.0,)
+    for of_mass, words in ((True, "centre of mass: is at"), (False, "zero-moment point: is at")):
+        kind, more = (CentreOfMassConstraint, ()) if of_mass else (ZeroMomentPointConstraint, (0.0,))
         probe = kind(model, wide, GROUND, *more)
-        points = probe.below(fine[0]) if kind is CentreOfMass else probe._zero_moment_point(probe._wrench(*fine))
+        points = probe.below(fine[0]) if of_mass else probe._zero_moment_point(probe._wrench(*fine))
         low, high = points.min(axis=0), points.max(axis=0)
 
         def box(room, low=low, high=high):
@@ -127,7 +128,7 @@ def test_a_planned_motion_stays_in_balance():
     model, _ = standing_robot(1)
     limits = limits_of(model)
     start = np.zeros(model.joints)
-    centre = CentreOfMass(model, polygon(SQUARE, "area"), GROUND).below(start[None])[0]
+    centre = CentreOfMassConstraint(model, polygon(SQUARE, "area"), GROUND).below(start[None])[0]
     corners = tuple(f"{centre[0] + x}:{centre[1] + y}" for x in (-0.08, 0.08) for y in (-0.06, 0.06))
     balance = BalanceOptions(support=corners, ground_m=GROUND, support_margin_m=0.01)
     options = ExcitationOptions(
@@ -135,7 +136,7 @@ def test_a_planned_motion_stays_in_balance():
         balance=balance,
     )
     constraints = motion_constraints(model, limits, options)
-    assert [type(entry).__name__ for entry in constraints[-2:]] == ["CentreOfMass", "Contact"]
+    assert [type(each) for each in constraints[-2:]] == [CentreOfMassConstraint, ZeroMomentPointConstraint]
     plan = plan_excitation(model, limits, start, options)
     for constraint in constraints:
         constraint.check(plan, limits)
@@ -159,9 +160,9 @@ def test_a_start_out_of_balance_is_refused():
     model, _ = standing_robot(0)
     away = polygon(("2:2", "3:2", "3:3", "2:3"), "area")
     with pytest.raises(ExcitationError, match=r"centre of mass: is at \(.*\) m in the start pose, .* m outside"):
-        CentreOfMass(model, away, GROUND).check_start(np.zeros(model.joints))
+        CentreOfMassConstraint(model, away, GROUND).check_start(np.zeros(model.joints))
     with pytest.raises(ExcitationError, match=r"zero-moment point: is at \(.*\) m in the start pose, .* m outside"):
-        Contact(model, away, GROUND, 0.1).check_start(np.zeros(model.joints))
-    light = Contact(model, polygon(("-9:-9", "9:-9", "9:9", "-9:9"), "area"), GROUND, 1.0)
+        ZeroMomentPointConstraint(model, away, GROUND, 0.1).check_start(np.zeros(model.joints))
+    light = ZeroMomentPointConstraint(model, polygon(("-9:-9", "9:-9", "9:9", "-9:9"), "area"), GROUND, 1.0)
     with pytest.raises(ExcitationError, match=r"normal force: is .* N in the start pose, less than"):
         light.check_start(np.zeros(model.joints))

@@ -14,7 +14,7 @@ from support.robots.random_robots import random_urdf
 from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.collision.clearance import Clearance
+from inertid_ros.excitation.constraints.collision.clearance import ClearanceConstraint
 from inertid_ros.excitation.constraints.collision.closest_points import closest_points
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
@@ -78,7 +78,7 @@ def truth(model):
 def test_distances_are_those_of_pinocchio(seed):
     rng = np.random.default_rng(seed)
     model = shaped_robot(rng)
-    scene = Clearance(model, limits_of(model), CollisionOptions()).scene
+    scene = ClearanceConstraint(model, limits_of(model), CollisionOptions()).scene
     q, expected = rng.uniform(-2, 2, (20, model.joints)), truth(model)
     placements = scene.chain.placements(q)
     capsules, balls = scene.capsule_distances(placements), scene.far_bound(placements)
@@ -124,7 +124,7 @@ def test_penalty_is_differentiated_exactly(seed):
     rng = np.random.default_rng(seed)
     model = shaped_robot(rng)
     options = CollisionOptions(obstacles=(BALL, POST), clearance_m=0.05)
-    constraint = Clearance(model, limits_of(model), options, floor=-0.5)
+    constraint = ClearanceConstraint(model, limits_of(model), options, floor=-0.5)
     q, direction = rng.uniform(-1, 1, (2, 30, model.joints))
     penalty, step = constraint.penalty(samples(constraint.scene, q)), 1e-5
     assert penalty.value > 0
@@ -138,7 +138,8 @@ def test_what_passes_is_apart_everywhere_and_what_fails_is_named(seed):
     model = shaped_robot(rng)
     limits = limits_of(model)
     plan = quick_plan(limits, np.zeros(model.joints), seed, ExcitationOptions(duration_s=10.0))
-    constraint = Clearance(model, limits, CollisionOptions(clearance_m=1e-3, obstacles=(BALL, TABLE)), floor=-10.0)
+    options = CollisionOptions(clearance_m=1e-3, obstacles=(BALL, TABLE))
+    constraint = ClearanceConstraint(model, limits, options, floor=-10.0)
     scene = constraint.scene
     placements = scene.chain.placements(plan.sample(np.linspace(0, plan.duration, 1500))[0])
     capsules = scene.capsule_distances(placements)
@@ -156,7 +157,8 @@ def test_what_passes_is_apart_everywhere_and_what_fails_is_named(seed):
         rows, pairs = np.unravel_index(np.argsort(capsules, axis=None)[:500], capsules.shape)
         links = scene.pairs[pairs, 1] >= 0
         distance = scene.distances(placements[rows], pairs, np.full(len(rows), np.inf))[links].min()
-        tight = Clearance(model, limits, CollisionOptions(clearance_m=distance + 1e-4, obstacles=(BALL, TABLE)))
+        options = CollisionOptions(clearance_m=distance + 1e-4, obstacles=(BALL, TABLE))
+        tight = ClearanceConstraint(model, limits, options)
         with pytest.raises(ExcitationError, match="closer than the clearance"):
             tight.check(plan, limits)
 
@@ -176,13 +178,13 @@ def test_floor_is_met_by_real_geometry(arm, folders):
     plan = quick_plan(limits, PANDA_START, 3)
     fingers = ("panda_leftfinger=floor", "panda_rightfinger=floor", "panda_hand=floor")
     solid = CollisionOptions(self_collision=False, mesh_folders=folders, ignored=fingers)
-    found = Clearance(arm, limits, solid, floor=-5.0).smallest(plan)
+    found = ClearanceConstraint(arm, limits, solid, floor=-5.0).smallest(plan)
     height = found.value - 5.0
-    Clearance(arm, limits, solid, floor=height - 0.01).check(plan, limits)
-    lines = Clearance(arm, limits, CollisionOptions(self_collision=False, ignored=fingers[:2]), floor=-5.0)
+    ClearanceConstraint(arm, limits, solid, floor=height - 0.01).check(plan, limits)
+    lines = ClearanceConstraint(arm, limits, CollisionOptions(self_collision=False, ignored=fingers[:2]), floor=-5.0)
     assert found.value < lines.smallest(plan).value - 0.02  # links have a width
     with pytest.raises(ExcitationError, match=r"goes down to -?\d\.\d* m at .* s, below the floor"):
-        Clearance(arm, limits, solid, floor=height + 1e-3).check(plan, limits)
+        ClearanceConstraint(arm, limits, solid, floor=height + 1e-3).check(plan, limits)
 
 
 def test_planned_motion_avoids_table_floor_and_itself(arm, folders):
@@ -193,7 +195,7 @@ def test_planned_motion_avoids_table_floor_and_itself(arm, folders):
         constraint_samples=100, floor_m=0.0, collision=collision,
     )
     plan = plan_excitation(arm, limits, PANDA_START, options)
-    constraint = Clearance(arm, limits, collision, 0.0)
+    constraint = ClearanceConstraint(arm, limits, collision, 0.0)
     constraint.check(plan, limits)
     assert constraint.smallest(plan).value >= 0.0
     assert 0 < constraint.usage(plan).used <= 1 + 1e-6
@@ -206,7 +208,7 @@ def test_neighbours_srdf_and_ignored_pairs(arm, robots, folders, tmp_path):
     limits = panda_limits(arm)
 
     def names(**options):
-        scene = Clearance(arm, limits, CollisionOptions(mesh_folders=folders, **options)).scene
+        scene = ClearanceConstraint(arm, limits, CollisionOptions(mesh_folders=folders, **options)).scene
         return {frozenset(scene.names(pair)) for pair in range(len(scene.pairs))}
 
     everything = names()
@@ -235,17 +237,17 @@ def test_neighbours_srdf_and_ignored_pairs(arm, robots, folders, tmp_path):
 )
 def test_impossible_obstacles_are_refused(arm, entry):
     with pytest.raises(ExcitationError, match="collision.obstacles: '.*write for example table="):
-        Clearance(arm, panda_limits(arm), CollisionOptions(obstacles=(entry,)))
+        ClearanceConstraint(arm, panda_limits(arm), CollisionOptions(obstacles=(entry,)))
 
 
 def test_obstacle_names_are_unique(arm):
     for entries in ((BALL, BALL), (BALL.replace("ball", "panda_link3"),), (BALL.replace("ball", "floor"),)):
         with pytest.raises(ExcitationError, match="twice|taken"):
-            Clearance(arm, panda_limits(arm), CollisionOptions(obstacles=entries))
+            ClearanceConstraint(arm, panda_limits(arm), CollisionOptions(obstacles=entries))
 
 
 def test_a_start_in_collision_is_refused(arm, folders):
-    constraint = Clearance(arm, panda_limits(arm), CollisionOptions(mesh_folders=folders, obstacles=(TABLE,)))
+    constraint = ClearanceConstraint(arm, panda_limits(arm), CollisionOptions(mesh_folders=folders, obstacles=(TABLE,)))
     constraint.check_start(PANDA_START)
     folded = replace_joint(PANDA_START, 3, -3.0)
     folded[5] = 0.0
@@ -262,7 +264,7 @@ def replace_joint(pose, joint, value):
 def test_missing_meshes_are_told_and_lines_stand_in(arm, caplog):
     limits = replace(panda_limits(arm), velocity=panda_limits(arm).velocity * 0.99)
     with caplog.at_level(logging.WARNING):
-        constraint = Clearance(load_model(arm.urdf, arm.options), limits, CollisionOptions(), floor=0.0)
+        constraint = ClearanceConstraint(load_model(arm.urdf, arm.options), limits, CollisionOptions(), floor=0.0)
     told = caplog.text
     assert not told or ("is not found" in told and "lines between joints" in told)
     names = {constraint.scene.names(pair) for pair in range(len(constraint.scene.pairs))}

@@ -13,7 +13,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.excitation.criteria.criterion import make_criterion
 from inertid_ros.excitation.criteria.earlier_information import EarlierInformation, earlier_information
 from inertid_ros.excitation.planner import plan_excitation
-from inertid_ros.excitation.planning.descent import along, motion_value
+from inertid_ros.excitation.planning.descent import criterion_value, motion_samples
 from inertid_ros.identification.information.information import compress
 
 OPTIONS = ExcitationOptions(
@@ -40,7 +40,7 @@ def test_information_of_recordings_is_that_of_the_criterion():
     for options in (ExcitationOptions(), ExcitationOptions(scaling="metric")):
         alone, earlier = (make_criterion(model, limits, options, each) for each in (empty, known))
         bodies = alone.measured.columns[alone.columns] < model.layout.body_size
-        motion = along(alone, _Recorded(samples), seconds / 500)
+        motion = motion_samples(alone, _Recorded(samples), seconds / 500)
         rows = alone.evaluate(motion).rows[:, bodies]
         assert earlier.earlier_rows[:, bodies].T @ earlier.earlier_rows[:, bodies] == pytest.approx(
             rows.T @ rows, rel=1e-9, abs=1e-9 * np.abs(rows.T @ rows).max()
@@ -64,13 +64,13 @@ def test_a_second_motion_complements_the_first():
     start = np.zeros(3)
     first = plan_excitation(model, limits, start, OPTIONS)
     criterion = make_criterion(model, limits, OPTIONS)
-    rows = criterion.evaluate(along(criterion, first)).rows
+    rows = criterion.evaluate(motion_samples(criterion, first)).rows
     root = np.zeros((len(rows), model.layout.size))
     root[:, criterion.measured.columns[criterion.columns]] = rows
     known = EarlierInformation(root, 1 / limits.effort)
     second = plan_excitation(model, limits, start, replace(OPTIONS, seed=1), earlier=known)
     together = make_criterion(model, limits, OPTIONS, known)
-    assert motion_value(together, second) < 0.98 * motion_value(together, first)
+    assert criterion_value(together, second) < 0.98 * criterion_value(together, first)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_motions_are_planned_for_what_is_measured(measured, criterion, scaling, 
     chosen = replace(OPTIONS, measured=measured, criterion=criterion, scaling=scaling, kind=kind, intervals=8)
     judge = make_criterion(model, limits, chosen)
     values = [
-        motion_value(judge, plan_excitation(model, limits, np.zeros(3), replace(chosen, improved=improved)))
+        criterion_value(judge, plan_excitation(model, limits, np.zeros(3), replace(chosen, improved=improved)))
         for improved in (0, 1)
     ]
     assert values[1] < 0.9 * values[0]

@@ -9,8 +9,8 @@ from support.robots.quick_plans import PANDA_START, panda, panda_limits, quick_p
 from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.config.excitation import ExecutionOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.collision.clearance import Clearance
-from inertid_ros.excitation.constraints.effort import Effort, prior_effort
+from inertid_ros.excitation.constraints.collision.clearance import ClearanceConstraint
+from inertid_ros.excitation.constraints.effort import EffortConstraint, prior_effort
 from inertid_ros.excitation.execution.plan_check import approach, check_at_rest, check_plan, check_start, with_approach
 from inertid_ros.excitation.limits.motion_limits import check_curve
 from inertid_ros.excitation.motions.trajectories import QuinticRamp
@@ -41,7 +41,7 @@ def refused(words, *args, **kwargs):
 
 def test_a_good_plan_passes(plan, model, limits):
     check_plan(plan, model, limits, measured_position=PANDA_START + 0.01, max_start_error=0.02)
-    check_plan(plan, model, limits, constraints=(Clearance(model, limits, CollisionOptions(), floor=-2.0),))
+    check_plan(plan, model, limits, constraints=(ClearanceConstraint(model, limits, CollisionOptions(), floor=-2.0),))
 
 
 def test_other_joints_and_kinematics_are_refused(plan, model, limits):
@@ -69,9 +69,9 @@ def test_effort_beyond_its_limit_names_the_joint(plan, model, limits):
     refused("joint 'panda_joint2': the motion needs", plan, model, weak)
     tau = prior_effort(model, *plan.sample(np.linspace(0, plan.duration, 3000)))
     peak = np.abs(tau).max(axis=0)
-    Effort(model, 1.02 * peak).check(plan, limits)
+    EffortConstraint(model, 1.02 * peak).check(plan, limits)
     with pytest.raises(ExcitationError, match="panda_joint4"):
-        Effort(model, peak * np.where(np.arange(7) == 3, 0.98, 1.02)).check(plan, limits)
+        EffortConstraint(model, peak * np.where(np.arange(7) == 3, 0.98, 1.02)).check(plan, limits)
 
 
 def test_effort_of_the_prior_holds_friction(model):

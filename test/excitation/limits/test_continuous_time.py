@@ -9,7 +9,7 @@ from support.robots.random_robots import random_model
 
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.effort import Effort, prior_effort
+from inertid_ros.excitation.constraints.effort import EffortConstraint, prior_effort
 from inertid_ros.excitation.limits.continuous_time import (
     all_segments,
     derivative_bounds,
@@ -58,12 +58,12 @@ def test_rates_of_efforts_and_reaction_hold(seed):
 def test_effort_is_proven_close_to_its_peak(seed):
     model, limits, plan = moving(seed)
     peak = np.abs(prior_effort(model, *plan.sample(np.linspace(0, plan.duration, 50_000)))).max(axis=0)
-    Effort(model, 1.002 * peak).check(plan, limits)
+    EffortConstraint(model, 1.002 * peak).check(plan, limits)
     for joint, name in enumerate(model.joint_names):
         weak = 1.01 * peak
         weak[joint] = 0.999 * peak[joint]
         with pytest.raises(ExcitationError, match=f"joint '{name}': the motion needs"):
-            Effort(model, weak).check(plan, limits)
+            EffortConstraint(model, weak).check(plan, limits)
 
 
 class Dip:

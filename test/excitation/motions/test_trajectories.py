@@ -6,15 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.motions.basis_functions import CycloidalBasis, FourierBasis
 from inertid_ros.excitation.motions.spline import SplineBasis
-from inertid_ros.excitation.motions.trajectories import (
-    Concatenation,
-    CycloidalBasis,
-    FourierBasis,
-    LinearTrajectory,
-    QuinticRamp,
-    knot_times,
-)
+from inertid_ros.excitation.motions.trajectories import Concatenation, LinearTrajectory, QuinticRamp, knot_times
 
 BASES = [
     FourierBasis(10.0, 2, 0.1),

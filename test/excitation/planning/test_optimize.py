@@ -15,9 +15,9 @@ from inertid_ros.excitation.constraints.motion_constraints import motion_constra
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.planner import plan_excitation
-from inertid_ros.excitation.planning.descent import finished, motion_value
-from inertid_ros.excitation.planning.optimize import random_shapes
-from inertid_ros.excitation.planning.planning_problem import Problem
+from inertid_ros.excitation.planning.descent import criterion_value, finish_plan
+from inertid_ros.excitation.planning.planning_problem import PlanningProblem
+from inertid_ros.excitation.planning.random_starts import random_shapes
 from inertid_ros.robot.bodies.layout import ParameterLayout
 
 QUICK = ExcitationOptions(duration_s=10.0, starts=12, improved=1, iterations=25, criterion_samples=80)
@@ -45,7 +45,7 @@ def test_objective_is_differentiated_exactly(model, limits, options):
     # Weak joints and a high floor, so that both penalties are at work.
     model = replace(model, layout=ParameterLayout(model.layout.links, model.layout.joints, ("viscous", "offset")))
     weak = replace(limits, effort=np.array([40.0, 30.0, 25, 25, 5, 5, 5]))
-    problem = Problem(model, weak, PANDA_START, replace(options, floor_m=0.3))
+    problem = PlanningProblem(model, weak, PANDA_START, replace(options, floor_m=0.3))
     shape = random_shapes(problem, replace(options, starts=1))[0]
     value, gradient = problem.gradient(shape)
     assert value == pytest.approx(problem.value(shape), rel=1e-12)
@@ -55,7 +55,7 @@ def test_objective_is_differentiated_exactly(model, limits, options):
         assert (gradient * direction).sum() == pytest.approx(difference, rel=2e-5, abs=1e-6)
     # The size of a shape does not matter once it is too large for the limits, nor at all where these alone confine it.
     assert problem.value(1e4 * shape) == pytest.approx(problem.value(1e5 * shape), rel=1e-9)
-    free = Problem(model, weak, PANDA_START, replace(options, collision=CollisionOptions(self_collision=False)))
+    free = PlanningProblem(model, weak, PANDA_START, replace(options, collision=CollisionOptions(self_collision=False)))
     value, gradient = free.gradient(shape)
     assert free.value(3.7 * shape) == pytest.approx(value, rel=1e-9)
     assert (gradient * shape).sum() == pytest.approx(0.0, abs=1e-6 * np.abs(gradient).max())
@@ -76,11 +76,11 @@ def test_plan_keeps_every_limit_and_beats_chance(model, limits, options):
     assert (np.abs(a) <= 0.95 * limits.acceleration * (1 + 1e-9)).all()
     assert plan.position[-1] == pytest.approx(PANDA_START, abs=1e-9)
     assert plan.model_hash == model.hash
-    problem = Problem(model, limits, PANDA_START, options)
+    problem = PlanningProblem(model, limits, PANDA_START, options)
     shapes = random_shapes(problem, replace(options, starts=8))
-    chance = [finished(problem, shape, options).plan.condition_number for shape in shapes]
+    chance = [finish_plan(problem, shape, options).plan.condition_number for shape in shapes]
     assert plan.condition_number < 0.4 * np.median(chance)
-    assert plan.condition_number == pytest.approx(motion_value(problem.comparison, plan), rel=1e-3)
+    assert plan.condition_number == pytest.approx(criterion_value(problem.comparison, plan), rel=1e-3)
     assert reports[-1].fraction == 1.0
     assert reports[-1].condition_number == plan.condition_number
     assert "of its limit" in reports[-1].worst_constraint
@@ -116,7 +116,7 @@ def test_raising_from_progress_gives_up(model, limits):
 
 
 def test_effort_limits_make_the_motion_smaller(model, limits):
-    still = np.abs(Problem(model, limits, PANDA_START, QUICK).limits.effort)
+    still = np.abs(PlanningProblem(model, limits, PANDA_START, QUICK).limits.effort)
     weak = replace(limits, effort=np.where(np.arange(7) == 1, 24.0, still))
     plan = plan_excitation(model, weak, PANDA_START, replace(QUICK, improved=0))
     check_plan(plan, model, weak)

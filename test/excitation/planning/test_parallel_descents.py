@@ -13,7 +13,7 @@ from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.criteria.criterion import make_criterion
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.planner import plan_excitation
-from inertid_ros.excitation.planning.descent import along
+from inertid_ros.excitation.planning.descent import motion_samples
 
 OPTIONS = ExcitationOptions(
     duration_s=5.0, base_frequency_hz=0.2, harmonics=4, starts=6, improved=2, iterations=10, criterion_samples=40
@@ -75,13 +75,13 @@ def test_what_cannot_be_excited_is_left_out():
     plain = plan_excitation(model, limits, start, options, reports.append)
     full = reports[-1]
     criterion = make_criterion(model, limits, options)
-    values = criterion.evaluate(along(criterion, plain)).eigenvalues
+    values = criterion.evaluate(motion_samples(criterion, plain)).eigenvalues
     bound = float(values[2] ** -0.5)  # two combinations too many, unless planning for fewer helps
     plan = plan_excitation(model, limits, start, replace(options, criterion_bound=bound), reports.append)
     last = reports[-1]
     assert full.kept == criterion.count and criterion.count - 2 <= last.kept < criterion.count
     assert last.value <= bound < full.value
-    reached = criterion.evaluate(along(criterion, plan)).eigenvalues[-last.kept]
+    reached = criterion.evaluate(motion_samples(criterion, plan)).eigenvalues[-last.kept]
     assert reached**-0.5 == pytest.approx(last.value, rel=1e-6)
     with pytest.raises(ExcitationError, match="cannot be reached for a single combination"):
         plan_excitation(model, limits, start, replace(options, iterations=1, criterion_bound=1e-12))

@@ -20,7 +20,8 @@ from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
-from inertid_ros.excitation.motions.trajectories import FourierBasis, LinearTrajectory
+from inertid_ros.excitation.motions.basis_functions import FourierBasis
+from inertid_ros.excitation.motions.trajectories import LinearTrajectory
 from inertid_ros.excitation.plans.plan import Plan, plan_of
 from inertid_ros.excitation.plans.plan_file import save_plan
 from inertid_ros.robot.model import RobotModel, load_model

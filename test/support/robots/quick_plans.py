@@ -7,7 +7,7 @@ import numpy as np
 from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
 from inertid_ros.excitation.motions.trajectories import LinearTrajectory
-from inertid_ros.excitation.planning.feasible_size import fitted
+from inertid_ros.excitation.planning.feasible_size import scale_to_limits
 from inertid_ros.excitation.planning.planning_problem import make_basis
 from inertid_ros.excitation.planning.random_starts import random_shape
 from inertid_ros.excitation.plans.plan import Plan, plan_of
@@ -37,7 +37,7 @@ def quick_plan(
     basis = make_basis(options)
     inner = limits.scaled(options.limit_use, options.limit_use)
     shape = random_shape(basis, start, inner, np.random.default_rng(seed))
-    trajectory = fitted(LinearTrajectory(basis, start, shape), inner, options.knot_step_s)
+    trajectory = scale_to_limits(LinearTrajectory(basis, start, shape), inner, options.knot_step_s)
     return plan_of(trajectory, limits, motion_type=options.kind, model_hash=model_hash, seed=seed)
 
 

@@ -18,13 +18,13 @@ from inertid_ros.kinematics.chain import Chain
 from inertid_ros.robot.model import RobotModel
 
 from .polygon import Polygon
-from .robot_masses import Masses
+from .robot_masses import RobotMasses
 
 _PENALTY = 3000.0  # 1/m^2
 _BEGINS = 0.1  # of the width of the area from its edges, where the penalty begins
 
 
-class CentreOfMass:
+class CentreOfMassConstraint:
     """The centre of mass of the prior, seen along gravity, stays above an area on the ground.
 
     Parameters
@@ -40,7 +40,7 @@ class CentreOfMass:
     positions_only = True
 
     def __init__(self, model: RobotModel, area: Polygon, ground: float) -> None:
-        self.area, self._masses, self._chain = area, Masses.of(model), Chain(model)
+        self.area, self._masses, self._chain = area, RobotMasses.of(model), Chain(model)
         self._along = along = self._masses.gravity / self._masses.gravity[2]
         self._ground = ground
         # Distance from an edge: normal . (c + along (ground - c_z)) - offset, linear in the centre.

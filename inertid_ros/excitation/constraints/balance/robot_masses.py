@@ -1,4 +1,4 @@
-"""Masses of a whole robot, its root link included, and where their centre is."""
+"""RobotMasses of a whole robot, its root link included, and where their centre is."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from inertid_ros.robot.model import RobotModel
 
 
 @dataclass(frozen=True)
-class Masses:
+class RobotMasses:
     """Of the root and the moving bodies, as the URDF states them.
 
     Attributes
@@ -35,7 +35,7 @@ class Masses:
     travel: Array
 
     @classmethod
-    def of(cls, model: RobotModel) -> "Masses":
+    def of(cls, model: RobotModel) -> "RobotMasses":
         """Of a robot."""
         fixed = model.pinocchio.inertias[0]
         bodies, centres, _ = mass_com_inertia(model.body_prior)

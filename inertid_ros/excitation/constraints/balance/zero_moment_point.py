@@ -20,13 +20,13 @@ from inertid_ros.regressors.body_wrenches import BodyWrenches
 from inertid_ros.robot.model import RobotModel
 
 from .polygon import Polygon
-from .robot_masses import Masses
+from .robot_masses import RobotMasses
 
 _PENALTY = 3000.0  # 1/m^2
 _BEGINS = 0.1  # of what there is at rest in the middle, where the penalty begins
 
 
-class Contact:
+class ZeroMomentPointConstraint:
     """The zero-moment point of the prior stays within an area, and the ground is pressed.
 
     Both are linear in the reaction wrench ``W`` (force ``f``, torque ``n`` about the root origin): the zero-moment
@@ -50,7 +50,7 @@ class Contact:
     def __init__(self, model: RobotModel, area: Polygon, ground: float, normal_force: float) -> None:
         self.area, self.ground = area, ground
         self._model, self._chain, self._bounds = model, Chain(model), WrenchRateBounds(model)
-        self._masses = Masses.of(model)
+        self._masses = RobotMasses.of(model)
         edges = len(area.offsets)
         self._rows = np.zeros((edges + 1, 6))
         self._rows[:edges, :2] = ground * area.normals

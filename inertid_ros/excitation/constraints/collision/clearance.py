@@ -37,7 +37,7 @@ _TOLERANCE = 1e-5  # m, to which distances are worked out
 _PORTION = 256  # distances measured before looking whether any more can matter
 
 
-class Clearance:
+class ClearanceConstraint:
     """Links of a robot keep a distance from one another, from obstacles and from the floor.
 
     Capsules around the links (A 53) tell quickly what is near. There the search measures convex hulls, and what is
