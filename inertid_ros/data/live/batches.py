@@ -47,7 +47,8 @@ class ReceivedRecordings:
 
     Parameters
     ----------
-    keep: number of recordings that are kept; the oldest go first.
+    keep : int
+        Number of recordings that are kept; the oldest go first.
     """
 
     def __init__(self, keep: int = 20) -> None:
@@ -78,25 +79,26 @@ class ReceivedRecordings:
     @property
     def complete(self) -> tuple[str, ...]:
         """Names of complete recordings, oldest first."""
-        return tuple(name for name, entry in self._incoming.items() if entry.complete and not entry.lost)
+        return tuple(name for name, incoming in self._incoming.items() if incoming.complete and not incoming.lost)
 
     @property
     def samples(self) -> int:
         """Samples of all recordings together."""
-        return sum(len(block) for entry in self._incoming.values() for block in entry.blocks)
+        return sum(len(block) for incoming in self._incoming.values() for block in incoming.blocks)
 
     def recording(self, name: str) -> Recording:
         """A complete recording.
 
         Raises
         ------
-        RecordingError: unknown, not complete, batches were lost, or not usable.
+        RecordingError
+            Not received, not complete, batches were lost, or not usable.
         """
-        entry = self._incoming.get(name)
-        if entry is None:
+        incoming = self._incoming.get(name)
+        if incoming is None:
             raise RecordingError(f"{name}: was not received; received and complete are {list(self.complete)}")
-        if entry.lost:
-            raise RecordingError(f"{name}: {entry.lost} batches were lost on their way; identify from its bag instead")
-        if not entry.complete:
+        if incoming.lost:
+            raise RecordingError(f"{name}: {incoming.lost} batches were lost; identify from its bag instead")
+        if not incoming.complete:
             raise RecordingError(f"{name}: is still being recorded; stop the recorder first")
-        return recording_from_blocks(name, entry.blocks)
+        return recording_from_blocks(name, incoming.blocks)

@@ -1,4 +1,4 @@
-"""LiveRecording: what is accepted, counted, synchronised and written while a robot moves."""
+"""LiveRecording: messages accepted, counted, synchronised and written while a robot moves."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,15 +16,19 @@ _RATE_WINDOW = 200
 
 
 @dataclass(frozen=True)
-class Counts:
-    """What happened to the joint states so far.
+class MessageCounts:
+    """Joint states so far, by what became of them.
 
     Attributes
     ----------
-    accepted: written and handed on.
-    rejected: not finite, wrong length, wrong joints, too large.
-    out_of_order: stamps that repeat or go back.
-    gaps: places where samples were lost, seen from the stamps.
+    accepted : int
+        Joint states written and handed on.
+    rejected : int
+        Messages that are not finite, have the wrong length or joints, or are too large.
+    out_of_order : int
+        Messages whose stamps repeat or go back.
+    gaps : int
+        Places where samples were lost, seen from the stamps.
     """
 
     accepted: int = 0
@@ -36,14 +40,25 @@ class Counts:
 class LiveRecording:
     """One recording in the making: every message passes the same checks, whether it goes to the bag or to a batch.
 
-    Messages that are refused go nowhere, so that the bag holds exactly what the batches hold.
+    Rejected messages go nowhere, so that the bag holds exactly what the batches hold.
 
     Parameters
     ----------
-    assembler: synchronises the channels.
-    bag: where accepted messages are written as they came; None writes nothing.
-    max_gap_periods: a step between stamps above this many median steps is a gap.
-    prelude: topic and content of messages that the bag holds before all others.
+    assembler : RecordingAssembler
+        Synchronises the channels.
+    bag : LiveBag, optional
+        Where accepted messages are written as they came; None writes nothing.
+    max_gap_periods : float
+        A step between stamps above this many median steps is a gap.
+    prelude : sequence of tuple of int and bytes
+        Topic index and content of messages that the bag holds before all others.
+
+    Attributes
+    ----------
+    counts : MessageCounts
+        Accepted and rejected messages.
+    last_error : str
+        Why the last message was rejected; empty where none was.
     """
 
     def __init__(
@@ -54,8 +69,8 @@ class LiveRecording:
         prelude: Sequence[tuple[int, bytes]] = (),
     ) -> None:
         self.bag = bag
-        self.counts = Counts()
-        self.last_problem = ""
+        self.counts = MessageCounts()
+        self.last_error = ""
         self._assembler = assembler
         self._max_gap_periods = max_gap_periods
         self._steps: list[int] = []
@@ -66,11 +81,12 @@ class LiveRecording:
 
     @property
     def name(self) -> str:
+        """Name of the recording."""
         return self._assembler.name
 
     @property
     def seconds(self) -> float:
-        """Span of the accepted stamps [s]."""
+        """Time between the first and the last accepted stamp [s]."""
         return (self._last_ns - self._first_ns) * 1e-9
 
     @property
@@ -86,23 +102,42 @@ class LiveRecording:
         stamp_ns: int,
         channels: tuple[ArrayLike, ArrayLike, ArrayLike],
     ) -> bool:
-        """Take one joint state: position, velocity, effort; False where it was refused (:attr:`last_problem`)."""
+        """Take one joint state.
+
+        Parameters
+        ----------
+        topic : int
+            Index of the topic in the bag.
+        data : bytes
+            The serialised message.
+        names : list of str
+            Its joints.
+        stamp_ns : int
+            Its header stamp [ns].
+        channels : tuple of array_like
+            Position, velocity, effort.
+
+        Returns
+        -------
+        bool
+            False where it was rejected (:attr:`last_error`).
+        """
         position, velocity, effort = (np.asarray(values, dtype=float) for values in channels)
         try:
             self._check_size(topic, data)
             self._check(tuple(names), stamp_ns, position, effort)
             if not self._assembler.add_joint_state(names, stamp_ns, position, velocity, effort):
-                return True  # none of our joints, such as a gripper's message
+                return True  # none of the wanted joints, such as a gripper's message
             self._write(topic, stamp_ns, data)
         except StampOrderError as error:
-            return self._refuse(error, out_of_order=self.counts.out_of_order + 1)
+            return self._reject(error, out_of_order=self.counts.out_of_order + 1)
         except RecordingError as error:
-            return self._refuse(error, rejected=self.counts.rejected + 1)
-        self._follow(stamp_ns)
+            return self._reject(error, rejected=self.counts.rejected + 1)
+        self._count_accepted(stamp_ns)
         return True
 
     def add_wrench(self, topic: int, data: bytes, frame: str, stamp_ns: int, wrench: NDArray[np.float64]) -> bool:
-        """Take one wrench ``(6,)``; False where it was refused."""
+        """Take one wrench ``(6,)`` of a frame: force [N], torque [N m]; False where it was rejected."""
         try:
             if not np.isfinite(wrench).all():
                 raise RecordingError(f"{self.name}: wrench/{frame} is not finite; check the sensor")
@@ -110,13 +145,13 @@ class LiveRecording:
             self._assembler.add_wrench(frame, stamp_ns, wrench[:3], wrench[3:])
             self._write(topic, stamp_ns, data)
         except StampOrderError as error:
-            return self._refuse(error, out_of_order=self.counts.out_of_order + 1)
+            return self._reject(error, out_of_order=self.counts.out_of_order + 1)
         except RecordingError as error:
-            return self._refuse(error, rejected=self.counts.rejected + 1)
+            return self._reject(error, rejected=self.counts.rejected + 1)
         return True
 
     def add_base(self, topic: int, data: bytes, stamp_ns: int, values: Mapping[str, NDArray[np.float64]]) -> bool:
-        """Take one message of the base's motion: channel to values; False where it was refused."""
+        """Take one message of the base's motion: channel to values; False where it was rejected."""
         try:
             for channel, row in values.items():
                 if not np.isfinite(row).all():
@@ -126,32 +161,32 @@ class LiveRecording:
                 self._assembler.add_base(channel, stamp_ns, row)
             self._write(topic, stamp_ns, data)
         except StampOrderError as error:
-            return self._refuse(error, out_of_order=self.counts.out_of_order + 1)
+            return self._reject(error, out_of_order=self.counts.out_of_order + 1)
         except RecordingError as error:
-            return self._refuse(error, rejected=self.counts.rejected + 1)
+            return self._reject(error, rejected=self.counts.rejected + 1)
         return True
 
     @property
     def incomplete(self) -> int:
-        """Samples left out so far because a wrench or the motion of the base was not known at their time."""
+        """Samples left out so far because a wrench or the motion of the base was missing at their stamps."""
         return self._assembler.dropped
 
     @property
     def missing(self) -> Mapping[str, int]:
-        """The same by channel."""
+        """Samples left out so far, by the missing channel."""
         return self._assembler.missing
 
     def add_other(self, topic: int, data: bytes, stamp_ns: int) -> bool:
-        """Take a message that is only written."""
+        """Take a message that is only written; False where it was rejected."""
         try:
             self._write(topic, stamp_ns, data)
         except RecordingError as error:
-            return self._refuse(error, rejected=self.counts.rejected + 1)
+            return self._reject(error, rejected=self.counts.rejected + 1)
         return True
 
-    def refuse(self, problem: str) -> None:
-        """Count a message that could not even be read."""
-        self._refuse(RecordingError(problem), rejected=self.counts.rejected + 1)
+    def reject(self, reason: str) -> None:
+        """Count a message that could not be read."""
+        self._reject(RecordingError(reason), rejected=self.counts.rejected + 1)
 
     def take(self, final: bool = False) -> tuple[Block, NDArray[np.bool_]] | None:
         """Samples that are complete by now, and which of them follow a gap; None where there are none yet."""
@@ -171,7 +206,7 @@ class LiveRecording:
         if not np.isfinite(position).all():
             raise RecordingError(f"{self.name}: position is not finite; check the driver")
         if len(effort) != len(names):
-            return  # the assembler says what is wrong
+            return  # the assembler raises
         # Joints without an effort interface report NaN from the start.
         silent = self._silent.setdefault(names, np.isnan(effort))
         if not np.isfinite(effort[~silent]).all():
@@ -190,12 +225,12 @@ class LiveRecording:
             self.bag.write(self._prelude[0][0], self._written_ns, self._prelude.pop(0)[1])
         self.bag.write(topic, self._written_ns, data)
 
-    def _refuse(self, error: RecordingError, **count: int) -> bool:
-        self.last_problem = str(error)
+    def _reject(self, error: RecordingError, **count: int) -> bool:
+        self.last_error = str(error)
         self.counts = replace(self.counts, **count)
         return False
 
-    def _follow(self, stamp_ns: int) -> None:
+    def _count_accepted(self, stamp_ns: int) -> None:
         if self.counts.accepted:
             step = stamp_ns - self._last_ns
             if len(self._steps) >= 10 and step > self._max_gap_periods * float(np.median(self._steps)):

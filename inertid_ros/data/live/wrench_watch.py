@@ -1,4 +1,4 @@
-"""WrenchWatch: what live wrench topics say of late: their zero, and whether they carry load."""
+"""WrenchWatch: recent measurements of live wrench topics, their zero, and whether they carry load."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 
-_FEWEST = 10  # samples of a mean worth subtracting
+_FEWEST = 10  # samples that a zero is the mean of
 
 
 @dataclass
@@ -24,9 +24,12 @@ class WrenchWatch:
 
     Parameters
     ----------
-    window_s: a tare is the mean of this long [s].
-    limit_n: more force than this is not a zero but a load [N].
-    on_n, off_n: a topic carries load from where its force exceeds the first until it falls below the second [N].
+    window_s : float
+        Duration of which a tare is the mean [s].
+    limit_n : float
+        Larger forces are not a zero but a load [N].
+    on_n, off_n : float
+        A topic carries load from where its force exceeds the first until it falls below the second [N].
     """
 
     def __init__(self, window_s: float, limit_n: float, on_n: float, off_n: float) -> None:
@@ -35,7 +38,7 @@ class WrenchWatch:
         self._topics: dict[str, _Topic] = {}
 
     def add(self, topic: str, stamp_ns: int, wrench: Array) -> Array:
-        """Take a measured wrench ``(6,)``; gives it less its zero. One that is not finite changes nothing."""
+        """Take a measured wrench ``(6,)`` [N, N m] and return it less its zero; one that is not finite is not kept."""
         state = self._topics.setdefault(topic, _Topic())
         if np.isfinite(wrench).all():
             state.recent.append((stamp_ns, wrench))
@@ -60,11 +63,13 @@ class WrenchWatch:
 
         Returns
         -------
-        What was done, in a line.
+        str
+            One line with the size of every zero.
 
         Raises
         ------
-        RecordingError: a topic is silent, carries load, or is not steady.
+        RecordingError
+            A topic is silent, carries load, or is not steady.
         """
         means = {}
         newest = max((state.recent[-1][0] for state in self._topics.values() if state.recent), default=0)
@@ -72,18 +77,18 @@ class WrenchWatch:
             recent = self._topics.get(topic, _Topic()).recent
             values = np.array([wrench for stamp, wrench in recent if stamp >= newest - self._window_ns])
             if len(values) < _FEWEST:
-                raise RecordingError(f"{topic}: {len(values)} wrenches of late, too few to tare; check the sensor")
+                raise RecordingError(f"{topic}: {len(values)} recent wrenches are too few to tare; check the sensor")
             mean, force = values.mean(axis=0), values[:, :3]
-            size, spread = float(np.linalg.norm(mean[:3])), float(np.linalg.norm(force.std(axis=0)))
+            size, deviation = float(np.linalg.norm(mean[:3])), float(np.linalg.norm(force.std(axis=0)))
             if size > self._limit:
                 raise RecordingError(
                     f"{topic}: measures {size:.0f} N, which is a load and no zero; step off before taring, or raise"
                     f" tare_limit_n ({self._limit:g})"
                 )
-            if spread > 0.2 * self._limit:
-                raise RecordingError(f"{topic}: varies by {spread:.1f} N; leave the sensor alone while it is tared")
+            if deviation > 0.2 * self._limit:
+                raise RecordingError(f"{topic}: varies by {deviation:.1f} N; leave the sensor alone while it is tared")
             means[topic] = mean
         for topic, mean in means.items():
             self._topics[topic].zero = mean
-        parts = ", ".join(f"{topic} by {np.linalg.norm(mean[:3]):.2f} N" for topic, mean in means.items())
-        return f"tared {parts}" if parts else "no wrench topics to tare"
+        zeros = ", ".join(f"{topic} by {np.linalg.norm(mean[:3]):.2f} N" for topic, mean in means.items())
+        return f"tared {zeros}" if zeros else "no wrench topics to tare"

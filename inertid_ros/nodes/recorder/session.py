@@ -192,7 +192,7 @@ class RecordingSession:
         if current.last_arrival_ns and arrival_ns > current.last_arrival_ns:
             return None
         if size > self._options.max_message_mb * 2**20:
-            current.live.refuse(f"{source.name}: a message of {size} bytes is too large; see max_message_mb")
+            current.live.reject(f"{source.name}: a message of {size} bytes is too large; see max_message_mb")
             return None
         return current.live
 
@@ -224,7 +224,7 @@ class RecordingSession:
             if min(accepted, committed) >= CONFIRMATION_SAMPLES:
                 self._change(SessionState.RECORDING, f"recording {self.name}")
             elif now_ns - current.started_ns > self._options.start_timeout_s * 1e9:
-                problem = self._environment.topic_problem() or current.live.last_problem or "no samples arrive"
+                problem = self._environment.topic_problem() or current.live.last_error or "no samples arrive"
                 self._end(f"not recording: {problem}", SessionState.FAILED)
 
     def publish_batch(self) -> None:
@@ -248,7 +248,7 @@ class RecordingSession:
             return ""
         counts = recording.counts
         if counts.rejected or counts.out_of_order or counts.gaps or self.lost:
-            return recording.last_problem or "samples were lost"
+            return recording.last_error or "samples were lost"
         if missing := ", ".join(recording.missing):
             return f"samples are left out, as they lack {missing}; check its topic and clock"
         return ""

@@ -38,12 +38,12 @@ def test_what_is_no_zero_is_refused_and_changes_nothing(force_of, message):
 
 
 def test_silent_topics_cannot_be_tared():
-    with pytest.raises(RecordingError, match="other: 0 wrenches of late"):
+    with pytest.raises(RecordingError, match="other: 0 recent wrenches"):
         fed(lambda k: 0.0).tare(["plate", "other"])
     stale = fed(lambda k: 0.0)
     for k in range(200):
         stale.add("other", 10**11 + k * MS, np.zeros(6))
-    with pytest.raises(RecordingError, match="plate: 0 wrenches of late"):
+    with pytest.raises(RecordingError, match="plate: 0 recent wrenches"):
         stale.tare(["other", "plate"])
 
 
