@@ -11,9 +11,9 @@ from tables import machine, publish, table
 from inertid_ros.config.direction_combinations import CombinationOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
-from inertid_ros.excitation.direction_combinations.fixed_base import torque_problem
-from inertid_ros.excitation.direction_combinations.interval_planner import improved, plan_intervals
-from inertid_ros.excitation.direction_combinations.pruning import spread
+from inertid_ros.excitation.direction_combinations.fixed_base import fixed_base_problem
+from inertid_ros.excitation.direction_combinations.interval_planner import improve_motion, plan_intervals
+from inertid_ros.excitation.direction_combinations.pruning import rank_and_condition
 from inertid_ros.excitation.limits.motion_limits import motion_limits
 
 
@@ -28,13 +28,13 @@ def main() -> None:
     for most in (27, 24, 20):
         combinations = CombinationOptions(orders=orders, starts=12, iterations=40, most=most)
         options = ExcitationOptions(kind="combinations", combinations=combinations)
-        problem = torque_problem(arm, limits, options, motion_constraints(arm, limits, options))
+        problem = fixed_base_problem(arm, limits, options, motion_constraints(arm, limits, options))
         began = time.process_time()
         plan = plan_intervals(problem, seed=0)
         seconds = time.process_time() - began
-        whole = improved(problem, plan.whole, combinations.iterations, np.inf)
+        whole = improve_motion(problem, plan.whole, combinations.iterations, np.inf)
         blocks, _ = problem.evaluate(whole)
-        condition = spread(blocks.reshape(-1, blocks.shape[-1]), combinations.significant)[1]
+        condition = rank_and_condition(blocks.reshape(-1, blocks.shape[-1]), combinations.significant)[1]
         rows.append(
             [len(whole.directions), f"{condition:.2f}", len(plan.motion.directions), f"{plan.condition_number:.2f}",
              2 * arm.joints, f"{seconds:.0f}"]

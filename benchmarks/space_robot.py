@@ -15,7 +15,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.direction_combinations.floating_base import floating_problem
 from inertid_ros.excitation.direction_combinations.interval_motion import IntervalMotion
 from inertid_ros.excitation.direction_combinations.interval_planner import IntervalPlan, plan_intervals
-from inertid_ros.excitation.direction_combinations.pruning import Worth, prune, spread
+from inertid_ros.excitation.direction_combinations.pruning import PruningRule, prune, rank_and_condition
 from inertid_ros.identification.base_parameters import closed_form_base_parameters
 from inertid_ros.robot.bodies.inertial_parameters import PSEUDO_INERTIA_BASIS, is_consistent, nearest_consistent
 from inertid_ros.robot.model import RobotModel
@@ -102,12 +102,12 @@ def _shown(model: RobotModel, motion: IntervalMotion) -> tuple[int, float]:
     problem = floating_problem(model, limits(), CombinationOptions())
     phases = (np.arange(100) + 0.5) / 100
     rows, _ = problem.rows.rows(*motion.sample(phases))
-    return spread(rows.reshape(-1, rows.shape[-1]), 1 / 300)
+    return rank_and_condition(rows.reshape(-1, rows.shape[-1]), 1 / 300)
 
 
 def _kept_by_the_algorithm(guess: RobotModel, plan: IntervalPlan) -> int:
     problem = floating_problem(guess, limits(), CombinationOptions())
-    return len(prune(problem.evaluate(plan.whole)[0], Worth()).kept)
+    return len(prune(problem.evaluate(plan.whole)[0], PruningRule()).kept)
 
 
 def _parameters(errors: dict[tuple[int, str], Errors], seeds: int) -> str:

@@ -3,7 +3,7 @@
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
-from inertid_ros.excitation.direction_combinations.fixed_base import plan_combinations
+from inertid_ros.excitation.direction_combinations.fixed_base import plan_fixed_base
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.planning.optimize import PlanningProgress, PlanningReport, optimize_motion
 from inertid_ros.excitation.plans.plan import Plan
@@ -52,7 +52,7 @@ def plan_excitation(
     """
     options = options or ExcitationOptions()
     if options.kind == "combinations":
-        return plan_combinations(
+        return plan_fixed_base(
             model, limits, start, options,
             lambda fraction, condition: report(PlanningProgress(fraction, condition, "", condition)),
         )[0]

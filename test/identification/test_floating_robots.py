@@ -9,8 +9,7 @@ from inertid_ros.config.least_squares import ESTIMATORS
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.momentum_samples import prepare_momentum
-from inertid_ros.excitation.direction_combinations.directions import direction_combinations
-from inertid_ros.excitation.direction_combinations.interval_motion import IntervalMotion
+from inertid_ros.excitation.direction_combinations.interval_motion import IntervalMotion, direction_combinations
 from inertid_ros.identification.assessment.uncertainty import uncertainty
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.base_parameters import closed_form_base_parameters

@@ -1,7 +1,7 @@
-"""Direction combinations for a robot on a fixed base, judged by its joint torques as other motions are."""
+"""Direction combinations for a robot on a fixed base, whose joint torques are measured."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
+from inertid_ros.excitation.constraints.motion_constraints import first_violation, motion_constraints
 from inertid_ros.excitation.criteria.criterion import Criterion, regressor_condition
 from inertid_ros.excitation.limits.constraint import Constraint, MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
@@ -19,29 +19,28 @@ from inertid_ros.excitation.plans.plan import Plan, plan_of
 from inertid_ros.robot.model import RobotModel
 
 from .interval_motion import IntervalMotion
-from .interval_planner import IntervalPlan, IntervalProblem, plan_intervals
+from .interval_planner import ConditionReport, IntervalPlan, IntervalPlanningProblem, plan_intervals
 
 _SHRINK_ROUNDS = 12
 _RAMP_USE = 0.8  # of the limits, on the way to the first waypoint and back
-Report = Callable[[float, float], None]
 
 
 @dataclass(frozen=True)
-class TorqueRows:
-    """Rows of the criterion's regressor; what noise blurs are the joints' velocities."""
+class JointTorqueRegressor:
+    """Rows of the criterion's regressor, and the joints' velocities; a :class:`~.interval_planner.MotionRegressor`."""
 
     criterion: Criterion
 
     def rows(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
-        """See :class:`~.rows.MotionRows`."""
+        """See :class:`~.interval_planner.MotionRegressor`."""
         motion = MotionSamples(self.criterion.measured.chain, q, v, a)
         return self.criterion.measured.regressor(motion, self.criterion.columns), v
 
 
-def torque_problem(
+def fixed_base_problem(
     model: RobotModel, limits: MotionLimits, options: ExcitationOptions, constraints: Sequence[Constraint]
-) -> IntervalProblem:
-    """What planning solves: all seeds are to be found, columns have unit norm."""
+) -> IntervalPlanningProblem:
+    """The planning problem: start and range of all joints are variables, columns have unit norm."""
     criterion = regressor_condition(model, limits)
 
     def penalty(q: Array, v: Array, a: Array) -> float:
@@ -49,52 +48,52 @@ def torque_problem(
         return float(sum(constraint.penalty(motion).value for constraint in constraints))
 
     inner = limits.scaled(options.limit_use, options.limit_use)
-    given = np.full(model.joints, np.nan)
-    return IntervalProblem(TorqueRows(criterion), inner, given, options.combinations, penalty, unit_columns=True)
+    none = np.full(model.joints, np.nan)
+    regressor = JointTorqueRegressor(criterion)
+    return IntervalPlanningProblem(regressor, inner, none, options.combinations, penalty, unit_columns=True)
 
 
-def plan_combinations(
+def plan_fixed_base(
     model: RobotModel,
     limits: MotionLimits,
     start: Array,
     options: ExcitationOptions,
-    report: Report = lambda fraction, condition: None,
+    report: ConditionReport = lambda fraction, condition: None,
 ) -> tuple[Plan, IntervalPlan]:
-    """Plan from ``start`` to the first waypoint, through the intervals, and back.
+    """Plan from ``start`` ``(n,)`` to the first waypoint, through the intervals, and back.
 
     Raises
     ------
     ExcitationError
-        The start is outside the limits or breaks a constraint, or there are too few combinations.
+        The start is outside the limits or violates a constraint, or there are too few combinations.
     """
     constraints = motion_constraints(model, limits, options)
     for constraint in constraints:
         constraint.check_start(start)
-    problem = torque_problem(model, limits, options, constraints)
-    found = plan_intervals(problem, options.seed, time.monotonic() + options.time_limit_s, report)
+    problem = fixed_base_problem(model, limits, options, constraints)
+    best = plan_intervals(problem, options.seed, time.monotonic() + options.time_limit_s, report)
+    criterion = regressor_condition(model, limits)
 
     def plan(share: float) -> Plan:
         motion = replace(
-            found.motion, start=start + share * (found.motion.start - start), range=share * found.motion.range
+            best.motion, start=start + share * (best.motion.start - start), range=share * best.motion.range
         )
         whole = _there_and_back(motion, start, problem.limits)
         return plan_of(
             whole, limits, knot_step=options.knot_step_s, motion_type=options.kind, model_hash=model.hash,
-            seed=options.seed,
-            condition_number=criterion_value(problem.rows.criterion, whole) if isinstance(problem.rows, TorqueRows)
-            else float("nan"),
+            seed=options.seed, condition_number=criterion_value(criterion, whole),
         )
 
-    complaint = _complaint(plan(1.0), limits, constraints)
-    if not complaint:
-        return plan(1.0), found
+    message = first_violation(plan(1.0), limits, constraints)
+    if not message:
+        return plan(1.0), best
     low, high = 0.0, 1.0
     for _ in range(_SHRINK_ROUNDS):
         middle = 0.5 * (low + high)
-        low, high = (low, middle) if _complaint(plan(middle), limits, constraints) else (middle, high)
+        low, high = (low, middle) if first_violation(plan(middle), limits, constraints) else (middle, high)
     if low == 0:
-        raise ExcitationError(f"no motion fits at the start pose: {complaint}")
-    return plan(low), found
+        raise ExcitationError(f"no motion fits at the start pose: {message}")
+    return plan(low), best
 
 
 def _there_and_back(motion: IntervalMotion, start: Array, limits: MotionLimits) -> Trajectory:
@@ -103,13 +102,3 @@ def _there_and_back(motion: IntervalMotion, start: Array, limits: MotionLimits) 
     there = QuinticRamp.within(start, waypoints[0], velocity, acceleration)
     back = QuinticRamp.within(waypoints[-1], start, velocity, acceleration)
     return Concatenation([there, motion.trajectory, back])
-
-
-def _complaint(plan: Plan, limits: MotionLimits, constraints: Sequence[Constraint]) -> str:
-    """The first constraint that does not hold."""
-    try:
-        for constraint in constraints:
-            constraint.check(plan, limits)
-    except ExcitationError as error:
-        return str(error)
-    return ""

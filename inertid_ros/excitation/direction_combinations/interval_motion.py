@@ -1,10 +1,15 @@
-"""Motions of two numbers per joint: where it starts, and how far it goes in every interval (B 28-37)."""
+"""Motions of two numbers per joint, its start and its range per interval, and the directions that it takes in turn.
+
+Direction combinations are those of [Naveen2019]_ sec. 5.2; the start and the range per interval are its seed parameters
+(eqs. 28-37).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
@@ -12,12 +17,46 @@ from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.motions.basis_functions import CycloidalBasis, Motion
 from inertid_ros.excitation.motions.trajectories import LinearTrajectory
 
-from .directions import Directions
+Directions = NDArray[np.int64]
+MOST_JOINTS = 40  # beyond, the number of combinations does not fit a machine integer
+
+
+def combination_count(joints: int) -> int:
+    """Number of different combinations; a motion and its reverse count once: the first joint's direction is fixed."""
+    return int(2 ** (joints - 1))
+
+
+def direction_combinations(slowness: Sequence[int], most: int) -> Directions:
+    """Combinations of +1 and -1, ``(K, n)``, each at most once; all ``2^(n-1)`` where that is not more than ``most``.
+
+    They come in the order of a Gray code: from one interval to the next a single joint reverses. The joint that is
+    first in ``slowness`` never does, the next one once, and so on. Slow joints therefore sweep wide ranges, while fast
+    ones stay near their start; a shuffled order would keep all joints near theirs, and raise the condition number by a
+    factor, since some parameters differ by configuration alone. The source leaves the order open.
+
+    Parameters
+    ----------
+    slowness : sequence of int
+        Every joint's index once, slowest first.
+    most : int
+        Offered at most; every ``2^(n-1) / most``-th of the code is taken then.
+    """
+    joints = len(slowness)
+    if sorted(slowness) != list(range(joints)) or not 1 <= joints <= MOST_JOINTS:
+        raise ValueError(f"slowness {list(slowness)} must name 1 to {MOST_JOINTS} joints once each")
+    count = combination_count(joints)
+    index = np.arange(count) if count <= most else (np.arange(most) * count) // most
+    code = index ^ (index >> 1)
+    bits = (code[:, None] >> np.arange(joints - 1)[::-1]) & 1
+    out = np.empty((len(index), joints), dtype=np.int64)
+    out[:, slowness[0]] = 1
+    out[:, list(slowness[1:])] = 1 - 2 * bits
+    return out
 
 
 @dataclass(frozen=True)
 class IntervalMotion:
-    """Cycloidal intervals of equal length, whose waypoints follow from seed parameters (B 30-31).
+    """Cycloidal intervals of equal length, whose waypoints follow from start and range ([Naveen2019]_ eqs. 30-31).
 
     Attributes
     ----------
@@ -51,7 +90,7 @@ class IntervalMotion:
 
     @cached_property
     def trajectory(self) -> LinearTrajectory:
-        """The motion as every other (B 28-29)."""
+        """The motion in the common form ([Naveen2019]_ eqs. 28-29)."""
         count = len(self.directions)
         basis = CycloidalBasis(count * self.interval, count, closed=False)
         return LinearTrajectory(basis, self.start, self.waypoints[1:] - self.start)
@@ -67,13 +106,13 @@ class IntervalMotion:
         return q.reshape(-1, joints), v.reshape(-1, joints), a.reshape(-1, joints)
 
     def only(self, kept: Sequence[int]) -> "IntervalMotion":
-        """The same seeds with some of the intervals, one after the other."""
+        """The same start and range with some of the intervals, one after the other."""
         return replace(self, directions=self.directions[list(kept)])
 
 
 @dataclass(frozen=True)
-class SeedLimits:
-    """What limits of motion leave to the seeds of given combinations: linear constraints and bounds (B 33-37).
+class IntervalLimits:
+    """Bounds and linear constraints on start and range for given directions ([Naveen2019]_ eqs. 33-37).
 
     ``lower <= start + lowest range`` and ``start + highest range <= upper``, ``0 < range <= largest``.
 
@@ -94,10 +133,11 @@ class SeedLimits:
     largest: Array
 
     @classmethod
-    def of(cls, directions: Directions, limits: MotionLimits, interval: float) -> "SeedLimits":
+    def of(cls, directions: Directions, limits: MotionLimits, interval: float) -> "IntervalLimits":
         """Of combinations in their order.
 
-        A cycloid's peaks are ``2 range / T`` in velocity and ``2 pi range / T^2`` in acceleration (B 34-36).
+        A cycloid's peaks are ``2 range / T`` in velocity and ``2 pi range / T^2`` in acceleration ([Naveen2019]_ eqs.
+        34-36).
         """
         steps = _steps(directions)
         fast = np.minimum(0.5 * interval * limits.velocity, interval**2 / (2 * np.pi) * limits.acceleration)
@@ -107,7 +147,7 @@ class SeedLimits:
 
     @property
     def matrix(self) -> Array:
-        """``(2 n, 2 n)``; times the seeds (start, range) it is at most :attr:`bound`."""
+        """``(2 n, 2 n)``; its product with (start, range) is at most :attr:`bound`."""
         one = np.eye(len(self.lower))
         return np.block([[one, np.diag(self.highest)], [-one, -np.diag(self.lowest)]])
 
@@ -123,7 +163,7 @@ class SeedLimits:
         return rng.uniform(low, np.maximum(low, high)), ranges
 
     def fit(self, start: Array, ranges: Array) -> tuple[Array, Array]:
-        """The nearest seeds within the limits: ranges cut, then starts moved."""
+        """The nearest start and range within the limits: ranges are reduced, then starts moved."""
         ranges = np.minimum(ranges, self.largest)
         low, high = self.lower - self.lowest * ranges, self.upper - self.highest * ranges
         return np.clip(start, low, np.maximum(low, high)), ranges

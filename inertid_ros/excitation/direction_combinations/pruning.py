@@ -1,4 +1,4 @@
-"""Pruning: the intervals of a motion that are worth their time (B Algorithm 1)."""
+"""Pruning: which intervals of a motion to keep ([Naveen2019]_ algorithm 1)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ _LARGEST_GAIN = 0.5
 
 
 @dataclass(frozen=True)
-class Worth:
-    """What counts as worth keeping.
+class PruningRule:
+    """When an interval is kept.
 
     Attributes
     ----------
     significant : float
-        A singular value counts from this fraction of the largest on (B: delta).
+        A singular value is significant from this fraction of the largest on (delta in the source).
     neutral : int
         Intervals in a row that are kept although they neither raise the number of significant singular values nor lower
-        the condition number, so that the motion depends less on the prior (B: u_max).
+        the condition number, so that the motion depends less on the prior (u_max in the source).
     gain : float
-        Fraction by which an interval must lower the condition number; zero in B.
+        Fraction by which an interval must lower the condition number; zero in the source.
     """
 
     significant: float = 1 / 300
@@ -34,8 +34,8 @@ class Worth:
 
 
 @dataclass(frozen=True)
-class Pruned:
-    """Intervals kept, and what they show together in the motion that was pruned.
+class PrunedIntervals:
+    """Intervals that are kept, and the singular values of their rows in the motion that was pruned.
 
     Attributes
     ----------
@@ -52,18 +52,26 @@ class Pruned:
     condition_number: float
 
 
-def prune(blocks: Sequence[Array] | Array, worth: Worth) -> Pruned:
+def prune(blocks: Sequence[Array] | Array, rule: PruningRule) -> PrunedIntervals:
     """Go through the intervals in their order and keep those that help.
 
     An interval is kept if with it there are more significant singular values, or if the condition number is lower by
-    ``worth.gain``, or if fewer than ``worth.neutral`` in a row were kept for no such reason. The first ones are kept
-    until there are more rows than columns. B's listing starts counting again after every interval that it drops, which
-    keeps at least six of seven; counting goes on here until the number of significant values rises, as B's text says.
+    ``rule.gain``, or if fewer than ``rule.neutral`` in a row were kept for no such reason. The first ones are kept
+    until there are more rows than columns. The source's listing starts counting again after every interval that it
+    drops, which keeps at least six of seven; counting goes on here until the number of significant values rises, as the
+    source's text says.
 
     Parameters
     ----------
-    blocks : Sequence[ndarray] or ndarray, shape (rows, p)
+    blocks : sequence of ndarray, shape (rows, p)
         Equations of each interval.
+    rule : PruningRule
+        When an interval is kept.
+
+    Raises
+    ------
+    ExcitationError
+        All intervals together have no more rows than columns.
     """
     columns = blocks[0].shape[1]
     kept: list[int] = []
@@ -76,44 +84,50 @@ def prune(blocks: Sequence[Array] | Array, worth: Worth) -> Pruned:
             )
         rows += len(blocks[len(kept)])
         kept.append(len(kept))
-    R = r_factor(np.vstack([blocks[index] for index in kept]))
-    count, condition, neutral = *spread(R, worth.significant), 0
+    factor = r_factor(np.vstack([blocks[index] for index in kept]))
+    count, condition, neutral = *rank_and_condition(factor, rule.significant), 0
     for index in range(len(kept), len(blocks)):
-        longer = r_factor(np.vstack([R, blocks[index]]))
-        count_now, condition_now = spread(longer, worth.significant)
+        longer = r_factor(np.vstack([factor, blocks[index]]))
+        count_now, condition_now = rank_and_condition(longer, rule.significant)
         if count_now > count:
             neutral = 0
-        elif condition_now >= condition * (1 - worth.gain):
-            if count_now < count or neutral >= worth.neutral:
+        elif condition_now >= condition * (1 - rule.gain):
+            if count_now < count or neutral >= rule.neutral:
                 continue
             neutral += 1
         kept.append(index)
-        R, count, condition = longer, count_now, condition_now
-    return Pruned(tuple(kept), count, condition)
+        factor, count, condition = longer, count_now, condition_now
+    return PrunedIntervals(tuple(kept), count, condition)
 
 
-def pruned_to(blocks: Sequence[Array] | Array, worth: Worth, most: int) -> Pruned:
-    """Prune until at most ``most`` intervals are left, by asking for more gain as long as there are more."""
-    found = prune(blocks, worth)
-    if len(found.kept) <= most:
-        return found
-    low, high, best = worth.gain, _LARGEST_GAIN, None
+def prune_to(blocks: Sequence[Array] | Array, rule: PruningRule, most: int) -> PrunedIntervals:
+    """Prune until at most ``most`` intervals are left, by raising the gain that is required.
+
+    Raises
+    ------
+    ExcitationError
+        So few intervals do not determine the parameters.
+    """
+    pruned = prune(blocks, rule)
+    if len(pruned.kept) <= most:
+        return pruned
+    low, high, best = rule.gain, _LARGEST_GAIN, None
     for _ in range(_BISECTIONS):
         gain = 0.5 * (low + high)
-        found = prune(blocks, Worth(worth.significant, worth.neutral, gain))
-        if len(found.kept) <= most:
-            high, best = gain, found
+        pruned = prune(blocks, PruningRule(rule.significant, rule.neutral, gain))
+        if len(pruned.kept) <= most:
+            high, best = gain, pruned
         else:
             low = gain
     if best is None:
         raise ExcitationError(
-            f"excitation: {len(found.kept)} intervals are needed to tell the parameters apart, more than the {most}"
+            f"excitation: {len(pruned.kept)} intervals are needed to tell the parameters apart, more than the {most}"
             " allowed; allow more (excitation.combinations.most) or lengthen the intervals"
         )
     return best
 
 
-def spread(rows: Array, significant: float) -> tuple[int, float]:
+def rank_and_condition(rows: Array, significant: float) -> tuple[int, float]:
     """Number of significant singular values, and condition number (infinite where there are too few rows)."""
     values = np.linalg.svd(rows, compute_uv=False)
     if values[0] == 0:

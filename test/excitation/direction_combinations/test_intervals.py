@@ -12,12 +12,15 @@ from inertid_ros.config.direction_combinations import CombinationOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
-from inertid_ros.excitation.direction_combinations.directions import direction_combinations
-from inertid_ros.excitation.direction_combinations.fixed_base import plan_combinations, torque_problem
+from inertid_ros.excitation.direction_combinations.fixed_base import fixed_base_problem, plan_fixed_base
 from inertid_ros.excitation.direction_combinations.floating_base import floating_problem, plan_floating
-from inertid_ros.excitation.direction_combinations.interval_motion import IntervalMotion, SeedLimits
-from inertid_ros.excitation.direction_combinations.interval_planner import improved
-from inertid_ros.excitation.direction_combinations.pruning import Worth, prune, pruned_to, spread
+from inertid_ros.excitation.direction_combinations.interval_motion import (
+    IntervalLimits,
+    IntervalMotion,
+    direction_combinations,
+)
+from inertid_ros.excitation.direction_combinations.interval_planner import improve_motion
+from inertid_ros.excitation.direction_combinations.pruning import PruningRule, prune, prune_to, rank_and_condition
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
 from inertid_ros.excitation.planner import plan_excitation
@@ -48,7 +51,7 @@ def test_seeds_within_their_constraints_keep_the_limits(seed):
     rng = np.random.default_rng(seed)
     joints = 4
     bounds, directions = some_limits(joints, rng), direction_combinations(rng.permutation(joints).tolist(), 8)
-    seeds = SeedLimits.of(directions, bounds, 0.8)
+    seeds = IntervalLimits.of(directions, bounds, 0.8)
     start, ranges = seeds.random(rng)
     assert (seeds.matrix @ np.concatenate([start, ranges]) <= seeds.bound + 1e-12).all()
     motion = IntervalMotion(directions, start, ranges, 0.8)
@@ -74,17 +77,18 @@ def test_pruning_keeps_what_adds():
     one = np.eye(4)
     same, third, last = one[:2], one[[2, 2]] * [[1.0], [0.1]], one[[3, 2]]
     blocks = [same, third, same, same, last, same, one[[3, 3]] * [[1.0], [0.0]]]
-    found = prune(blocks, Worth(neutral=0))
+    found = prune(blocks, PruningRule(neutral=0))
     assert found.kept == (0, 1, 2, 4, 6)  # the first ones until there are more rows than columns
     assert found.significant == 4
-    assert found.condition_number == pytest.approx(spread(np.vstack([blocks[k] for k in found.kept]), 1 / 300)[1])
-    assert prune(blocks, Worth(neutral=2)).kept == (0, 1, 2, 3, 4, 5, 6)
-    assert prune(blocks, Worth(neutral=0, gain=0.5)).kept == (0, 1, 2, 4)
-    assert len(pruned_to(blocks, Worth(neutral=0), 4).kept) == 4
+    _, condition = rank_and_condition(np.vstack([blocks[k] for k in found.kept]), 1 / 300)
+    assert found.condition_number == pytest.approx(condition)
+    assert prune(blocks, PruningRule(neutral=2)).kept == (0, 1, 2, 3, 4, 5, 6)
+    assert prune(blocks, PruningRule(neutral=0, gain=0.5)).kept == (0, 1, 2, 4)
+    assert len(prune_to(blocks, PruningRule(neutral=0), 4).kept) == 4
     with pytest.raises(ExcitationError, match="intervals are needed to tell the parameters apart, more than the 3"):
-        pruned_to(blocks, Worth(neutral=0), 3)
+        prune_to(blocks, PruningRule(neutral=0), 3)
     with pytest.raises(ExcitationError, match="2 intervals have 4 equations for 4 parameters; offer more"):
-        prune(blocks[:2], Worth())
+        prune(blocks[:2], PruningRule())
 
 
 def test_space_robot_is_excited_with_a_quarter_of_the_intervals():
@@ -96,7 +100,7 @@ def test_space_robot_is_excited_with_a_quarter_of_the_intervals():
     assert plan.significant == 52
     truth = floating_problem(space_robot(TRUE), limits(), options)
     rows, _ = truth.rows.rows(*plan.motion.sample(np.array([0.2, 0.4, 0.6, 0.8])))
-    assert spread(rows.reshape(-1, 52), 1 / 300)[1] < 500
+    assert rank_and_condition(rows.reshape(-1, 52), 1 / 300)[1] < 500
     np.testing.assert_allclose(plan.motion.range[6:], 3 * np.pi)
     assert np.abs(plan.motion.waypoints[:, :6]).max() <= np.pi + 1e-9
 
@@ -130,12 +134,12 @@ def test_fixed_arm_needs_fewer_intervals_than_offered(arm):
         combinations=CombinationOptions(orders=1, starts=10, iterations=20, most=24),
     )
     start = 0.5 * (bounds.lower + bounds.upper)
-    plan, found = plan_combinations(arm, bounds, start, options)
-    problem = torque_problem(arm, bounds, options, motion_constraints(arm, bounds, options))
-    whole = improved(problem, found.whole, 20, np.inf)
+    plan, found = plan_fixed_base(arm, bounds, start, options)
+    problem = fixed_base_problem(arm, bounds, options, motion_constraints(arm, bounds, options))
+    whole = improve_motion(problem, found.whole, 20, np.inf)
     blocks, _ = problem.evaluate(whole)
     assert len(found.motion.directions) <= 24 < len(whole.directions) == 32
-    assert found.condition_number <= spread(blocks.reshape(-1, blocks.shape[-1]), 1 / 300)[1]
+    assert found.condition_number <= rank_and_condition(blocks.reshape(-1, blocks.shape[-1]), 1 / 300)[1]
     check_plan(plan, arm, bounds, constraints=motion_constraints(arm, bounds, options))
     np.testing.assert_allclose(plan.position[[0, -1]], [start, start], atol=1e-9)
     assert plan.motion_type == "combinations"

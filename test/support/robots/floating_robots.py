@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 from support.robots.random_robots import random_bodies
 
-from inertid_ros.excitation.direction_combinations.directions import direction_combinations
-from inertid_ros.excitation.direction_combinations.interval_motion import IntervalMotion
+from inertid_ros.excitation.direction_combinations.interval_motion import IntervalMotion, direction_combinations
 from inertid_ros.robot.bodies.inertial_parameters import transform
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.urdf.denavit_hartenberg import DhJoint, dh_urdf
