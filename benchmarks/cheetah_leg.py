@@ -12,7 +12,7 @@ from inertid_ros.core.arrays import Array
 
 SIZES = (10, 20, 40, 100, 400, 2000, 7000)
 REPEATS = 35
-PUBLISHED_GAMMA = 0.2  # of C for Fig. 3.10
+PUBLISHED_GAMMA = 0.2  # of [Lee2019]_ fig. 3.10
 FEW = 100  # samples up to which it is tried
 LABELS = {"euclidean": "Euclidean", "riemannian": "Riemannian", "point_mass": "point masses"}
 FIGURE = "cheetah_leg.svg"
@@ -43,17 +43,19 @@ def main() -> None:
 def _introduction() -> str:
     return f"""## A quadruped's leg of three links and three rotors
 
-A synthetic twin of the published experiments (C Figs. 3.10 and 3.12, E Fig. 6). True bodies are the CAD prior with ten
-point masses, up to half a body's mass in all, added or taken away within its bounding ellipsoid (C B.2), another draw
-in each of {REPEATS} repeats. The parameters published for this leg cannot play the truth: they lie on the border of
-the cone, and the shank outside of its ellipsoid. Figures are means of the RMS torque error [N m] over the next ten
-seconds of the motion, free of noise; bands in the plot hold two thirds of the repeats.
+A synthetic twin of the published experiments ([Lee2019]_ figs. 3.10 and 3.12, [Wensing2018]_ fig. 6). True bodies are
+the CAD prior with ten point masses, up to half a body's mass in all, added or taken away within its bounding ellipsoid
+([Lee2019]_ sec. B.2), another draw in each of {REPEATS} repeats. The parameters published for this leg cannot serve as
+the truth: they lie on the border of the cone, and the shank outside of its ellipsoid. Figures are means of the RMS
+torque error [N m] over the next ten seconds of the motion, free of noise; bands in the plot hold two thirds of the
+repeats.
 
 ![held-out errors of the leg](figures/{FIGURE})"""
 
 
 def _constraints(curves: Curves) -> str:
-    return f"""Constraints; bodies and friction fitted together, white noise of {NOISE:g} N m, prior weight 1e-6 (E 25):
+    return f"""Constraints; bodies and friction fitted together, white noise of {NOISE:g} N m, prior weight 1e-6
+([Wensing2018]_ eq. 25):
 
 {table(("samples", *SIZES), _rows(curves, CONSTRAINTS, SIZES))}"""
 
@@ -81,8 +83,8 @@ def _floating(errors: dict[str, Array]) -> str:
         for name, e in errors.items()
     ]
     return f"""Held by its base and fitted without noise to a residual of {EXACTNESS:g} N m, then tested in a gallop
-with a base that moves: mean (standard deviation) of RMS errors. What joint torque does not show is left to the
-distance, and the body feels it.
+with a base that moves: mean (standard deviation) of RMS errors. Parameters that joint torque does not
+identify are left to the distance, and show in the wrench on the body.
 
 {table(("regularizer", "joint torque [N m]", "body force [N]", "body moment [N m]"), rows)}"""
 

@@ -1,4 +1,4 @@
-"""Direction combinations on a fixed arm (B §5): what pruning leaves of the intervals, and of the condition number."""
+"""Direction combinations on a fixed arm: intervals left by pruning, and the condition number ([Naveen2019]_ sec. 5)."""
 
 import argparse
 import logging

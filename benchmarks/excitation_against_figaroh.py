@@ -1,4 +1,4 @@
-"""Optimal trajectories against FIGAROH 1.0.2: a UR10, the same limits, duration and sampling, judged alike.
+"""Optimal trajectories against FIGAROH 1.0.2: a UR10, the same limits, duration and sampling, evaluated alike.
 
 FIGAROH runs in the environment that ``against_figaroh.py --install`` makes; without it nothing is compared.
 """
@@ -42,7 +42,7 @@ spline through five waypoints, 24 variables, IPOPT with forward differences, lim
 samples, and **no** collision pairs. Ours gets the limits that its spline object holds and keeps them between samples
 too; self-collision by the URDF's meshes is on, and the motion, a quintic B-spline, returns to where it began.
 FIGAROH knows no limit of acceleration, and in the first two rows of ours none binds; the third keeps our default of
-{default:g} rad/s^2, and is no like for like. All are judged by one regressor, Pinocchio's, at the same instants: the
+{default:g} rad/s^2, and is no like for like. All are evaluated by one regressor, Pinocchio's, at the same instants: the
 condition number of its base columns, in SI units, which is what FIGAROH minimises, and with columns of unit norm, which
 does not depend on units. Ours is planned once for either. Time is processor time on one thread, of planning and all
 checks. Meshes are read beforehand."""
@@ -110,7 +110,7 @@ def main() -> None:
         shape_capsules(shape)
     columns = base_columns(model.pinocchio)
 
-    def judged(q: Array, v: Array, a: Array) -> list[float]:
+    def evaluated(q: Array, v: Array, a: Array) -> list[float]:
         rows = regressor(model.pinocchio, q, v, a)[:, columns]
         return [float(np.linalg.cond(matrix)) for matrix in (rows, rows / np.linalg.norm(rows, axis=0))]
 
@@ -122,10 +122,10 @@ def main() -> None:
             if not found["found"]:
                 print(f"FIGAROH found no feasible motion with seed {seed}, after {found['cpu']:.0f} s", flush=True)
                 continue
-            run = [*judged(*(np.array(found[key]) for key in "qva")), found["cpu"]]
+            run = [*evaluated(*(np.array(found[key]) for key in "qva")), found["cpu"]]
             for wanted in PLANNED:
                 plan, seconds = ours(model, found, wanted, options.iterations, folder)
-                run += [*judged(*plan.sample(np.array(found["time"]))), seconds]
+                run += [*evaluated(*plan.sample(np.array(found["time"]))), seconds]
             runs.append(run)
             print(f"seed {seed}: {', '.join(f'{value:.2f}' for value in run)}", flush=True)
     if not runs:
@@ -146,7 +146,7 @@ def main() -> None:
     note = f"{machine()}; medians over {len(runs)} of {options.seeds} seeds in which FIGAROH found a motion"
     better = middle[3] < middle[0] and middle[4] < middle[1]  # one motion, by either measure
     verdict = (
-        "Wanted: a lower condition number in a tenth of the time; the first of ours is judged, by both."
+        "Wanted: a lower condition number in a tenth of the time; evaluated is the first of ours, by both."
         f" Condition number: {'reached' if better else 'missed'};"
         f" time: {'reached' if 10 * middle[5] <= middle[2] else 'missed'}."
     )

@@ -1,7 +1,7 @@
-"""What an optimised motion is worth: identification after it against identification after a random feasible one.
+"""Benefit of an optimised motion: identification after it against identification after a random feasible one.
 
 Both motions have the same length, limits and start, are executed by the same simulated arm (MuJoCo, with friction,
-sensor noise and a controller that believes the wrong URDF), and are identified with the same options.
+sensor noise and a controller that uses the wrong URDF), and are identified with the same options.
 """
 
 import sys
@@ -43,7 +43,7 @@ MOTIONS = {
     "A, invariant": replace(CONDITION, criterion="a", scaling="metric"),
 }
 ESTIMATORS = {"default": "consistent", "least squares": "wls"}
-MEASURES = ("base parameters", "in units of doubt", "torque at random states", "geodesic distance")
+MEASURES = ("base parameters", "in prior deviations", "torque at random states", "geodesic distance")
 
 
 def limits_of(model: RobotModel) -> MotionLimits:
@@ -57,7 +57,7 @@ def errors(estimate: Estimate, truth: Array) -> dict[str, float]:
     model = estimate.model
     projection = base_parameters_of_robot(model).projection
     error, states = projection @ (estimate.parameters - truth), sample_states(model)
-    doubt = projection @ prior_covariance_root(prior_coordinates(model, estimate.information), TYPICAL_PRIOR_SPREAD)
+    deviation = projection @ prior_covariance_root(prior_coordinates(model, estimate.information), TYPICAL_PRIOR_SPREAD)
     torque, wanted = (predict_torque(model, parameters, states) for parameters in (estimate.parameters, truth))
     scale = np.linalg.norm(wanted, axis=0)  # per joint, so that a wrist counts as much as a shoulder
     distance = float("inf")
@@ -68,7 +68,7 @@ def errors(estimate: Estimate, truth: Array) -> dict[str, float]:
             MEASURES,
             (
                 100 * float(np.linalg.norm(error) / np.linalg.norm(projection @ truth)),
-                float(np.sqrt(np.mean((error / np.linalg.norm(doubt, axis=1)) ** 2))),
+                float(np.sqrt(np.mean((error / np.linalg.norm(deviation, axis=1)) ** 2))),
                 100 * float(np.mean(np.linalg.norm(torque - wanted, axis=0) / scale)),
                 distance,
             ),
@@ -115,11 +115,11 @@ def main() -> None:
                 rows.append([name, measure, title, *_compared(*pair)])
     header = ["planned for", "error", "estimator", "after random", "after planned", "ratio", "smallest", "improved"]
     text = (
-        f"## What an optimised motion is worth\n\nA simulated Panda, {len(SEEDS)} seeds (wrong URDF, friction, noise,"
+        f"## Benefit of an optimised motion\n\nA simulated Panda, {len(SEEDS)} seeds (wrong URDF, friction, noise,"
         f" motion), {DURATION_S:g} s of motion each, same limits and start, clear of itself; medians over seeds of"
         " errors against the truth. *Base parameters*: norm of the error over the norm of the truth [%], SI units,"
         " bodies and drives."
-        " *In units of doubt*: the same, each base parameter by its standard deviation before any data, root mean"
+        " *In prior deviations*: the same, each base parameter by its standard deviation before any data, root mean"
         " square. *Torque at random states*: error of predicted torque over the joints' whole range, their mean [%]."
         " *Geodesic distance*: mean over links.\n\n"
     )

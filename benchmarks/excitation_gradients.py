@@ -25,7 +25,7 @@ from support.robots.random_robots import random_model  # noqa: E402
 STENCIL = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))  # central differences of eighth order
 SMOOTH = ("rotor_inertia", "viscous", "offset", "stiffness")
 ROBOTS, STEP = 20, 1e-2
-HARMONICS, OMEGA, SAMPLES, PERIOD = 10, np.pi / 4, 40, 0.2  # of A, section IV
+HARMONICS, OMEGA, SAMPLES, PERIOD = 10, np.pi / 4, 40, 0.2  # of [Ayusawa2017]_ sec. IV
 WANTED_RATIO, WANTED_SPEEDUP = 5.0, 60.0
 
 
@@ -64,7 +64,7 @@ def value(criterion: Criterion, motion: Array) -> float:
 
 
 class Series:
-    """The motion of A (eq. 50): an offset and sines and cosines of all harmonics per joint, free at its ends."""
+    """Offset, sines and cosines of all harmonics per joint, free at its ends ([Ayusawa2017]_ eq. 50)."""
 
     def __init__(self, criterion: Criterion) -> None:
         self.criterion = criterion
@@ -157,10 +157,11 @@ def main() -> None:
         f" seven joints, {SAMPLES} random samples each, along random directions of position, velocity and acceleration;"
         " every second robot with earlier recordings. Wanted: at most 1e-6.\n\n"
         + table(["measured", "scaling", *CRITERIA], accuracy)
-        + f"\n\nCost along {SAMPLES} instants of A's Fourier series of {HARMONICS} harmonics, processor time of one"
-        f" thread. Wanted for 14 joints and 294 variables: a gradient for at most {WANTED_RATIO:g} evaluations (A's"
-        f" figures come to 3.3: 0.2 s against 17.8 s), {WANTED_SPEEDUP:g} times less than forward differences, which"
-        " differ from it by their own error (A: 1.3e-5 with the same step of 1e-6).\n\n"
+        + f"\n\nCost along {SAMPLES} instants of the Fourier series of [Ayusawa2017]_ of {HARMONICS} harmonics,"
+        f" processor time of one thread. Wanted for 14 joints and 294 variables: a gradient for at most"
+        f" {WANTED_RATIO:g} evaluations (the published figures come to 3.3: 0.2 s against 17.8 s),"
+        f" {WANTED_SPEEDUP:g} times less than forward differences, which differ from it by their"
+        " own error (published: 1.3e-5 with the same step of 1e-6).\n\n"
         + table(
             [
                 "robot", "criterion", "variables", "base parameters", "evaluation [ms]", "gradient [ms]", "ratio",

@@ -1,4 +1,7 @@
-"""Criteria in four frames or bases: an unknown payload on a SCARA, and a seven-joint arm (C Tables 4.1 and 4.2)."""
+"""Criteria in four frames or bases.
+
+An unknown payload on a SCARA, and a seven-joint arm ([Lee2019]_ tables 4.1 and 4.2).
+"""
 
 from collections.abc import Iterable
 
@@ -11,7 +14,7 @@ from inertid_ros.core.arrays import Array
 
 STARTS, LONGER = 3, 60
 SAME = 1e-6
-# C Table 4.1: RMS errors of mass [kg], p_x, p_y and r_z [mm].
+# [Lee2019]_ table 4.1: RMS errors of mass [kg], p_x, p_y and r_z [mm].
 PAYLOAD = {
     ("none", 1): (0.03, 0.78, 1.27, 5.24), ("none", 2): (0.03, 0.85, 1.56, 5.33),
     ("none", 3): (0.03, 0.70, 1.40, 5.14), ("none", 4): (0.03, 0.79, 1.30, 4.92),
@@ -19,7 +22,7 @@ PAYLOAD = {
     ("diagonal", 3): (0.79, 0.18, 19.11, 20.46), ("diagonal", 4): (0.07, 2.31, 2.19, 4.15),
     ("invariant", 1): (0.06, 0.60, 1.09, 1.56), ("random", 0): (0.04, 0.16, 149.82, 89.02),
 }  # fmt: skip
-# C Table 4.2: parameter error, RMS acceleration error of joints 1-2, 3-4, 5-6, 7.
+# [Lee2019]_ table 4.2: parameter error, RMS acceleration error of joints 1-2, 3-4, 5-6, 7.
 ARM = {
     ("none", 1): (2.967, 0.048, 0.295, 1.263, 20.843), ("none", 2): (2.757, 0.040, 0.234, 1.143, 18.366),
     ("none", 3): (2.356, 0.037, 0.226, 1.022, 16.678), ("none", 4): (2.724, 0.040, 0.243, 1.131, 18.934),
@@ -59,8 +62,8 @@ def payload() -> str:
     names = ("m [kg]", "p_x [mm]", "p_y [mm]", "r_z [mm]")
     own = (*names, "parameters", "acc. [rad/s²]")
     return (
-        "### SCARA with payload, condition number (C Table 4.1)\n\n"
-        + table(["scaling", "frame", *own, *(f"C: {name}" for name in names)], rows)
+        "### SCARA with payload, condition number ([Lee2019]_ table 4.1)\n\n"
+        + table(["scaling", "frame", *own, *(f"published {name}" for name in names)], rows)
         + f"\n\nRMS errors of least squares in frame 3, of all parameters in the prior's metric, and of acceleration at"
         f" random states; medians over {STARTS} random starts; {scara.ITERATIONS} steps."
         " Motions from the same start"
@@ -96,9 +99,9 @@ def arm(name: str) -> str:
         rows.append([kind, base or "", *cells(errors), *cells(ARM.get((kind, base)) or ARM[kind, 1])])
     joints = ("1, 2", "3, 4", "5, 6", "7")
     header = ["scaling", "base", "parameters", *(f"torque {j}" for j in joints), *(f"acc. {j}" for j in joints)]
-    published = ["C: parameters", *(f"C: acc. {j}" for j in joints)]
+    published = ["published parameters", *(f"published acc. {j}" for j in joints)]
     return (
-        f"### {name} in place of the KUKA iiwa, E-optimality (C Table 4.2)\n\n"
+        f"### {name} in place of the KUKA iiwa, E-optimality ([Lee2019]_ table 4.2)\n\n"
         + table([*header, "acc. all", *published], rows)
         + f"\n\nExpected errors of least squares of {study.count} base parameters from 10 s at 1 kHz with 0.1 N m of"
         " noise: parameters in the prior's metric, RMS torque [N m] and acceleration [rad/s²] at random states; medians"
@@ -118,7 +121,7 @@ def largest(motions: dict[int, list[Array]], study: seven_joints.Study) -> float
 def main() -> None:
     text = (
         "## Excitation criteria in four frames or bases\n\n"
-        "Each criterion is worked out anew in every frame or base, and motions are improved from the same starts. The"
+        "Each criterion is computed anew in every frame or base, and motions are improved from the same starts. The"
         " invariant criterion is equal in all of them but for rounding, which a descent magnifies about tenfold in"
         " every five to ten steps: the longer it goes on along flat valleys, the farther rounding alone drives two"
         " motions of the same quality apart.\n\n"

@@ -1,4 +1,4 @@
-"""A lower-limb exoskeleton on two force plates: least squares of D side by side with what it printed, and ours."""
+"""A lower-limb exoskeleton on two force plates: the methods of [vanDerGaag2024]_ beside its figures, and ours."""
 
 import logging
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from studies.exoskeleton_data import (
     plate_model,
     simulate,
 )
-from studies.exoskeleton_fits import METHODS, METRICS, Draw, Judge, absolute, ours, relative, rms, truncated
+from studies.exoskeleton_fits import METHODS, METRICS, Draw, Evaluation, absolute, ours, relative, rms, truncated
 from tables import machine, publish, table
 
 from inertid_ros.config.standing_simulation import BodySensorOptions
@@ -85,34 +85,34 @@ OURS = {"consistent, entropic": "entropic", "consistent, relative": "relative"}
 
 
 class Study:
-    """One recording to learn from, one without noise to judge on."""
+    """One recording to learn from, one without noise to validate on."""
 
     def __init__(self) -> None:
         self.model: RobotModel = plate_model(standing_robot("biped"))
         self.truth = simulate("biped", VALIDATION)
         self.validation = exact(self.model, self.truth, "validation")
-        self.judge = Judge(self.model, self.validation)
+        self.evaluation = Evaluation(self.model, self.validation)
         sensors: Truth = disturbed(simulate("biped", TRAIN), BodySensorOptions(), np.random.default_rng(NOISE))
         self.published = {cutoff: filtered_as_published(self.model, sensors, cutoff) for cutoff in CUTOFFS}
         self.ours: Samples = filtered_as_ours(self.model, sensors)
 
     def case(self, case: Case) -> tuple[dict[str, Array], dict[str, list[Array]]]:
-        """Method to its mean errors ``(5,)``; of D's methods the best over all cutoffs, as D takes them.
+        """Method to its mean errors ``(5,)``; of the published methods the best over all cutoffs, as there.
 
         Also the estimates of the methods that :func:`main` looks at again.
         """
         draws = [np.random.default_rng(FIRST_PRIOR + k) for k in range(PRIORS)]
         priors = [case.draw(rng, self.model.prior) for rng in draws]
         errors, kept = {"prior": self._mean(priors)}, {"prior": priors}
-        judge = compress(self.model, [self.validation])
+        validation = compress(self.model, [self.validation])
         data = {cutoff: compress(self.model, [samples]) for cutoff, samples in self.published.items()}
         for name, method in METHODS.items():
-            fits = {c: [truncated(method, data[c], judge, prior)[0] for prior in priors] for c in CUTOFFS}
+            fits = {c: [truncated(method, data[c], validation, prior)[0] for prior in priors] for c in CUTOFFS}
             errors[name] = np.min([self._mean(fit) for fit in fits.values()], axis=0)
             kept[name] = fits[CUTOFFS[0]]
         again = compress(self.model, [self.ours])
         method = METHODS["WLS-RC"]
-        errors["WLS-RC, our filter"] = self._mean([truncated(method, again, judge, prior)[0] for prior in priors])
+        errors["WLS-RC, our filter"] = self._mean([truncated(method, again, validation, prior)[0] for prior in priors])
         for name, regularizer in OURS.items():
             spread = case.spread if regularizer == "relative" else 0.0
             options = IdentifyOptions(regularizer=regularizer, prior_spread=spread)
@@ -121,11 +121,11 @@ class Study:
         return errors, kept
 
     def _mean(self, estimates: list[Array]) -> Array:
-        return np.mean([self.judge(parameters) for parameters in estimates], axis=0)
+        return np.mean([self.evaluation(parameters) for parameters in estimates], axis=0)
 
     def contact(self, estimates: list[Array], rng: np.random.Generator) -> tuple[float, float]:
         """Mean RMS errors of the plates' forces [N] and of joint torques [N m] when the wrenches are predicted from
-        noisy joint torques of the sample before (D 4.1)."""
+        noisy joint torques of the sample before ([vanDerGaag2024]_ eq. 4.1)."""
         samples, model, rows = self.validation, self.model, self.truth.sampled
         torque = self.truth.effort[rows]
         noisy = torque + BodySensorOptions().effort * rng.normal(size=torque.shape) * torque.any(axis=0)
@@ -154,20 +154,21 @@ def main() -> None:
 
 def _introduction(study: Study) -> str:
     noise = BodySensorOptions()
-    return f"""## A lower-limb exoskeleton on two force plates, side by side with D
+    return f"""## A lower-limb exoskeleton on two force plates, beside the published figures
 
-Eleven links with the parameters of D, Table D.1, column "Real"; lengths, which are not printed, of a person of 1.8 m.
-The simulated biped makes twenty straight movements of its centre of mass, and twenty others to judge on, without noise.
-Ours, not theirs, are the movements (so torques, momenta and all errors of a prior differ), passive ankle eversion, and
-the noise where D prints none: joint torque {noise.effort:g} N m, plates {noise.force:g} N and {noise.moment:g} N m,
-gyroscope {noise.rate:g} rad/s, accelerometer {noise.acceleration:g} m/s^2, encoders {noise.position:g} rad as printed.
+Eleven links with the parameters of [vanDerGaag2024]_, table D.1, column "Real"; lengths, which are not printed, of a
+person of 1.8 m. The simulated biped makes twenty straight movements of its centre of mass, and twenty others to
+validate on, without noise. Ours, not theirs, are the movements (so torques, momenta and all errors of a prior differ),
+passive ankle eversion, and the noise where none is printed: joint torque {noise.effort:g} N m, plates {noise.force:g} N
+and {noise.moment:g} N m, gyroscope {noise.rate:g} rad/s, accelerometer {noise.acceleration:g} m/s^2, encoders
+{noise.position:g} rad as printed.
 
-Means over {PRIORS} priors. Errors are the root mean square over the samples of the norm over all rows. D's methods take
-the rank that predicts the validation data best, and of each measure the best of {len(CUTOFFS)} cutoffs
-({", ".join(f"{cutoff:g}" for cutoff in CUTOFFS)} Hz), as D does; "our filter" is the same method on the samples that
-this library makes ({study.ours.name}). The consistent fits see no validation data. "Relative" is the belief that every
-parameter of the prior is right up to the per cent it was drawn with (learnt from the data in the last table);
-"entropic" is the default, which knows nothing of per cents. Printed figures of D stand in brackets."""
+Means over {PRIORS} priors. Errors are the root mean square over the samples of the norm over all rows. The published
+methods take the rank that predicts the validation data best, and of each measure the best of {len(CUTOFFS)} cutoffs
+({", ".join(f"{cutoff:g}" for cutoff in CUTOFFS)} Hz), as there; "our filter" is the same method on the samples that
+this library makes ({study.ours.name}). The consistent fits see no validation data. "Relative" is a prior in which every
+parameter is right up to the per cent it was drawn with (learnt from the data in the last table); "entropic" is the
+default, which does not depend on per cents. Published figures are in brackets."""
 
 
 def _table(case: Case, errors: dict[str, Array]) -> str:
@@ -196,7 +197,7 @@ def _contact(study: Study, estimates: dict[str, list[Array]]) -> str:
     for name in ("prior", "WLS-RC", *OURS):
         rows.append([name, *(f"{value:.3g}" for value in study.contact(estimates[name], rng))])
     return f"""Forward in time: contact wrenches predicted from noisy joint torques of the sample before, and joint
-torques from these (D 4.1), {CASES[1].name}; WLS-RC at {CUTOFFS[0]:g} Hz:
+torques from these ([vanDerGaag2024]_ eq. 4.1), {CASES[1].name}; WLS-RC at {CUTOFFS[0]:g} Hz:
 
 {table(["parameters", "plates' forces [N]", "joint torque [N m]"], rows)}"""
 

@@ -110,7 +110,7 @@ row per joint, with all drive terms.
 {speeds}
 
 The consistent fit of a humanoid after compression, entropic prior, started cold: one solve, and the whole iteration
-that learns the weights of {LARGE_JOINTS + 6} channels and the spread of the prior.
+that learns the weights of {LARGE_JOINTS + 6} channels and the prior spread.
 
 {fits}
 

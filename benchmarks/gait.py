@@ -42,7 +42,7 @@ def main() -> None:
 
 Real: OpenSim's gait2354, subject 01, {len(samples)} samples at 60 Hz, twelve segments whose motion is given; the model
 that comes with it is the prior. Errors on the part that was not fitted, root mean square of the vector. With the weight
-known, as by a scale, the total mass is an equality (C 3.6.83).
+known, as by a scale, the total mass is an equality ([Lee2019]_ eq. 3.6.83).
 
 {table(header, rows)}
 

@@ -1,4 +1,4 @@
-"""A humanoid on one foot and one force plate: full against reduced identification, side by side with C."""
+"""A humanoid on one foot and one force plate: full against reduced identification, beside [Lee2019]_ sec. 4.6.3."""
 
 import logging
 from dataclasses import replace
@@ -39,7 +39,7 @@ PRINTED_ACCELERATION = {
 
 
 def parameter_error(bodies: Array, truth: Array) -> float:
-    """Mean over the bodies of the squared distance under the pullback metric at the truth (C 4.3.30)."""
+    """Mean over the bodies of the squared distance under the pullback metric at the truth ([Lee2019]_ eq. 4.3.30)."""
     total = 0.0
     for body, true in zip(bodies, truth, strict=True):
         L = np.linalg.cholesky(pseudo_inertia(true))
@@ -49,7 +49,7 @@ def parameter_error(bodies: Array, truth: Array) -> float:
     return total / len(truth)
 
 
-class Judge:
+class Evaluation:
     """Errors on motions that were not fitted, without noise."""
 
     def __init__(self, robot, motions: list[Samples]) -> None:
@@ -91,7 +91,7 @@ def main() -> None:
     robot = one_foot(plate_model)
     motions = [robot.motion(rng) for _ in range(2 * MOTIONS)]
     tested, truth = motions[MOTIONS:], robot.model
-    judge, found, ranks = Judge(robot, tested), {}, []
+    evaluation, found, ranks = Evaluation(robot, tested), {}, []
     for _ in range(DRAWS):
         fitted = [robot.noisy(motion, rng) for motion in motions[:MOTIONS]]
         given = replace(truth, body_prior=perturb(truth, rng))
@@ -105,7 +105,8 @@ def main() -> None:
         }
         for name, parameters in estimates.items():
             error = parameter_error(truth.layout.bodies(parameters), truth.body_prior)
-            found.setdefault(name, []).append((np.array([error, *judge.wrench(parameters)]), *judge.joints(parameters)))
+            wrench = np.array([error, *evaluation.wrench(parameters)])
+            found.setdefault(name, []).append((wrench, *evaluation.joints(parameters)))
     errors, torque, acceleration = [], [], []
     for name, draws in found.items():
         means = [np.mean(part, axis=0) for part in zip(*draws, strict=True)]
@@ -115,15 +116,15 @@ def main() -> None:
             table_rows.append([name, *_cells(values, printed.get(name))])
     publish(
         "one-foot",
-        f"""## A humanoid on one foot and one force plate, side by side with C
+        f"""## A humanoid on one foot and one force plate, beside the published figures
 
-Atlas is not in example-robot-data: the Unitree G1 stands in, {truth.joints} joints and {len(truth.link_names)} bodies,
-on its right foot; it weighs a fifth of Atlas. {MOTIONS} random motions in dynamic balance to identify from, {MOTIONS}
-others to judge on without noise, 3 s at 300 Hz each. The plate is the only sensor besides the encoders; its noise is as
-printed, {FORCE_NOISE:g} N and {MOMENT_NOISE:g} N m. The prior is the truth with point masses added (C B.2); means over
-{DRAWS} draws of prior and noise. Reduced identification is what `rank="auto"` chose: {min(ranks)} to {max(ranks)} of
-{reduced.spectrum.count} directions (printed: 70 of 204). Printed figures stand in brackets. "Consistent" is this
-library's default.
+The study of [Lee2019]_ sec. 4.6.3. Atlas is not in example-robot-data: the Unitree G1 replaces it, {truth.joints}
+joints and {len(truth.link_names)} bodies, on its right foot; it weighs a fifth of Atlas. {MOTIONS} random motions in
+dynamic balance to identify from, {MOTIONS} others to evaluate on without noise, 3 s at 300 Hz each. The plate is the
+only sensor besides the encoders; its noise is as printed, {FORCE_NOISE:g} N and {MOMENT_NOISE:g} N m. The prior is the
+truth with point masses added ([Lee2019]_ sec. B.2); means over {DRAWS} draws of prior and noise. Reduced identification
+is what `rank="auto"` chose: {min(ranks)} to {max(ranks)} of {reduced.spectrum.count} directions (printed: 70 of 204).
+Printed figures are in brackets. "Consistent" is this library's default.
 
 {table(["parameters", "parameter error", "plate force [N]", "plate moment [N m]"], errors)}
 

@@ -1,4 +1,4 @@
-"""B from end to end: a space robot's 52 minimal parameters from momentum, beside the published tables."""
+"""[Naveen2019]_ from end to end: a space robot's 52 minimal parameters from momentum, beside the published tables."""
 
 import argparse
 import logging
@@ -21,7 +21,7 @@ from inertid_ros.robot.bodies.inertial_parameters import PSEUDO_INERTIA_BASIS, i
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.free_floating import GravityGradient
 
-PUBLISHED = {67: (2.08, 174.02), 40: (12.28, 2141.79), 20: (150.22, 51817.41)}  # per cent, B's cases 1, 3 and 2
+PUBLISHED = {67: (2.08, 174.02), 40: (12.28, 2141.79), 20: (150.22, 51817.41)}  # per cent, cases 1, 3 and 2
 TWIST = (1.7e-4, 1.6e-4, 0.6e-4, 2.1e-4, 1.8e-4, 3.5e-4)
 TORQUE = (0.2961, 0.1665, 0.0778, 0.0922, 0.0368, 0.0262)
 PLAIN, FILTERED, CONSISTENT = METHODS
@@ -56,10 +56,10 @@ def _introduction(guess: RobotModel) -> str:
     worst = np.abs(np.array(table_5(values)) - np.concatenate(TABLE_5)).max()
     return (
         "## Space robot: identified from momentum alone\n\n"
-        "The satellite with two arms and three reaction wheels of B §6, from its Tables 3 and 5; geometry recovered"
-        f" from Table 5, whose 52 true values the closed form gives to {worst:.1e}. Measured are the twist of the base"
-        " and the rates of joints and wheels, with B's white noise of 50 um/s, 80 urad/s and 50 urad/s on every sample"
-        f" at 100 Hz; positions and pose are integrated from them. {machine()}."
+        "The satellite with two arms and three reaction wheels of [Naveen2019]_ sec. 6, from its tables 3 and 5;"
+        f" geometry recovered from table 5, whose 52 true values the closed form gives to {worst:.1e}. Measured are the"
+        " twist of the base and the rates of joints and wheels, with the published white noise of 50 um/s, 80 urad/s"
+        f" and 50 urad/s on every sample at 100 Hz; positions and pose are integrated from them. {machine()}."
     )
 
 
@@ -80,11 +80,11 @@ def _excitation(guess: RobotModel, orders: int) -> tuple[str, IntervalMotion]:
         ["before pruning, all intervals, offset robot", "-", f"{plan.whole_condition:.1f}"],
     ]
     text = (
-        "### Excitation\n\nPlanned with the offset parameters of Table 3. Limits, which B does not print: joints"
+        "### Excitation\n\nPlanned with the offset parameters of table 3. Limits, which are not printed: joints"
         f" ±180°, {np.rad2deg(2 * RANGE):.2f} °/s, {np.rad2deg(2 * np.pi * RANGE):.1f} °/s², the peaks of the widest"
-        f" range of its Table 4; intervals of one second. {orders} orders of the combinations, twelve variables each:"
+        f" range of its table 4; intervals of one second. {orders} orders of the combinations, twelve variables each:"
         f" {cpu:.0f} s of one core ({wall:.0f} s by the clock of a shared machine).\n\n"
-        + table(["", "B", "here"], rows)
+        + table(["", "published", "here"], rows)
         + "\n\n"
         + table(
             ["seeds [°]", *(f"joint {k}" for k in range(1, 7))],
@@ -113,16 +113,17 @@ def _kept_by_the_algorithm(guess: RobotModel, plan: IntervalPlan) -> int:
 def _parameters(errors: dict[tuple[int, str], Errors], seeds: int) -> str:
     rows = []
     for count, (median, largest) in PUBLISHED.items():
-        rows.append([count, "B", f"{median:.2f}", f"{largest:.2f}", "-", "-"])
+        rows.append([count, "published", f"{median:.2f}", f"{largest:.2f}", "-", "-"])
         rows += [[count, name, *_spread(errors[count, name])] for name in METHODS]
     return (
         f"### Parameters\n\nRelative error of the 52 minimal parameters over {seeds} noise seeds, in per cent: median"
         " and maximum of the run whose median is the median of all runs, and ranges over all runs.\n\n"
         + table(["intervals", "method", "median", "maximum", "medians", "maxima"], rows)
-        + "\n\nB's robot cannot exist: no set of physically consistent bodies has its 52 minimal parameters (the"
-        f" smallest eigenvalue of the pseudo-inertias is at best {_possibility():.2f}, by a semidefinite program),"
-        " since arms of 50 kg have inertias as (3.1, 1.9, 20.5) kg m² about their centres of mass. A consistent fit of"
-        " its data is wrong by what is impossible in it; below, the same robot with bodies that can exist."
+        + "\n\nThe published robot is not physically consistent: no set of physically consistent bodies has its 52"
+        f" minimal parameters (the smallest eigenvalue of the pseudo-inertias is at best {_possibility():.2f}, by a"
+        " semidefinite program), since arms of 50 kg have inertias as (3.1, 1.9, 20.5) kg m² about their centres of"
+        " mass. A consistent fit of its data has at least the error of the nearest consistent robot; below, the same"
+        " with consistent bodies."
     )
 
 
@@ -151,7 +152,7 @@ def _spread(errors: Errors) -> list[str]:
 
 
 def _predictions(errors: dict[tuple[int, str], Errors]) -> str:
-    rows = [["B", *(f"{value:.1e}" for value in TWIST), *(f"{value:.4f}" for value in TORQUE)]]
+    rows = [["published", *(f"{value:.1e}" for value in TWIST), *(f"{value:.4f}" for value in TORQUE)]]
     rows += [[name, *_predicted(errors[67, name])] for name in METHODS]
     names = ["v_x", "v_y", "v_z", "w_x", "w_y", "w_z"]
     return (
@@ -180,7 +181,7 @@ def _possible(guess: RobotModel, true: Array, motion: IntervalMotion, seeds: int
                  f"{np.sqrt(np.mean(torque**2)):.4f}"]
             )
     return (
-        "### The same robot with bodies that can exist\n\nInertias lifted to the nearest physically consistent ones"
+        "### The same robot with physically consistent bodies\n\nInertias lifted to the nearest consistent ones"
         f" ({int(is_consistent(bodies(TRUE)).sum())} of 7 were); masses, centres, prior, motion and noise as above."
         " Errors of parameters in per cent, of twist and torque as root mean squares over their components.\n\n"
         + table(["intervals", "method", "median", "maximum", "mean of the worst five", "twist", "torque [N m]"], rows)
@@ -194,7 +195,7 @@ def _orbit(guess: RobotModel, true: Array, motion: IntervalMotion, seeds: int) -
         for method in (PLAIN, FILTERED):
             rows.append([name, method, *_spread(study.errors(METHODS[method], seeds // 5 or 1))])
     return (
-        "### Gravity gradient\n\nMomentum is then not quite conserved, and is taken as if it were.\n\n"
+        "### Gravity gradient\n\nMomentum is then not quite conserved; the identification assumes that it is.\n\n"
         + table(["gradient", "method", "median", "maximum", "medians", "maxima"], rows)
     )
 

@@ -76,7 +76,8 @@ def exact(model: RobotModel, truth: Truth, name: str) -> Samples:
 def disturbed(truth: Truth, noise: BodySensorOptions, rng: np.random.Generator) -> Truth:
     """What the sensors report of it: ``v`` holds the gyroscope's rates, ``a`` the base's linear acceleration.
 
-    The orientation is exact and the unit sits at the origin of the base (D VI-B). Joints have encoders only.
+    The orientation is exact and the unit sits at the origin of the base ([vanDerGaag2024]_ sec. VI-B). Joints have
+    encoders only.
     """
 
     def normal(deviation: float, shape: tuple[int, ...]) -> Array:
@@ -96,8 +97,9 @@ def disturbed(truth: Truth, noise: BodySensorOptions, rng: np.random.Generator) 
 
 
 def filtered_as_published(model: RobotModel, sensors: Truth, cutoff: float) -> Samples:
-    """Samples of D III-E: joint positions and the gyroscope's rates pass zero-phase Butterworth filters of second order
-    before and after they are differentiated; 0 filters nothing. Forces and torques are taken as they are."""
+    """Samples of [vanDerGaag2024]_ sec. III-E: joint positions and the gyroscope's rates pass zero-phase Butterworth
+    filters of second order before and after they are differentiated; 0 filters nothing. Forces and torques are taken as
+    they are."""
     period = 1 / RATE_HZ
 
     def smooth(values: Array) -> Array:

@@ -1,4 +1,7 @@
-"""Estimators and measures of D on the exoskeleton: truncated least squares, rows and columns weighted, and ours."""
+"""Estimators and measures of [vanDerGaag2024]_ on the exoskeleton.
+
+Truncated least squares, rows and columns weighted, and ours.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,8 +20,11 @@ from inertid_ros.robot.model import RobotModel
 METRICS = ("gen. force", "torque [Nm]", "CoM [mm]", "momentum", "parameters [%]")
 
 
-class Judge:
-    """Errors of parameters on data without noise (D IV-B): norms over all rows, root mean square over the samples."""
+class Evaluation:
+    """Errors of parameters on data without noise: norms over all rows, root mean square over the samples.
+
+    ([vanDerGaag2024]_ sec. IV-B.)
+    """
 
     def __init__(self, model: RobotModel, samples: Samples) -> None:
         self.model, self.samples, self._truth = model, samples, model.prior
@@ -73,12 +79,12 @@ def rms(errors: Array) -> float:
 
 @dataclass(frozen=True)
 class Method:
-    """One of D, Table I.
+    """One of [vanDerGaag2024]_ table I.
 
     Attributes
     ----------
-    rows: weighted by the residual's deviation of ordinary least squares (D 29-32).
-    columns: scaled by the prior (D III-C).
+    rows: weighted by the residual's deviation of ordinary least squares ([vanDerGaag2024]_ eqs. 29-32).
+    columns: scaled by the prior ([vanDerGaag2024]_ sec. III-C).
     """
 
     rows: bool
@@ -93,10 +99,12 @@ METHODS = {
 }
 
 
-def truncated(method: Method, data: Information, judge: Information, prior: Array) -> tuple[Array, int]:
-    """Parameters at the rank that predicts generalized force best on the judge's data (D IV-B), and that rank.
+def truncated(method: Method, data: Information, validation: Information, prior: Array) -> tuple[Array, int]:
+    """Parameters at the rank of the least validation error of generalized force, and that rank.
 
-    Directions that are not fitted stay at the prior (D 22-23).
+    ([vanDerGaag2024]_ sec. IV-B.)
+
+    Directions that are not fitted stay at the prior ([vanDerGaag2024]_ eqs. 22-23).
     """
     weights = np.ones(len(data.channels))
     if method.rows:
@@ -104,7 +112,7 @@ def truncated(method: Method, data: Information, judge: Information, prior: Arra
         weights = 1 / data.rms_error(ordinary)
     scaling = np.diag(np.abs(prior)) if method.columns else np.eye(len(prior))
     candidates = _solutions(data, weights, scaling, prior)
-    R, z = judge.whitened(np.ones(len(judge.channels)))
+    R, z = validation.whitened(np.ones(len(validation.channels)))
     best = int(np.argmin(np.linalg.norm(candidates @ R.T - z, axis=1)))
     return candidates[best], best
 

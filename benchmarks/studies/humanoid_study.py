@@ -1,4 +1,7 @@
-"""Two arms of a humanoid that stands: motions one after the other with what the last ones said (A, section IV)."""
+"""Two arms of a standing humanoid.
+
+Motions one after the other, each planned with the information of the last ones ([Ayusawa2017]_ sec. IV).
+"""
 
 from dataclasses import dataclass, replace
 
@@ -32,7 +35,7 @@ CLEARANCE = 0.01
 
 @dataclass(frozen=True)
 class Study:
-    """The robot, what confines it, and how its motions are judged."""
+    """The robot, its constraints, and how its motions are evaluated."""
 
     model: RobotModel
     limits: MotionLimits
@@ -72,15 +75,15 @@ class Study:
 
     @property
     def weights(self) -> Array:
-        """``(n,)`` of the torques: none, as in A."""
+        """``(n,)`` of the torques: none, as in [Ayusawa2017]_."""
         return np.ones(self.model.joints)
 
     def known(self, plans: list[Plan]) -> EarlierInformation:
-        """What motions say together: their regressors below each other (A 41)."""
+        """Motions together: their regressors below each other ([Ayusawa2017]_ eq. 41)."""
         return EarlierInformation(self.rows(plans), self.weights)
 
     def rows(self, plans: list[Plan]) -> Array:
-        """``(m, p)`` regressors at A's instants."""
+        """``(m, p)`` regressors at the instants of the criterion."""
         measured = MeasurementRegressor(self.model, self.weights, np.zeros(0))
         every = np.arange(len(measured.columns))
         instants = (np.arange(INSTANTS) + 0.5) * STEP

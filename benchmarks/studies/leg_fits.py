@@ -19,7 +19,7 @@ from inertid_ros.robot.model import RobotModel
 
 CONSTRAINTS = ("none", "semi-consistent", "LMI", "ellipsoid")
 REGULARIZERS = ("euclidean", "pullback", "entropic", "riemannian", "point_mass")
-PRIOR_WEIGHT = 1e-6  # of the Euclidean prior that all constraint sets share (E 25)
+PRIOR_WEIGHT = 1e-6  # of the Euclidean prior that all constraint sets share ([Wensing2018]_ eq. 25)
 
 
 def leg_coordinates(model: RobotModel) -> Coordinates:
@@ -56,7 +56,7 @@ class ConstrainedFits:
         return self.coordinates.physical(solve(convex_program, self.coordinates.prior).x)
 
     def _semi_consistent(self, rows: Array, target: Array) -> Array:
-        """Positive kinetic energy alone (E 13): ``[[I, S(h)], [S(h)^T, m 1]] >= 0`` for every body, by CVXPY."""
+        """``[[I, S(h)], [S(h)^T, m 1]] >= 0`` for every body ([Wensing2018]_ eq. 13), by CVXPY."""
         import cvxpy as cp
 
         x = cp.Variable(rows.shape[1])
@@ -72,7 +72,7 @@ class ConstrainedFits:
 
 
 class RegularizedFits:
-    """Bodies alone, inside their ellipsoids, nearest to the prior in one distance after another (C 3.6.68-3.6.74)."""
+    """Bodies inside their ellipsoids, nearest to the prior in several distances ([Lee2019]_ eqs. 3.6.68-3.6.74)."""
 
     def __init__(self, model: RobotModel, leg: dict[str, Any], names: tuple[str, ...] = ()) -> None:
         self.coordinates = leg_coordinates(model)
@@ -90,7 +90,7 @@ class RegularizedFits:
         return self.coordinates.physical(x), float(np.sum((R @ x - z) ** 2))
 
     def at_residual(self, A: Array, b: Array, bound: float) -> dict[str, Array]:
-        """Regularizer to parameters, all with the same squared residual (C 3.5.52)."""
+        """Regularizer to parameters, all with the same squared residual ([Lee2019]_ eq. 3.5.52)."""
         equations = _compressed(*self.coordinates.normalise(A, b))
         fits = {}
         for name, regularization in self.regularizations.items():

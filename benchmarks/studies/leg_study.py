@@ -65,7 +65,7 @@ class Study:
         return float(np.sqrt(np.mean((self.test[..., : len(difference)] @ difference) ** 2)))
 
     def constraints(self, sizes: tuple[int, ...], repeats: int) -> Curves:
-        """Bodies and friction under nested constraints (E VI, Fig. 6)."""
+        """Bodies and friction under nested constraints ([Wensing2018]_ sec. VI, fig. 6)."""
         fits, curves = ConstrainedFits(self.model, self.leg), defaultdict(list)
         for rng, truth in self.repeats(repeats):
             for size in sizes:
@@ -77,7 +77,7 @@ class Study:
     def regularizers(
         self, sizes: tuple[int, ...], repeats: int, gamma: float = GAMMA, names: tuple[str, ...] = ()
     ) -> tuple[Curves, dict[int, float]]:
-        """Bodies, friction known, in several distances at equal residual (C 3.6.2.1, Fig. 3.10).
+        """Bodies, friction known, in several distances at equal residual ([Lee2019]_ sec. 3.6.2.1, fig. 3.10).
 
         Returns
         -------
@@ -98,7 +98,7 @@ class Study:
         return dict(curves), {size: float(np.mean(values)) for size, values in residuals.items()}
 
     def floating(self, repeats: int) -> dict[str, Array]:
-        """Fits without noise of a leg held by its base, tested in a gallop (C 3.6.2.2, Fig. 3.12).
+        """Fits without noise of a leg held by its base, tested in a gallop ([Lee2019]_ sec. 3.6.2.2, fig. 3.12).
 
         Returns
         -------

@@ -16,14 +16,14 @@ from inertid_ros.robot.bodies.rotors import with_rotors
 from inertid_ros.robot.model import RobotModel
 
 RATE_HZ = 1000.0
-VISCOUS, COULOMB = (0.3, 0.3, 0.3), (3.12, 1.25, 0.95)  # N m s/rad; N m, as published (E VI)
+VISCOUS, COULOMB = (0.3, 0.3, 0.3), (3.12, 1.25, 0.95)  # N m s/rad; N m, as published ([Wensing2018]_ sec. VI)
 FOOT = np.array([0.0, 0.0, -0.345])  # m, in the frame of the shank
 _SHELL = np.array([0.0, 0.045, -0.42]), np.array([0.16, 0.12, 0.12])  # centre and semi-axes [m]
-_UNCERTAINTY, _POINTS = 0.5, 10  # C B.2, as for Fig. 3.12
+_UNCERTAINTY, _POINTS = 0.5, 10  # [Lee2019]_ sec. B.2, as for fig. 3.12
 
 
 def true_bodies(leg: dict[str, Any], rng: np.random.Generator) -> Array:
-    """``(6, 10)``: the prior with point masses added or taken away within the bounding ellipsoids (C B.2)."""
+    """``(6, 10)``: the prior with point masses added or removed in the bounding ellipsoids ([Lee2019]_ sec. B.2)."""
     prior = zip(bodies(leg, "prior"), bounds(leg).values(), strict=True)
     return np.array([_perturbed(pi, ellipsoid, rng) for pi, (ellipsoid,) in prior])
 
@@ -59,7 +59,7 @@ class Motion:
 
 
 def leg_swing(model: RobotModel, seconds: float) -> Motion:
-    """The foot on an ellipsoidal shell below the hip, at the rates of the published experiment (E VI)."""
+    """The foot on an ellipsoidal shell below the hip, at the published rates ([Wensing2018]_ sec. VI)."""
     time = np.arange(0.0, seconds, 0.01)
     phi = -12.0 / 1.63 * np.cos(1.63 * time)  # integrals of 12 sin(1.63 t) and 3.4 sin(0.265 t)
     theta = -3.4 / 0.265 * np.cos(0.265 * time)

@@ -1,4 +1,4 @@
-"""A humanoid on one foot, motions in dynamic balance on one force plate (C 4.6.3)."""
+"""A humanoid on one foot, motions in dynamic balance on one force plate ([Lee2019]_ sec. 4.6.3)."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The seven-joint arm of C section 4.6.2: E-optimal motions under criteria worked out in four bases."""
+"""The seven-joint arm of [Lee2019]_ sec. 4.6.2: E-optimal motions under criteria worked out in four bases."""
 
 import numpy as np
 import scipy.optimize
@@ -30,7 +30,7 @@ JOINTS = (slice(0, 2), slice(2, 4), slice(4, 6), slice(6, 7))
 
 
 class Series:
-    """Sines and cosines of all harmonics about the middle of the range, free at their ends (C 4.6.62)."""
+    """Sines and cosines of all harmonics about the middle of the range, free at their ends ([Lee2019]_ eq. 4.6.62)."""
 
     kind, duration, size = "fourier", DURATION, 2 * HARMONICS
     breaks = np.array([0.0, DURATION])

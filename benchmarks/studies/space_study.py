@@ -1,4 +1,4 @@
-"""What the space robot of B says of itself: recordings, estimates and predictions over many noise seeds."""
+"""The space robot of [Naveen2019]_: recordings, estimates and predictions over many noise seeds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ from inertid_ros.simulation.free_floating import GravityGradient, RateNoise, flo
 from inertid_ros.space_robot import RANGE
 
 RATE_HZ = 100.0
-HARMONICS, FREQUENCY = 2, np.pi / 20  # of the Fourier motions of B §6.4
+HARMONICS, FREQUENCY = 2, np.pi / 20  # of the Fourier motions of [Naveen2019]_ sec. 6.4
 
 
 def as_measured(recording: Recording, model: RobotModel) -> Samples:
-    """Samples of every row of a recording, unfiltered, as B uses them."""
+    """Samples of every row of a recording, unfiltered, as in [Naveen2019]_."""
     count = model.joints
     every = np.ones((len(recording), 6), dtype=bool)
     side = np.zeros(every.shape)
@@ -38,7 +38,7 @@ def as_measured(recording: Recording, model: RobotModel) -> Samples:
 
 
 def plain(model: RobotModel, recording: Recording) -> Array:
-    """B's estimate: least squares on all rows as measured, unweighted."""
+    """The published estimate: least squares on all rows as measured, unweighted."""
     equations = MomentumEquations(model)
     return least_squares(equations, [as_measured(recording, model)], ESTIMATORS["ols"]).parameters
 
@@ -55,7 +55,7 @@ def consistent(model: RobotModel, recording: Recording) -> Array:
 
 
 METHODS: dict[str, Callable[[RobotModel, Recording], Array]] = {
-    "least squares, as measured (B)": plain,
+    "least squares, as measured (published)": plain,
     "least squares, filtered": filtered,
     "consistent, filtered": consistent,
 }
@@ -71,8 +71,8 @@ class Errors:
 
     Attributes
     ----------
-    parameters: ``(S, 52)`` relative errors of the base parameters (B 38-39).
-    twist, torque: ``(S, 6)`` and ``(S, 6)`` root mean square errors of predictions (B 42).
+    parameters: ``(S, 52)`` relative errors of the base parameters ([Naveen2019]_ eqs. 38-39).
+    twist, torque: ``(S, 6)`` and ``(S, 6)`` root mean square errors of predictions ([Naveen2019]_ eq. 42).
     """
 
     parameters: Array
@@ -108,7 +108,7 @@ class Study:
         self.truth = predict_floating(guess, bodies, *self.fourier)
 
     def recording(self, seed: int) -> Recording:
-        """With the noise of B §6.3."""
+        """With the noise of [Naveen2019]_ sec. 6.3."""
         return measured(self.guess, self._motion, RateNoise(), np.random.default_rng(seed), f"seed {seed}")
 
     def errors(self, method: Callable[[RobotModel, Recording], Array], seeds: int) -> Errors:
@@ -124,7 +124,7 @@ class Study:
 
 
 def fourier_motion(model: RobotModel, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-    """Two harmonics over a period of 40 s (B 40-41), random, peaks of velocity those of the excitation; wheels rest."""
+    """Two random harmonics over 40 s, velocity peaks of the excitation; wheels rest ([Naveen2019]_ eqs. 40-41)."""
     time = np.linspace(0, 2 * np.pi / FREQUENCY, 801)
     n, w = model.joints, len(model.wheels.names)
     sine, cosine = rng.normal(size=(2, HARMONICS, n))
