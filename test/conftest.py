@@ -1,29 +1,20 @@
 """What all tests share: a ROS domain of their own, one thread for linear algebra, and the recorded data sets."""
 
 import contextlib
-import fcntl
-import gc
 import importlib.util
 import logging
 import os
 import sys
-import tempfile
-from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from support.latencies import all_latencies, latencies, print_latencies  # noqa: F401 - the first two are fixtures
+from support.paths import ROOT
 
 # Before NumPy is imported: two workers with a thread pool each are slower than with one thread each.
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
-
-# Of these, those whose nodes move nothing have no deadlines of a robot.
-AT_REST = ("test_identifier", "test_parameter_topic", "test_plates", "test_recorder", "test_replay")
-ROOT = Path(__file__).resolve().parent.parent
-
-
-def is_node_test(item: pytest.Item) -> bool:
-    return (ROOT / "test" / "nodes") in item.path.parents
 
 
 def refuse_incomplete_installation() -> None:
@@ -50,52 +41,8 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(variable, None)
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Tests of nodes that move a robot have the machine to themselves: their deadlines are those of the robot.
-
-    The workers of pytest-xdist share a lock that these tests take alone and all others together. It is taken outside
-    of the test's own time limit.
-    """
-    path = turns(item.config)
-    if path is None:
-        return (yield)
-    with path.open("w") as lock:
-        alone = is_node_test(item) and item.path.stem not in AT_REST
-        fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-        with uncollected() if alone else contextlib.nullcontext():
-            return (yield)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A node test that fails is run again, twice at most, and told as rerun: shared machines hold up whole processes
-    for longer than a robot may be silent, which a second run tells from a fault of ours."""
-    for item in items:
-        if is_node_test(item):
-            item.add_marker(pytest.mark.flaky(reruns=2))
-
-
-@contextlib.contextmanager
-def uncollected() -> Generator[None]:
-    """No garbage collection meanwhile: in a process that has run a thousand tests one takes longer than the fake robot,
-    which is a thread of it, may be silent."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
-def turns(config: pytest.Config) -> Path | None:
-    """The lock that the workers of one run share; None where there are none."""
-    run = getattr(config, "workerinput", {}).get("testrunuid")
-    return Path(tempfile.gettempdir()) / f"inertid_ros_turns_{run}" if run else None
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    path = turns(config)
-    if path is not None:
-        path.unlink(missing_ok=True)
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    print_latencies(terminalreporter)
 
 
 @pytest.fixture(autouse=True)

@@ -1,12 +1,12 @@
 """The calibration flow: what it says when something is missing, and an interruption that leaves the robot at rest."""
 
 import signal
-import time
 from pathlib import Path
 
+import pytest
 from support.nodes.calibration_flow import SHORT_MOTION, start_flow
 from support.nodes.fake_robot import FakeRobot
-from support.nodes.ros_client import bench_in
+from support.nodes.ros_client import ros_client_in
 
 from inertid_ros.msg import ExcitationStatus, RecorderStatus
 
@@ -19,28 +19,29 @@ def test_missing_nodes_are_named(tmp_path: Path) -> None:
     assert "Traceback" not in output
 
 
+@pytest.mark.realtime
 def test_interruption_leaves_robot_at_rest_and_nothing_armed(tmp_path: Path) -> None:
-    with FakeRobot() as robot, bench_in(tmp_path) as bench:
-        bench.start("excitation", SHORT_MOTION)
-        bench.start("recorder", {"directory": str(tmp_path / "recordings"), "min_free_mb": 1})
-        bench.start("identifier", {"output_directory": ""})
-        status = bench.listen(ExcitationStatus, "excitation/status")
-        recorder = bench.listen(RecorderStatus, "recorder/status")
+    with FakeRobot() as robot, ros_client_in(tmp_path) as ros:
+        ros.start("excitation", SHORT_MOTION)
+        ros.start("recorder", {"directory": str(tmp_path / "recordings"), "min_free_mb": 1})
+        ros.start("identifier", {"output_directory": ""})
+        status = ros.listen(ExcitationStatus, "excitation/status")
+        recorder = ros.listen(RecorderStatus, "recorder/status")
         flow = start_flow(tmp_path, wait_s=30.0)
         try:
-            bench.until(lambda: robot.speed > 0.3 or flow.poll() is not None, "motion", 40.0)
+            ros.until(lambda: robot.speed > 0.3 or flow.poll() is not None, "motion", 40.0)
             assert flow.poll() is None, flow.communicate()[0]
-            moment = time.monotonic()
             flow.send_signal(signal.SIGINT)
-            bench.until(lambda: flow.poll() is not None, "end of the flow", 20.0)
+            ros.until(lambda: flow.poll() is not None, "end of the flow", 20.0)
         finally:
             flow.kill()
         output, _ = flow.communicate()
         assert flow.returncode == 130, output
         assert "interrupted; the robot is at rest" in output
         assert robot.at_rest
-        bench.spin(0.3)
-        robot.rest_after(moment)
-        robot.check_limits()
-        bench.until(lambda: status[-1].state == ExcitationStatus.UNARMED, "disarmed")
-        bench.until(lambda: not recorder[-1].recording, "recorder stopped")
+        ros.spin(0.3)
+        record = robot.record()
+        record.check_limits()
+        assert record.rested_at < record.time[-1]
+        ros.until(lambda: status[-1].state == ExcitationStatus.UNARMED, "disarmed")
+        ros.until(lambda: not recorder[-1].recording, "recorder stopped")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.nodes.ros_client import bench_in
+from support.nodes.ros_client import ros_client_in
 from support.robots.floating_robots import motion, satellite, with_prior
 
 from inertid_ros.action import Identify
@@ -38,17 +38,17 @@ def test_momentum_through_topics_gives_what_the_bag_gives(source: str, tmp_path:
     bag = write_bag(recording, tmp_path / "bag")
     robot = {"robot.base": "free", "robot.wheels": WHEELS, "robot.gravity": (0.0, 0.0, 0.0)}
     momentum = {"identify.equations": "momentum"}
-    with bench_in(tmp_path) as bench:
-        bench.start("identifier", {"urdf": str(urdf), "output_directory": "", **robot, **momentum})
-        bench.start("recorder", {"directory": str(tmp_path / "recordings"), source: f"/{source}", "min_free_mb": 1})
-        parameters = bench.listen(InertialParameters, "identifier/parameters")
-        status = bench.listen(IdentifierStatus, "identifier/status")
-        replay = bench.start("replay", {"bag": str(bag), "rate": 8.0, "record": True})
-        bench.until(lambda: status and status[-1].recordings, "recording at the identifier", 40.0)
+    with ros_client_in(tmp_path) as ros:
+        ros.start("identifier", {"urdf": str(urdf), "output_directory": "", **robot, **momentum})
+        ros.start("recorder", {"directory": str(tmp_path / "recordings"), source: f"/{source}", "min_free_mb": 1})
+        parameters = ros.listen(InertialParameters, "identifier/parameters")
+        status = ros.listen(IdentifierStatus, "identifier/status")
+        replay = ros.start("replay", {"bag": str(bag), "rate": 8.0, "record": True})
+        ros.until(lambda: status and status[-1].recordings, "recording at the identifier", 40.0)
         assert replay.process.wait(10) == 0, replay.log()
-        outcome = bench.result(bench.send_goal(Identify, "identifier/identify", Identify.Goal())).result
+        outcome = ros.result(ros.send_goal(Identify, "identifier/identify", Identify.Goal())).result
         assert outcome.success, outcome.message
-        bench.until(lambda: parameters, "parameters")
+        ros.until(lambda: parameters, "parameters")
     options = RobotOptions(base="free", wheels=WHEELS, gravity=(0.0, 0.0, 0.0))
     wanted = Configuration(robot=options, identify=IdentifyOptions(equations="momentum"))
     read = load_recording(bag, BagTopics(**{source: f"/{source}"}))

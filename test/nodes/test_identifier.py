@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from std_msgs.msg import String
-from support.nodes.ros_client import Bench, bench_in
+from support.nodes.ros_client import RosClient, ros_client_in
 from support.recordings.synthetic import inverse_dynamics, random_motion
 from support.recordings.synthetic_calibration import made_up_case
 from visualization_msgs.msg import MarkerArray
@@ -26,9 +26,9 @@ CASE = made_up_case(joints=2, duration=10.0)
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with bench_in(tmp_path) as bench:
-        yield bench
+def ros(tmp_path: Path) -> Iterator[RosClient]:
+    with ros_client_in(tmp_path) as ros:
+        yield ros
 
 
 @pytest.fixture
@@ -40,31 +40,31 @@ def files(tmp_path: Path) -> tuple[str, str]:
     return str(paths[0]), str(paths[1])
 
 
-def start(bench: Bench, **keywords) -> None:
+def start(ros: RosClient, **keywords) -> None:
     """Identifier with the given robot's description on a topic."""
-    description = bench.node.create_publisher(String, keywords.get("namespace", "") + "/robot_description", LATCHED)
+    description = ros.node.create_publisher(String, keywords.get("namespace", "") + "/robot_description", LATCHED)
     description.publish(String(data=CASE.given.urdf))
-    bench.start("identifier", {"output_directory": str(bench.folder / "results")}, **keywords)
+    ros.start("identifier", {"output_directory": str(ros.folder / "results")}, **keywords)
 
 
-def identify(bench: Bench, train: str, held_out: str = "", action: str = "identifier/identify") -> Identify.Result:
+def identify(ros: RosClient, train: str, held_out: str = "", action: str = "identifier/identify") -> Identify.Result:
     goal = Identify.Goal(train=[train], validation=[held_out] if held_out else [])
-    return bench.result(bench.send_goal(Identify, action, goal)).result
+    return ros.result(ros.send_goal(Identify, action, goal)).result
 
 
-def test_late_controller_receives_the_parameters(bench: Bench, files: tuple[str, str]) -> None:
-    start(bench)
-    status = bench.listen(IdentifierStatus, "identifier/status")
-    bench.until(lambda: status and status[-1].state == IdentifierStatus.READY, "ready")
-    answer = identify(bench, *files)
+def test_late_controller_receives_the_parameters(ros: RosClient, files: tuple[str, str]) -> None:
+    start(ros)
+    status = ros.listen(IdentifierStatus, "identifier/status")
+    ros.until(lambda: status and status[-1].state == IdentifierStatus.READY, "ready")
+    answer = identify(ros, *files)
     assert answer.success and answer.validation_status == InertialParameters.PASSED, answer.message
     assert answer.validation_relative_error < 0.5 * answer.prior_relative_error
     # Everything below subscribes only now.
-    controller = ParameterSubscriber(bench.node, CASE.given)
-    reports = bench.listen(IdentificationReport, "identifier/report")
-    descriptions = bench.listen(String, "identifier/robot_description")
-    markers = bench.listen(MarkerArray, "identifier/markers")
-    bench.until(lambda: controller.waiting and reports and descriptions and markers, "latched topics")
+    controller = ParameterSubscriber(ros.node, CASE.given)
+    reports = ros.listen(IdentificationReport, "identifier/report")
+    descriptions = ros.listen(String, "identifier/robot_description")
+    markers = ros.listen(MarkerArray, "identifier/markers")
+    ros.until(lambda: controller.waiting and reports and descriptions and markers, "latched topics")
     before = controller.model.inertias[1].toDynamicParameters()
     assert controller.update() and not controller.update()
     received = load_model(descriptions[0].data)
@@ -75,47 +75,47 @@ def test_late_controller_receives_the_parameters(bench: Bench, files: tuple[str,
     assert is_consistent(received.body_prior).all()
     assert Path(reports[0].result_directory, "calibrated.urdf").read_text() == descriptions[0].data
     assert len(markers[0].markers) == 2 * CASE.given.joints
-    parameters = bench.listen(InertialParameters, "identifier/parameters")
-    bench.until(lambda: parameters, "parameters")
+    parameters = ros.listen(InertialParameters, "identifier/parameters")
+    ros.until(lambda: parameters, "parameters")
     known = dict(zip(parameters[0].parameter_names, parameters[0].knowledge, strict=True))
     assert known[f"{CASE.given.joint_names[0]}.viscous"] == InertialParameters.IDENTIFIED
     assert known[f"{CASE.given.link_names[0]}.m"] < InertialParameters.IDENTIFIED
 
 
-def test_rejected_result_is_written_but_not_published(bench: Bench, files: tuple[str, str], tmp_path: Path) -> None:
-    start(bench)
-    parameters = bench.listen(InertialParameters, "identifier/parameters")
-    reports = bench.listen(IdentificationReport, "identifier/report")
+def test_rejected_result_is_written_but_not_published(ros: RosClient, files: tuple[str, str], tmp_path: Path) -> None:
+    start(ros)
+    parameters = ros.listen(InertialParameters, "identifier/parameters")
+    reports = ros.listen(IdentificationReport, "identifier/report")
     # Data of a robot that is just as its URDF says: nothing that was fitted to another one can do better.
     time = np.arange(0.0, 8.0, 0.01)
     q, v, a = random_motion(np.random.default_rng(3), CASE.given.joints).sample(time)
     exact = Recording(CASE.given.joint_names, time, q, inverse_dynamics(CASE.given, q, v, a), velocity=v)
     write_npz(exact, tmp_path / "exact.npz")
-    status = bench.listen(IdentifierStatus, "identifier/status")
-    bench.until(lambda: status and status[-1].state == IdentifierStatus.READY, "ready")
-    answer = identify(bench, files[0], str(tmp_path / "exact.npz"))
+    status = ros.listen(IdentifierStatus, "identifier/status")
+    ros.until(lambda: status and status[-1].state == IdentifierStatus.READY, "ready")
+    answer = identify(ros, files[0], str(tmp_path / "exact.npz"))
     assert answer.success and answer.validation_status == InertialParameters.REJECTED, answer.message
-    bench.until(lambda: reports, "report")
+    ros.until(lambda: reports, "report")
     assert reports[-1].validation_status == InertialParameters.REJECTED
     assert Path(answer.result_directory, "report.json").exists()
-    bench.spin(0.5)
+    ros.spin(0.5)
     assert not parameters
 
 
-def test_what_cannot_be_used_is_answered_with_a_reason(bench: Bench, tmp_path: Path) -> None:
-    bench.start("identifier", {"output_directory": ""})
-    answer = identify(bench, str(tmp_path / "none.npz"))
+def test_what_cannot_be_used_is_answered_with_a_reason(ros: RosClient, tmp_path: Path) -> None:
+    ros.start("identifier", {"output_directory": ""})
+    answer = identify(ros, str(tmp_path / "none.npz"))
     assert not answer.success and "robot description" in answer.message
 
 
-def test_namespace(bench: Bench, files: tuple[str, str]) -> None:
-    start(bench, namespace="/left/arm")
-    parameters = bench.listen(InertialParameters, "/left/arm/identifier/parameters")
-    status = bench.listen(IdentifierStatus, "/left/arm/identifier/status")
-    bench.until(lambda: status and status[-1].state == IdentifierStatus.READY, "ready")
-    answer = identify(bench, files[0], action="/left/arm/identifier/identify")
+def test_namespace(ros: RosClient, files: tuple[str, str]) -> None:
+    start(ros, namespace="/left/arm")
+    parameters = ros.listen(InertialParameters, "/left/arm/identifier/parameters")
+    status = ros.listen(IdentifierStatus, "/left/arm/identifier/status")
+    ros.until(lambda: status and status[-1].state == IdentifierStatus.READY, "ready")
+    answer = identify(ros, files[0], action="/left/arm/identifier/identify")
     assert answer.success and answer.validation_status == InertialParameters.NOT_VALIDATED
-    bench.until(lambda: parameters, "parameters")
+    ros.until(lambda: parameters, "parameters")
     assert parameters[0].sequence == 1 and len(parameters[0].covariance) == len(parameters[0].parameter_names) ** 2
 
 
@@ -138,21 +138,21 @@ def broken(message: InertialParameters, damage: str) -> InertialParameters:
 @pytest.mark.parametrize(
     "damage", ["another robot", "rejected", "impossible inertia", "not finite", "friction not finite", "fewer links"]
 )
-def test_subscriber_refuses_what_a_controller_must_not_use(bench: Bench, damage: str) -> None:
+def test_subscriber_refuses_what_a_controller_must_not_use(ros: RosClient, damage: str) -> None:
     zeros = {term: np.zeros(CASE.given.joints) for term in DRIVE_TERMS}
-    stamp = bench.node.get_clock().now().to_msg()
+    stamp = ros.node.get_clock().now().to_msg()
     good = known_parameters(CASE.given, CASE.given.body_prior * 1.1, zeros, stamp)
     received = from_inertial_parameters(good)
     np.testing.assert_allclose(received.bodies, CASE.given.body_prior * 1.1, rtol=1e-12, atol=1e-15)
-    controller = ParameterSubscriber(bench.node, CASE.given, "parameters")
-    publisher = bench.node.create_publisher(InertialParameters, "parameters", LATCHED)
+    controller = ParameterSubscriber(ros.node, CASE.given, "parameters")
+    publisher = ros.node.create_publisher(InertialParameters, "parameters", LATCHED)
     bad = broken(known_parameters(CASE.given, CASE.given.body_prior * 1.1, zeros, stamp), damage)
     publisher.publish(bad)
-    bench.until(lambda: controller.refused == 1, "refusal", 5.0)
+    ros.until(lambda: controller.refused == 1, "refusal", 5.0)
     assert not controller.waiting and not controller.update()
     np.testing.assert_array_equal(
         controller.model.inertias[1].toDynamicParameters(), CASE.given.pinocchio.inertias[1].toDynamicParameters()
     )
     publisher.publish(good)
-    bench.until(lambda: controller.waiting, "good parameters", 5.0)
+    ros.until(lambda: controller.waiting, "good parameters", 5.0)
     assert controller.update()

@@ -11,7 +11,7 @@ from rcl_interfaces.srv import SetParameters
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from support import paths
-from support.nodes.ros_client import Bench, bench_in
+from support.nodes.ros_client import RosClient, ros_client_in
 
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.data.files.bags import BagTopics, read_bag
@@ -31,45 +31,45 @@ CONFIG = paths.CONFIG / "biped.yaml"
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with bench_in(tmp_path) as bench:
-        yield bench
+def ros(tmp_path: Path) -> Iterator[RosClient]:
+    with ros_client_in(tmp_path) as ros:
+        yield ros
 
 
-def start(bench: Bench, **recorder) -> None:
+def start(ros: RosClient, **recorder) -> None:
     nodes = FILES["biped"]
     movement = {"standing.movement.movements": 2, "standing.movement.seconds": 1.0, "perturb": False}
-    bench.start("simulator", {**nodes["simulator"], **movement, "state_hz": 100.0})
-    own = {"directory": str(bench.folder / "recordings"), "min_free_mb": 1, **recorder}
-    bench.start("recorder", {**nodes["recorder"], **own})
+    ros.start("simulator", {**nodes["simulator"], **movement, "state_hz": 100.0})
+    own = {"directory": str(ros.folder / "recordings"), "min_free_mb": 1, **recorder}
+    ros.start("recorder", {**nodes["recorder"], **own})
 
 
-def set_fault(bench: Bench, name: str, plates: list[str]) -> None:
+def set_fault(ros: RosClient, name: str, plates: list[str]) -> None:
     value = ParameterValue(type=9, string_array_value=plates or [""])
     request = SetParameters.Request(parameters=[Parameter(name=f"fault.{name}", value=value)])
-    answer = bench.call(SetParameters, "simulator/set_parameters", request)
+    answer = ros.call(SetParameters, "simulator/set_parameters", request)
     assert answer.results[0].successful, answer.results[0].reason
 
 
-def test_a_biped_is_recorded_with_its_base_and_both_plates(bench: Bench) -> None:
-    start(bench)
-    status, moving = bench.listen(RecorderStatus, "recorder/status"), bench.listen(Bool, "simulator/moving")
-    truth = bench.listen(InertialParameters, "simulator/true_parameters")
-    batches = bench.listen(SampleBatch, "recorder/batch", BATCH)
-    bench.until(lambda: status and set(status[-1].loaded) == {f"/{plate}/wrench" for plate in PLATES}, "load", 40.0)
-    answer = bench.trigger("recorder/tare")
+def test_a_biped_is_recorded_with_its_base_and_both_plates(ros: RosClient) -> None:
+    start(ros)
+    status, moving = ros.listen(RecorderStatus, "recorder/status"), ros.listen(Bool, "simulator/moving")
+    truth = ros.listen(InertialParameters, "simulator/true_parameters")
+    batches = ros.listen(SampleBatch, "recorder/batch", BATCH)
+    ros.until(lambda: status and set(status[-1].loaded) == {f"/{plate}/wrench" for plate in PLATES}, "load", 40.0)
+    answer = ros.trigger("recorder/tare")
     assert not answer.success and "which is a load and no zero" in answer.message
-    answer = bench.trigger("recorder/start")
+    answer = ros.trigger("recorder/start")
     assert answer.success, answer.message
-    assert bench.trigger("simulator/move").success
-    bench.until(lambda: moving and moving[-1].data, "movement")
-    bench.until(lambda: not moving[-1].data, "end of the movement", 40.0)
-    assert bench.trigger("recorder/stop").success
-    bench.until(lambda: batches and batches[-1].last, "last batch")
+    assert ros.trigger("simulator/move").success
+    ros.until(lambda: moving and moving[-1].data, "movement")
+    ros.until(lambda: not moving[-1].data, "end of the movement", 40.0)
+    assert ros.trigger("recorder/stop").success
+    ros.until(lambda: batches and batches[-1].last, "last batch")
     blocks = [from_batch(batch) for batch in batches]
     whole = np.concatenate([block.base["base_pose"] for block in blocks if len(block)])
     options = load_configuration(CONFIG)
-    (bag,) = (bench.folder / "recordings").iterdir()
+    (bag,) = (ros.folder / "recordings").iterdir()
     recording = read_bag(bag, options.topics)
     assert not recording.notices, "the bag is not whole"
     assert len(recording) == len(whole) and recording.imu is not None and set(recording.wrenches) == set(PLATES)
@@ -81,47 +81,47 @@ def test_a_biped_is_recorded_with_its_base_and_both_plates(bench: Bench) -> None
     assert weight == pytest.approx(41.05 * 9.81, rel=0.03)
 
 
-def test_a_silent_plate_leaves_no_sample_and_is_told(bench: Bench) -> None:
-    start(bench, write_bag=False)
-    status = bench.listen(RecorderStatus, "recorder/status")
-    bench.until(lambda: status and len(status[-1].loaded) == 2, "load", 40.0)
-    answer = bench.trigger("recorder/start")
+def test_a_silent_plate_leaves_no_sample_and_is_told(ros: RosClient) -> None:
+    start(ros, write_bag=False)
+    status = ros.listen(RecorderStatus, "recorder/status")
+    ros.until(lambda: status and len(status[-1].loaded) == 2, "load", 40.0)
+    answer = ros.trigger("recorder/start")
     assert answer.success, answer.message
-    set_fault(bench, "silent_plates", ["left_plate"])
-    bench.until(lambda: status[-1].incomplete > 20, "incomplete samples", 30.0)
-    set_fault(bench, "silent_plates", [])
+    set_fault(ros, "silent_plates", ["left_plate"])
+    ros.until(lambda: status[-1].incomplete > 20, "incomplete samples", 30.0)
+    set_fault(ros, "silent_plates", [])
     lost = status[-1].incomplete
-    bench.until(lambda: status[-1].samples > lost + 50, "samples go on")
-    assert bench.trigger("recorder/stop").success
+    ros.until(lambda: status[-1].samples > lost + 50, "samples go on")
+    assert ros.trigger("recorder/stop").success
 
 
-def test_what_an_idle_plate_measures_becomes_its_zero(bench: Bench) -> None:
+def test_what_an_idle_plate_measures_becomes_its_zero(ros: RosClient) -> None:
     """In batches, and in the bag, which keeps what the sensor measured and the zero beside it."""
     rng, zero = np.random.default_rng(0), np.array([1.0, -2.0, 8.0, 0.1, 0.2, -0.3])
-    status = bench.listen(RecorderStatus, "recorder/status")
-    batches = bench.listen(SampleBatch, "recorder/batch", BATCH)
-    own = {"directory": str(bench.folder / "recordings"), "min_free_mb": 1, "wrenches": ["plate"]}
-    bench.start("recorder", own)
-    states = bench.node.create_publisher(JointState, "joint_states", 10)
-    plate = bench.node.create_publisher(WrenchStamped, "plate", 10)
+    status = ros.listen(RecorderStatus, "recorder/status")
+    batches = ros.listen(SampleBatch, "recorder/batch", BATCH)
+    own = {"directory": str(ros.folder / "recordings"), "min_free_mb": 1, "wrenches": ["plate"]}
+    ros.start("recorder", own)
+    states = ros.node.create_publisher(JointState, "joint_states", 10)
+    plate = ros.node.create_publisher(WrenchStamped, "plate", 10)
 
     def tick() -> None:
-        stamp = bench.node.get_clock().now().to_msg()
+        stamp = ros.node.get_clock().now().to_msg()
         plate.publish(to_wrench(zero + 0.01 * rng.normal(size=6), "plate", stamp))
         states.publish(to_joint_state(("a",), stamp, np.zeros(1), np.zeros(1), np.ones(1)))
 
-    bench.node.create_timer(0.01, tick)
-    bench.until(lambda: status and plate.get_subscription_count() and states.get_subscription_count(), "discovery")
-    bench.spin(1.5)
-    answer = bench.trigger("recorder/tare")
+    ros.node.create_timer(0.01, tick)
+    ros.until(lambda: status and plate.get_subscription_count() and states.get_subscription_count(), "discovery")
+    ros.spin(1.5)
+    answer = ros.trigger("recorder/tare")
     assert answer.success and "tared /plate by 8.3" in answer.message
-    assert bench.trigger("recorder/start").success
-    assert "is being recorded; stop it before taring" in bench.trigger("recorder/tare").message
-    bench.spin(0.5)
-    assert bench.trigger("recorder/stop").success
-    bench.until(lambda: batches and batches[-1].last, "last batch")
+    assert ros.trigger("recorder/start").success
+    assert "is being recorded; stop it before taring" in ros.trigger("recorder/tare").message
+    ros.spin(0.5)
+    assert ros.trigger("recorder/stop").success
+    ros.until(lambda: batches and batches[-1].last, "last batch")
     live = np.concatenate([from_batch(batch).wrenches["plate"] for batch in batches if len(batch.stamps)])
-    (bag,) = (bench.folder / "recordings").iterdir()
+    (bag,) = (ros.folder / "recordings").iterdir()
     recorded = read_bag(bag, BagTopics(wrenches=("/plate",))).wrenches["plate"]
     assert len(live) == len(recorded) > 20
     for wrenches in (live, recorded):

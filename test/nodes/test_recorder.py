@@ -1,5 +1,6 @@
 """The recorder: a start is confirmed by samples, wrong data is counted, and a killed recorder loses next to nothing."""
 
+import resource
 import signal
 import time
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
-from support.nodes.ros_client import Bench, bench_in
+from support.nodes.ros_client import RosClient, ros_client_in
 
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import RecorderStatus, SampleBatch
@@ -22,14 +23,14 @@ RATE_S = 0.005
 
 
 class Source:
-    """Publishes joint states at 200 Hz from a timer of the bench; every ``damage`` is sent once in place of one."""
+    """Publishes joint states at 200 Hz from a timer of the test; every ``damage`` is sent once in place of one."""
 
-    def __init__(self, bench: Bench, topic: str = "joint_states", qos: QoSProfile | int = 10) -> None:
-        self._bench = bench
-        self.publisher = bench.node.create_publisher(JointState, topic, qos)
+    def __init__(self, ros: RosClient, topic: str = "joint_states", qos: QoSProfile | int = 10) -> None:
+        self._bench = ros
+        self.publisher = ros.node.create_publisher(JointState, topic, qos)
         self.sent: list[int] = []
         self.damage: list[JointState] = []
-        self._timer = bench.node.create_timer(RATE_S, self._tick)
+        self._timer = ros.node.create_timer(RATE_S, self._tick)
 
     def stop(self) -> None:
         self._timer.cancel()
@@ -50,142 +51,161 @@ class Source:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with bench_in(tmp_path) as bench:
-        yield bench
+def ros(tmp_path: Path) -> Iterator[RosClient]:
+    with ros_client_in(tmp_path) as ros:
+        yield ros
 
 
-def start_recorder(bench: Bench, **keywords):
-    return bench.start("recorder", {"directory": str(bench.folder / "recordings"), "min_free_mb": 1}, **keywords)
+def start_recorder(ros: RosClient, **keywords):
+    return ros.start("recorder", {"directory": str(ros.folder / "recordings"), "min_free_mb": 1}, **keywords)
 
 
-def test_start_is_refused_until_samples_arrive(bench: Bench) -> None:
-    start_recorder(bench)
-    answer = bench.trigger("recorder/start")
+def test_start_is_refused_until_samples_arrive(ros: RosClient) -> None:
+    start_recorder(ros)
+    answer = ros.trigger("recorder/start")
     assert not answer.success and "nobody publishes" in answer.message
-    silent = bench.node.create_publisher(JointState, "joint_states", 10)
-    bench.until(lambda: silent.get_subscription_count() > 0, "discovery")
+    silent = ros.node.create_publisher(JointState, "joint_states", 10)
+    ros.until(lambda: silent.get_subscription_count() > 0, "discovery")
     began = time.monotonic()
-    answer = bench.trigger("recorder/start")
+    answer = ros.trigger("recorder/start")
     assert not answer.success and "no samples" in answer.message
     assert time.monotonic() - began < 3.0
-    assert not list((bench.folder / "recordings").glob("*")), "an empty bag was left behind"
+    assert not list((ros.folder / "recordings").glob("*")), "an empty bag was left behind"
 
 
-def test_wrong_type_and_quality_of_service_are_named(bench: Bench) -> None:
-    start_recorder(bench)
-    wrong = bench.node.create_publisher(String, "joint_states", 10)
-    bench.until(lambda: bench.trigger("recorder/start").message.count("std_msgs/msg/String"), "reason", 5.0)
-    bench.node.destroy_publisher(wrong)
-    Source(bench, qos=QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT))
-    bench.until(lambda: "best_effort" in bench.trigger("recorder/start").message, "reason", 10.0)
+def test_wrong_type_and_quality_of_service_are_named(ros: RosClient) -> None:
+    start_recorder(ros)
+    wrong = ros.node.create_publisher(String, "joint_states", 10)
+    ros.until(lambda: ros.trigger("recorder/start").message.count("std_msgs/msg/String"), "reason", 5.0)
+    ros.node.destroy_publisher(wrong)
+    Source(ros, qos=QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT))
+    ros.until(lambda: "best_effort" in ros.trigger("recorder/start").message, "reason", 10.0)
 
 
-def test_recording_counts_what_it_refuses_and_bag_and_batches_agree(bench: Bench) -> None:
-    status = bench.listen(RecorderStatus, "recorder/status")
-    batches = bench.listen(SampleBatch, "recorder/batch", BATCH)
-    start_recorder(bench)
-    source = Source(bench)
-    bench.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
-    answer = bench.trigger("recorder/start")
+def test_recording_counts_what_it_refuses_and_bag_and_batches_agree(ros: RosClient) -> None:
+    status = ros.listen(RecorderStatus, "recorder/status")
+    batches = ros.listen(SampleBatch, "recorder/batch", BATCH)
+    start_recorder(ros)
+    source = Source(ros)
+    ros.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
+    answer = ros.trigger("recorder/start")
     assert answer.success and answer.message == "recording_001"
-    bench.until(lambda: status[-1].recording and status[-1].samples > 50, "recording")
+    ros.until(lambda: status[-1].recording and status[-1].samples > 50, "recording")
     nan, short, old, other = source.message(), source.message(), source.message(), source.message()
     nan.position[0] = float("nan")
     short.effort = [1.0]
     old.header.stamp.sec -= 1
     other.name = ["a", "c"]
     source.damage += [nan, short, old, other]
-    bench.until(lambda: status[-1].rejected == 3 and status[-1].out_of_order == 1, "counts")
-    assert bench.trigger("recorder/stop").success
-    bench.until(lambda: batches and batches[-1].last, "last batch")
+    ros.until(lambda: status[-1].rejected == 3 and status[-1].out_of_order == 1, "counts")
+    assert ros.trigger("recorder/stop").success
+    ros.until(lambda: batches and batches[-1].last, "last batch")
     assert [batch.sequence for batch in batches] == list(range(len(batches)))
     position = np.concatenate([from_batch(batch).position for batch in batches])
-    recording = load_recording(bench.folder / "recordings" / "recording_001")
+    recording = load_recording(ros.folder / "recordings" / "recording_001")
     assert recording.notices == ()
     np.testing.assert_array_equal(recording.position, position)
     assert len(np.unique(position[:, 0])) == len(position)
 
 
-def test_recorder_behind_its_queue_records_from_start_to_stop(bench: Bench) -> None:
+def test_recorder_behind_its_queue_records_from_start_to_stop(ros: RosClient) -> None:
     """A busy processor keeps the recorder waiting: what it hears late counts by when it arrived."""
-    process = start_recorder(bench)
-    source = Source(bench)
-    bench.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
-    bench.spin(0.3)
-    client = bench.node.create_client(Trigger, "recorder/start")
-    bench.until(client.service_is_ready, "service")
+    process = start_recorder(ros)
+    source = Source(ros)
+    ros.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
+    ros.spin(0.3)
+    client = ros.node.create_client(Trigger, "recorder/start")
+    ros.until(client.service_is_ready, "service")
     process.signal(signal.SIGSTOP)
-    bench.spin(1.0)
+    ros.spin(1.0)
     begun, started = len(source.sent), client.call_async(Trigger.Request())
-    bench.spin(0.1)  # the request is on its way before the recorder goes on
+    ros.spin(0.1)  # the request is on its way before the recorder goes on
     process.signal(signal.SIGCONT)
-    bench.until(started.done, "start")
+    ros.until(started.done, "start")
     assert started.result().success
-    bench.spin(0.3)
+    ros.spin(0.3)
     process.signal(signal.SIGSTOP)
-    bench.spin(1.0)
-    client = bench.node.create_client(Trigger, "recorder/stop")
-    bench.until(client.service_is_ready, "service")
+    ros.spin(1.0)
+    client = ros.node.create_client(Trigger, "recorder/stop")
+    ros.until(client.service_is_ready, "service")
     ended, stopped = len(source.sent), client.call_async(Trigger.Request())
-    bench.spin(0.1)
+    ros.spin(0.1)
     process.signal(signal.SIGCONT)
-    bench.until(stopped.done, "stop")
+    ros.until(stopped.done, "stop")
     assert stopped.result().success, stopped.result().message
-    recorded = load_recording(bench.folder / "recordings" / "recording_001").position[:, 0]
+    recorded = load_recording(ros.folder / "recordings" / "recording_001").position[:, 0]
     assert recorded[0] >= begun and recorded[-1] >= ended - 1
     np.testing.assert_array_equal(np.diff(recorded), 1.0)
 
 
-def test_stop_of_a_silent_robot_answers(bench: Bench) -> None:
-    start_recorder(bench)
-    source = Source(bench)
-    bench.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
-    assert bench.trigger("recorder/start").success
+def test_stop_of_a_silent_robot_answers(ros: RosClient) -> None:
+    start_recorder(ros)
+    source = Source(ros)
+    ros.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
+    assert ros.trigger("recorder/start").success
     source.stop()
-    bench.spin(0.3)
-    assert bench.trigger("recorder/stop", 3.0).success
+    ros.spin(0.3)
+    assert ros.trigger("recorder/stop", 3.0).success
 
 
 @pytest.mark.parametrize("wait", [0.7, 1.13])
-def test_killed_recorder_loses_at_most_a_tenth_of_a_second(bench: Bench, wait: float) -> None:
-    process = start_recorder(bench)
-    source = Source(bench)
-    bench.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
-    assert bench.trigger("recorder/start").success
-    bench.spin(wait)
+def test_killed_recorder_loses_at_most_a_tenth_of_a_second(ros: RosClient, wait: float) -> None:
+    process = start_recorder(ros)
+    source = Source(ros)
+    ros.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
+    assert ros.trigger("recorder/start").success
+    ros.spin(wait)
     process.signal(signal.SIGKILL)
     process.process.wait()
     killed = time.time()
-    recording = load_recording(bench.folder / "recordings" / "recording_001")
+    recording = load_recording(ros.folder / "recordings" / "recording_001")
     assert "killed" in recording.notices[0]
     sent = np.array(source.sent) * 1e-9
     first = sent[int(recording.position[0, 0])]
     lost = sent[sent < killed][-1] - (first + recording.time[-1])
-    assert lost <= 0.1 + 0.05  # the bench, which sends, shares the machine
+    assert lost <= 0.1 + 0.05  # the test, which sends, shares the machine
 
 
-def test_signal_closes_the_bag(bench: Bench) -> None:
-    process = start_recorder(bench)
-    source = Source(bench)
-    bench.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
-    assert bench.trigger("recorder/start").success
-    bench.spin(0.3)
+def test_signal_closes_the_bag(ros: RosClient) -> None:
+    process = start_recorder(ros)
+    source = Source(ros)
+    ros.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
+    assert ros.trigger("recorder/start").success
+    ros.spin(0.3)
     assert process.stop() == 0
-    assert load_recording(bench.folder / "recordings" / "recording_001").notices == ()
+    assert load_recording(ros.folder / "recordings" / "recording_001").notices == ()
 
 
-def test_namespace_and_remap(bench: Bench) -> None:
-    start_recorder(bench, namespace="/left/arm", remaps={"joint_states": "sensors/joints"})
-    source = Source(bench, "/left/arm/sensors/joints")
-    bench.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
-    assert bench.trigger("/left/arm/recorder/start").success
-    assert bench.trigger("/left/arm/recorder/stop").success
+def test_namespace_and_remap(ros: RosClient) -> None:
+    start_recorder(ros, namespace="/left/arm", remaps={"joint_states": "sensors/joints"})
+    source = Source(ros, "/left/arm/sensors/joints")
+    ros.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
+    assert ros.trigger("/left/arm/recorder/start").success
+    assert ros.trigger("/left/arm/recorder/stop").success
 
 
-def test_directory_that_cannot_be_written_is_refused(bench: Bench) -> None:
-    bench.start("recorder", {"directory": "/proc/none"})
-    source = Source(bench)
-    bench.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
-    answer = bench.trigger("recorder/start")
+def test_directory_that_cannot_be_written_is_refused(ros: RosClient) -> None:
+    ros.start("recorder", {"directory": "/proc/none"})
+    source = Source(ros)
+    ros.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
+    answer = ros.trigger("recorder/start")
     assert not answer.success and "cannot be written" in answer.message
+
+
+def test_full_disk_ends_a_recording_and_what_was_accepted_is_readable(ros: RosClient) -> None:
+    recorder = start_recorder(ros)
+    source = Source(ros)
+    status = ros.listen(RecorderStatus, "recorder/status")
+    ros.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")
+    assert ros.trigger("recorder/start").success
+    ros.spin(0.5)
+    folder = ros.folder / "recordings" / "recording_001"
+    size = next(folder.glob("*.mcap")).stat().st_size + 20_000
+    # From now on the recorder's files cannot grow beyond this, as on a disk that is full.
+    resource.prlimit(recorder.process.pid, resource.RLIMIT_FSIZE, (size, size))
+    ros.until(lambda: "cannot be written" in status[-1].message, "stop of the recording")
+    assert not status[-1].recording
+    assert not ros.trigger("recorder/stop").success
+    assert recorder.process.poll() is None, "the recorder itself goes on"
+    recording = load_recording(folder)
+    assert len(recording.time) > 50 and np.isfinite(recording.position).all()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.nodes.ros_client import LWR_URDF_OF, bench_in
+from support.nodes.ros_client import ros_client_in
 
 from inertid_ros.action import Identify
 from inertid_ros.app.calibrate_offline import calibrate
@@ -27,18 +27,18 @@ def bag(datasets: Path, tmp_path: Path) -> Path:
 
 
 def test_identification_of_replayed_topics_equals_that_of_the_bag(bag: Path, datasets: Path, tmp_path: Path) -> None:
-    urdf = datasets / LWR_URDF_OF
-    with bench_in(tmp_path) as bench:
-        bench.start("identifier", {"urdf": str(urdf), "output_directory": ""})
-        bench.start("recorder", {"directory": str(tmp_path / "recordings")})
-        parameters = bench.listen(InertialParameters, "identifier/parameters")
-        status = bench.listen(IdentifierStatus, "identifier/status")
-        replay = bench.start("replay", {"bag": str(bag), "rate": 8.0, "record": True})
-        bench.until(lambda: status and status[-1].recordings, "recording at the identifier", 30.0)
+    urdf = datasets / "kuka_lwr4/kuka_lwr4.urdf"
+    with ros_client_in(tmp_path) as ros:
+        ros.start("identifier", {"urdf": str(urdf), "output_directory": ""})
+        ros.start("recorder", {"directory": str(tmp_path / "recordings")})
+        parameters = ros.listen(InertialParameters, "identifier/parameters")
+        status = ros.listen(IdentifierStatus, "identifier/status")
+        replay = ros.start("replay", {"bag": str(bag), "rate": 8.0, "record": True})
+        ros.until(lambda: status and status[-1].recordings, "recording at the identifier", 30.0)
         assert replay.process.wait(10) == 0, replay.log()
-        handle = bench.send_goal(Identify, "identifier/identify", Identify.Goal())
-        assert bench.result(handle).result.success
-        bench.until(lambda: parameters, "parameters")
+        handle = ros.send_goal(Identify, "identifier/identify", Identify.Goal())
+        assert ros.result(handle).result.success
+        ros.until(lambda: parameters, "parameters")
     offline = calibrate(load_model(urdf), [load_recording(bag)])
     received = from_inertial_parameters(parameters[-1])
     expected = offline.estimate.bodies

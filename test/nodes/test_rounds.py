@@ -5,25 +5,27 @@ from pathlib import Path
 
 import pytest
 from support.nodes.calibration_flow import MANY_NODES, STATE_HZ, start_flow
-from support.nodes.fake_robot import URDF
-from support.nodes.ros_client import bench_in, hurry
+from support.nodes.processes import raise_priority
+from support.nodes.ros_client import ros_client_in
+from support.nodes.two_links import URDF
 
 ROUNDS = 2
 
 
+@pytest.mark.realtime
 @pytest.mark.timeout(200)  # as for two robots at once
 def test_every_round_learns_more(tmp_path: Path) -> None:
     (tmp_path / "robot.urdf").write_text(URDF)
     robot = {"urdf": str(tmp_path / "robot.urdf"), "perturb": True, "perturbation.mass_uncertainty": 0.8}
     output = tmp_path / "results"
-    with bench_in(tmp_path) as bench:
-        bench.start("simulator", {**robot, "perturbation_seed": 4, "state_hz": STATE_HZ})
-        bench.start("excitation", MANY_NODES)
-        bench.start("recorder", {"directory": str(tmp_path / "recordings"), "min_free_mb": 1})
-        bench.start("identifier", {"output_directory": str(output)})
+    with ros_client_in(tmp_path) as ros:
+        ros.start("simulator", {**robot, "perturbation_seed": 4, "state_hz": STATE_HZ})
+        ros.start("excitation", MANY_NODES)
+        ros.start("recorder", {"directory": str(tmp_path / "recordings"), "min_free_mb": 1})
+        ros.start("identifier", {"output_directory": str(output)})
         wanted = {"rounds": ROUNDS, "least_gain": 0.0, "output_directory": str(output), "wait_s": 40.0}
         flow = start_flow(tmp_path, **wanted)
-        hurry(flow.pid)
+        raise_priority(flow.pid)
         said, _ = flow.communicate(timeout=170)
     assert flow.returncode == 0, said
     known = [float(share) for share in re.findall(r"round \d: torque known to ([\d.e-]+) % \(", said)]

@@ -8,27 +8,29 @@ from pathlib import Path
 import pytest
 import yaml
 from support.nodes.calibration_flow import MANY_NODES, STATE_HZ
-from support.nodes.fake_robot import URDF
-from support.nodes.ros_client import bench_in, hurry
+from support.nodes.processes import raise_priority
+from support.nodes.ros_client import ros_client_in
+from support.nodes.two_links import URDF
 
 from inertid_ros.msg import IdentificationReport
 
 
+@pytest.mark.realtime
 @pytest.mark.timeout(200)  # a minute alone on two slow cores, and other tests run beside it
 def test_two_robots_side_by_side(tmp_path: Path) -> None:
     (tmp_path / "robot.urdf").write_text(URDF)
     flows = {}
-    with bench_in(tmp_path) as bench:
+    with ros_client_in(tmp_path) as ros:
         reports = {}
         for index, namespace in enumerate(("/left", "/right")):
             folder = tmp_path / namespace.strip("/")
             robot = {"urdf": str(tmp_path / "robot.urdf"), "perturb": True, "perturbation_seed": 4 * (index + 1)}
             robot |= {"state_hz": STATE_HZ, "perturbation.mass_uncertainty": 0.8}  # seed 1 is the truth but for 0.7 %
-            bench.start("simulator", {**robot, "simulation.seed": index}, namespace=namespace)
-            bench.start("excitation", MANY_NODES, namespace=namespace)
-            bench.start("recorder", {"directory": str(folder), "min_free_mb": 1}, namespace=namespace)
-            bench.start("identifier", {"output_directory": str(folder / "results")}, namespace=namespace)
-            reports[namespace] = bench.listen(IdentificationReport, f"{namespace}/identifier/report")
+            ros.start("simulator", {**robot, "simulation.seed": index}, namespace=namespace)
+            ros.start("excitation", MANY_NODES, namespace=namespace)
+            ros.start("recorder", {"directory": str(folder), "min_free_mb": 1}, namespace=namespace)
+            ros.start("identifier", {"output_directory": str(folder / "results")}, namespace=namespace)
+            reports[namespace] = ros.listen(IdentificationReport, f"{namespace}/identifier/report")
         for namespace in reports:
             file = tmp_path / "calibrate.yaml"
             file.write_text(yaml.safe_dump({"/**": {"ros__parameters": {"wait_s": 40.0}}}))
@@ -38,16 +40,16 @@ def test_two_robots_side_by_side(tmp_path: Path) -> None:
                 flows[namespace] = subprocess.Popen(
                     [*command, "--params-file", str(file)], stdout=log, stderr=subprocess.STDOUT, cwd=tmp_path
                 )
-            hurry(flows[namespace].pid)
+            raise_priority(flows[namespace].pid)
         try:
-            bench.until(lambda: all(flow.poll() is not None for flow in flows.values()), "both calibrations", 150.0)
+            ros.until(lambda: all(flow.poll() is not None for flow in flows.values()), "both calibrations", 150.0)
         finally:
             for flow in flows.values():
                 flow.kill()
         for namespace, flow in flows.items():
             log = (tmp_path / f"{namespace.strip('/')}.log").read_text()
             assert flow.returncode == 0, log
-            bench.until(lambda received=reports[namespace]: received, "report")
+            ros.until(lambda received=reports[namespace]: received, "report")
     masses = []
     for namespace, received in reports.items():
         report = json.loads(received[-1].report_json)

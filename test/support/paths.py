@@ -4,4 +4,5 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "config"
-SUPPORT = ROOT / "test" / "support"
+TEST = ROOT / "test"
+SUPPORT = TEST / "support"

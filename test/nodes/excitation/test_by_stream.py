@@ -1,60 +1,43 @@
-"""The excitation node commands by a stream of positions: it follows, stops, and never jumps."""
+"""The excitation node commands by a stream of positions: it follows the plan, stops, and never jumps.
+
+Every pause of the sender stops this motion, one of the test's machine as well: so there is one test, and in it the
+sender pauses.
+"""
 
 import signal
-from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
-from support.nodes.armed_excitation import PARAMETERS, Setup
-from support.nodes.fake_robot import FakeRobot
-from support.nodes.ros_client import bench_in
+from support.latencies import Latencies
+from support.nodes.armed_excitation import PARAMETERS, excitation_in
 
 from inertid_ros.action import Excite
+from inertid_ros.excitation.plans.plan_file import load_plan
+
+pytestmark = pytest.mark.realtime
 
 
-@pytest.fixture(scope="module")
-def by_stream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setup]:
-    folder = tmp_path_factory.mktemp("by_stream")
-    with FakeRobot() as robot, bench_in(folder) as bench:
-        node = bench.start("excitation", {**PARAMETERS, "command_interface": "position_stream"})
-        yield Setup(bench, robot, node, folder / "plan.yaml")
-
-
-@pytest.fixture
-def stream(by_stream: Setup) -> Setup:
-    return by_stream.ready()
-
-
-def test_streamed_positions_follow_the_plan_to_its_end(stream: Setup) -> None:
-    stream.expect(stream.excite(), Excite.Result.SUCCEEDED, "done")
-    assert np.abs(stream.robot.history.position).max() > 0.3
-    np.testing.assert_allclose(stream.robot.history.position[-1], 0.0, atol=1e-9)
-    assert not stream.robot.commands
-    expect_no_jump(stream)
-
-
-def test_states_that_stop_stop_the_stream(stream: Setup) -> None:
-    goal = stream.moving_fast()
-    stream.robot.silent = True
-    stream.expect(goal, Excite.Result.STOPPED, "no joint state")
-    stream.bench.until(lambda: stream.robot.at_rest, "rest", 5.0)
-    expect_no_jump(stream)
-
-
-@pytest.mark.parametrize("pause_s", [0.12, 1.5])
-def test_paused_sender_does_not_jump_to_where_it_would_be(stream: Setup, pause_s: float) -> None:
-    goal = stream.moving_fast()
-    stream.node.signal(signal.SIGSTOP)
-    stream.bench.spin(pause_s)
-    stream.node.signal(signal.SIGCONT)
-    stream.expect(goal, Excite.Result.STOPPED, "paused")
-    stream.bench.until(lambda: stream.robot.at_rest, "rest", 5.0)
-    expect_no_jump(stream)
-
-
-def expect_no_jump(setup: Setup) -> None:
-    """Neighbouring positions of the stream are no farther apart than the velocity limit allows, whatever the pause."""
-    assert not setup.robot.problems, setup.robot.problems[0]
-    positions = np.array([position for _, position in setup.robot.streamed])
+def test_streamed_positions_lie_on_the_plan_and_a_paused_sender_does_not_jump(
+    tmp_path: Path, latencies: Latencies
+) -> None:
+    parameters = {**PARAMETERS, "command_interface": "position_stream"}
+    with excitation_in(tmp_path, latencies, parameters) as excitation:
+        excitation.ready()
+        goal = excitation.excite()
+        ended = goal.get_result_async()
+        excitation.ros.until(lambda: excitation.robot.speed > 0.8 or ended.done(), "motion")
+        excitation.node.signal(signal.SIGSTOP)
+        excitation.ros.spin(1.5)
+        excitation.node.signal(signal.SIGCONT)
+        excitation.expect(goal, Excite.Result.STOPPED, "paused")
+        excitation.ros.until(lambda: excitation.robot.at_rest, "rest")
+        record = excitation.robot.record()
+        plan = load_plan(excitation.plan)
+    assert not record.problems and not record.commands
+    positions = np.array([position for _, position in record.streamed])
+    latencies.add("period of streamed positions", *np.diff([at for at, _ in record.streamed]))
     step = np.abs(np.diff(positions, axis=0)).max(axis=0)
-    assert (step <= 0.055 * setup.robot.limits.velocity).all(), step
+    assert (step <= 0.055 * plan.limits.velocity).all(), step
+    path = plan.sample(np.linspace(0, plan.duration, 5000))[0]
+    assert np.abs(positions[:, None] - path[None]).max(axis=2).min(axis=1).max() < 5e-3

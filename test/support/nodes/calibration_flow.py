@@ -23,10 +23,13 @@ SHORT_MOTION = {
 STATE_HZ = 100.0
 MANY_NODES = {
     "tick_s": 0.02,
-    "monitor.state_timeout_s": 0.5,
-    "monitor.max_age_s": 0.8,
-    "monitor.min_rate_hz": 10.0,
-    "execution.horizon_s": 0.4,
+    "monitor.state_timeout_s": 1.5,
+    "monitor.max_age_s": 2.0,
+    "monitor.min_rate_hz": 2.0,
+    "monitor.rate_window_s": 2.0,
+    "execution.horizon_s": 1.5,
+    "execution.grid_s": 0.04,
+    "execution.step_s": 0.02,
     "excitation.duration_s": 5.0,
     "excitation.base_frequency_hz": 0.2,
     "excitation.harmonics": 3,

@@ -1,0 +1,83 @@
+"""What the excitation node refuses to do: nothing moves, and a reason is given."""
+
+from collections.abc import Iterator
+
+import pytest
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import SetParameters
+from support.latencies import Latencies
+from support.nodes.armed_excitation import DEACTIVATE, PARAMETERS, ArmedExcitation, excitation_in
+from trajectory_msgs.msg import JointTrajectory
+
+from inertid_ros.action import Excite
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArmedExcitation]:
+    with excitation_in(
+        tmp_path_factory.mktemp("refusals"), Latencies(), {**PARAMETERS, "monitor.state_timeout_s": 2.0}
+    ) as excitation:
+        yield excitation
+
+
+@pytest.fixture
+def excitation(shared: ArmedExcitation) -> ArmedExcitation:
+    return shared.ready()
+
+
+def test_not_armed(excitation: ArmedExcitation) -> None:
+    assert excitation.change_state(DEACTIVATE)
+    excitation.expect_refusal("not armed")
+
+
+def test_plan_only_publishes_the_plan_and_moves_nothing(excitation: ArmedExcitation) -> None:
+    plans = excitation.ros.listen(JointTrajectory, "excitation/plan")
+    excitation.expect(excitation.excite(plan_only=True), Excite.Result.SUCCEEDED, "nothing moved")
+    excitation.ros.until(lambda: plans, "plan")
+    assert list(plans[0].joint_names) == ["shoulder", "elbow"] and len(plans[0].points) > 100
+    assert not excitation.robot.record().commands
+
+
+def test_stale_states(excitation: ArmedExcitation) -> None:
+    excitation.robot.set_faults(silent=True)
+    excitation.ros.spin(0.5)
+    excitation.expect_refusal("no fresh joint states")
+
+
+def test_old_stamps(excitation: ArmedExcitation) -> None:
+    excitation.robot.set_faults(stamp_offset_s=-100.0)
+    excitation.ros.spin(0.5)
+    excitation.expect_refusal("stamped")
+
+
+def test_recorder_that_does_not_confirm(excitation: ArmedExcitation) -> None:
+    def require(wanted: bool) -> None:
+        value = ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=wanted)
+        request = SetParameters.Request(parameters=[Parameter(name="require_recorder", value=value)])
+        assert excitation.ros.call(SetParameters, "excitation/set_parameters", request).results[0].successful
+
+    require(True)
+    excitation.expect_refusal("the recorder does not confirm")
+    require(False)
+
+
+def test_plan_for_another_robot(excitation: ArmedExcitation) -> None:
+    text = excitation.plan.read_text()
+    excitation.plan.write_text(text.replace("model_hash: ", "model_hash: 0000"))
+    excitation.expect_refusal("kinematics")
+
+
+@pytest.mark.parametrize("damage", ["nan", "jump", "missing joint", "no file"])
+def test_damaged_plans(excitation: ArmedExcitation, damage: str) -> None:
+    lines = excitation.plan.read_text().splitlines()
+    row = next(index for index, line in enumerate(lines) if line.startswith("  - [1.")) if damage != "no file" else 0
+    if damage == "nan":
+        lines[row] = lines[row].replace(lines[row].split(", ")[1], ".nan", 1)
+    elif damage == "jump":
+        lines[row] = lines[row].replace(lines[row].split(", ")[1], "1.5", 1)
+    elif damage == "missing joint":
+        lines = [line.replace("[shoulder, elbow]", "[shoulder]") for line in lines]
+    excitation.plan.write_text("\n".join(lines))
+    if damage == "no file":
+        excitation.plan.unlink()
+    excitation.expect_refusal("plan")
