@@ -12,13 +12,12 @@ from inertid_ros.robot.bodies.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 from .column_selection import NEGLIGIBLE, regroup
-from .coupled_friction import coupling_columns, regroup_friction
 from .joint_motion import joint_motion
 from .kinematic_tree import KinematicTree, kinematic_tree, tidy
-from .regrouping import Carry
+from .regrouping import ParentRegrouping, coupling_columns, regroup_friction
 from .result import BaseParameters
-from .shared_inertias import find_equations, regroup_rotor, regroup_shared
-from .units import Scale, places_of_links
+from .shared_inertias import regroup_rotor, regroup_shared, tree_conditions
+from .units import TreeUnits, columns_of_links
 
 
 def closed_form_base_parameters(model: RobotModel) -> BaseParameters:
@@ -47,50 +46,50 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
     IdentificationError: a rotor is mounted or geared in a way that the closed form does not cover.
     """
     expected = (len(tree.links), int(np.sum(~tree.free[: len(tree.links)])), len(tree.rotors))
-    found = (len(layout.links), len(layout.joints), len(layout.rotors))
-    if found != expected:
+    given = (len(layout.links), len(layout.joints), len(layout.rotors))
+    if given != expected:
         raise ValueError(
-            f"layout: {found} links, joints and rotors do not fit a tree of {expected}; use that of the same robot"
+            f"layout: {given} links, joints and rotors do not fit a tree of {expected}; use that of the same robot"
         )
-    scale, places = Scale.of(tree), places_of_links(tree, layout)
-    normal = scale.normal(tree)
-    motion = joint_motion(normal)
-    equations = find_equations(normal, motion, scale.coupling_ratios(layout))
-    links = [own.of(place.local) for own, place in zip(equations.links, places, strict=True)]
-    choices = [regroup(own.rows, place.order) for own, place in zip(links, places, strict=True)]
-    shared = regroup_shared(equations.alone, links, choices)
+    units, link_columns = TreeUnits.of(tree), columns_of_links(tree, layout)
+    normalised = units.normalised(tree)
+    motion = joint_motion(normalised)
+    conditions = tree_conditions(normalised, motion, units.coupling_ratios(layout))
+    links = [own.of(columns.local) for own, columns in zip(conditions.links, link_columns, strict=True)]
+    choices = [regroup(own.rows, columns.order) for own, columns in zip(links, link_columns, strict=True)]
+    shared = regroup_shared(conditions.shared, links, choices)
     couplings, rotors = len(layout.couplings), []
-    for index, (rows, spin) in enumerate(zip(equations.rotors, equations.spins, strict=True)):
+    for index, (rows, spin) in enumerate(zip(conditions.rotors, conditions.spins, strict=True)):
         rotors.append(regroup_rotor(rows, spin, couplings + index in shared.choice.independent))
 
-    carry = Carry(layout.size, tree.parents, motion.parameters_at_zero)
-    for place, choice in zip(places, choices, strict=True):
-        carry.add(place.columns, choice)
+    regrouping = ParentRegrouping(layout.size, tree.parents, motion.parameters_at_zero)
+    for columns, choice in zip(link_columns, choices, strict=True):
+        regrouping.add_body(columns.columns, choice)
     for body, rotor in zip(tree.rotors, rotors, strict=True):
-        carry.add(np.arange(layout.size)[layout.body(body)], rotor.choice)
+        regrouping.add_body(np.arange(layout.size)[layout.body(body)], rotor.choice)
     coupled = coupling_columns(layout, "rotor_inertia")
-    for position, lost in enumerate(shared.choice.dependent):
-        into = shared.choice.mixing[:, position]
+    for position, index in enumerate(shared.choice.dependent):
         column = np.zeros(layout.size)
         for link, mixing in enumerate(shared.mixing):
-            carry.spread(column, link, mixing[:, position])
-        for kept, amount in zip(shared.choice.independent, into, strict=True):
+            regrouping.add_kept(column, link, mixing[:, position])
+        for kept, amount in zip(shared.choice.independent, shared.choice.mixing[:, position], strict=True):
             if kept < couplings:
                 column[coupled[kept]] += amount
             else:
-                carry.spread(column, tree.rotors[kept - couplings], amount * rotors[kept - couplings].by_spin)
-        if lost < couplings:
-            carry.regroup(coupled[lost], column)
+                regrouping.add_kept(column, tree.rotors[kept - couplings], amount * rotors[kept - couplings].by_spin)
+        if index < couplings:
+            regrouping.set_column(coupled[index], column)
         else:
-            carry.add_spin(tree.rotors[lost - couplings], equations.spins[lost - couplings], column)
-    return _result(carry, layout, scale, min([equations.gap, shared.choice.gap, *(choice.gap for choice in choices)]))
+            regrouping.add_spin(tree.rotors[index - couplings], conditions.spins[index - couplings], column)
+    gap = min([conditions.gap, shared.choice.gap, *(choice.gap for choice in choices)])
+    return _result(regrouping, layout, units, gap)
 
 
-def _result(carry: Carry, layout: ParameterLayout, scale: Scale, gap: float) -> BaseParameters:
-    projection = carry.projection
+def _result(parents: ParentRegrouping, layout: ParameterLayout, tree_units: TreeUnits, gap: float) -> BaseParameters:
+    projection = parents.projection
     projection[np.abs(projection) < NEGLIGIBLE] = 0.0
-    dependent = np.sort(np.concatenate([carry.regrouped, regroup_friction(layout, projection)]).astype(int))
+    dependent = np.sort(np.concatenate([parents.regrouped, regroup_friction(layout, projection)]).astype(int))
     independent = np.setdiff1d(np.arange(layout.size), dependent)
-    units = scale.units(layout)
+    units = tree_units.units(layout)
     regrouping = (projection * units[:, None] / units)[np.ix_(independent, dependent)]
     return BaseParameters(layout, independent, dependent, regrouping, float("nan"), max(gap, 1.0))

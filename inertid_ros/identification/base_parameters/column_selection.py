@@ -87,7 +87,7 @@ def span(rows: Array) -> Span:
     return Span(directions[:kept], directions[kept:], float(above / max(below, np.finfo(float).eps)))
 
 
-class Choice(NamedTuple):
+class ColumnChoice(NamedTuple):
     """Positions kept and regrouped, and ``mixing`` ``(kept, regrouped)``: a column regrouped is kept @ mixing."""
 
     independent: np.ndarray
@@ -111,16 +111,16 @@ class Choice(NamedTuple):
         return matrix
 
 
-def regroup(rows: Array, order: Sequence[int]) -> Choice:
-    """Choice of columns of equations ``(k, n)`` whose entries are of the order of one."""
-    known = span(rows)
-    dependent = choose_dependent(known.rest.T, order)
+def regroup(rows: Array, order: Sequence[int]) -> ColumnChoice:
+    """ColumnChoice of columns of equations ``(k, n)`` whose entries are of the order of one."""
+    spanned = span(rows)
+    dependent = choose_dependent(spanned.rest.T, order)
     kept = np.ones(rows.shape[1], dtype=bool)
     kept[dependent] = False
     independent = np.flatnonzero(kept)
-    mixing: Array = -np.linalg.solve(known.rest[:, dependent], known.rest[:, independent]).T.astype(float)
+    mixing: Array = -np.linalg.solve(spanned.rest[:, dependent], spanned.rest[:, independent]).T.astype(float)
     mixing[np.abs(mixing) < NEGLIGIBLE] = 0.0
-    return Choice(independent, dependent, mixing, known.gap)
+    return ColumnChoice(independent, dependent, mixing, spanned.gap)
 
 
 def dependence_order(layout: ParameterLayout) -> np.ndarray:

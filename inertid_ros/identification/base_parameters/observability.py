@@ -1,4 +1,8 @@
-"""The pass from the base to the tips: what the joints before a body can do to it and feel of it."""
+"""Observability conditions of every link, by one pass from the base to the tips of the tree.
+
+What the joints before a body can do to it, and what they and its own joint feel of it, decides which of its parameters
+motion can show; ``docs/base_parameters.md`` derives it.
+"""
 
 from dataclasses import dataclass, field
 
@@ -18,163 +22,213 @@ GRAVITY = 0  # the first of the labels
 
 @dataclass(frozen=True)
 class Accelerations:
-    """The accelerations that a body can have by the joints before it, and gravity as an upward one.
+    """Accelerations that a body can have by the joints before it, and gravity as an upward one.
 
     Most count by their span alone. Some carry a label, because the joint that makes them, or a rotor that it turns, is
     felt by later joints in other ways as well; of these only what no joint in between changes keeps the label.
 
     Attributes
     ----------
-    spread: ``(k, 6)`` orthonormal span of those without a label.
-    labels: ``m`` numbers; steady: ``(m, 6)`` the steady part of each.
+    unlabelled : ndarray, shape (k, 6)
+        Orthonormal span of those without a label, linear then angular.
+    labels : tuple of int
+        One per labelled acceleration.
+    labelled : ndarray, shape (m, 6)
+        Part of each labelled acceleration that no joint in between changes.
     """
 
-    spread: Array
+    unlabelled: Array
     labels: tuple[int, ...]
-    steady: Array
+    labelled: Array
 
     @property
     def all(self) -> Array:
         """``(k + m, 6)``, those without a label first."""
-        return np.vstack([self.spread, self.steady])
+        return np.vstack([self.unlabelled, self.labelled])
 
 
 @dataclass
-class Labels:
-    """All labels given, and what a joint feels of shared inertias where it feels that label.
+class SharedInertiaTerms:
+    """What joints feel of inertias that act on several joints, by the label of the acceleration that causes it.
 
     Attributes
     ----------
-    shared: number of inertias that act on several joints: coupled drives, then geared rotors.
-    weights: ``(shared,)`` per label and joint's body.
-    alone: rows ``(shared,)`` of what is felt where no body is.
+    count : int
+        Number ``s`` of shared inertias: coupled drives, then geared rotors.
+    labels : int
+        Number of labels given so far.
+    coefficients : dict of (int, int) to ndarray, shape (s,)
+        By label and by the body whose joint feels it.
+    without_links : list of ndarray, shape (s,)
+        Torque that depends on shared inertias and on no link.
     """
 
-    shared: int
-    count: int = 1
-    weights: dict[tuple[int, int], Array] = field(default_factory=dict)
-    alone: list[Array] = field(default_factory=list)
+    count: int
+    labels: int = 1
+    coefficients: dict[tuple[int, int], Array] = field(default_factory=dict)
+    without_links: list[Array] = field(default_factory=list)
 
-    def new(self, number: int) -> tuple[int, ...]:
-        first, self.count = self.count, self.count + number
-        return tuple(range(first, self.count))
+    def new_labels(self, number: int) -> tuple[int, ...]:
+        """Labels that nothing has yet."""
+        first, self.labels = self.labels, self.labels + number
+        return tuple(range(first, self.labels))
 
-    def add(self, label: int, body: int, weight: Array) -> None:
-        self.weights[label, body] = self.weight(label, body) + weight
+    def add(self, label: int, body: int, coefficients: Array) -> None:
+        """Add ``(s,)`` coefficients to what the joint of a body feels with a label."""
+        self.coefficients[label, body] = self.of(label, body) + coefficients
 
-    def weight(self, label: int, body: int) -> Array:
-        return self.weights.get((label, body), np.zeros(self.shared))
+    def of(self, label: int, body: int) -> Array:
+        """``(s,)`` coefficients of a label at the joint of a body."""
+        return self.coefficients.get((label, body), np.zeros(self.count))
 
 
 @dataclass(frozen=True)
-class Reach:
-    """Accelerations of one body before (``carried``) and after (``own``) its own joint adds to them; gap of spans."""
+class LinkAccelerations:
+    """Accelerations of one body before and after its own joint adds to them.
 
-    carried: Accelerations
-    own: Accelerations
+    Attributes
+    ----------
+    inherited : Accelerations
+        By the joints before its own.
+    total : Accelerations
+        With its own joint.
+    gap : float
+        Smallest gap of the spans.
+    """
+
+    inherited: Accelerations
+    total: Accelerations
     gap: float
 
 
-def world(tree: KinematicTree) -> Reach:
-    """What stands still feels gravity only."""
-    upward = Accelerations(np.zeros((0, 6)), (GRAVITY,), np.append(-tree.gravity, np.zeros(3))[None])
-    return Reach(upward, upward, float("inf"))
-
-
-def reach_of_links(
-    tree: KinematicTree, motion: JointMotion, labelled: set[int], anchors: set[int], labels: Labels
-) -> dict[int, Reach]:
-    """Reach of every link and of the world (-1).
+def link_accelerations(
+    tree: KinematicTree, motion: JointMotion, labelled: set[int], anchors: set[int], terms: SharedInertiaTerms
+) -> dict[int, LinkAccelerations]:
+    """Accelerations of every link, and of the world (-1), which feels gravity only.
 
     Parameters
     ----------
-    labelled: bodies whose own joint's acceleration gets a label.
-    anchors: bodies at which everything gets a label.
+    tree : KinematicTree
+        Of unit lengths and unit gravity.
+    motion : JointMotion
+        Of its joints.
+    labelled : set of int
+        Bodies whose own joint's acceleration gets a label.
+    anchors : set of int
+        Bodies at which every acceleration gets a label.
+    terms : SharedInertiaTerms
+        Gives the labels.
     """
-    reaches = {-1: world(tree)}
+    upward = Accelerations(np.zeros((0, 6)), (GRAVITY,), np.append(-tree.gravity, np.zeros(3))[None])
+    accelerations = {-1: LinkAccelerations(upward, upward, float("inf"))}
     for body in tree.links:
         if tree.free[body]:
-            after = Accelerations(np.eye(6), (GRAVITY,), np.zeros((1, 6)))  # in every direction: gravity adds none
-            carried, gap = after, float("inf")
+            total = Accelerations(np.eye(6), (GRAVITY,), np.zeros((1, 6)))  # in every direction: gravity adds none
+            inherited, gap = total, float("inf")
         else:
-            carried, gap = _through_joint(reaches[tree.parents[body]].own, motion.velocity[body])
+            inherited, gap = _through_joint(accelerations[tree.parents[body]].total, motion.velocity[body])
             axis = tree.axes[body][None]
             if body in labelled:
-                names, steady = (*carried.labels, *labels.new(1)), np.vstack([carried.steady, axis])
-                after = Accelerations(carried.spread, names, steady)
+                labels, fixed = (*inherited.labels, *terms.new_labels(1)), np.vstack([inherited.labelled, axis])
+                total = Accelerations(inherited.unlabelled, labels, fixed)
             else:
-                known = span(np.vstack([carried.spread, axis]))
-                after, gap = Accelerations(known.rows, carried.labels, carried.steady), min(gap, known.gap)
+                spanned = span(np.vstack([inherited.unlabelled, axis]))
+                total = Accelerations(spanned.rows, inherited.labels, inherited.labelled)
+                gap = min(gap, spanned.gap)
         if body in anchors:
-            names = (*after.labels, *labels.new(len(after.spread)))
-            after = Accelerations(np.zeros((0, 6)), names, np.vstack([after.steady, after.spread]))
-        reaches[body] = Reach(carried, after, gap)
-    return reaches
+            labels = (*total.labels, *terms.new_labels(len(total.unlabelled)))
+            total = Accelerations(np.zeros((0, 6)), labels, np.vstack([total.labelled, total.unlabelled]))
+        accelerations[body] = LinkAccelerations(inherited, total, gap)
+    return accelerations
 
 
 def _through_joint(before: Accelerations, velocity: Array) -> tuple[Accelerations, float]:
-    """Accelerations of a parent as its child has them, from the parts ``(3, 6, 6)`` of the transform."""
-    moving = before.steady[before.steady.any(axis=1)]
-    known = span(np.vstack([parts(velocity, before.spread), parts(velocity[1:], moving)]))
-    return Accelerations(known.rows, before.labels, before.steady @ velocity[0].T), known.gap
+    """Accelerations of a parent as its child has them, by the coefficients ``(3, 6, 6)`` of the transform."""
+    moving = before.labelled[before.labelled.any(axis=1)]
+    changed = transformed(velocity[1:], moving)
+    spanned = span(np.vstack([transformed(velocity, before.unlabelled), changed]))
+    return Accelerations(spanned.rows, before.labels, before.labelled @ velocity[0].T), spanned.gap
 
 
 @dataclass(frozen=True)
-class Equations:
-    """What must vanish of a body, together with all that is carried by it, for no joint to feel a change of parameters.
+class ObservabilityConditions:
+    """What must vanish of a body, together with all that it carries, for no joint to feel a change of parameters.
 
     Attributes
     ----------
-    rows: ``(k, 12)`` on its ten parameters, rotor inertia and offset.
-    shared: ``(k, s)`` on the inertias that act on several joints.
+    rows : ndarray, shape (k, 12)
+        On its ten parameters, rotor inertia and offset.
+    shared : ndarray, shape (k, s)
+        On the inertias that act on several joints.
     """
 
     rows: Array
     shared: Array
 
-    def of(self, local: np.ndarray) -> "Equations":
-        """Equations on some of the twelve."""
-        return Equations(self.rows[:, local], self.shared)
+    def of(self, local: np.ndarray) -> "ObservabilityConditions":
+        """Conditions on some of the twelve columns."""
+        return ObservabilityConditions(self.rows[:, local], self.shared)
 
 
-def observability_conditions(
-    tree: KinematicTree, motion: JointMotion, reaches: dict[int, Reach], shares: Array, labels: Labels
-) -> tuple[list[Equations], dict[int, Array], float]:
-    """Equations of every link, what is felt of it ``(f, 10)``, and the smallest gap of all spans.
+def link_conditions(
+    tree: KinematicTree,
+    motion: JointMotion,
+    accelerations: dict[int, LinkAccelerations],
+    own_joint: Array,
+    terms: SharedInertiaTerms,
+) -> tuple[list[ObservabilityConditions], dict[int, Array], float]:
+    """Conditions of every link.
 
     Parameters
     ----------
-    shares: ``(links, 7, s)`` what its joint feels of shared inertias by its own acceleration, and by each component
-        of any other acceleration of the body.
+    tree, motion
+        As in :func:`link_accelerations`.
+    accelerations : dict of int to LinkAccelerations
+        Of every link and of the world.
+    own_joint : ndarray, shape (links, 7, s)
+        What its joint feels of shared inertias by its own acceleration, and by each component of any other acceleration
+        of the body.
+    terms : SharedInertiaTerms
+        What joints feel of shared inertias by labelled accelerations.
+
+    Returns
+    -------
+    conditions : list of ObservabilityConditions
+        Of every link.
+    felt : dict of int to ndarray, shape (f, 10)
+        Functionals of each link's parameters that some joint feels.
+    gap : float
+        Smallest gap of all spans.
     """
     felt: dict[int, Array] = {-1: np.zeros((0, BODY_PARAMETERS))}
-    equations, gap = [], min(reach.gap for reach in reaches.values())
+    conditions, gap = [], min(of_link.gap for of_link in accelerations.values())
     for body in tree.links:
         if tree.free[body]:
             felt[body] = np.eye(BODY_PARAMETERS)
-            equations.append(Equations(np.eye(BODY_PARAMETERS, LOCAL), np.zeros((BODY_PARAMETERS, labels.shared))))
+            shared = np.zeros((BODY_PARAMETERS, terms.count))
+            conditions.append(ObservabilityConditions(np.eye(BODY_PARAMETERS, LOCAL), shared))
             continue
-        carried, axis = reaches[body].carried, tree.axes[body]
-        causes = np.vstack([carried.all, axis])
+        inherited, axis = accelerations[body].inherited, tree.axes[body]
+        causes = np.vstack([inherited.all, axis])
         constant, *changing = felt[tree.parents[body]] @ motion.parameters[body]
         passed = np.vstack(changing)
-        first, count = len(carried.spread), len(causes)
+        first, count = len(inherited.unlabelled), len(causes)
         rows = np.zeros((count + len(passed), LOCAL))
-        shared = np.zeros((len(rows), labels.shared))
+        shared = np.zeros((len(rows), terms.count))
         rows[:count, :BODY_PARAMETERS] = causes @ (axis @ SPATIAL_INERTIA_BASIS).T
         rows[count:, :BODY_PARAMETERS] = passed
         rows[count - 1, ROTOR] = 1.0  # a rotor resists together with the body ...
-        rows[first : count - 1, OFFSET] = np.equal(carried.labels, GRAVITY)  # ... and an offset pulls like gravity
-        if labels.shared:
-            shared[: count - 1] = carried.all @ shares[body][1:]
-            shared[first : count - 1] += [labels.weight(label, body) for label in carried.labels]
-            shared[count - 1] = shares[body][0]
-        known = span(np.vstack([rows[:, :BODY_PARAMETERS], constant]))
-        felt[body], gap = known.rows, min(gap, known.gap)
-        equations.append(Equations(rows, shared))
-    return equations, felt, gap
+        rows[first : count - 1, OFFSET] = np.equal(inherited.labels, GRAVITY)  # ... and an offset pulls like gravity
+        if terms.count:
+            shared[: count - 1] = inherited.all @ own_joint[body][1:]
+            shared[first : count - 1] += [terms.of(label, body) for label in inherited.labels]
+            shared[count - 1] = own_joint[body][0]
+        spanned = span(np.vstack([rows[:, :BODY_PARAMETERS], constant]))
+        felt[body], gap = spanned.rows, min(gap, spanned.gap)
+        conditions.append(ObservabilityConditions(rows, shared))
+    return conditions, felt, gap
 
 
-def parts(velocity: Array, vectors: Array) -> Array:
-    """Every part ``(k, 6, 6)`` of a transform applied to every vector ``(m, 6)``: ``(k m, 6)``."""
+def transformed(velocity: Array, vectors: Array) -> Array:
+    """Every coefficient ``(k, 6, 6)`` of a transform applied to every vector ``(m, 6)``: ``(k m, 6)``."""
     return np.asarray((vectors @ np.swapaxes(velocity, 1, 2)).reshape(-1, 6))

@@ -16,98 +16,123 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.qr import r_factor
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 
-from .column_selection import BODY_ORDER, Choice, regroup
+from .column_selection import BODY_ORDER, ColumnChoice, regroup
 from .joint_motion import SPATIAL_INERTIA_BASIS, JointMotion
 from .kinematic_tree import KinematicTree
-from .observability import Equations, Labels, Reach, observability_conditions, parts, reach_of_links
+from .observability import (
+    LinkAccelerations,
+    ObservabilityConditions,
+    SharedInertiaTerms,
+    link_accelerations,
+    link_conditions,
+    transformed,
+)
 
 
-class Found(NamedTuple):
-    """Equations of links and of rotors, what is known of shared inertias alone ``(k, s)``, the smallest gap of spans.
+class TreeConditions(NamedTuple):
+    """Observability conditions of a whole tree.
 
-    ``spins`` ``(r, 10)`` gives the shared inertia of each rotor from its parameters.
+    Attributes
+    ----------
+    links : list of ObservabilityConditions
+        Of every link.
+    rotors : list of ndarray, shape (k, 10)
+        Of every rotor's parameters, by what its turning changes.
+    spins : ndarray, shape (r, 10)
+        Shared inertia of each rotor from its parameters.
+    shared : ndarray, shape (k, s)
+        What joints feel of shared inertias where they feel no link.
+    gap : float
+        Smallest gap of all spans.
     """
 
-    links: list[Equations]
+    links: list[ObservabilityConditions]
     rotors: list[Array]
     spins: Array
-    alone: Array
+    shared: Array
     gap: float
 
 
-def find_equations(tree: KinematicTree, motion: JointMotion, ratios: Array) -> Found:
-    """All equations of a tree of unit lengths and unit gravity.
+def tree_conditions(tree: KinematicTree, motion: JointMotion, ratios: Array) -> TreeConditions:
+    """Observability conditions of a tree of unit lengths and unit gravity.
 
     Parameters
     ----------
-    ratios: ``(c, links)`` ratio of each link's joint in each coupled drive.
+    tree : KinematicTree
+        Of unit lengths and unit gravity.
+    motion : JointMotion
+        Of its joints.
+    ratios : ndarray, shape (c, links)
+        Ratio of each link's joint in each coupled drive.
 
     Raises
     ------
-    IdentificationError: a rotor is carried by a link beyond that which it turns, or is geared so low that its turning
-        cannot be told from that of other bodies by this reasoning.
+    IdentificationError
+        A rotor is carried by a link beyond that which it turns, or is geared so low that its turning cannot be told
+        from that of other bodies by this reasoning.
     """
-    labels = Labels(len(ratios) + len(tree.rotors))
+    terms = SharedInertiaTerms(len(ratios) + len(tree.rotors))
     coupled = [int(body) for body in np.flatnonzero(ratios.any(axis=0))]
-    meetings = {rotor: _meeting(tree, rotor) for rotor in tree.rotors}
-    anchors = {meeting for rotor, meeting in meetings.items() if meeting != tree.driver(rotor)}
+    common = {rotor: _common_ancestor(tree, rotor) for rotor in tree.rotors}
+    anchors = {body for rotor, body in common.items() if body != tree.driver(rotor)}
     _check_ratios(tree)
-    reaches = reach_of_links(tree, motion, set(coupled), anchors - {-1}, labels)
+    accelerations = link_accelerations(tree, motion, set(coupled), anchors - {-1}, terms)
 
-    felt_by_own = np.zeros((len(tree.links), 7, labels.shared))
-    felt_by_own[:, 0, : len(ratios)] = ratios.T**2
+    own_joint = np.zeros((len(tree.links), 7, terms.count))
+    own_joint[:, 0, : len(ratios)] = ratios.T**2
     for first, second in combinations(coupled, 2):
         weight = np.append(ratios[:, first] * ratios[:, second], np.zeros(len(tree.rotors)))
         if first in tree.path(second):
-            labels.add(_label_of(reaches[first]), second, weight)
+            terms.add(_own_label(accelerations[first]), second, weight)
         else:
-            labels.alone.append(weight)
+            terms.without_links.append(weight)
     for column, rotor in enumerate(tree.rotors, start=len(ratios)):
-        _couple(tree, rotor, column, meetings[rotor], reaches, felt_by_own, labels)
-    links, felt, gap = observability_conditions(tree, motion, reaches, felt_by_own, labels)
+        _add_spin(tree, rotor, column, common[rotor], accelerations, own_joint, terms)
+    links, felt, gap = link_conditions(tree, motion, accelerations, own_joint, terms)
     spins, rotors = np.zeros((len(tree.rotors), BODY_PARAMETERS)), []
     for row, rotor in enumerate(tree.rotors):
         mount, axis = tree.parents[rotor], tree.axes[rotor]
         torque = axis @ SPATIAL_INERTIA_BASIS
-        moving = parts(motion.velocity[rotor][1:], reaches[mount].own.all) @ torque.T
+        moving = transformed(motion.velocity[rotor][1:], accelerations[mount].total.all) @ torque.T
         rotors.append(np.vstack([moving, *(felt[mount] @ motion.parameters[rotor][1:])]))
         spins[row] = tree.ratio(rotor) ** 2 * (torque @ axis)
-    return Found(links, rotors, spins, np.array(labels.alone).reshape(len(labels.alone), labels.shared), gap)
+    shared = np.array(terms.without_links).reshape(len(terms.without_links), terms.count)
+    return TreeConditions(links, rotors, spins, shared, gap)
 
 
-def _label_of(reach: Reach) -> int:
+def _own_label(accelerations: LinkAccelerations) -> int:
     """Label of a body's own joint: the first after those that it had before."""
-    return reach.own.labels[len(reach.carried.labels)]
+    return accelerations.total.labels[len(accelerations.inherited.labels)]
 
 
-def _couple(
+def _add_spin(
     tree: KinematicTree,
     rotor: int,
     column: int,
-    meeting: int,
-    reaches: dict[int, Reach],
-    felt_by_own: Array,
-    labels: Labels,
+    common: int,
+    accelerations: dict[int, LinkAccelerations],
+    own_joint: Array,
+    terms: SharedInertiaTerms,
 ) -> None:
-    """Enter the spin of a rotor, times its squared ratio: its joint feels one, and more if that moves the bearings."""
+    """Add the spin of a rotor, times its squared ratio: its joint feels one, and more if that moves the bearings."""
     mount, joint, ratio = tree.parents[rotor], tree.driver(rotor), tree.ratio(rotor)
     axis = tree.rotations[rotor] @ tree.axes[rotor, 3:] / ratio
-    felt_by_own[joint, 0, column] += 1.0
+    own_joint[joint, 0, column] += 1.0
     if mount == joint:
-        felt_by_own[joint, 0, column] += 2.0 * tree.axes[joint, 3:] @ axis
-        felt_by_own[joint, 4:, column] += axis
+        own_joint[joint, 0, column] += 2.0 * tree.axes[joint, 3:] @ axis
+        own_joint[joint, 4:, column] += axis
         return
-    own, one = reaches[mount].own, np.eye(labels.shared)[column]
-    for label, acceleration in zip(own.labels, own.steady, strict=True):
+    bearings, one = accelerations[mount].total, np.eye(terms.count)[column]
+    for label, acceleration in zip(bearings.labels, bearings.labelled, strict=True):
         weight = (acceleration[3:] @ axis) * one
-        if label in reaches[meeting].own.labels:
-            labels.add(label, joint, weight)
+        if label in accelerations[common].total.labels:
+            terms.add(label, joint, weight)
         else:
-            labels.alone.append(weight)
-    labels.alone += [(acceleration[3:] @ axis) * one for acceleration in own.spread]
+            terms.without_links.append(weight)
+    terms.without_links += [(acceleration[3:] @ axis) * one for acceleration in bearings.unlabelled]
 
 
-def _meeting(tree: KinematicTree, rotor: int) -> int:
+def _common_ancestor(tree: KinematicTree, rotor: int) -> int:
     """The last body that both the rotor's bearings and its joint are behind; -1 for the world."""
     mount, joint = tree.parents[rotor], tree.driver(rotor)
     if mount != joint and joint in tree.path(mount):
@@ -139,47 +164,79 @@ def _check_ratios(tree: KinematicTree) -> None:
 
 
 class SharedChoice(NamedTuple):
-    """How shared inertias regroup: among each other, and ``(kept, regrouped)`` into the columns kept of every link."""
+    """How shared inertias regroup.
 
-    choice: Choice
+    Attributes
+    ----------
+    choice : ColumnChoice
+        Among each other.
+    mixing : tuple of ndarray, shape (kept, regrouped)
+        Into the columns kept of every link.
+    """
+
+    choice: ColumnChoice
     mixing: tuple[Array, ...]
 
 
-def regroup_shared(alone: Array, links: Sequence[Equations], choices: Sequence[Choice]) -> SharedChoice:
+def regroup_shared(
+    shared: Array, links: Sequence[ObservabilityConditions], choices: Sequence[ColumnChoice]
+) -> SharedChoice:
     """Shared inertias that joints feel as they feel the links behind them are regrouped into these.
 
-    What the equations say of shared inertias alone, after elimination of the links, decides which are kept.
+    What the conditions say of shared inertias alone, after elimination of the links, decides which are kept.
 
     Parameters
     ----------
-    alone: ``(k, s)`` what is felt of them where no link is.
-    links: equations of every link, on its columns of the layout; choices: of these columns.
+    shared : ndarray, shape (k, s)
+        What joints feel of them where they feel no link.
+    links : sequence of ObservabilityConditions
+        Of every link, on its columns of the layout.
+    choices : sequence of ColumnChoice
+        Of these columns.
     """
-    known, shares = [alone], []
-    if alone.shape[1] == 0:
+    conditions, shares = [shared], []
+    if shared.shape[1] == 0:
         none = np.zeros(0, dtype=int)
-        return SharedChoice(Choice(none, none, np.zeros((0, 0)), float("inf")), ())
+        return SharedChoice(ColumnChoice(none, none, np.zeros((0, 0)), float("inf")), ())
     for own, choice in zip(links, choices, strict=True):
         whole = r_factor(np.hstack([own.rows, own.shared]))
         columns = own.rows.shape[1]
         left, singular, right = np.linalg.svd(whole[:, :columns])
         rank = len(choice.independent)
-        known.append(left[:, rank:].T @ whole[:, columns:])
+        conditions.append(left[:, rank:].T @ whole[:, columns:])
         by_row = choice.kept_and_regrouped @ right[:rank].T / singular[:rank]
         shares.append(by_row @ left[:, :rank].T @ whole[:, columns:])
-    choice = regroup(np.vstack(known), list(reversed(range(alone.shape[1]))))
+    choice = regroup(np.vstack(conditions), list(reversed(range(shared.shape[1]))))
     return SharedChoice(choice, tuple(share @ choice.null_space for share in shares))
 
 
 class RotorChoice(NamedTuple):
-    """Columns of a rotor, and what a unit of its spin is in those kept ``(kept,)``; zero where it is regrouped."""
+    """Columns kept of a rotor.
 
-    choice: Choice
+    Attributes
+    ----------
+    choice : ColumnChoice
+        Of its ten parameters.
+    by_spin : ndarray, shape (kept,)
+        What a unit of its spin is in those kept; zero where it is regrouped.
+    """
+
+    choice: ColumnChoice
     by_spin: Array
 
 
 def regroup_rotor(rows: Array, spin: Array, kept: bool) -> RotorChoice:
-    """Choice of a rotor's ten columns from what its turning changes ``(k, 10)`` and, if that is kept, its spin."""
+    """Choice of a rotor's ten columns.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (k, 10)
+        What its turning changes.
+    spin : ndarray, shape (10,)
+        Its shared inertia from its parameters.
+    kept : bool
+        Whether its shared inertia is kept.
+    """
     if not kept:
         choice = regroup(rows, BODY_ORDER)
         return RotorChoice(choice, np.zeros(len(choice.independent)))
