@@ -1,1 +1,20 @@
-"""From equations to physically consistent parameters with stated confidence."""
+"""Identification: from equations of prepared samples to physically consistent parameters with their uncertainty.
+
+Folders, in the order in which they may import one another:
+
+- ``information``: data compressed to square-root information, and checks of data and residuals.
+- ``base_parameters``: combinations of parameters that motion can excite, numerically and in closed form.
+- ``prior``: normalised coordinates, distances, regularizers, constraints and the convex program they make.
+- ``solvers``: interior point, Riemannian, geodesic, and convex and quadratic programs by other packages.
+- ``assessment``: estimates, their uncertainty and identifiability, torque confidence, validation.
+- ``least_squares``: classical estimators.
+
+Files:
+
+- ``identify``: the entry point.
+- ``map_fit``: weights of channels and prior spread, iterated with the solution.
+- ``stribeck_speed``: the only nonlinear parameter, by an outer loop.
+- ``rounds``: when further rounds of excitation and identification end.
+
+It may import ``core``, ``config``, ``robot``, ``kinematics``, ``dynamics``, ``data`` and ``regressors``.
+"""

@@ -1,4 +1,4 @@
-"""identify: samples in, physically consistent parameters with stated confidence out. The one entry point."""
+"""Identification of a robot from prepared samples: the entry point."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -51,24 +51,39 @@ def identify(
     constraints: Constraints | None = None,
     progress: Callable[[IdentificationProgress], None] = lambda report: None,
 ) -> Estimate:
-    """Physically consistent parameters by weighted least squares with a geometric prior (C 3.5.43; E 24-25).
+    """Physically consistent parameters by weighted least squares with a geometric prior.
 
-    Each channel's equations are weighted by its residual's standard deviation, iterated, and by how many independent
-    samples its correlated residual is worth, so that neither a noisy channel nor a high sampling rate shouts. Other
-    estimators than the default are those of :func:`~.least_squares.least_squares`.
+    The problem is [Lee2019]_ eq. 3.5.43, under the constraints of [Wensing2018]_ eq. 24-25.
+
+    Each channel's equations are weighted by its residual's standard deviation, iterated, and by the number of
+    independent samples of its correlated residual, so that neither a noisy channel nor a high sampling rate dominates.
+    Estimators other than the default are those of
+    :func:`~inertid_ros.identification.least_squares.estimators.least_squares`.
 
     Parameters
     ----------
-    source: equations, or a robot, which stands for its equations of the kind that the options name.
-    data: prepared samples, any number of recordings; or their information, where memory must not grow with them.
-        From information outliers and the correlation of residuals cannot be told: all equations count as independent.
-    constraints: what is known for certain beyond physical consistency.
-    progress: called at the beginning of every stage.
+    source : RobotModel or Equations
+        Equations, or a robot, which stands for its equations of the type that the options name.
+    data : sequence of Samples or Information
+        Prepared samples, any number of recordings; or their information, where memory must not grow with them.
+        Information shows neither outliers nor the correlation of residuals: all equations count as independent.
+    options : IdentifyOptions, optional
+        Estimator, regularizer, solver and outer loops.
+    constraints : Constraints, optional
+        Beyond physical consistency.
+    progress : callable, optional
+        Called at the beginning of every stage.
+
+    Returns
+    -------
+    Estimate
+        A :class:`~inertid_ros.identification.least_squares.estimators.LeastSquaresEstimate` of a classical estimator.
 
     Raises
     ------
-    IdentificationError: no usable samples, no torque, contradicting constraints, no optimum, or options that look at
-        every sample where there are none.
+    IdentificationError
+        No usable samples, no torque, contradicting constraints, no optimum, or options that need every sample where
+        only information is given.
     """
     options = options or IdentifyOptions()
     progress(IdentificationProgress("compressing", 0.0))
@@ -89,11 +104,11 @@ def identify(
 
 
 def _prepared_data(equations: Equations, data: Sequence[Samples] | Information, options: IdentifyOptions) -> FitData:
-    """Data checked, and motion and friction's speeds made to fit it where that is asked for."""
+    """Checked data, with delay removed and Stribeck speeds fitted where the options ask for it."""
     if isinstance(data, Information):
         for name in ("remove_delay", "fit_stribeck_speed"):
             if getattr(options, name):
-                raise IdentificationError(f"identify.{name} looks at every sample; give recordings or leave it off")
+                raise IdentificationError(f"identify.{name} needs every sample; give recordings or leave it off")
         check_usable(equations, data, ["information"])
         return FitData(equations, (), data)
     recordings = tuple(data)
@@ -113,7 +128,7 @@ def _prepared_data(equations: Equations, data: Sequence[Samples] | Information, 
 
 
 def _classical(given: FitData, estimator: str, constraints: Constraints | None) -> LeastSquaresEstimate:
-    """Estimate of a classical method, which keeps no constraints."""
+    """Estimate of a classical method, which takes no constraints."""
     if constraints is not None and any(vars(constraints).values()):
-        raise IdentificationError(f"estimator '{estimator}' keeps no constraints; drop them or use consistent")
+        raise IdentificationError(f"estimator '{estimator}' takes no constraints; drop them or use consistent")
     return least_squares(given.equations, given.recordings or given.information, ESTIMATORS[estimator])

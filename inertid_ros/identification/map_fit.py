@@ -1,4 +1,4 @@
-"""Fit: weights of channels and the strength of the prior, iterated with the solution to their fixed point."""
+"""MAP fit: weights of channels and the prior spread, iterated with the solution to their fixed point."""
 
 from dataclasses import dataclass, replace
 
@@ -22,12 +22,24 @@ from inertid_ros.robot.bodies.layout import ParameterLayout
 
 _OUTER_ITERATIONS = 30
 _OUTER_TOLERANCE = 3e-3
-_SPREAD_PRIOR_COUNT = 30.0  # directions' worth of belief in it; what no model explains must not pass for wild bodies
+_HYPERPRIOR_COUNT = 30.0  # weight of the typical prior spread in directions: errors of the model must not widen it
 
 
 @dataclass(frozen=True)
 class FitData:
-    """What is fitted: equations, recordings (none where only their information is there), and the delay removed."""
+    """Data of a fit.
+
+    Attributes
+    ----------
+    equations : Equations
+        Of the robot.
+    recordings : tuple of Samples
+        Empty where only their information is given.
+    information : Information
+        Of the recordings.
+    delay : float
+        Delay of effort that has been removed [s].
+    """
 
     equations: Equations
     recordings: tuple[Samples, ...]
@@ -37,7 +49,17 @@ class FitData:
 
 @dataclass(frozen=True)
 class Weighting:
-    """What decides how data and prior weigh: deviation and independent fraction per channel, and the belief."""
+    """Weights of data and prior.
+
+    Attributes
+    ----------
+    deviation : ndarray, shape (c,)
+        Standard deviation of the residual per channel.
+    fraction : ndarray, shape (c,)
+        Independent share of the samples per channel.
+    regularization : Regularization
+        With the prior spread.
+    """
 
     deviation: Array
     fraction: Array
@@ -46,7 +68,7 @@ class Weighting:
 
 @dataclass(frozen=True)
 class MapFit:
-    """What stays the same while weights are iterated."""
+    """MAP fit of one set of data: what stays the same while weights are iterated."""
 
     data: FitData
     map_problem: MapProblem
@@ -55,6 +77,7 @@ class MapFit:
 
     @classmethod
     def of(cls, data: FitData, options: IdentifyOptions, constraints: Constraints) -> "MapFit":
+        """Fit of data under options and constraints."""
         model, prior_spread = data.equations.model, options.prior_spread or TYPICAL_PRIOR_SPREAD
         map_problem = MapProblem(prior_coordinates(model, data.information), model.prior, constraints, options.solver)
         regularization = Regularization(options.regularizer, prior_spread, options.drive_weight, 1 / ENERGY_SHARE)
@@ -73,7 +96,7 @@ class MapFit:
         return Weighting(np.maximum(doubt, 1e-9 * doubt.max()), np.ones(len(doubt)), self.regularization)
 
     def reweighted(self, weighting: Weighting) -> tuple[Weighting, Solution]:
-        """Iterate weights (residual deviation per channel) and the prior's prior_spread to their fixed point."""
+        """Iterate weights (residual deviation per channel) and prior spread to their fixed point."""
         information, coordinates = self.data.information, self.map_problem.coordinates
         start: Solution | None = None
         for _ in range(_OUTER_ITERATIONS):
@@ -98,7 +121,7 @@ class MapFit:
     def without_outliers(self, solution: Solution) -> tuple["MapFit", Array, np.ndarray]:
         """The fit without outliers, the independent fraction of samples ``(c,)``, and the number of outliers ``(c,)``.
 
-        Both look at the residuals of a first solution.
+        Both follow from the residuals of a first solution.
         """
         equations, recordings = self.data.equations, self.data.recordings
         parameters = self.map_problem.coordinates.physical(solution.x)
@@ -109,7 +132,7 @@ class MapFit:
         return replace(self, data=data), fraction, outliers
 
     def estimate(self, weighting: Weighting, solution: Solution) -> Estimate:
-        """What the solution says of the parameters."""
+        """Estimate of a solution, with its covariance and base parameters."""
         coordinates, information, model = self.map_problem.coordinates, self.data.information, self.data.equations.model
         parameters = coordinates.physical(solution.x)
         covariance = coordinates.matrix @ np.linalg.pinv(solution.hessian, hermitian=True) @ coordinates.matrix.T
@@ -133,7 +156,7 @@ class MapFit:
 def _evidence_prior_spread(
     R: Array, solution: Solution, layout: ParameterLayout, regularization: Regularization
 ) -> float:
-    """Spread of the prior under which data and prior agree best (evidence, by MacKay's fixed point).
+    """Prior spread of the largest evidence, by MacKay's fixed point.
 
     The data determines ``nu`` directions of the body parameters; over these the divergence ``D`` from the prior
     has the expectation ``nu * prior_spread^2``. A weak hyperprior around the typical prior spread decides where the
@@ -145,10 +168,10 @@ def _evidence_prior_spread(
     covariance = np.linalg.pinv(solution.hessian, hermitian=True)[bodies, bodies]
     determined = np.clip(size - np.sum(covariance * curvature), 0.0, size)
     distance = regularization.distance.value(layout.all_bodies(solution.x))
-    variance = (distance + _SPREAD_PRIOR_COUNT * TYPICAL_PRIOR_SPREAD**2) / (determined + _SPREAD_PRIOR_COUNT)
+    variance = (distance + _HYPERPRIOR_COUNT * TYPICAL_PRIOR_SPREAD**2) / (determined + _HYPERPRIOR_COUNT)
     return float(np.clip(np.sqrt(variance), 0.05, 5.0))
 
 
 def _deviation(information: Information, parameters: Array) -> Array:
-    """Residual deviation per channel, never so small that a perfect fit divides by nothing."""
+    """Residual deviation per channel, never zero, not even of a perfect fit."""
     return np.maximum(information.deviation(parameters), 1e-9 * information.rms_measured.max())

@@ -1,6 +1,7 @@
-"""Rounds of a calibration: excite, identify, excite for what was left open, until it is enough or nothing more comes.
+"""Rounds of a calibration: excite and identify again until torque is known well enough, or no better any more.
 
-What is watched is :class:`~.confidence.TorqueConfidence`: how well torque is known anywhere in the robot's range.
+The criterion is :class:`~inertid_ros.identification.assessment.torque_confidence.TorqueConfidence`, the uncertainty of
+predicted torque over the robot's range.
 """
 
 import math
@@ -14,14 +15,17 @@ from inertid_ros.identification.assessment.torque_confidence import TorqueConfid
 
 @dataclass(frozen=True)
 class RoundsOptions:
-    """When to stop.
+    """Stopping criteria.
 
     Attributes
     ----------
-    rounds: at most so many.
-    wanted: standard deviation of predicted torque of the least known joint, as a share of its torque, that is enough;
-        0 is never enough.
-    least_gain: a round that lowers it by less than this share was the last.
+    rounds : int
+        Largest number of rounds.
+    wanted : float
+        Standard deviation of predicted torque of the least known joint, as a share of its torque, that is enough; 0 is
+        never enough.
+    least_gain : float
+        A round that lowers it by less than this share was the last.
     """
 
     rounds: int = 1
@@ -38,13 +42,16 @@ class RoundsOptions:
 
 @dataclass(frozen=True)
 class Round:
-    """What was known after a round.
+    """Torque confidence after a round.
 
     Attributes
     ----------
-    recordings: that were fitted, those of earlier rounds included.
-    deviation: of the least known joint's torque, as a share of its torque.
-    joint: the least known one.
+    recordings : tuple of str
+        Recordings fitted, those of earlier rounds included.
+    deviation : float
+        Of the least known joint's torque, as a share of its torque.
+    joint : str
+        The least known joint.
     """
 
     recordings: tuple[str, ...]
@@ -53,31 +60,34 @@ class Round:
 
     @classmethod
     def of(cls, recordings: Sequence[str], confidence: TorqueConfidence) -> "Round":
-        """From what an estimate says of itself."""
+        """Round of an estimate's confidence."""
         return cls(tuple(recordings), confidence.share, confidence.joint)
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> "Round":
-        """From an entry of ``rounds`` in a report.
+        """Round of one element of ``rounds`` in a report.
 
         Raises
         ------
-        IdentificationError: it is none.
+        IdentificationError
+            The element is damaged.
         """
         try:
             return cls(tuple(content["recordings"]), float(content["deviation"]), str(content["joint"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise IdentificationError(f"rounds: the last report has a damaged entry ({error!r}); begin anew") from None
+            raise IdentificationError(f"rounds: the last report is damaged ({error!r}); begin anew") from None
 
 
 @dataclass(frozen=True)
 class RoundDecision:
-    """Whether another round is worth its time.
+    """Whether another round follows.
 
     Attributes
     ----------
-    gain: share by which the last round lowered the deviation; NaN in the first.
-    reason: why it was the last; empty where another one follows.
+    gain : float
+        Share by which the last round lowered the deviation; NaN in the first.
+    reason : str
+        Why this was the last round; empty where another one follows.
     """
 
     gain: float
@@ -85,14 +95,15 @@ class RoundDecision:
 
 
 def decide(rounds: Sequence[Round], options: RoundsOptions) -> RoundDecision:
-    """Verdict after the last of ``rounds``.
+    """Decision after the last of ``rounds``.
 
     Raises
     ------
-    IdentificationError: there is none.
+    IdentificationError
+        There is no round.
     """
     if not rounds:
-        raise IdentificationError("rounds: there was none yet; identify first")
+        raise IdentificationError("rounds: there is no round yet; identify first")
     last, count = rounds[-1], len(rounds)
     gain = 1.0 - last.deviation / rounds[-2].deviation if count > 1 and rounds[-2].deviation > 0 else math.nan
     known = f"torque is known to {100 * last.deviation:.2g} % ({last.joint})"

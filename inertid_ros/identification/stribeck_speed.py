@@ -1,4 +1,4 @@
-"""Speeds of Stribeck friction, the one part of the drives that is not linear: an outer loop around least squares."""
+"""Speeds of Stribeck friction, the only nonlinear drive parameter: an outer loop around least squares."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from inertid_ros.regressors.equations import Equations
 
 SLOWEST, FASTEST = 0.005, 2.0  # rad/s or m/s; below is stiction, above viscous friction
 _CANDIDATES = 14
-_SURE = 9.0  # a speed must explain this many variances of the residual more than the given one: three deviations
+_SIGNIFICANT = 9.0  # variances of the residual that a speed must explain more than the given one: three deviations
 
 
 def with_fitted_stribeck(equations: Equations, recordings: Sequence[Samples]) -> Equations:
@@ -26,7 +26,8 @@ def with_fitted_stribeck(equations: Equations, recordings: Sequence[Samples]) ->
 
     Raises
     ------
-    IdentificationError: the robot has no Stribeck term, or the equations no joints.
+    IdentificationError
+        The robot has no Stribeck term, or the equations no joints.
     """
     model = equations.model
     if "stribeck" not in model.layout.drive_terms or not len(range(equations.count)[equations.joint_channels]):
@@ -42,28 +43,29 @@ def with_fitted_stribeck(equations: Equations, recordings: Sequence[Samples]) ->
     for joint in range(model.joints):
         column = errors[:, joint]
         least = int(np.argmin(column))
-        if before[joint] - column[least] > _SURE * column[least] / max(counts[joint], 1):
+        if before[joint] - column[least] > _SIGNIFICANT * column[least] / max(counts[joint], 1):
             best[joint] = _refined(np.log(speeds), column, least)
     return equations_of(model.with_stribeck_speeds(best), equations.kind)
 
 
 def _errors(equations: Equations, recordings: Sequence[Samples], speeds: Array) -> Array:
     """``(n,)`` squared error of every joint's own least squares, with friction that does not grow with speed."""
-    at = equations_of(equations.model.with_stribeck_speeds(speeds), equations.kind)
-    information = compress(at, recordings)
-    columns = range(at.model.layout.size)[at.model.layout.drive("stribeck")]
-    return np.array([_error(channel, c) for channel, c in zip(_joints(at, information.channels), columns, strict=True)])
+    with_speeds = equations_of(equations.model.with_stribeck_speeds(speeds), equations.kind)
+    information = compress(with_speeds, recordings)
+    columns = range(with_speeds.model.layout.size)[with_speeds.model.layout.drive("stribeck")]
+    channels = _joints(with_speeds, information.channels)
+    return np.array([_error(channel, column) for channel, column in zip(channels, columns, strict=True)])
 
 
 def _error(channel: Channel, column: int) -> float:
     """Squared error of least squares over one channel; without ``column`` where its parameter would be negative."""
-    place = np.flatnonzero(channel.columns == column)
-    order = np.concatenate([np.flatnonzero(channel.columns != column), place, [len(channel.columns)]])
+    position = np.flatnonzero(channel.columns == column)
+    order = np.concatenate([np.flatnonzero(channel.columns != column), position, [len(channel.columns)]])
     R = r_factor(channel.r_factor[:, order])
     size = np.linalg.norm(R[:-1, :-1], axis=0)
     scaled = R[:, :-1] / np.where(size > 0, size, 1.0)
     fit, *_ = np.linalg.lstsq(scaled, R[:, -1], rcond=1e-9)
-    if len(place) and fit[-1] < 0:
+    if len(position) and fit[-1] < 0:
         scaled = scaled[:, :-1]
         fit, *_ = np.linalg.lstsq(scaled, R[:, -1], rcond=1e-9)
     return float(np.sum((scaled @ fit - R[:, -1]) ** 2))

@@ -107,7 +107,7 @@ def test_information_alone_will_do():
     )
     assert from_information.outliers is None and from_information.recordings == ()
     assert validate(from_information, [held_out]).passed
-    with pytest.raises(IdentificationError, match=r"remove_delay looks at every sample; give recordings"):
+    with pytest.raises(IdentificationError, match=r"remove_delay needs every sample; give recordings"):
         identify(model, compress(model, [train]), IdentifyOptions(remove_delay=True))
 
 

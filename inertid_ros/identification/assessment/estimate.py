@@ -1,4 +1,4 @@
-"""Estimate: what identification returns, with everything needed to judge and to use it."""
+"""Result of identification: parameters, their uncertainty, and what they were fitted to."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,24 +20,38 @@ from .identifiability import Identifiability
 
 @dataclass(frozen=True)
 class Estimate:
-    """Parameters of a robot, their covariance, and how they came about.
+    """Parameters of a robot, their covariance, and what they were fitted to.
 
     Attributes
     ----------
-    equations: what was fitted, of which robot.
-    parameters: ``(p,)`` in the order of ``model.layout``.
-    covariance: ``(p, p)`` posterior covariance of ``parameters`` (data and prior together).
-    residual_deviation: ``(c,)`` standard deviation of the fit's residual per channel.
-    effective_counts: ``(c,)`` number of independent samples that the correlated residual is worth.
-    base: base parameters of the data.
-    train_relative_error: ``|error| / |measured|`` over all channels on the data fitted.
-    prior_spread: standard deviation of the geodesic distance to the prior that was given or learnt.
-    solution: what the solver states.
-    recordings: names of the recordings fitted.
-    information: of the recordings, without outliers.
-    outliers: ``(c,)`` samples per channel that were left out as gross outliers; ``None`` where none were sought.
-    delay: s by which the effort was late and has been shifted back.
-    identifiability: one per parameter, what the data says of it.
+    equations : Equations
+        What was fitted, of which robot.
+    parameters : ndarray, shape (p,)
+        In the order of ``model.layout``.
+    covariance : ndarray, shape (p, p)
+        Posterior covariance of ``parameters`` (data and prior together).
+    residual_deviation : ndarray, shape (c,)
+        Standard deviation of the fit's residual per channel.
+    effective_counts : ndarray, shape (c,)
+        Number of independent samples per channel, by the correlation of the residual.
+    base : BaseParameters
+        Base parameters of the data.
+    train_relative_error : float
+        ``|error| / |measured|`` over all channels on the data fitted.
+    prior_spread : float
+        Standard deviation of the geodesic distance to the prior that was given or estimated from the data.
+    solution : Solution
+        Of the solver.
+    recordings : tuple of str
+        Names of the recordings fitted.
+    information : Information
+        Of the recordings, without outliers.
+    outliers : ndarray or None, shape (c,)
+        Samples per channel that were left out as gross outliers; ``None`` where none were sought.
+    delay : float
+        Delay of effort after motion that has been removed [s].
+    identifiability : tuple of Identifiability
+        One per parameter.
     """
 
     equations: Equations
@@ -62,6 +76,7 @@ class Estimate:
 
     @property
     def layout(self) -> ParameterLayout:
+        """Of the parameter vector."""
         return self.model.layout
 
     @property
@@ -87,7 +102,7 @@ class Estimate:
 
     @cached_property
     def standard_deviation(self) -> Array:
-        """``(p,)``."""
+        """``(p,)`` of every parameter."""
         return np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0))
 
     @property

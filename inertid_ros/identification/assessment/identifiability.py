@@ -8,16 +8,19 @@ VERDICTS = (PRIOR, COMBINED, IDENTIFIED)  # from the least known to the best
 
 @dataclass(frozen=True)
 class Identifiability:
-    """How one standard parameter is known.
+    """Identifiability of one standard parameter.
 
     Attributes
     ----------
-    parameter: its name in the layout.
-    verdict: :data:`IDENTIFIED`, :data:`COMBINED` or :data:`PRIOR`.
-    combinations: base parameters that the data determines and that it matters in, most first; of itself where it
-        is identified.
-    share: of the prior variance that the data takes away, 0 to 1, from the best known base parameter that this one
-        matters in.
+    parameter : str
+        Its name in the layout.
+    verdict : str
+        :data:`IDENTIFIED`, :data:`COMBINED` or :data:`PRIOR`.
+    combinations : tuple of str
+        Base parameters that the data determines and that it matters in, most first; of itself where it is identified.
+    share : float
+        Of the prior variance that the data takes away, 0 to 1, from the best known base parameter that this one matters
+        in.
     """
 
     parameter: str

@@ -1,7 +1,7 @@
-"""How well torque can be predicted anywhere in a robot's range: one number to compare motions, rounds and results by.
+"""Uncertainty of predicted torque over a robot's range: one number to compare motions, rounds and results by.
 
-Standard deviations of single parameters do not say when it is enough: what no motion reveals stays uncertain for good,
-and harms nothing. What a controller uses is torque, so that is what is judged, at states that no recording chose.
+Standard deviations of single parameters are no such measure: what no motion excites stays uncertain, without effect on
+torque. A controller uses torque, so its uncertainty is taken at random states, which no recording chose.
 """
 
 from dataclasses import dataclass
@@ -18,21 +18,24 @@ from inertid_ros.robot.model import RobotModel
 
 from .estimate import Estimate
 
-PROBES = 500
+STATES = 500
 _SPEED = 0.5  # of the velocity limits
-_PACE = np.pi  # rad/s; accelerations are those of oscillations of half a hertz
+_ANGULAR_FREQUENCY = np.pi  # rad/s; accelerations are those of oscillations of half a hertz
 _RANGE, _VELOCITY = np.pi, 1.0  # rad or m, per s; where the URDF has no limit
 
 
 @dataclass(frozen=True)
 class TorqueConfidence:
-    """What the parameters' uncertainty leaves of torque, over random states of the robot.
+    """Uncertainty of predicted torque over random states of the robot.
 
     Attributes
     ----------
-    joint_names: ``n`` names.
-    deviation: ``(n,)`` root mean square of the standard deviation of predicted torque [N m or N].
-    torque: ``(n,)`` root mean square of predicted torque [N m or N].
+    joint_names : tuple of str
+        In the order of the model.
+    deviation : ndarray, shape (n,)
+        Root mean square of the standard deviation of predicted torque [N m or N].
+    torque : ndarray, shape (n,)
+        Root mean square of predicted torque [N m or N].
     """
 
     joint_names: tuple[str, ...]
@@ -55,7 +58,7 @@ class TorqueConfidence:
         return self.joint_names[int(np.argmax(self.shares))]
 
 
-def sample_states(model: RobotModel, count: int = PROBES, seed: int = 0) -> Samples:
+def sample_states(model: RobotModel, count: int = STATES, seed: int = 0) -> Samples:
     """Random states ``(count, n)`` of a robot, independent over joints, without torque.
 
     Positions are uniform in the limits, velocities up to half of theirs, accelerations normal and in proportion.
@@ -63,31 +66,33 @@ def sample_states(model: RobotModel, count: int = PROBES, seed: int = 0) -> Samp
     rng, limits = np.random.default_rng(seed), model.limits
     lower = np.where(np.isfinite(limits.lower), limits.lower, -_RANGE)
     upper = np.where(np.isfinite(limits.upper), limits.upper, _RANGE)
-    given = np.isfinite(limits.velocity) & (limits.velocity > 0)
-    speed: Array = _SPEED * np.where(given, limits.velocity, _VELOCITY)
+    bounded = np.isfinite(limits.velocity) & (limits.velocity > 0)
+    speed: Array = _SPEED * np.where(bounded, limits.velocity, _VELOCITY)
     shape = (count, model.joints)
     q: Array = rng.uniform(lower, upper, shape)
     v: Array = rng.uniform(-speed, speed, shape)
-    a: Array = rng.normal(size=shape) * (_PACE / np.sqrt(3.0) * speed)
+    a: Array = rng.normal(size=shape) * (_ANGULAR_FREQUENCY / np.sqrt(3.0) * speed)
     every = np.ones(shape, dtype=bool)
     time = np.linspace(0.0, 1.0, count)
     return Samples(time, q, v, a, np.zeros(shape), every, every[:, 0], "random states")
 
 
 def torque_confidence(estimate: Estimate, states: Samples | None = None) -> TorqueConfidence:
-    """How well an estimate predicts torque, by its own covariance (data and prior together).
+    """Uncertainty of torque that an estimate predicts, by its own covariance (data and prior together).
 
     Parameters
     ----------
-    states: to predict at; random ones by default, the same for every estimate of one robot.
+    states : Samples, optional
+        To predict at; random ones by default, the same for every estimate of one robot.
 
     Raises
     ------
-    IdentificationError: the robot has a free base.
+    IdentificationError
+        The robot has a free base.
     """
     model = estimate.model
     if model.free:
-        raise IdentificationError("confidence: torque at random states is judged of robots on a fixed base only")
+        raise IdentificationError("confidence: torque at random states is defined for robots on a fixed base only")
     equations = ForceEquations(model)
     states = states if states is not None else sample_states(model)
     squares = np.zeros(model.joints)

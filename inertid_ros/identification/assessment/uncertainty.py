@@ -1,4 +1,4 @@
-"""What the data says of every parameter, apart from what was believed before: variances and a plain statement."""
+"""Uncertainty of every parameter by the data, apart from the prior: variances and identifiability."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,8 +17,8 @@ from .estimate import Estimate
 from .identifiability import COMBINED, IDENTIFIED, PRIOR, Identifiability
 
 _AnyEstimate = TypeVar("_AnyEstimate", bound=Estimate)
-_KNOWN = 0.5  # share of the prior variance that the data takes away where both know the same
-_MEMBER = 0.1  # what counts as part of a combination: this much of its most doubtful member's standard deviation
+_IDENTIFIED_SHARE = 0.5  # share of the prior variance that the data takes away where both are equally accurate
+_MEMBER = 0.1  # what counts as part of a combination: this much of its most uncertain member's standard deviation
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,16 @@ class Uncertainty:
 
     Attributes
     ----------
-    values: ``(r,)`` base parameters.
-    base_covariance: ``(r, r)`` of the base parameters by the data alone.
-    base_shares: ``(r,)`` of the prior variance of each base parameter that the data takes away, 0 to 1, when all are
-        held for independent: what merely resembles, in the prior, something known does not count as known.
-    prior, posterior: ``(p, p)`` covariance of the standard parameters before and after the data. Normal under the
-        pullback metric at the prior (C 4.3.37), whatever the regularizer and the hard constraints of the fit.
+    values : ndarray, shape (r,)
+        Base parameters.
+    base_covariance : ndarray, shape (r, r)
+        Of the base parameters by the data alone.
+    base_shares : ndarray, shape (r,)
+        Of the prior variance of each base parameter that the data takes away, 0 to 1, when all are held for
+        independent: what the prior merely correlates with something identified does not count as identified.
+    prior, posterior : ndarray, shape (p, p)
+        Covariance of the standard parameters before and after the data. Normal under the pullback metric at the prior
+        ([Lee2019]_ eq. 4.3.37), whatever the regularizer and the hard constraints of the fit.
     """
 
     base: BaseParameters
@@ -63,16 +67,16 @@ class Uncertainty:
     def identifiability(self) -> tuple[Identifiability, ...]:
         """One per standard parameter, in the order of the layout.
 
-        A base parameter is known where the data says at least as much of it as the prior does.
+        A base parameter is identified where the data determines it at least as accurately as the prior does.
         """
-        doubt = np.abs(self.base.projection) * np.sqrt(np.diagonal(self.prior))
-        weight = doubt / np.maximum(doubt.max(axis=1, keepdims=True), np.finfo(float).tiny)
+        deviation = np.abs(self.base.projection) * np.sqrt(np.diagonal(self.prior))
+        weight = deviation / np.maximum(deviation.max(axis=1, keepdims=True), np.finfo(float).tiny)
         alone, names = set(self.base.alone.tolist()), self.base.names
         identifiability = []
         for column, name in enumerate(self.base.layout.names):
             within = np.flatnonzero(weight[:, column] >= _MEMBER)
             share = float(self.base_shares[within].max(initial=0.0))
-            within = within[self.base_shares[within] >= _KNOWN]
+            within = within[self.base_shares[within] >= _IDENTIFIED_SHARE]
             within = within[np.argsort(-weight[within, column], kind="stable")]
             verdict = PRIOR if len(within) == 0 else IDENTIFIED if column in alone else COMBINED
             identifiability.append(Identifiability(name, verdict, tuple(names[row] for row in within), share))
@@ -80,16 +84,17 @@ class Uncertainty:
 
 
 def with_identifiability(estimate: _AnyEstimate) -> _AnyEstimate:
-    """The estimate with its :attr:`~.estimate.Estimate.identifiability`."""
+    """The estimate with its :attr:`~inertid_ros.identification.assessment.estimate.Estimate.identifiability`."""
     return replace(estimate, identifiability=uncertainty(estimate, estimate.information).identifiability)
 
 
 def uncertainty(estimate: Estimate, information: Information) -> Uncertainty:
-    """What is known of an estimate's parameters.
+    """Uncertainty of an estimate's parameters.
 
     Parameters
     ----------
-    information: of the data that was fitted.
+    information : Information
+        Of the data that was fitted.
     """
     fraction = estimate.effective_counts / np.maximum(information.counts, 1)
     R, _ = information.whitened(np.sqrt(fraction) / estimate.residual_deviation)
@@ -111,7 +116,7 @@ def uncertainty(estimate: Estimate, information: Information) -> Uncertainty:
 
 
 def _inverse_root(equations: Array) -> Array:
-    """Inverse of the triangle of equations, columns scaled on the way so that units do not matter."""
+    """Inverse of the R factor of equations, columns scaled on the way so that units do not matter."""
     scale = np.linalg.norm(equations, axis=0)
     inverse = solve_triangular(r_factor(equations / scale), np.eye(len(scale)))
     return np.asarray(inverse / scale[:, None])

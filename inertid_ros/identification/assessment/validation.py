@@ -1,4 +1,4 @@
-"""Validation on held-out data, and the gate that a result must pass before any controller sees it."""
+"""Validation on held-out data, and the gate that a result must pass before any controller uses it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,10 +22,14 @@ class TorqueErrors:
 
     Attributes
     ----------
-    relative_error: ``|error| / |torque|`` over all channels and samples.
-    rms_torque, rms_error: ``(c,)`` per channel of the equations [N m or N of forces]; zero where nothing was measured.
-    samples: number of samples.
-    recordings: their names.
+    relative_error : float
+        ``|error| / |torque|`` over all channels and samples.
+    rms_torque, rms_error : ndarray, shape (c,)
+        Per channel of the equations [N m or N of forces]; zero where nothing was measured.
+    samples : int
+        Number of samples.
+    recordings : tuple of str
+        Their names.
     """
 
     relative_error: float
@@ -37,12 +41,14 @@ class TorqueErrors:
 
 @dataclass(frozen=True)
 class Validation:
-    """Held-out errors of the estimate and of the URDF as given, and the verdict.
+    """Held-out errors of the estimate and of the URDF as given, and whether it passes.
 
     Attributes
     ----------
-    passed: better than the prior, physically consistent and optimal.
-    message: one line that says so, or why not.
+    passed : bool
+        Better than the prior, physically consistent and optimal.
+    message : str
+        One line with the errors, or why it was rejected.
     """
 
     calibrated: TorqueErrors
@@ -54,11 +60,12 @@ class Validation:
 def torque_errors(equations: RobotModel | Equations, parameters: Array, recordings: Sequence[Samples]) -> TorqueErrors:
     """Errors of predicted torque over every usable sample.
 
-    Slow samples, masked for a single joint in the fit, are predicted as well: a controller meets them too.
+    Slow samples, masked for a single joint in the fit, are predicted as well, since a controller moves slowly too.
 
     Parameters
     ----------
-    equations: a robot stands for its equations of force.
+    equations : RobotModel or Equations
+        A robot stands for its equations of force.
     """
     equations = equations_of(equations)
     torque, error, counts = [], [], np.zeros(equations.count, dtype=int)
@@ -84,7 +91,7 @@ def torque_errors(equations: RobotModel | Equations, parameters: Array, recordin
 
 
 def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
-    """Judge an estimate on recordings that it was not fitted to, effort shifted by the delay that was found."""
+    """Validate an estimate on recordings that it was not fitted to, with the estimated delay of effort removed."""
     recordings = [without_delay(samples, estimate.delay) for samples in recordings]
     calibrated = torque_errors(estimate.equations, estimate.parameters, recordings)
     prior = torque_errors(estimate.equations, estimate.prior, recordings)

@@ -1,4 +1,17 @@
-"""Base parameters: the combinations of parameters that motion can reveal at all, numerically and in closed form."""
+"""Base parameters: the combinations of parameters that motion can excite, numerically and in closed form.
+
+- ``result``: :class:`BaseParameters`, the columns kept and how the others regroup into them.
+- ``column_selection``: ranks by a visible gap, and which columns to keep.
+- ``kinematic_tree``: placements and axes, without the rounding of URDF files.
+- ``joint_motion``: coefficients of the transforms of every joint.
+- ``observability``: which parameters the joints before a body and its own can feel.
+- ``shared_inertias``: coupled drives and geared rotors, which several joints feel.
+- ``regrouping``: into the parent, and among coupled drives.
+- ``units``: unit lengths and gravity, and the columns of links in the layout.
+- ``closed_form``, ``numeric``: the two ways to base parameters.
+
+It may import ``information`` and the rooms before identification; ``docs/base_parameters.md`` derives the closed form.
+"""
 
 from .closed_form import closed_form_base_parameters, minimal_parameters
 from .kinematic_tree import KinematicTree, denavit_hartenberg_tree, kinematic_tree, tidied

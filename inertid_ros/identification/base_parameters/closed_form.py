@@ -1,9 +1,9 @@
 """Base parameters in closed form: one pass from the base to the tips of the tree, without a single state.
 
-``docs/base_parameters.md`` derives it. What changes with a body's own joint, of what the joints before it feel, must be
-known of this body alone and makes its base parameters; what does not change is regrouped into its parent, and from the
-root body into nothing. A base that moves freely differs by its start only: it can have any velocity, so that all its
-ten parameters are felt (B 18-25).
+``docs/base_parameters.md`` derives it. Of what the joints before a body feel of it, the part that changes with its own
+joint makes its base parameters; the part that does not change is regrouped into its parent, and of the root body it is
+without effect. A base that moves freely differs by its start only: it can have any velocity, so that all its
+ten parameters are felt ([Naveen2019]_ eq. 18-25).
 """
 
 import numpy as np
@@ -23,12 +23,13 @@ from .units import TreeUnits, columns_of_links
 def closed_form_base_parameters(model: RobotModel) -> BaseParameters:
     """Base parameters of a robot from its kinematics alone.
 
-    Rounded right angles in the URDF are taken as right angles, see :func:`~.geometry.tidy`. Reflected inertia, offset,
-    coupled drives and rotors are regrouped where links or other drives make the same torque.
+    Rounded right angles in the URDF are taken as right angles, see :func:`~.kinematic_tree.tidy`. Reflected inertia,
+    offset, coupled drives and rotors are regrouped where links or other drives make the same torque.
 
     Raises
     ------
-    IdentificationError: a rotor is mounted or geared in a way that the closed form does not cover.
+    IdentificationError
+        A rotor is mounted or geared in a way that the closed form does not cover.
     """
     return minimal_parameters(tidy(kinematic_tree(model)), model.layout)
 
@@ -38,12 +39,15 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
 
     Parameters
     ----------
-    layout: one link per link of the tree, in its order, one joint per link that does not move freely, and its rotors.
+    layout : ParameterLayout
+        One link per link of the tree, in its order, one joint per link that does not move freely, and its rotors.
 
     Raises
     ------
-    ValueError: the layout has other numbers of links, joints or rotors.
-    IdentificationError: a rotor is mounted or geared in a way that the closed form does not cover.
+    ValueError
+        The layout has other numbers of links, joints or rotors.
+    IdentificationError
+        A rotor is mounted or geared in a way that the closed form does not cover.
     """
     expected = (len(tree.links), int(np.sum(~tree.free[: len(tree.links)])), len(tree.rotors))
     given = (len(layout.links), len(layout.joints), len(layout.rotors))

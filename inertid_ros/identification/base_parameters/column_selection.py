@@ -17,7 +17,7 @@ _NEVER_KEPT = 1e-8  # a direction weaker than this share of the strongest is alw
 _ROUNDING = 1e-13  # singular values below this share of the largest are rounding errors
 SPAN_TOLERANCE = 1e-7  # part of a unit vector outside of a span below which it belongs to the span
 NEGLIGIBLE = 1e-10  # coefficient of columns of the order of one that is rounding
-_CLEAR = 0.05  # part of a null direction that must be a column's own for it to be regrouped willingly
+_CLEAR = 0.05  # part of a null direction that must be a column's own for it to be regrouped first
 
 # Regrouped first to regrouped last: what the rules for a revolute joint about z move into the parent comes first.
 BODY_ORDER = (0, 3, 2, 1, 6, 9, 4, 8, 7, 5)  # m, mcz, mcy, mcx, Iyy, Izz, Ixx, Iyz, Ixz, Ixy
@@ -33,7 +33,7 @@ class Rank(NamedTuple):
 def visible_rank(singular: Array) -> Rank:
     """Rank of a matrix from its singular values ``(k,)``, descending, at the first visible gap among weak ones.
 
-    Where no gap is visible the widest one is taken; the caller sees it from :attr:`Rank.gap`. Without weak singular
+    Where no gap is visible the widest one is taken; :attr:`Rank.gap` shows it. Without weak singular
     values the rank is full and the gap is that to the rounding error.
     """
     if len(singular) == 0 or singular[0] <= 0:
@@ -69,7 +69,7 @@ def choose_dependent(null_space: Array, order: Sequence[int]) -> np.ndarray:
 
 
 class Span(NamedTuple):
-    """Orthonormal rows ``(k, n)`` of a span, those ``(n - k, n)`` of the rest, and how clearly they part."""
+    """Orthonormal rows ``(k, n)`` of a span, those ``(n - k, n)`` of the rest, and how wide the gap between them is."""
 
     rows: Array
     rest: Array
@@ -88,7 +88,17 @@ def span(rows: Array) -> Span:
 
 
 class ColumnChoice(NamedTuple):
-    """Positions kept and regrouped, and ``mixing`` ``(kept, regrouped)``: a column regrouped is kept @ mixing."""
+    """Positions of columns kept and regrouped.
+
+    Attributes
+    ----------
+    independent, dependent : ndarray of int
+        Positions kept and regrouped.
+    mixing : ndarray, shape (kept, regrouped)
+        A column regrouped is ``kept @ mixing``.
+    gap : float
+        Between the singular values of both.
+    """
 
     independent: np.ndarray
     dependent: np.ndarray

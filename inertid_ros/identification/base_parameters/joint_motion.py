@@ -40,9 +40,12 @@ class JointMotion:
 
     Attributes
     ----------
-    velocity: ``(nb, 3, 6, 6)``; a velocity of the parent (linear, angular, at its origin) seen at the body's origin.
-    parameters: ``(nb, 5, 10, 10)``; parameters of the body seen in its parent's frame.
-    parameters_at_zero: ``(nb, 10, 10)`` the same at q = 0.
+    velocity : ndarray, shape (nb, 3, 6, 6)
+        A velocity of the parent (linear, angular, at its origin) seen at the body's origin.
+    parameters : ndarray, shape (nb, 5, 10, 10)
+        Parameters of the body seen in its parent's frame.
+    parameters_at_zero : ndarray, shape (nb, 10, 10)
+        The same at q = 0.
     """
 
     velocity: Array

@@ -1,4 +1,4 @@
-"""Kinematic trees as base parameters see them: placements and axes, with the rounding of URDF files taken out."""
+"""Kinematic trees for base parameters: placements and axes, without the rounding of URDF files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,13 +21,20 @@ class KinematicTree:
 
     Attributes
     ----------
-    parents: ``(nb,)`` index of the parent body, -1 for the world; parents come before children, rotors have none and
-        come last.
-    rotations, translations: ``(nb, 3, 3)`` and ``(nb, 3)`` [m]: pose of the joint frame in the parent's frame at q = 0.
-    axes: ``(nb, 6)`` motion subspace in the joint frame, linear then angular, one of them a unit vector and the
-        other zero. A body whose axis is all zero is a base that moves freely.
-    gravity: ``(3,)`` m/s^2 in the world's frame; zero where there is none.
-    rotor_drivers, rotor_ratios: of each rotor, the link whose joint turns it, and turns per turn (or per metre) of it.
+    parents : tuple of int
+        ``(nb,)`` index of the parent body, -1 for the world; parents come before children, rotors have none and come
+        last.
+    rotations, translations : ndarray, shape (nb, 3, 3) and (nb, 3)
+        Pose of the joint frame in the parent's frame at q = 0 [m].
+    axes : ndarray, shape (nb, 6)
+        Motion subspace in the joint frame, linear then angular, one of them a unit vector and the other zero. A body
+        whose axis is all zero is a base that moves freely.
+    gravity : ndarray, shape (3,)
+        In the world's frame [m/s^2]; zero where there is none.
+    rotor_drivers : tuple of int
+        Of each rotor, the link whose joint turns it.
+    rotor_ratios : tuple of float
+        Turns of each rotor per turn (or per metre) of that joint.
     """
 
     parents: tuple[int, ...]
@@ -133,12 +140,15 @@ def denavit_hartenberg_tree(table: Sequence[DhJoint], gravity: Sequence[float] =
 def tidy(tree: KinematicTree, angle: float = ROUNDING_RAD, length: float = ROUNDING_LENGTH) -> KinematicTree:
     """Tree whose nearly zero angles and offsets are zero.
 
-    A file that says 1.5708 for a right angle makes axes meet, cross or run in parallel up to some microradians only,
+    A file with 1.5708 for a right angle makes axes meet, cross or run in parallel up to some microradians only,
     and so adds base parameters that no measurement can ever show. Angles in between stay as they are.
 
     Parameters
     ----------
-    angle: [rad] and length: as a share of the typical link length, below which a deviation counts as rounding.
+    angle : float, optional
+        Deviation that counts as rounding [rad].
+    length : float, optional
+        Offset that counts as rounding, as a share of the typical link length.
     """
     return replace(
         tree,
@@ -177,7 +187,7 @@ def tidied(model: RobotModel) -> RobotModel:
 
 
 def _tidy_rotation(rotation: Array, angle: float) -> Array:
-    """The rotation with small entries set to zero, where that leaves a rotation; else unchanged."""
+    """The rotation with small elements set to zero, where that leaves a rotation; else unchanged."""
     sparse = np.where(np.abs(rotation) < angle, 0.0, rotation)
     if np.abs(sparse @ sparse.T - np.eye(3)).max() > 3 * angle**2:
         return rotation

@@ -1,4 +1,4 @@
-"""Base parameters by numbers: of a recording, or of the robot at random states."""
+"""Numeric base parameters: of a recording, or of the robot at random states."""
 
 import logging
 
@@ -22,7 +22,7 @@ _NEGLIGIBLE = 1e-9  # a coefficient below this share of its column is rounding
 
 
 def base_parameters(layout: ParameterLayout, R: Array, structure: BaseParameters | None = None) -> BaseParameters:
-    """Base parameters of the regressor whose QR triangle is ``(k, p)``.
+    """Base parameters of a regressor by its R factor.
 
     The rank is where the singular values, of columns scaled to unit norm, show their first clear gap; a warning is
     logged where none is visible. What a child shares with its parent is regrouped into the parent, as closed-form
@@ -30,17 +30,22 @@ def base_parameters(layout: ParameterLayout, R: Array, structure: BaseParameters
 
     Parameters
     ----------
-    structure: base parameters of the robot itself, see :func:`base_parameters_of_robot`. Given these, the result
-        regroups no differently and only drops what the data, on top of the structure, does not show. Without them, a
-        right angle rounded in the URDF can pass for a parameter that barely shows.
+    layout : ParameterLayout
+        Of the columns.
+    R : ndarray, shape (k, p)
+        R factor, or any matrix with the Gram matrix of the regressor.
+    structure : BaseParameters, optional
+        Base parameters of the robot itself, see :func:`base_parameters_of_robot`. Given these, the result regroups no
+        differently and only drops what the data, on top of the structure, does not show. Without them, a right angle
+        rounded in the URDF can pass for a parameter that barely shows.
     """
     if structure is None:
         return _of_columns(layout, R)
     given = _of_columns(layout, R, structure.independent)
     dependent = np.setdiff1d(np.arange(layout.size), given.independent)
-    lost = np.isin(structure.independent, given.dependent)
+    regrouped = np.isin(structure.independent, given.dependent)
     kept = np.zeros((given.count, structure.count))
-    kept[:, ~lost], kept[:, lost] = np.eye(given.count), given.regrouping
+    kept[:, ~regrouped], kept[:, regrouped] = np.eye(given.count), given.regrouping
     projection = kept @ structure.projection
     return BaseParameters(
         layout, given.independent, dependent, projection[:, dependent], given.condition_number, given.gap
@@ -50,12 +55,13 @@ def base_parameters(layout: ParameterLayout, R: Array, structure: BaseParameters
 def structural_base_parameters(model: RobotModel, states: int = 0, seed: int = 0) -> BaseParameters:
     """Base parameters of the robot itself, from random states rather than from a recording.
 
-    Rounded right angles in the URDF are taken as right angles, see :func:`~.geometry.tidy`. The closed form,
-    :func:`~.closed_form.closed_form_base_parameters`, gives the same without numbers and much faster.
+    Rounded right angles in the URDF are taken as right angles, see :func:`~.kinematic_tree.tidy`. The closed form,
+    :func:`~.closed_form.closed_form_base_parameters`, gives the same much faster.
 
     Parameters
     ----------
-    states: number of random states; 0 takes as many as the first joint alone needs for all its columns.
+    states : int, optional
+        Number of random states; 0 takes as many as the first joint alone needs for all its columns.
     """
     generator, n = np.random.default_rng(seed), model.joints
     states = states or 12 * len(model.link_names) + 20
@@ -72,7 +78,7 @@ def structural_base_parameters(model: RobotModel, states: int = 0, seed: int = 0
 
 
 def base_parameters_of_robot(model: RobotModel) -> BaseParameters:
-    """Base parameters of the robot itself: in closed form, or by numbers where that does not cover a rotor."""
+    """Base parameters of the robot itself: in closed form, or numerically where that does not cover a rotor."""
     try:
         return closed_form_base_parameters(model)
     except IdentificationError:
@@ -80,7 +86,7 @@ def base_parameters_of_robot(model: RobotModel) -> BaseParameters:
 
 
 def _of_columns(layout: ParameterLayout, R: Array, columns: np.ndarray | None = None) -> BaseParameters:
-    """Base parameters of some columns of a triangle; ``dependent`` holds those of ``columns`` that are not kept."""
+    """Base parameters of some columns of an R factor; ``dependent`` holds those of ``columns`` that are not kept."""
     columns = np.arange(layout.size) if columns is None else columns
     norms = np.linalg.norm(R[:, columns], axis=0)
     present = norms > 1e-12 * norms.max(initial=0.0)

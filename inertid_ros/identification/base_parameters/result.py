@@ -18,13 +18,19 @@ class BaseParameters:
 
     Attributes
     ----------
-    layout: of the full parameter vector.
-    independent: ``(r,)`` columns kept, ascending.
-    dependent: ``(p - r,)`` columns regrouped, ascending.
-    regrouping: ``(r, p - r)``; ``Y[:, dependent] = Y[:, independent] @ regrouping``.
-    condition_number: of the kept columns, each scaled to unit norm; NaN in closed form, where there is no data.
-    gap: last singular value kept over the first one dropped, at least one; where nothing is dropped, over the
-        rounding error. In closed form the smallest such ratio of all decisions on the way.
+    layout : ParameterLayout
+        Of the full parameter vector.
+    independent : ndarray, shape (r,)
+        Columns kept, ascending.
+    dependent : ndarray, shape (p - r,)
+        Columns regrouped, ascending.
+    regrouping : ndarray, shape (r, p - r)
+        ``Y[:, dependent] = Y[:, independent] @ regrouping``.
+    condition_number : float
+        Of the kept columns, each scaled to unit norm; NaN in closed form, where there is no data.
+    gap : float
+        Last singular value kept over the first one dropped, at least one; where nothing is dropped, over the rounding
+        error. In closed form the smallest such ratio of all decisions on the way.
     """
 
     layout: ParameterLayout

@@ -1,1 +1,13 @@
-"""information."""
+"""Square-root information: what data determines of the parameters, in R factors of fixed size.
+
+- ``information``: :class:`~.information.Information` of all channels; merging, weighting, residuals.
+- ``compression``: samples to R factors, batch by batch.
+- ``incremental_qr``: R factor of a growing number of rows.
+- ``information_file``: information in files.
+- ``data_checks``: whether data suffices for a fit.
+- ``delay``: delay between torque and motion.
+- ``residuals``: residuals of recordings, their robust scale and independent share.
+- ``outliers``: gross outliers.
+
+It may import ``regressors`` and the rooms before it, and nothing else of identification.
+"""

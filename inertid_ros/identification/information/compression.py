@@ -1,4 +1,4 @@
-"""Compression of samples into square-root information at the speed of the caches, whatever their number."""
+"""Compression of samples into square-root information, batch by batch."""
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -16,24 +16,34 @@ _LEAST_BATCH = 128
 
 
 class Compressor:
-    """Takes samples and keeps one triangle per channel.
+    """Incremental QR of the equations of every channel.
 
-    The regressor is written in the order that LAPACK reads, and taken up batch by batch. The writer may leave out
-    columns that are exact combinations of others; they return with :meth:`triangles`.
+    The regressor is written in the order that LAPACK reads, and appended batch by batch. The writer may leave out
+    columns that are exact combinations of others; :meth:`r_factors` restores them.
+
+    Parameters
+    ----------
+    equations : Equations
+        Of the robot.
+
+    Attributes
+    ----------
+    counts : ndarray of int, shape (c,)
+        Equations per channel so far.
     """
 
     def __init__(self, equations: Equations) -> None:
         self._equations, self._writer = equations, equations.writer()
         self.counts = np.zeros(equations.count, dtype=int)
         sizes = [int(span.stop - span.start) for span in self._writer.spans]
-        self._roots = [IncrementalQR(size) for size in sizes]
+        self._factors = [IncrementalQR(size) for size in sizes]
         width = self._writer.width
         self._batch = int(np.clip(_WORKSPACE // (equations.count * width), _LEAST_BATCH, BATCH))
         self._work = np.zeros((equations.count, width, self._batch))
 
     @one_thread()
     def add(self, samples: Samples) -> None:
-        """Take the unmasked equations of a recording."""
+        """Append the unmasked equations of a recording."""
         self._equations.check(samples)
         for start in range(0, len(samples), self._batch):
             self._add(samples, slice(start, min(start + self._batch, len(samples))))
@@ -46,14 +56,14 @@ class Compressor:
         self._write(samples, rows, mask)
         spans = [self._work[channel, span] for channel, span in enumerate(self._writer.spans)]
         used = np.flatnonzero(mask.any(axis=0))
-        rejected = [channel for channel in used if not self._roots[channel].append(spans[channel])]
+        rejected = [channel for channel in used if not self._factors[channel].append(spans[channel])]
         if rejected:
             self._write(samples, rows, mask)
         for channel in rejected:
-            self._roots[channel].append_by_reflections(spans[channel])
+            self._factors[channel].append_by_reflections(spans[channel])
 
     def _write(self, samples: Samples, rows: slice, mask: np.ndarray) -> None:
-        """Unmasked equations of a batch, and zeros."""
+        """Write the unmasked equations of a batch, and zeros elsewhere."""
         new = self._work[..., : len(mask)]
         self._work[..., len(mask) :] = 0.0
         self._writer.write(samples, rows, new)
@@ -65,6 +75,6 @@ class Compressor:
     def r_factors(self) -> list[Array]:
         """For each channel, ``R (r, c + 1)`` with ``R^T R = [A b]^T [A b]``, ``A x[columns] = b`` its equations."""
         return [
-            root.r_factor() @ block_diag(expansion, np.eye(1))
-            for root, expansion in zip(self._roots, self._writer.expansions, strict=True)
+            factor.r_factor() @ block_diag(expansion, np.eye(1))
+            for factor, expansion in zip(self._factors, self._writer.expansions, strict=True)
         ]

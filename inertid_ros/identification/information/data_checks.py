@@ -1,4 +1,4 @@
-"""What data must hold before anything is fitted to it."""
+"""Checks of data before anything is fitted to it."""
 
 import logging
 from collections.abc import Sequence
@@ -11,29 +11,30 @@ from inertid_ros.regressors.equations import Equations
 
 from .information import Channel, Information
 
-_SCALE = 1e-3  # of the momentum that the prior sees in joints and base: less from the wheels is as good as none
-_SEEN = 1e-9  # of the largest pivot; what motion shows of a channel's parameters
+_SCALE = 1e-3  # of the momentum that the prior predicts for joints and base: less from the wheels sets no scale
+_EXCITED = 1e-9  # of the largest singular value; smaller ones are directions that motion does not excite
 
 _log = logging.getLogger(__name__)
 
 
 def check_usable(equations: Equations, information: Information, recordings: Sequence[str]) -> None:
-    """Check that every channel has samples enough to tell noise from parameters, and that something was measured.
+    """Check that every channel has more samples than parameters, and that something was measured.
 
     Where channels are optional, a channel without samples is passed over, as long as there are others.
 
     Parameters
     ----------
-    recordings: names, for the message.
+    recordings : sequence of str
+        Names, for the message.
 
     Raises
     ------
-    IdentificationError: a channel has no usable sample or no more than its parameters fit exactly, or all effort is
-        zero.
+    IdentificationError
+        A channel has no usable sample or no more than its parameters fit exactly, or all effort is zero.
     """
     names = ", ".join(recordings)
     empty = [name for name, count in zip(information.names, information.counts, strict=True) if count == 0]
-    counts = _together(information)
+    counts = _counts_of_equal_columns(information)
     for name, channel, count in zip(information.names, information.channels, counts, strict=True):
         what = f"joint '{name}'" if name in information.layout.joints else f"'{name}'"
         if channel.count == 0:
@@ -59,11 +60,12 @@ def check_usable(equations: Equations, information: Information, recordings: Seq
 
 
 def check_effort_varies(equations: Equations, recordings: Sequence[Samples]) -> None:
-    """Check that no joint that moves reports one and the same effort all the time.
+    """Check that no moving joint reports a constant effort.
 
     Raises
     ------
-    IdentificationError: naming the joint and the value.
+    IdentificationError
+        A joint reports a constant effort; the message names the joint and the value.
     """
     model = equations.model
     first = model.velocities - model.joints
@@ -79,7 +81,7 @@ def check_effort_varies(equations: Equations, recordings: Sequence[Samples]) -> 
             )
 
 
-def _together(information: Information) -> list[int]:
+def _counts_of_equal_columns(information: Information) -> list[int]:
     """Equations that each channel's parameters have: its own, and those of channels that depend on the very same."""
     alike = [channel.columns.tobytes() for channel in information.channels]
     return [
@@ -88,8 +90,8 @@ def _together(information: Information) -> list[int]:
 
 
 def _unknowns(channel: Channel) -> int:
-    """Directions of a channel's parameters that its data shows at all, columns taken at equal size."""
+    """Number of directions of a channel's parameters that its data excites, with columns at equal length."""
     R = channel.r_factor[:-1, :-1]
     size = np.linalg.norm(R, axis=0)
     values = np.linalg.svd(R[:, size > 0] / size[size > 0], compute_uv=False)
-    return int((values > _SEEN * values.max(initial=0.0)).sum())
+    return int((values > _EXCITED * values.max(initial=0.0)).sum())

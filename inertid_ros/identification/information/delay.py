@@ -1,4 +1,4 @@
-"""Delay between torque and motion: drivers report effort and position of different instants."""
+"""Delay between torque and motion, which drivers report of different instants."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,8 +21,10 @@ class Delay:
 
     Attributes
     ----------
-    seconds: positive where the torque of an instant is reported later than its motion.
-    deviation: standard deviation, from the curvature of the residual, as if its equations were independent.
+    seconds : float
+        Positive where the torque of an instant is reported later than its motion.
+    deviation : float
+        Standard deviation, from the curvature of the residual, as if its equations were independent.
     """
 
     seconds: float
@@ -30,15 +32,18 @@ class Delay:
 
 
 def estimate_delay(equations: RobotModel | Equations, recordings: Sequence[Samples], longest: float = 0.05) -> Delay:
-    """The shift of torque against motion at which least squares explains most.
+    """Shift of torque against motion at which least squares explains most.
 
-    A delay of torque looks much like friction and inertia, so it is found together with all parameters: at every
-    candidate the best parameters are solved for. Motion of one frequency alone cannot tell it from friction.
+    A delay of torque looks much like friction and inertia, so it is estimated together with all parameters: at every
+    candidate the best parameters are solved for. With motion of one frequency alone it cannot be separated from
+    friction.
 
     Parameters
     ----------
-    equations: a robot stands for its equations of force.
-    longest: candidates lie between minus and plus this [s].
+    equations : RobotModel or Equations
+        A robot stands for its equations of force.
+    longest : float, optional
+        Candidates lie between minus and plus this [s].
     """
     counts = sum(int(samples.mask.sum()) for samples in recordings)
 
@@ -49,10 +54,10 @@ def estimate_delay(equations: RobotModel | Equations, recordings: Sequence[Sampl
     coarse = [misfit(delay) for delay in grid]
     best = int(np.clip(np.argmin(coarse), 1, len(grid) - 2))
     bounds = grid[best - 1], grid[best + 1]
-    found = scipy.optimize.minimize_scalar(misfit, bounds=bounds, method="bounded", options={"xatol": 1e-6})
+    optimum = scipy.optimize.minimize_scalar(misfit, bounds=bounds, method="bounded", options={"xatol": 1e-6})
     step = 0.01 * longest
-    curvature = (misfit(found.x + step) - 2 * found.fun + misfit(found.x - step)) / step**2
-    return Delay(float(found.x), float(1 / np.sqrt(max(counts * curvature, 1e-300))))
+    curvature = (misfit(optimum.x + step) - 2 * optimum.fun + misfit(optimum.x - step)) / step**2
+    return Delay(float(optimum.x), float(1 / np.sqrt(max(counts * curvature, 1e-300))))
 
 
 def without_delay(samples: Samples, delay: float) -> Samples:

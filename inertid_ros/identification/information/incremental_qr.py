@@ -1,9 +1,9 @@
-"""The square root of a growing sum ``A^T A``: the R of QR of all rows so far, batch by batch.
+"""Incremental QR: the R factor of all rows so far, batch by batch.
 
 Householder reflections go through a batch panel by panel, at a third to a half of the speed of matrix products. The
 first batch is reduced so. Its R preconditions all that follow: columns of ``W = A R^-1`` are nearly orthonormal, the
 Gram matrix ``W^T W`` may be summed without the loss of digits that ``A^T A`` would bring, and both steps are products
-of whole matrices. A batch that excites what none before did shows in a large Gram matrix; then reflections take it up,
+of whole matrices. A batch that excites what none before did shows in a large Gram matrix; then reflections append it,
 and the R of all data preconditions from there on.
 """
 
@@ -19,9 +19,14 @@ _NOTHING = 1e-100  # stands for the diagonal of a column of zeros; its square is
 
 
 class IncrementalQR:
-    """``R (n, n)`` upper triangle with ``R^T R`` the sum of all ``A^T A`` taken up.
+    """R factor of a growing number of rows: ``R^T R`` is the sum of all ``A^T A``.
 
     Rows of ``A (k, n)`` are given as ``columns (n, k)``, which are overwritten.
+
+    Parameters
+    ----------
+    size : int
+        Number ``n`` of columns.
     """
 
     def __init__(self, size: int) -> None:
@@ -30,7 +35,7 @@ class IncrementalQR:
         self._new = np.zeros((size, size), order="F")
 
     def append(self, columns: Array) -> bool:
-        """Take more rows; where that would lose digits, take none and return False: :meth:`reflect` can take them."""
+        """Append rows; where that would lose digits, append none and return False: reflections can append them."""
         if self._gram is None:
             self.append_by_reflections(columns)
             return True
@@ -42,7 +47,7 @@ class IncrementalQR:
         return True
 
     def append_by_reflections(self, columns: Array) -> None:
-        """Take more rows, whatever they are."""
+        """Append any rows, by Householder reflections."""
         base = append_rows(self.r_factor(), columns)
         own = np.linalg.norm(base, axis=0)
         diagonal = base.diagonal().copy()

@@ -1,7 +1,7 @@
-"""Square-root information: everything that the data says, in a few triangles, however long the recording.
+"""Square-root information: all that data determines of the parameters, in a few R factors of fixed size.
 
 Each measured channel (a joint's torque, say) is compressed by QR on its own, so that channels can be weighted again and
-again without a second pass. Information adds: chunks, recordings and machines merge exactly.
+again without a second pass. Information of chunks, recordings and machines merges exactly.
 """
 
 import hashlib
@@ -30,9 +30,12 @@ class Channel:
 
     Attributes
     ----------
-    columns: ``(c,)`` columns of the layout that this channel depends on.
-    triangle: ``(c + 1, c + 1)`` upper triangle of the QR of ``[A | b]``.
-    count: number of equations compressed.
+    columns : ndarray, shape (c,)
+        Columns of the layout that this channel depends on.
+    r_factor : ndarray, shape (c + 1, c + 1)
+        Of ``[A | b]``.
+    count : int
+        Number of equations compressed.
     """
 
     columns: np.ndarray
@@ -56,12 +59,17 @@ class Information:
 
     Attributes
     ----------
-    layout: of the parameter vector.
-    channels: one per channel of the equations.
-    robot: fingerprint of all that the equations depend on beside the layout, see :func:`fingerprint`.
-    names: of the channels.
-    noise: ``(c,)`` or none; where given, variances of the channels' errors up to a factor that all share, and
-        residuals decide that factor alone, see :meth:`deviation`.
+    layout : ParameterLayout
+        Of the parameter vector.
+    channels : tuple of Channel
+        One per channel of the equations.
+    robot : str
+        Fingerprint of all that the equations depend on beside the layout, see :func:`fingerprint`.
+    names : tuple of str
+        Of the channels.
+    noise : ndarray or None, shape (c,)
+        Where given, variances of the channels' errors up to a factor that all share, and residuals
+        decide that factor alone, see :meth:`deviation`.
     """
 
     layout: ParameterLayout
@@ -101,13 +109,14 @@ class Information:
     def deviation(self, parameters: Array, freedom: Array | None = None) -> Array:
         """``(c,)`` standard deviation of the error per channel.
 
-        Where the noise is in the regressor and not in what is measured, residuals must not decide it channel by
+        Where the noise is in the regressor and not in what is measured, residuals must not determine it channel by
         channel: parameters that tend to zero would take the residuals of homogeneous equations with them, whose
         weights then tend to infinity. Its ratio between channels follows from the noise of the sensors instead.
 
         Parameters
         ----------
-        freedom: ``(c,)`` equations less what the fit took off; the counts, if not given.
+        freedom : ndarray, shape (c,), optional
+            Equations less what the fit took off; the counts, if not given.
         """
         freedom = np.maximum(self.counts, 1) if freedom is None else np.maximum(freedom, 1e-9)
         error = np.array([channel.squared_error(parameters) for channel in self.channels])
@@ -123,11 +132,14 @@ class Information:
         return float(np.sqrt(error / measured)) if measured > 0 else float("inf")
 
     def whitened(self, weights: Array) -> tuple[Array, Array]:
-        """One triangle of all channels, row ``j`` scaled by ``weights[j]``.
+        """Equations of all channels, those of channel ``j`` scaled by ``weights[j]``.
 
         Returns
         -------
-        ``(R (p, p), z (p,))`` so that ``|R x - z|^2`` differs from the weighted squared error by a constant.
+        R : ndarray, shape (p, p)
+            R factor.
+        z : ndarray, shape (p,)
+            So that ``|R x - z|^2`` differs from the weighted squared error by a constant.
         """
         size = self.layout.size
         rows = []
@@ -148,14 +160,15 @@ def _pooled(first: "Information", second: "Information") -> Array:
 
 
 def fingerprint(equations: Equations) -> str:
-    """SHA-256 of kinematics, gravity, rotors' placements and kind: equations that differ must not be merged."""
+    """SHA-256 of kinematics, gravity, rotors' placements and equation type, on which the equations depend."""
     model = equations.model
     numbers = [np.array(model.options.gravity, dtype=float)]
     for rotor in model.rotor_tree[len(model.link_names) :]:
         numbers += [rotor.placement_rotation.ravel(), rotor.placement_translation, rotor.rotation.ravel()]
     rounded = np.round(np.concatenate(numbers) + 0.0, 9).astype("<f8")
-    kind = "" if equations.fingerprint == "force" else equations.fingerprint  # as files of earlier versions have it
-    return hashlib.sha256(model.hash.encode() + rounded.tobytes() + kind.encode()).hexdigest()
+    # as files of earlier versions have it
+    equation_type = "" if equations.fingerprint == "force" else equations.fingerprint
+    return hashlib.sha256(model.hash.encode() + rounded.tobytes() + equation_type.encode()).hexdigest()
 
 
 def empty_information(equations: RobotModel | Equations) -> Information:
@@ -166,11 +179,12 @@ def empty_information(equations: RobotModel | Equations) -> Information:
 def compress(equations: RobotModel | Equations, recordings: Iterable[Samples]) -> Information:
     """Information of any number of recordings, in memory that does not grow with their length.
 
-    The recordings may be parts of one, made as they are asked for: a long one never needs to be in memory whole.
+    The recordings may be pieces of one that an iterator makes: a long one need not be in memory as a whole.
 
     Parameters
     ----------
-    equations: a robot stands for its equations of force.
+    equations : RobotModel or Equations
+        A robot stands for its equations of force.
     """
     equations = equations_of(equations)
     compressor = Compressor(equations)
@@ -182,6 +196,6 @@ def compress(equations: RobotModel | Equations, recordings: Iterable[Samples]) -
             counts = counts + count
             share = count / np.maximum(counts, 1)
             noise = own if noise is None else (1 - share) * noise + share * own
-    parts = zip(equations.columns, compressor.r_factors(), compressor.counts, strict=True)
-    channels = tuple(Channel(columns, r_factor(R), int(count)) for columns, R, count in parts)
+    compressed = zip(equations.columns, compressor.r_factors(), compressor.counts, strict=True)
+    channels = tuple(Channel(columns, r_factor(R), int(count)) for columns, R, count in compressed)
     return Information(equations.model.layout, channels, fingerprint(equations), equations.channels, noise)

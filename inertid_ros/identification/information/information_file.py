@@ -1,4 +1,4 @@
-"""Information in and out of a file: what machines exchange and what a later recording adds to."""
+"""Files of information, which machines exchange and later recordings add to."""
 
 import dataclasses
 import io
@@ -30,7 +30,8 @@ def write_information(information: Information, path: str | Path) -> Path:
 
     Raises
     ------
-    IdentificationError: it cannot be written.
+    IdentificationError
+        It cannot be written.
     """
     path = Path(path)
     try:
@@ -63,7 +64,8 @@ def read_information(path: str | Path) -> Information:
 
     Raises
     ------
-    IdentificationError: no such file, something else, or damaged.
+    IdentificationError
+        There is no such file, or it is another one or damaged.
     """
     path = Path(path)
     try:

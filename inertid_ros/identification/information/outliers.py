@@ -1,4 +1,4 @@
-"""Gross outliers: single samples that no noise and no friction explains, such as a dropped bit or a knock."""
+"""Gross outliers: single samples that neither noise nor friction explains, such as a dropped bit or a collision."""
 
 import logging
 from collections.abc import Sequence
@@ -9,9 +9,10 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 
+from .residuals import MAD_TO_DEVIATION
+
 _log = logging.getLogger(__name__)
-_MAD_TO_DEVIATION = 1.4826  # of normal noise
-_MOST = 0.02  # more than this share is not outliers but something that the model lacks
+_MOST = 0.02  # a larger share is a deficiency of the model, not outliers
 
 
 def without_outliers(
@@ -21,12 +22,14 @@ def without_outliers(
 
     A residual counts as an outlier beyond ``threshold`` robust standard deviations (by the median absolute
     deviation) of its joint. Where that would be more than a fiftieth of the joint's samples, all stay: what happens
-    so often is not an accident, and leaving it out would flatter the model.
+    so often is a deficiency of the model, which leaving it out would hide.
 
     Parameters
     ----------
-    residuals: ``(N, n)`` per recording, of a first fit.
-    threshold: 0 masks nothing.
+    residuals : sequence of ndarray, shape (N, n)
+        Per recording, of a first fit.
+    threshold : float
+        0 masks nothing.
     """
     joints = recordings[0].channels
     counts, masks = np.zeros(joints, dtype=int), [samples.mask.copy() for samples in recordings]
@@ -37,7 +40,7 @@ def without_outliers(
         if len(values) == 0:
             continue
         middle = np.median(values)
-        limit = threshold * _MAD_TO_DEVIATION * np.median(np.abs(values - middle))
+        limit = threshold * MAD_TO_DEVIATION * np.median(np.abs(values - middle))
         share = np.mean(np.abs(values - middle) > limit)
         if limit == 0 or share == 0:
             continue

@@ -1,4 +1,4 @@
-"""Residuals of whole recordings, and what Huber's loss makes of them."""
+"""Residuals of whole recordings: their independent share, scale, and Huber's loss."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,30 +13,39 @@ from inertid_ros.regressors.equations import Equations
 
 TUNING = 1.345  # standard deviations beyond which residuals are clipped: 95 % efficiency for normal noise
 _WINDOW = 5.0  # summation window in integrated correlation times, the usual automatic choice
-_MAD = 1.4826  # standard deviation over median absolute deviation of normal noise
+MAD_TO_DEVIATION = 1.4826  # standard deviation over median absolute deviation of normal noise
 
 
 @dataclass(frozen=True)
 class Residuals:
-    """Residuals ``(N, n)`` of each recording under one set of parameters; nothing counts where a mask is false."""
+    """Residuals of recordings under one set of parameters; masked ones count nowhere.
+
+    Attributes
+    ----------
+    recordings : tuple of Samples
+        What was fitted.
+    values : tuple of ndarray, shape (N, n)
+        Residuals per recording [N m or N].
+    """
 
     recordings: tuple[Samples, ...]
     values: tuple[Array, ...]
 
     @classmethod
     def of(cls, equations: Equations, recordings: Sequence[Samples], parameters: Array) -> "Residuals":
+        """Residuals of ``parameters`` ``(p,)``."""
         values = tuple(samples.tau - equations.predict(parameters, samples) for samples in recordings)
         return cls(tuple(recordings), values)
 
     def joint(self, joint: int) -> Array:
-        """All that count of one joint."""
+        """Unmasked residuals of one joint, over all recordings."""
         pairs = zip(self.recordings, self.values, strict=True)
         return np.concatenate([values[samples.mask[:, joint], joint] for samples, values in pairs])
 
     def scale(self, least: Array) -> Array:
         """``(n,)`` robust standard deviation, never below ``least``."""
         sizes = [np.abs(self.joint(joint)) for joint in range(len(least))]
-        return np.maximum([_MAD * np.median(size) if len(size) else 0.0 for size in sizes], least)
+        return np.maximum([MAD_TO_DEVIATION * np.median(size) if len(size) else 0.0 for size in sizes], least)
 
     def clipped(self, scale: Array) -> Array:
         """``(n,)`` share of the equations beyond the limit: at most half, by definition of the scale."""
@@ -85,13 +94,15 @@ def effective_fraction(residuals: Sequence[Array], masks: Sequence[NDArray[np.bo
     """Ratio of independent to counted samples per joint, in (0, 1].
 
     The reciprocal of the integrated autocorrelation time ``1 + 2 sum rho_k``, summed up to the first lag beyond
-    five times itself. Filtered noise and unmodelled friction both make neighbours alike; without this a robot
-    sampled at 1 kHz would seem to be known far better than it is.
+    five times itself. Filtered noise and unmodelled friction both make neighbours alike; without this the
+    uncertainty of a robot sampled at 1 kHz would come out far too small.
 
     Parameters
     ----------
-    residuals: ``(N, n)`` per recording, evenly sampled.
-    masks: ``(N, n)`` bool; a masked residual counts as zero.
+    residuals : sequence of ndarray, shape (N, n)
+        Per recording, evenly sampled.
+    masks : sequence of ndarray of bool, shape (N, n)
+        A masked residual counts as zero.
     """
     # Joint by joint: the transforms of all at once would take more memory than the rest of an identification.
     joints = range(residuals[0].shape[1])

@@ -1,8 +1,8 @@
-"""Classical estimators: ordinary, weighted, truncated, reduced and robust least squares. Baselines and diagnostics.
+"""Classical estimators: ordinary, weighted, truncated, reduced and robust least squares.
 
 All are one linear estimator on compressed information, which fits the directions of a :class:`~.spectrum.Spectrum`
-that the data determines well enough and keeps the prior along all others. None of them knows that bodies are real:
-:attr:`~.estimate.Estimate.consistent` tells, and validation rejects what is not.
+that the data determines well enough and keeps the prior along all others. None of them ensures physical
+consistency: :attr:`LeastSquaresEstimate.consistent` states it, and validation rejects inconsistent estimates.
 """
 
 import time
@@ -36,16 +36,21 @@ from .spectrum import Spectrum
 class LeastSquaresEstimate(Estimate):
     """Estimate of a classical method, which need not be physically consistent.
 
-    ``covariance`` is the mean squared error: noise along what is fitted, and the doubt in the prior along the rest.
+    ``covariance`` is the mean squared error: noise along what is fitted, and the variance of the prior along the rest.
 
     Attributes
     ----------
-    rank: directions fitted.
-    spectrum: all directions that motion shows at all, best determined first.
-    variances: ``(r,)`` of each direction under the noise, ascending (C 4.5.53); those of the prior are
-        ``prior_spread**2`` under the metric.
-    scores: ``(r + 1,)`` criterion per rank from zero where the rank was chosen by one, else empty.
-    clipped: ``(n,)`` share of equations whose residual the robust loss clipped, zero for squares.
+    rank : int
+        Directions fitted.
+    spectrum : Spectrum
+        All directions that motion shows at all, best determined first.
+    variances : ndarray, shape (r,)
+        Of each direction under the noise, ascending ([Lee2019]_ eq. 4.5.53); those of the prior are ``prior_spread**2``
+        under the metric.
+    scores : ndarray, shape (r + 1,)
+        Criterion per rank from zero where the rank was chosen by one, else empty.
+    clipped : ndarray, shape (n,)
+        Share of equations whose residual the robust loss clipped, zero for squares.
     """
 
     rank: int
@@ -61,19 +66,22 @@ def least_squares(
     options: LeastSquaresOptions | None = None,
     held_out: Sequence[Samples] | Information = (),
 ) -> LeastSquaresEstimate:
-    """Parameters by a classical least-squares method (D §III; C §4.5.1).
+    """Parameters by a classical least-squares method ([vanDerGaag2024]_ sec. III; [Lee2019]_ sec. 4.5.1).
 
     Parameters
     ----------
-    equations: a robot stands for its equations of force.
-    data: recordings, or their information. The robust loss needs recordings; so does the correlation of residuals,
+    equations : RobotModel or Equations
+        A robot stands for its equations of force.
+    data : sequence of Samples or Information
+        Recordings, or their information. The robust loss needs recordings; so does the correlation of residuals,
         without which all samples count as independent.
-    held_out: what rank "held_out" is judged on; without it, recordings in turn are held out, or parts of the only
-        one.
+    held_out : sequence of Samples or Information, optional
+        Data of rank "held_out"; without it, recordings in turn are held out, or parts of the only one.
 
     Raises
     ------
-    IdentificationError: no usable samples, no torque, no more equations than parameters, or no convergence.
+    IdentificationError
+        No usable samples, no torque, no more equations than parameters, or no convergence.
     """
     began = time.perf_counter()
     options = options or LeastSquaresOptions()
@@ -125,7 +133,7 @@ def _recordings_and_information(
     """Recordings, or none, and information."""
     if isinstance(data, Information):
         if options.loss == "huber":
-            raise IdentificationError("least squares: the robust loss looks at every sample; give recordings")
+            raise IdentificationError("least squares: the robust loss needs every sample; give recordings")
         check_usable(equations, data, ["information"])
         return (), data
     recordings = tuple(data)
@@ -137,7 +145,7 @@ def _recordings_and_information(
 
 
 def _plain_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], information: Information) -> LinearFit:
-    """Fit of full rank; where there are recordings, samples count for what their correlated residuals are worth."""
+    """Fit of full rank; of recordings, samples count as the independent share of their correlated residuals."""
     fit = linear_problem.weighted(information, np.ones(linear_problem.equations.count))
     if not recordings or linear_problem.options.independent:
         return fit

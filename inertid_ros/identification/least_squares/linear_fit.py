@@ -1,4 +1,4 @@
-"""Linear least squares of full rank: the weights of the joints at their fixed point, and what they rest on."""
+"""Linear least squares of full rank, with the weights of the joints at their fixed point."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,8 +23,8 @@ from .spectrum import Spectrum, spectrum
 
 _ITERATIONS, _TOLERANCE = 200, 1e-7
 _PERFECT = 1e-9  # of the torque: a smaller residual is rounding
-_WEAK = 1e-3  # of the strongest joint's torque: a weaker joint decides no more than this one on base parameters
-_SILENT = 1e-12  # of the strongest joint's torque: a weaker one counts as this
+_WEAK = 1e-3  # of the strongest joint's torque: a weaker joint counts as this for base parameters
+_LEAST_TORQUE = 1e-12  # of the strongest joint's torque: a weaker one counts as this
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,20 @@ class LinearFit:
 
     Attributes
     ----------
-    information: what was fitted.
-    weights: ``(n,)`` factor on every joint's equations.
-    deviation: ``(n,)`` standard deviation of the residual per joint [N m or N].
-    fraction: ``(n,)`` independent share of the samples per joint.
-    scale: ``(n,)`` of a robust loss per joint [N m or N]; infinite for squares.
-    clipped: ``(n,)`` share of equations whose residual the loss clipped.
-    gap: bound of objective minus optimum.
+    information : Information
+        What was fitted.
+    weights : ndarray, shape (n,)
+        Factor on every joint's equations.
+    deviation : ndarray, shape (n,)
+        Standard deviation of the residual per joint [N m or N].
+    fraction : ndarray, shape (n,)
+        Independent share of the samples per joint.
+    scale : ndarray, shape (n,)
+        Of a robust loss per joint [N m or N]; infinite for squares.
+    clipped : ndarray, shape (n,)
+        Share of equations whose residual the loss clipped.
+    gap : float
+        Bound of objective minus optimum.
     """
 
     information: Information
@@ -64,29 +71,31 @@ class LinearFit:
     @property
     def variances(self) -> Array:
         """``(r,)`` variance along every direction, ascending; where joints are not weighted their noise is pooled
-        (C 4.5.53; D 33-34)."""
+        ([Lee2019]_ eq. 4.5.53; [vanDerGaag2024]_ eq. 33-34)."""
         pooled = float(np.average(self.noise, weights=self.information.counts))
         return np.asarray(pooled / self.spectrum.strengths**2)
 
 
 def least_deviation(information: Information) -> Array:
-    """``(n,)`` residual deviation below which a fit is perfect, which must not divide by nothing."""
+    """``(n,)`` residual deviation below which a fit is perfect, so that it is never zero."""
     return _PERFECT * _level(information)
 
 
 def _level(information: Information) -> Array:
     level = information.rms_measured
-    return np.maximum(level, _SILENT * level.max())
+    return np.maximum(level, _LEAST_TORQUE * level.max())
 
 
 @dataclass(frozen=True)
 class LinearProblem:
-    """What stays the same while weights, pseudo-values and ranks change.
+    """Linear least-squares problem: what stays the same while weights, pseudo-values and ranks change.
 
     Attributes
     ----------
-    base: base parameters of the motion; the only decision on what it shows at all.
-    scaling: ``(p, p)`` see :func:`~.scaling.scaling_matrix`.
+    base : BaseParameters
+        Base parameters of the motion, which decide what it excites at all.
+    scaling : ndarray, shape (p, p)
+        See :func:`~inertid_ros.identification.prior.coordinates.scaling_matrix`.
     """
 
     equations: Equations
@@ -108,7 +117,7 @@ class LinearProblem:
 
     @cached_property
     def prior(self) -> Array:
-        """``(p,)`` of the URDF, repaired where no real body could have it."""
+        """``(p,)`` of the URDF, repaired where it is not physically consistent."""
         return self.coordinates.physical(self.coordinates.prior)
 
     @property
@@ -121,13 +130,13 @@ class LinearProblem:
 
     def fit(self, information: Information, weights: Array, fraction: Array) -> LinearFit:
         """Fit with given weights."""
-        parts = self.spectrum(information, weights)
-        deviation = self.deviation(information, weights, parts, parts.count)
+        spectrum = self.spectrum(information, weights)
+        deviation = self.deviation(information, weights, spectrum, spectrum.count)
         none = np.zeros(self.equations.count)
-        return LinearFit(information, weights, deviation, fraction, parts, none + np.inf, none)
+        return LinearFit(information, weights, deviation, fraction, spectrum, none + np.inf, none)
 
     def weighted(self, information: Information, fraction: Array, start: Array | None = None) -> LinearFit:
-        """Fit with the weights that the options want, at their fixed point (D 29-32)."""
+        """Fit with the weights that the options want, at their fixed point ([vanDerGaag2024]_ eq. 29-32)."""
         weighted, weights = self.options.weighting == "residual", start
         if weights is None:
             weights = 1 / (_level(information) if information.noise is None else information.deviation(self.prior))
@@ -141,9 +150,9 @@ class LinearProblem:
             weights = wanted
         raise IdentificationError("least squares: weights do not settle; record more motion or use weighting none")
 
-    def deviation(self, information: Information, weights: Array, parts: Spectrum, rank: int) -> Array:
-        """``(n,)`` residual deviation per joint, with the degrees of freedom that its fit took off (D 30)."""
-        roots, parameters = parts.roots(rank), parts.solution(rank)
+    def deviation(self, information: Information, weights: Array, spectrum: Spectrum, rank: int) -> Array:
+        """``(n,)`` residual deviation per joint, less the degrees of freedom of its fit ([vanDerGaag2024]_ eq. 30)."""
+        roots, parameters = spectrum.roots(rank), spectrum.solution(rank)
         free = []
         for name, channel, weight in zip(self.equations.channels, information.channels, weights, strict=True):
             if channel.count == 0:
@@ -160,8 +169,7 @@ class LinearProblem:
         return np.maximum(information.deviation(parameters, np.array(free)), least_deviation(information))
 
     def covariance(self, fit: LinearFit, rank: int) -> Array:
-        """``(p, p)`` mean squared error of a rank: what noise does to what is fitted, whatever the weights, and what
-        doubt in the prior does to the rest."""
+        """``(p, p)`` mean squared error of a rank: by noise along what is fitted, by the prior along the rest."""
         roots = fit.spectrum.roots(rank)
         seen, noise = np.zeros_like(roots.T), np.zeros((rank, rank))
         for channel, weight, level in zip(fit.information.channels, fit.weights, fit.noise, strict=True):
@@ -169,8 +177,8 @@ class LinearProblem:
             local = equations @ roots[channel.columns]
             seen[:, channel.columns] += local.T @ equations
             noise += level * local.T @ local
-        doubt = np.column_stack(
+        prior_error = np.column_stack(
             [prior_covariance_root(self.coordinates, TYPICAL_PRIOR_SPREAD), self.prior - self.centre]
         )
-        doubt -= roots @ (seen @ doubt)
-        return np.asarray(roots @ noise @ roots.T + doubt @ doubt.T)
+        prior_error -= roots @ (seen @ prior_error)
+        return np.asarray(roots @ noise @ roots.T + prior_error @ prior_error.T)

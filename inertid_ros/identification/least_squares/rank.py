@@ -25,10 +25,10 @@ def choose_rank(
     held_out: Sequence[Samples] | Information,
 ) -> tuple[int, Array]:
     """Rank, and the score of every rank ``(r + 1,)`` from zero where it was chosen by one, else none ``(0,)``."""
-    kind = linear_problem.options.rank
-    if kind == "full":
+    rule = linear_problem.options.rank
+    if rule == "full":
         return fit.spectrum.count, np.zeros(0)
-    if kind == "auto":
+    if rule == "auto":
         rank = rank_by_variance(fit.variances, linear_problem.options.variance_limit)
         if rank < fit.spectrum.count:
             _log.warning(
@@ -38,9 +38,9 @@ def choose_rank(
                 fit.spectrum.count,
             )
         return rank, np.zeros(0)
-    if kind == "variance":
+    if rule == "variance":
         return rank_by_variance(fit.variances, linear_problem.options.variance_limit), np.zeros(0)
-    if kind == "gcv":
+    if rule == "gcv":
         errors = [channel.squared_error(fit.parameters) for channel in fit.information.channels]
         count = float(fit.fraction @ fit.information.counts)
         scores = gcv_scores(fit.spectrum, float(fit.weights**2 @ errors), count)
@@ -58,12 +58,15 @@ def gcv_scores(spectrum: Spectrum, squared_error: float, count: float) -> Array:
 
     Parameters
     ----------
-    squared_error: weighted, of the fit of full rank; what it leaves no rank explains.
-    count: number of independent equations.
+    squared_error : float
+        Weighted, of the fit of full rank.
+    count : float
+        Number of independent equations.
 
     Returns
     -------
-    ``(r + 1,)`` per rank from zero; infinite where there are no more equations than directions.
+    ndarray, shape (r + 1,)
+        Per rank from zero; infinite where there are no more equations than directions.
     """
     dropped = np.concatenate([np.cumsum(spectrum.projections[::-1] ** 2)[::-1], [0.0]])
     freedom = np.maximum(count - np.arange(spectrum.count + 1), 0.0)
@@ -85,29 +88,29 @@ def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recor
     if not recordings:
         raise IdentificationError("least squares: rank held_out has no recordings to split; give held-out data or gcv")
     fitted = tuple(Residuals.of(linear_problem.equations, recordings, fit.parameters).pseudo_values(fit.scale))
-    folds = [
+    sets = [
         compress(linear_problem.equations, [part])
         for part in cross_validation_sets(fitted, linear_problem.options.folds)
     ]
     scores = []
-    for index, fold in enumerate(folds):
-        first, *others = folds[:index] + folds[index + 1 :]
+    for index, own in enumerate(sets):
+        first, *others = sets[:index] + sets[index + 1 :]
         spectrum = linear_problem.spectrum(sum(others, start=first), fit.weights)
-        scores.append(held_out_scores(spectrum.solutions, fold, fit.weights))
-    return np.asarray(np.average(scores, axis=0, weights=[fold.counts.sum() for fold in folds]))
+        scores.append(held_out_scores(spectrum.solutions, own, fit.weights))
+    return np.asarray(np.average(scores, axis=0, weights=[own.counts.sum() for own in sets]))
 
 
 def rank_by_variance(variances: Array, limit: float) -> int:
-    """Number of directions whose variance is at most a limit (C a.4); ``variances`` ascend."""
+    """Number of directions whose variance is at most a limit ([Lee2019]_ eq. a.4); ``variances`` ascend."""
     return int(np.searchsorted(variances, limit, side="right"))
 
 
-def cross_validation_sets(recordings: Sequence[Samples], parts: int) -> tuple[Samples, ...]:
-    """The recordings themselves, or contiguous parts of the only one: neighbouring samples are too alike to judge."""
+def cross_validation_sets(recordings: Sequence[Samples], count: int) -> tuple[Samples, ...]:
+    """The recordings themselves, or contiguous pieces of the only one, since neighbouring samples are alike."""
     if len(recordings) > 1:
         return tuple(recordings)
     whole = recordings[0]
-    if len(whole) < parts:
-        raise IdentificationError(f"{whole.name}: {len(whole)} samples cannot be cut into {parts} parts; record more")
-    bounds = [len(whole) * k // parts for k in range(parts + 1)]
+    if len(whole) < count:
+        raise IdentificationError(f"{whole.name}: {len(whole)} samples cannot be cut into {count} pieces; record more")
+    bounds = [len(whole) * k // count for k in range(count + 1)]
     return tuple(whole.select(slice(a, b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True))

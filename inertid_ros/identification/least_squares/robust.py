@@ -1,8 +1,8 @@
-"""Huber's robust loss: gross outliers pull no harder than an error that is just tolerable would.
+"""Huber's robust loss, which bounds the influence of gross outliers.
 
 The scale is the median absolute residual. At the minimum the loss has the solution of least squares on pseudo-values,
 the prediction plus the clipped residual (P. J. Huber, "Robust Statistics", 7.6-7.8); their information is ordinary
-information, so that ranks, variances and covariances come out right without a second theory. The minimum itself is
+information, so that ranks, variances and covariances follow as usual. The minimum itself is
 found by Newton's method: iterating pseudo-values to their fixed point takes dozens of passes over recordings of real
 arms, whose residuals are clipped in whole stretches.
 """
@@ -24,7 +24,7 @@ from .linear_fit import LinearFit, LinearProblem, least_deviation
 _SCALE_PASSES, _SCALE_TOLERANCE = 20, 0.01
 _PASSES, _TOLERANCE = 50, 1e-13
 _ROUNDING = 1e-24  # of the sum of squared torques
-_DECIDED = 1e-9  # of the objective: a smaller step needs no check that it goes down, which rounding would hide
+_SURE_DESCENT = 1e-9  # of the objective: a smaller step needs no check that it goes down, which rounding would conceal
 _DAMPING = 0.02  # share of the clipped equations' curvature: keeps directions that only they see
 
 
@@ -33,7 +33,8 @@ def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], mea
 
     Raises
     ------
-    IdentificationError: no minimum within the passes.
+    IdentificationError
+        No minimum within the passes.
     """
     fit = linear_problem.weighted(measured, np.ones(linear_problem.equations.count))
     residuals, scale = _settle(linear_problem, recordings, fit)
@@ -90,7 +91,7 @@ def _minimise(
         for share in 0.5 ** np.arange(20):
             residuals = Residuals.of(linear_problem.equations, recordings, at + share * (span @ step))
             objective = residuals.objective(scale, weights)
-            if gap <= _DECIDED * before or objective <= before - 0.1 * share * gap:
+            if gap <= _SURE_DESCENT * before or objective <= before - 0.1 * share * gap:
                 break
         at = at + share * (span @ step)
     raise IdentificationError("least squares: the robust loss finds no minimum; look at the recordings for damage")

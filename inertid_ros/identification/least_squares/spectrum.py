@@ -1,4 +1,4 @@
-"""Directions of the parameter space, from the best to the least determined: what every linear estimator is made of."""
+"""Directions of the parameter space, from the best to the least determined."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,19 +13,25 @@ from inertid_ros.identification.base_parameters import BaseParameters
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Equations ``R x = z`` around a centre, taken apart into directions that the data tells apart (D 15-23).
+    """Equations ``R x = z`` around a centre, by the singular directions of scaled parameters.
 
+    The decomposition is [vanDerGaag2024]_ eq. 15-23.
     With base parameters ``x_B = B x``, metric ``G`` of the scaling and its pushforward ``H0 = (B G^-1 B^T)^-1``
-    (C 4.3.35), ``B @ directions`` are the ``v_i`` of C 4.5.53 and ``1 / strengths**2`` the ``lambda_i``: eigenvalues
-    of the covariance normalised by ``H0``.
+    ([Lee2019]_ eq. 4.3.35), ``B @ directions`` are the ``v_i`` of [Lee2019]_ eq. 4.5.53 and ``1 / strengths**2`` the
+    ``lambda_i``: eigenvalues of the covariance normalised by ``H0``.
 
     Attributes
     ----------
-    centre: ``(p,)`` parameters where the data says nothing.
-    directions: ``(p, r)``, of length one and at right angles under the scaling, and to all that no motion shows.
-    strengths: ``(r,)`` singular values, descending: how much of a step along a direction the data sees.
-    left: ``(k, r)`` orthonormal, the same directions in the equations.
-    projections: ``(r,)`` ``left.T @ (z - R centre)``.
+    centre : ndarray, shape (p,)
+        Parameters in directions that are not fitted.
+    directions : ndarray, shape (p, r)
+        Of length one and at right angles under the scaling, and to all that no motion excites.
+    strengths : ndarray, shape (r,)
+        Singular values, descending: effect of a unit step along a direction on the equations.
+    left : ndarray, shape (k, r)
+        Orthonormal, the same directions in the equations.
+    projections : ndarray, shape (r,)
+        ``left.T @ (z - R centre)``.
     """
 
     centre: Array
@@ -45,7 +51,10 @@ class Spectrum:
         return np.vstack([self.centre, self.centre + np.cumsum(steps[:, None] * self.directions.T, axis=0)])
 
     def solution(self, rank: int) -> Array:
-        """``(p,)`` least squares along the first directions; the centre along all others (D 20-23; C 4.5.60)."""
+        """``(p,)`` least squares along the first directions, the centre along all others.
+
+        The solution is [vanDerGaag2024]_ eq. 20-23, [Lee2019]_ eq. 4.5.60.
+        """
         return self._path[rank]
 
     @property
@@ -63,10 +72,14 @@ def spectrum(R: Array, z: Array, base: BaseParameters, scaling: Array, centre: A
 
     Parameters
     ----------
-    R, z: ``(k, p)``, ``(k,)`` whitened equations, ``k >= p``.
-    base: what motion shows at all. Only these directions count, so that no rank is decided twice.
-    scaling: ``(p, p)`` see :func:`~.scaling.scaling_matrix`.
-    centre: ``(p,)``.
+    R, z : ndarray, shape (k, p) and (k,)
+        Whitened equations, ``k >= p``.
+    base : BaseParameters
+        Directions that motion excites at all. Only these count, so that the rank is decided once.
+    scaling : ndarray, shape (p, p)
+        See :func:`~inertid_ros.identification.prior.coordinates.scaling_matrix`.
+    centre : ndarray, shape (p,)
+        Parameters in directions that are not fitted.
     """
     if base.count == 0:
         raise IdentificationError("least squares: the motion shows no parameter at all; did the robot move?")

@@ -1,4 +1,4 @@
-"""Hard constraints on the estimate: what is known for certain of a robot, beyond physical consistency."""
+"""Hard constraints on the estimate, beyond physical consistency."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -24,19 +24,27 @@ _MIRRORS = {"x": 0, "y": 1, "z": 2}
 
 @dataclass(frozen=True)
 class Constraints:
-    """Known facts; links (or rotors) and parameters by the names of the layout.
+    """Constraints on links (or rotors) and parameters, by their names in the layout.
 
     Attributes
     ----------
-    inside: link to ellipsoids; the link's mass lies within their union (E Thm. 4, Cor. 2).
-    com_inside: link to an ellipsoid that holds its centre of mass (E 22).
-    mass: link to lowest and highest mass [kg].
-    total_mass: of all moving bodies [kg]; 0 where it is not known.
-    at_most: column to its highest value, such as a friction that a data sheet bounds (SI).
-    fixed: columns held at their prior, such as ``arm.m`` or ``joint3.rotor_inertia``.
-    equal: pairs of columns that have the same value.
-    mirrored: (link, link, axis): the second is the mirror image of the first across the plane normal to that axis
-        of their frames.
+    inside : mapping of str to tuple of Ellipsoid
+        Link to ellipsoids; the link's mass lies within their union ([Wensing2018]_ Thm. 4, Cor. 2).
+    com_inside : mapping of str to Ellipsoid
+        Link to an ellipsoid that holds its centre of mass ([Wensing2018]_ eq. 22).
+    mass : mapping of str to (float, float)
+        Link to lowest and highest mass [kg].
+    total_mass : float
+        Of all moving bodies [kg]; 0 where it is not known.
+    at_most : mapping of str to float
+        Column to its highest value, such as a friction that a data sheet bounds (SI).
+    fixed : tuple of str
+        Columns held at their prior, such as ``arm.m`` or ``joint3.rotor_inertia``.
+    equal : tuple of (str, str)
+        Pairs of columns that have the same value.
+    mirrored : tuple of (str, str, str)
+        (link, link, axis): the second is the mirror image of the first across the plane normal to that axis of their
+        frames.
     """
 
     inside: Ellipsoids = field(default_factory=dict)
@@ -52,17 +60,19 @@ class Constraints:
 def constrained(
     convex_program: ConvexProgram, constraints: Constraints, coordinates: Coordinates, prior: Array
 ) -> ConvexProgram:
-    """The program with hard constraints, in the same normalised coordinates.
+    """The convex program with hard constraints, in the same normalised coordinates.
 
-    A union of ellipsoids splits a body into parts, one in each; the parts are further columns behind ``p``.
+    A union of ellipsoids splits a body into pieces, one in each; the pieces are further columns behind ``p``.
 
     Parameters
     ----------
-    prior: ``(p,)`` physical parameters at which ``fixed`` columns are held.
+    prior : ndarray, shape (p,)
+        Physical parameters at which ``fixed`` columns are held.
 
     Raises
     ------
-    IdentificationError: an unknown link or column, or a range of masses that holds nothing.
+    IdentificationError
+        An unknown link or column, or an empty range of masses.
     """
     rows = _Rows(coordinates.layout)
     inequalities, equalities = rows.inequalities(constraints), rows.equalities(constraints, prior)
@@ -94,7 +104,7 @@ class _Rows:
         for link, (lowest, highest) in constraints.mass.items():
             if not 0 <= lowest <= highest:
                 raise IdentificationError(
-                    f"constraints: mass of '{link}' from {lowest:g} to {highest:g} kg holds nothing"
+                    f"constraints: mass of '{link}' from {lowest:g} to {highest:g} kg is an empty range"
                 )
             body = _body(self.layout, link)
             mass = np.eye(self.layout.size)[self.layout.body(body).start]
@@ -165,7 +175,7 @@ def _com_blocks(constraints: Constraints, coordinates: Coordinates) -> MatrixIne
     blocks = MatrixInequalities.none(layout.size)
     for link, ellipsoid in constraints.com_inside.items():
         columns = layout.body(_body(layout, link))
-        scale = np.diag(np.concatenate([[1.0], 1 / np.sqrt(np.diagonal(ellipsoid.shape))]))  # all entries like masses
+        scale = np.diag(np.concatenate([[1.0], 1 / np.sqrt(np.diagonal(ellipsoid.shape))]))  # all elements like masses
         block = np.kron(scale, scale) @ ellipsoid.com_block()
         matrix = np.zeros((1, 16, layout.size))
         matrix[0] = block @ coordinates.matrix[columns]
@@ -175,7 +185,7 @@ def _com_blocks(constraints: Constraints, coordinates: Coordinates) -> MatrixIne
 
 
 def _split(convex_program: ConvexProgram, constraints: Constraints, coordinates: Coordinates) -> ConvexProgram:
-    """Bodies within unions: a part per ellipsoid beyond the first as new columns, the first is what remains."""
+    """Bodies within unions: a piece per ellipsoid beyond the first as new columns, the first is what remains."""
     layout = coordinates.layout
     unions = {link: ellipsoids for link, ellipsoids in constraints.inside.items() if len(ellipsoids) > 1}
     extra = BODY_PARAMETERS * sum(len(ellipsoids) - 1 for ellipsoids in unions.values())
@@ -189,17 +199,17 @@ def _split(convex_program: ConvexProgram, constraints: Constraints, coordinates:
     for link, ellipsoids in unions.items():
         columns = layout.body(_body(layout, link))
         body, offset = coordinates.matrix[columns, columns], coordinates.offset[columns]
-        remainder = np.zeros((BODY_PARAMETERS, size))  # of the body in normalised coordinates, less all further parts
+        remainder = np.zeros((BODY_PARAMETERS, size))  # of the body in normalised coordinates, less all further pieces
         remainder[:, columns] = np.eye(BODY_PARAMETERS)
         for number, ellipsoid in enumerate(ellipsoids[1:], 1):
             part = np.zeros((BODY_PARAMETERS, size))
             part[:, start : start + BODY_PARAMETERS] = np.eye(BODY_PARAMETERS)
             remainder -= part
-            name = f"mass of {link} inside its ellipsoids (part {number})"
+            name = f"mass of {link} inside its ellipsoids (piece {number})"
             rows += [(ellipsoid.row @ body @ part, 0.0, name)]
             blocks += MatrixInequalities((basis @ part)[None], np.zeros((1, 4, 4)), (name,))
             start += BODY_PARAMETERS
-        name = f"mass of {link} inside its ellipsoids (part 0)"
+        name = f"mass of {link} inside its ellipsoids (piece 0)"
         rows += [(ellipsoids[0].row @ body @ remainder, float(ellipsoids[0].row @ offset), name)]
         locked = pseudo_inertia(np.linalg.solve(body, offset))  # part of the body, so it must lie within as well
         blocks += MatrixInequalities((basis @ remainder)[None], locked[None], (name,))
@@ -215,7 +225,7 @@ def _split(convex_program: ConvexProgram, constraints: Constraints, coordinates:
 
 
 def _widened(convex_program: ConvexProgram, size: int) -> ConvexProgram:
-    """The program with further columns that nothing depends on yet."""
+    """The convex program with further columns that nothing depends on yet."""
     more = size - convex_program.R.shape[1]
 
     def linear(rows: LinearConstraints) -> LinearConstraints:

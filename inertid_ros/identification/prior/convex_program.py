@@ -1,4 +1,4 @@
-"""The optimization problem of identification, and its solution: where regularizers, constraints and solvers meet."""
+"""Convex program of identification, built by regularizers and constraints, and its solution."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,12 +11,13 @@ from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, pseudo
 
 @dataclass(frozen=True)
 class LinearConstraints:
-    """Rows ``matrix @ x + shift``, named so that an error can say which one cannot be met.
+    """Rows ``matrix @ x + shift``, named for the message where one cannot be met.
 
     Attributes
     ----------
-    matrix, shift: ``(k, p)``, ``(k,)``.
-    names: ``k`` texts.
+    matrix, shift : ndarray, shape (k, p) and (k,)
+    names : tuple of str
+        One per row.
     """
 
     matrix: Array
@@ -41,12 +42,13 @@ class LinearConstraints:
 
 @dataclass(frozen=True)
 class MatrixInequalities:
-    """Symmetric 4 x 4 matrices ``reshape(matrix @ x) + shift``.
+    """Symmetric 4 x 4 matrices ``reshape(matrix @ x) + shift``, to be positive semidefinite.
 
     Attributes
     ----------
-    matrix, shift: ``(k, 16, p)``, ``(k, 4, 4)``.
-    names: ``k`` texts.
+    matrix, shift : ndarray, shape (k, 16, p) and (k, 4, 4)
+    names : tuple of str
+        One per row.
     """
 
     matrix: Array
@@ -73,22 +75,26 @@ class MatrixInequalities:
 
 @dataclass(frozen=True)
 class ConvexProgram:
-    """Convex problem over normalised parameters ``x``, with data and quadratic priors as rows of ``R x = z``::
+    """Convex program over normalised parameters ``x``, with data and quadratic priors as rows of ``R x = z``::
 
         minimise    1/2 |R x - z|^2 + c^T x - sum_b w_b log det S_b(x) - sum_i v_i log x_i + constant
         subject to  inequalities(x) >= 0,  equalities(x) = 0,  blocks(x) positive semidefinite
 
     ``S_b`` are the normalised pseudo-inertias of the bodies and ``x_i`` parameters that must not be negative. A
-    positive weight is an entropic regularizer (C 3.5.45); a zero weight leaves the hard constraint ``S_b >= 0`` or
-    ``x_i >= 0`` (C 3.5.48, E 24-25).
+    positive weight is an entropic regularizer ([Lee2019]_ eq. 3.5.45); a zero weight leaves the hard constraint ``S_b
+    >= 0`` or ``x_i >= 0`` ([Lee2019]_ eq. 3.5.48, [Wensing2018]_ eq. 24-25).
 
     Attributes
     ----------
-    R, z: ``(k, p)``, ``(k,)``.
-    slope: ``(p,)`` c.
-    body_weights: ``(nb,)`` w, not negative; bodies are the first ``10 nb`` columns.
-    positive, positive_weights: ``(m,)`` columns i and their v, not negative.
-    constant: makes the regularizers zero at the prior.
+    R, z : ndarray, shape (k, p) and (k,)
+    slope : ndarray, shape (p,)
+        c of the linear term.
+    body_weights : ndarray, shape (nb,)
+        w, not negative; bodies are the first ``10 nb`` columns.
+    positive, positive_weights : ndarray, shape (m,)
+        Columns i and their v, not negative.
+    constant : float
+        Makes the regularizers zero at the prior.
     """
 
     R: Array
@@ -103,13 +109,13 @@ class ConvexProgram:
     blocks: MatrixInequalities = field(default=None)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        for name, kind in (
+        for name, constraint_type in (
             ("inequalities", LinearConstraints),
             ("equalities", LinearConstraints),
             ("blocks", MatrixInequalities),
         ):
             if getattr(self, name) is None:
-                object.__setattr__(self, name, kind.none(self.R.shape[1]))
+                object.__setattr__(self, name, constraint_type.none(self.R.shape[1]))
 
     @cached_property
     def gram(self) -> Array:
@@ -126,7 +132,7 @@ class ConvexProgram:
         return pseudo_inertia(x[: BODY_PARAMETERS * bodies].reshape(bodies, BODY_PARAMETERS))
 
     def objective(self, x: Array) -> float:
-        """Value at ``x``; infinite outside the domain of the soft terms. Hard constraints are not looked at."""
+        """Value at ``x``; infinite outside the domain of the soft terms, whatever the hard constraints."""
         residual = self.R @ x - self.z
         value = 0.5 * float(residual @ residual) + float(self.slope @ x) + self.constant
         soft = self.body_weights > 0
@@ -149,11 +155,15 @@ class Solution:
 
     Attributes
     ----------
-    x: ``(p,)``.
-    hessian: ``(p, p)`` of the objective at ``x``, with the curvature that multipliers of hard constraints add.
-    objective: value at ``x``.
-    gap: bound of objective minus optimum: squared norm of the KKT residual plus duality gap of hard constraints.
-    status: "optimal", always: anything else is raised as an error.
+    x : ndarray, shape (p,)
+    hessian : ndarray, shape (p, p)
+        Of the objective at ``x``, with the curvature that multipliers of hard constraints add.
+    objective : float
+        Value at ``x``.
+    gap : float
+        Bound of objective minus optimum: squared norm of the KKT residual plus duality gap of hard constraints.
+    status : str
+        "optimal", always: anything else is raised as an error.
     """
 
     x: Array

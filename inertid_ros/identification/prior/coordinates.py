@@ -1,7 +1,8 @@
-"""Normalised coordinates: every body seen in the frame and units in which its prior pseudo-inertia is the identity.
+"""Normalised coordinates, in which the prior pseudo-inertia of every body is the identity, and scales of parameters.
 
 With ``J(pi) = L S L^T`` and ``L L^T`` the prior, the coordinates of ``S`` are free of units and frames, the geometric
-regularizers become the same for every body, and the problem is as well conditioned as the data allows (C 3.3.24).
+regularizers become the same for every body, and the problem is as well conditioned as the data allows ([Lee2019]_ eq.
+3.3.24).
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ SCALINGS = ("metric", "prior", "none")
 TYPICAL_PRIOR_SPREAD = 0.3  # geodesic distance of CAD links to real ones: some tens of per cent in mass and size
 ENERGY_SHARE = 0.05  # scale of a drive parameter: its torque is this share of the joint's
 _LEAST = 0.1  # of its natural size: what a prior near zero counts as, since a zero would fix the parameter
-_STILL = 1e-4  # rad, rad/s, rad/s^2 or the same in m; a joint that moves less shows nothing of its drive
+_STILL = 1e-4  # rad, rad/s, rad/s^2 or the same in m; a joint that moves less does not excite its drive
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,12 @@ class Coordinates:
 
     Attributes
     ----------
-    matrix: ``(p, p)`` block diagonal.
-    offset: ``(p,)`` what links behind locked joints contribute for certain.
-    prior: ``(p,)`` the prior in normalised coordinates; every body is the identity there.
+    matrix : ndarray, shape (p, p)
+        Block diagonal.
+    offset : ndarray, shape (p,)
+        Known contribution of links behind locked joints.
+    prior : ndarray, shape (p,)
+        The prior in normalised coordinates; every body is the identity there.
     """
 
     layout: ParameterLayout
@@ -54,9 +58,10 @@ def normalised_coordinates(
 
     Parameters
     ----------
-    bodies, locked: ``(nb, 10)`` prior of links and rotors, and the part of it that is certain; their difference must
-        be consistent.
-    drives, drive_scale: ``(p - 10 nb,)`` prior and scale of the drive parameters.
+    bodies, locked : ndarray, shape (nb, 10)
+        Prior of links and rotors, and the known part of it; their difference must be consistent.
+    drives, drive_scale : ndarray, shape (p - 10 nb,)
+        Prior and scale of the drive parameters.
     """
     matrix, offset = np.zeros((layout.size, layout.size)), np.zeros(layout.size)
     factors = np.linalg.cholesky(pseudo_inertia(bodies - locked))
@@ -77,7 +82,7 @@ def prior_coordinates(model: RobotModel, information: Information) -> Coordinate
     scale = np.full(layout.size, np.inf)
     for channel, level in zip(information.channels, torque, strict=True):
         effect = np.linalg.norm(channel.r_factor[:, :-1], axis=0) / np.sqrt(max(channel.count, 1))
-        effect = np.where(effect > _STILL, effect, 1.0)  # nothing is seen of it: as if it moved at a rate of one
+        effect = np.where(effect > _STILL, effect, 1.0)  # not excited: as if it moved at a rate of one
         scale[channel.columns] = np.minimum(scale[channel.columns], ENERGY_SHARE * level / effect)
     scale[np.isinf(scale)] = 1.0  # drives are in no equation of momentum, and stay as they are
     given, tail = model.prior, slice(layout.inertial_size, None)
@@ -86,32 +91,34 @@ def prior_coordinates(model: RobotModel, information: Information) -> Coordinate
     return normalised_coordinates(layout, model.inertial_belief, model.inertial_locked, given[tail], scale[tail])
 
 
-def scaling_matrix(kind: str, coordinates: Coordinates) -> Array:
+def scaling_matrix(scaling: str, coordinates: Coordinates) -> Array:
     """``(p, p)`` matrix H: a change ``H y`` of the parameters has the length ``|y|``.
 
     Parameters
     ----------
-    kind: "metric", the pullback metric at the prior, free of units and frames (C 4.3.29-32); "prior", a column by the
-        size of its prior (D §III-C), free of units; "none".
+    scaling : str
+        "metric", the pullback metric at the prior, free of units and frames ([Lee2019]_ eq. 4.3.29-32); "prior", a
+        column by the size of its prior ([vanDerGaag2024]_ sec. III-C), free of units; "none".
     """
-    if kind == "none":
+    if scaling == "none":
         return np.eye(coordinates.layout.size)
     metric = prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD) / TYPICAL_PRIOR_SPREAD
-    if kind == "metric":
+    if scaling == "metric":
         return metric
     prior = np.abs(coordinates.physical(coordinates.prior))
     return np.diag(np.maximum(prior, _LEAST * np.linalg.norm(metric, axis=1)))
 
 
 def prior_covariance_root(coordinates: Coordinates, prior_spread: float) -> Array:
-    """``(p, p)`` root of what is believed before the data: ``root @ root.T`` is the covariance of the prior.
+    """``(p, p)`` square root of the covariance of the prior: ``root @ root.T`` is the covariance.
 
-    Bodies are normal under the pullback metric (C 4.3.37); drive parameters have the size of their prior, or make
-    a small share of the joint's torque; offsets may be as large as the torque.
+    Bodies are normal under the pullback metric ([Lee2019]_ eq. 4.3.37); drive parameters have the size of their prior,
+    or make a small share of the joint's torque; offsets may be as large as the torque.
 
     Parameters
     ----------
-    prior_spread: standard deviation of a body's geodesic distance per direction.
+    prior_spread : float
+        Standard deviation of a body's geodesic distance per direction.
     """
     layout, root = coordinates.layout, coordinates.matrix.copy()
     shape = prior_spread * np.linalg.inv(np.linalg.cholesky(PULLBACK)).T

@@ -1,7 +1,7 @@
 """Squared distances of bodies to their prior, with gradient and Hessian, in normalised coordinates.
 
 There every body's prior is the identity, so that each distance is a function of the pseudo-inertia ``S`` alone. All
-but the Euclidean one are the same in any frames and units (C 3.3).
+but the Euclidean one are the same in any frames and units ([Lee2019]_ sec. 3.3).
 """
 
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from inertid_ros.robot.bodies.inertial_parameters import (
 
 IDENTITY = from_pseudo_inertia(np.eye(4))
 TRACE = np.trace(PSEUDO_INERTIA_BASIS, axis1=1, axis2=2)
-# pullback metric at the identity, g = 1/2 tr(E_k E_l) (C 3.3.30 and B.1)
+# pullback metric at the identity, g = 1/2 tr(E_k E_l) ([Lee2019]_ eq. 3.3.30, appendix B.1)
 PULLBACK = 0.5 * np.einsum("kij,lji->kl", PSEUDO_INERTIA_BASIS, PSEUDO_INERTIA_BASIS)
 _COINCIDENT = 1e-7  # relative difference of eigenvalues below which they count as one
 
@@ -40,12 +40,16 @@ class Distance(Protocol):
 
 @dataclass(frozen=True)
 class Quadratic:
-    """``sum (x - x0)^T g (x - x0)``: constant pullback (C 3.3.32), Euclidean, relative, or that of point masses.
+    """``sum (x - x0)^T g (x - x0)``: constant pullback, Euclidean, relative, or that of point masses.
+
+    The constant pullback distance is [Lee2019]_ eq. 3.3.32.
 
     Attributes
     ----------
-    metric: ``(nb, 10, 10)`` or ``(10, 10)`` g.
-    centre: ``(nb, 10)`` or ``(10,)`` x0; the prior, which is the identity where it is a body that can exist.
+    metric : ndarray, shape (nb, 10, 10) or (10, 10)
+        g.
+    centre : ndarray, shape (nb, 10) or (10,)
+        x0; the prior, which is the identity where it is a body that can exist.
     """
 
     metric: Array
@@ -63,7 +67,7 @@ class Quadratic:
 
 @dataclass(frozen=True)
 class Entropic:
-    """Log-det divergence ``tr S - log det S - 4`` (C 3.3.28)."""
+    """Log-det divergence ``tr S - log det S - 4`` ([Lee2019]_ eq. 3.3.28)."""
 
     def value(self, bodies: Array) -> float:
         S = pseudo_inertia(bodies)
@@ -82,7 +86,7 @@ class Entropic:
 
 @dataclass(frozen=True)
 class Riemannian:
-    """Squared geodesic distance ``1/2 |log S|^2`` (C 3.3.25). Not convex where an eigenvalue exceeds e."""
+    """Squared geodesic distance ``1/2 |log S|^2`` ([Lee2019]_ eq. 3.3.25). Not convex where an eigenvalue exceeds e."""
 
     def value(self, bodies: Array) -> float:
         S = pseudo_inertia(bodies)

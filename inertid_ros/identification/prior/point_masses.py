@@ -1,4 +1,4 @@
-"""Bodies made of point masses at fixed places: ``pi = R mu`` with ``mu >= 0`` (C 3.5.1)."""
+"""Bodies made of point masses at fixed positions: ``pi = R mu`` with ``mu >= 0`` ([Lee2019]_ sec. 3.5.1)."""
 
 import logging
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
 from inertid_ros.robot.bodies.inertial_parameters import from_pseudo_inertia, mass_com_inertia, pseudo_inertia
 
 POINTS = 100  # random ones per body
-_REACH = 1.5  # of a body without a region: this multiple of the solid ellipsoid with its own second moments
-_EXACTNESS = 1e4  # weight of the prior's ten parameters against an even spread of its mass
+_EXTENT = 1.5  # of a body without a region: this multiple of the solid ellipsoid with its own second moments
+_EXACTNESS = 1e4  # weight of the prior's ten parameters against an even distribution of its mass
 _REALIZED = 1e-6  # relative error of a prior that the points make up
 _HADAMARD = 0.5 * np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]])
 _log = logging.getLogger(__name__)
@@ -22,29 +22,32 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PointMasses:
-    """Places and prior masses of the points of all bodies.
+    """Positions and prior masses of the points of all bodies.
 
     Attributes
     ----------
-    matrix: ``(10 nb, N)`` masses to parameters of the bodies, in normalised coordinates.
-    prior: ``(N,)`` masses [kg] that make up the prior, as even as they can be.
-    places: for each body ``(k, 3)`` [m] in its frame.
+    matrix : ndarray, shape (10 nb, N)
+        Masses to parameters of the bodies, in normalised coordinates.
+    prior : ndarray, shape (N,)
+        Masses [kg] that make up the prior, as even as they can be.
+    positions : tuple of ndarray
+        For each body ``(k, 3)`` [m] in its frame.
     """
 
     matrix: Array
     prior: Array
-    places: tuple[Array, ...]
+    positions: tuple[Array, ...]
 
     @property
     def scale(self) -> float:
         """Factor on ``|mu - mu0|^2`` that makes it agree with geodesic distances where all masses grow alike."""
-        return 2 * len(self.places) / float(self.prior @ self.prior)
+        return 2 * len(self.positions) / float(self.prior @ self.prior)
 
     @property
     def metric(self) -> Array:
         """``(nb, 10, 10)`` metric of the least ``|mu - mu0|^2`` that gives a change of the parameters."""
-        starts = np.cumsum([0, *(len(places) for places in self.places)])
-        blocks = [self.matrix[10 * b : 10 * b + 10, starts[b] : starts[b + 1]] for b in range(len(self.places))]
+        starts = np.cumsum([0, *(len(positions) for positions in self.positions)])
+        blocks = [self.matrix[10 * b : 10 * b + 10, starts[b] : starts[b + 1]] for b in range(len(self.positions))]
         return self.scale * np.array([np.linalg.inv(block @ block.T) for block in blocks])
 
 
@@ -61,20 +64,24 @@ def point_masses(
 
     Parameters
     ----------
-    bodies: ``(nb, 10)`` priors, physically consistent.
-    normalise: for each body the ``(10, 10)`` map from normalised to physical parameters.
-    regions: for each body its name and the ellipsoids whose union holds its mass; none for a region of its own shape.
-    count: random points per body.
+    bodies : ndarray, shape (nb, 10)
+        Priors, physically consistent.
+    normalise : sequence of ndarray
+        For each body the ``(10, 10)`` map from normalised to physical parameters.
+    regions : sequence of (str, tuple of Ellipsoid)
+        For each body its name and the ellipsoids whose union holds its mass; none for a region of its own shape.
+    count : int, optional
+        Random points per body.
     """
-    columns, masses, places = [], [], []
+    columns, masses, positions = [], [], []
     for pi, matrix, (name, region) in zip(bodies, normalise, regions, strict=True):
         shapes = region or (_own_shape(pi),)
         points = np.vstack([_uniform(shapes, rng, count), _exact(pi, shapes)])
         made = _homogeneous(points)
         columns.append(np.linalg.solve(matrix, made.T))
         masses.append(_even_masses(pi, made, matrix, name))
-        places.append(points)
-    return PointMasses(block_diag(*columns), np.concatenate(masses), tuple(places))
+        positions.append(points)
+    return PointMasses(block_diag(*columns), np.concatenate(masses), tuple(positions))
 
 
 def _homogeneous(points: Array) -> Array:
@@ -86,7 +93,7 @@ def _homogeneous(points: Array) -> Array:
 def _own_shape(pi: Array) -> Ellipsoid:
     mass, com, inertia = mass_com_inertia(pi)
     covariance = (0.5 * np.trace(inertia) * np.eye(3) - inertia) / mass
-    return Ellipsoid(com, 5 * _REACH**2 * covariance)
+    return Ellipsoid(com, 5 * _EXTENT**2 * covariance)
 
 
 def _uniform(shapes: Sequence[Ellipsoid], rng: np.random.Generator, count: int) -> Array:
@@ -105,9 +112,9 @@ def _uniform(shapes: Sequence[Ellipsoid], rng: np.random.Generator, count: int) 
 def _exact(pi: Array, shapes: Sequence[Ellipsoid]) -> Array:
     """Points in the ellipsoid that suits the body best, any four of a set making it up exactly.
 
-    ``J = C C^T`` for any ``C = L U`` with U orthogonal, and the columns of C are points with their masses. Those of
-    ``U = V H``, with V the eigenvectors of ``L^T Q L`` and H a Hadamard matrix, all have the same value of the
-    ellipsoid's form, a quarter of ``tr(J Q)``: all lie inside if the body is realizable there at all (E Thm. 4).
+    ``J = C C^T`` for any ``C = L U`` with U orthogonal, and the columns of C are points with their masses. Those of ``U
+    = V H``, with V the eigenvectors of ``L^T Q L`` and H a Hadamard matrix, all have the same value of the ellipsoid's
+    form, a quarter of ``tr(J Q)``: all lie inside if the body is realizable there at all ([Wensing2018]_ Thm. 4).
     """
     best = max(shapes, key=lambda shape: float(shape.row @ pi))
     if best.row @ pi < 0:

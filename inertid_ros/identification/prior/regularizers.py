@@ -1,4 +1,4 @@
-"""Regularizers: what is believed before the data, added to the data's equations as one convex program.
+"""Regularizers: distances to the prior, added to the data's equations as one convex program.
 
 All are written in normalised coordinates, where every body's prior is the identity; so units and frames do not matter
 to any of them but the Euclidean one, which is there to be compared with.
@@ -24,29 +24,38 @@ _ZERO, _LEAST = 1e-3, 0.1  # of its natural size: what counts as zero in a prior
 
 @dataclass(frozen=True)
 class Regularization:
-    """What is believed before the data.
+    """A regularizer and its weights, the logarithm of the prior density.
 
     Attributes
     ----------
-    regularizer: one of :data:`REGULARIZERS`:
+    regularizer : str
+        One of :data:`REGULARIZERS`:
 
-        - entropic: log-det divergence (C 3.5.44), a smooth convex one that keeps bodies physically consistent;
-        - pullback: constant pullback metric (C 3.5.50), quadratic;
-        - riemannian: squared geodesic distance (C 3.5.53), not convex, found from the entropic solution;
-        - euclidean: of parameters in SI units (C 3.2.16), as is common in the field; neither frames nor units may
-          change;
-        - relative: of parameters by the size of their prior (D III-C), for a prior that is right up to some per cent of
-          every single parameter; bodies that no real body could be are not repaired before, but kept in the cone;
-        - point_mass: Euclidean distance of point masses that make up the bodies (C 3.5.54), by OSQP;
-        - geodesic: geodesic distance to the prior and to the hyperplane of every equation (C 3.4.37).
-    prior_spread: standard deviation of a body's geodesic distance to its prior.
-    drive_weight: of the belief that drive parameters which cannot be negative are small: an exponential density per
-        normalised unit, so that a term stays near zero unless the data ask for it. A weak log barrier
-        (C 5.3.30) keeps it above zero.
-    offset_deviation: standard deviation of normalised offsets around zero.
-    metric: ``(nb, 10, 10)`` of the squared distance, of "euclidean", "relative" and "point_mass" only.
-    centre: ``(nb, 10)`` prior in normalised coordinates, of "relative" only; elsewhere it is the identity.
-    points: of "point_mass" only.
+        - entropic: log-det divergence ([Lee2019]_ eq. 3.5.44), a smooth convex one that keeps bodies physically
+          consistent;
+        - pullback: constant pullback metric ([Lee2019]_ eq. 3.5.50), quadratic;
+        - riemannian: squared geodesic distance ([Lee2019]_ eq. 3.5.53), not convex, found from the entropic solution;
+        - euclidean: of parameters in SI units ([Lee2019]_ eq. 3.2.16), as is common in the field; neither frames nor
+          units may change;
+        - relative: of parameters by the size of their prior ([vanDerGaag2024]_ sec. III-C), for a prior that is right
+          up to some per cent of every single parameter; inconsistent bodies are not
+          repaired before, but kept in the cone;
+        - point_mass: Euclidean distance of point masses that make up the bodies ([Lee2019]_ eq. 3.5.54), by OSQP;
+        - geodesic: geodesic distance to the prior and to the hyperplane of every equation ([Lee2019]_ eq. 3.4.37).
+    prior_spread : float
+        Standard deviation of a body's geodesic distance to its prior.
+    drive_weight : float
+        Of drive parameters which cannot be negative: an exponential density per normalised
+        unit, so that a term stays near zero unless the data ask for it. A weak log barrier ([Lee2019]_ eq. 5.3.30)
+        keeps it above zero.
+    offset_deviation : float
+        Standard deviation of normalised offsets around zero.
+    metric : ndarray or None, shape (nb, 10, 10)
+        Of the squared distance, of "euclidean", "relative" and "point_mass" only.
+    centre : ndarray or None, shape (nb, 10)
+        Prior in normalised coordinates, of "relative" only; elsewhere it is the identity.
+    points : PointMasses or None
+        Of "point_mass" only.
     """
 
     regularizer: str
@@ -69,7 +78,7 @@ class Regularization:
 
 
 def distance(regularizer: str, metric: Array | None = None, centre: Array | None = None) -> Distance:
-    """Squared distance of a regularizer; ``metric`` and ``centre`` are those of :class:`Belief`."""
+    """Squared distance of a regularizer; ``metric`` and ``centre`` are those of :class:`Regularization`."""
     if regularizer == "entropic":
         return Entropic()
     if regularizer in ("riemannian", "geodesic"):
@@ -108,10 +117,10 @@ def relative_metric(coordinates: Coordinates, bodies: Array) -> Array:
 
 
 def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Regularization) -> ConvexProgram:
-    """Program of whitened equations ``R x = z`` in normalised coordinates under a belief.
+    """Convex program of whitened equations ``R x = z`` in normalised coordinates with a regularization.
 
-    Quadratic distances become rows, the log-det divergence a barrier. Of distances that are neither only the part of
-    the drives is there; bodies are held in the cone.
+    Quadratic distances become rows, the log-det divergence a barrier. With any other distance there are
+    only the terms of the drives; bodies are held in the cone.
     """
     bodies, size, inertial = len(layout.body_names), layout.size, layout.inertial_size
     positive = layout.non_negative
@@ -139,11 +148,6 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
         positive_weights=np.full(len(positive), _BARRIER * regularization.drive_weight),
         constant=constant,
     )
-
-
-def divergence(x: Array, bodies: int, regularizer: str, metric: Array | None = None) -> float:
-    """Sum over the bodies of the regularizer's squared distance to the prior, in normalised coordinates."""
-    return distance(regularizer, metric).value(x[: BODY_PARAMETERS * bodies].reshape(bodies, BODY_PARAMETERS))
 
 
 def _roots(blocks: Array, size: int) -> Array:

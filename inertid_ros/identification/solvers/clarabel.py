@@ -1,4 +1,4 @@
-"""The same program through CVXPY with Clarabel: the reference against which the built-in solver is held.
+"""The convex program through CVXPY with Clarabel: the reference for the built-in solver.
 
 CVXPY is imported when it is chosen; identification by the default solver does not need it.
 """
@@ -23,7 +23,8 @@ def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
 
     Raises
     ------
-    IdentificationError: CVXPY or Clarabel is not installed, or the solver did not reach an optimum.
+    IdentificationError
+        CVXPY or Clarabel is not installed, or the solver did not reach an optimum.
     """
     cp = _cvxpy()
     began = time.perf_counter()
@@ -65,7 +66,7 @@ def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
     hessian = _soft_hessian(convex_program, solution)
     objective = convex_program.objective(solution)
     gap = _CLARABEL_GAP * (1 + abs(objective))
-    if problem.status == cp.OPTIMAL_INACCURATE:  # its word does not count; the KKT residual of a smooth program does
+    if problem.status == cp.OPTIMAL_INACCURATE:  # not to be relied on; the KKT residual of a smooth program is
         gap = _squared_residual(convex_program, solution, hessian)
         if constraints or not gap <= _ACCEPTED_GAP * (1 + abs(objective)):
             raise IdentificationError("Clarabel did not reach its accuracy; use the built-in solver")

@@ -1,8 +1,8 @@
-"""Comparison of regularizers at equal training residual (C 3.5.1).
+"""Comparison of regularizers at equal training residual ([Lee2019]_ sec. 3.5.1).
 
-The same weight means something else to every regularizer. Fair is the projection of the prior onto the set of
-parameters with a bounded residual, ``min d(x, prior)^2`` subject to ``|R x - z|^2 <= c`` (C 3.5.52), which is the
-regularized problem at some weight: the weight is found by a search for its root.
+A weight has another meaning for every regularizer. Comparable is the projection of the prior onto the set of
+parameters with a bounded residual, ``min d(x, prior)^2`` subject to ``|R x - z|^2 <= c`` ([Lee2019]_ eq. 3.5.52), which
+is the regularized problem at some weight: the weight is found by a search for its root.
 """
 
 from dataclasses import dataclass, replace
@@ -26,8 +26,12 @@ class Projection:
 
     Attributes
     ----------
-    belief: with the prior spread that makes the residual what it is.
-    residual: ``|R x - z|^2``.
+    solution : Solution
+        Of that projection.
+    regularization : Regularization
+        With the prior spread at which the residual is reached.
+    residual : float
+        ``|R x - z|^2``.
     """
 
     solution: Solution
@@ -46,13 +50,17 @@ def project_onto_residual(
 
     Parameters
     ----------
-    equations: whitened ``R, z`` in normalised coordinates; ``|R x - z|^2`` is bounded.
-    belief: with the regularizer, and the prior spread at which the search begins. Each solve starts at the one before.
-    tolerance: relative, on the residual.
+    equations : tuple of (ndarray, ndarray)
+        Whitened ``R, z`` in normalised coordinates; ``|R x - z|^2`` is bounded.
+    regularization : Regularization
+        With the regularizer, and the prior spread at which the search begins. Each solve starts at the one before.
+    tolerance : float, optional
+        Relative, on the residual.
 
     Raises
     ------
-    IdentificationError: no parameters of the regularizer have so small a residual, or so large a one.
+    IdentificationError
+        No parameters under the regularizer have a residual so small, or so large.
     """
     search = _Search(map_problem, equations, regularization, bound)
     low = high = search.at(0.0)
@@ -113,7 +121,7 @@ class _Search:
         return _Point(log_weight, float(np.log(residual / self.bound)), residual, self.last, regularization)
 
     def root(self, low: _Point, high: _Point, tolerance: float) -> _Point:
-        """False position with halved weights (Illinois): safe on a curve that grows all the way."""
+        """False position with halved weights (Illinois): safe on a monotonic curve."""
         left, right = low.excess, high.excess
         for point in (low, high):
             if abs(point.excess) <= tolerance:

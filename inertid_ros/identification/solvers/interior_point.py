@@ -1,8 +1,9 @@
-"""Primal-dual interior point method for identification, on the compressed problem.
+"""Primal-dual interior point method for convex programs of identification.
 
-One method for soft and hard physical consistency: see :class:`~.program.Program` for the problem. The multipliers
-``Z_b = w_b S_b^{-1}`` are iterated along with ``x`` under Nesterov-Todd scaling, so that a start far from the optimum
-costs two dozen steps and not hundreds, and a body on the border of the cone does no harm.
+One method for soft and hard physical consistency: see
+:class:`~inertid_ros.identification.prior.convex_program.ConvexProgram`. The multipliers ``Z_b = w_b S_b^{-1}`` are
+iterated along with ``x`` under Nesterov-Todd scaling, so that a start far from the optimum costs two dozen steps and
+not hundreds, and a body on the border of the cone does no harm.
 """
 
 import time
@@ -19,14 +20,14 @@ from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, PSEUDO
 MAX_ITERATIONS = 100
 _TO_BORDER = 0.98  # share of the way to the border that a step may take
 _SHORT = 0.2
-_AHEAD = 10.0  # how much larger the products' share of the gap may be than the gradient's
+_AHEAD = 10.0  # how much larger the complementarity's share of the gap may be than the gradient's
 _STUCK = 1e-7  # a shorter step leads nowhere: the constraints leave no room
 _BASIS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
 _ROWS, _COLUMNS = np.triu_indices(4)
 
 
 def _pairs() -> Array:
-    """``(100, 100)``: products of the ten entries ``W_ij W_kl``, ``i <= j`` and ``k <= l``, to ``tr(B_a W B_b W)``."""
+    """``(100, 100)``: products of the ten elements ``W_ij W_kl``, ``i <= j`` and ``k <= l``, to ``tr(B_a W B_b W)``."""
     whole = np.zeros((10, 4, 4))
     whole[np.arange(10), _ROWS, _COLUMNS] = 1.0
     whole = np.maximum(whole, whole.transpose(0, 2, 1))
@@ -42,20 +43,23 @@ def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8) 
 
     Parameters
     ----------
-    start: ``(p,)`` with every ``S_b`` positive definite and every positive parameter above zero.
-    tolerance: on the gap, relative to one plus the objective.
+    start : ndarray, shape (p,)
+        With every ``S_b`` positive definite and every positive parameter above zero.
+    tolerance : float, optional
+        On the gap, relative to one plus the objective.
 
     Raises
     ------
-    IdentificationError: the start is outside, the constraints contradict one another (names one), or there is no
-        optimum within the iterations.
+    IdentificationError
+        The start is outside, the constraints contradict one another (names one), or there is no optimum within the
+        iterations.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         try:
             return _solved(convex_program, start, tolerance)
         except np.linalg.LinAlgError:
             raise IdentificationError(
-                "solver: the numbers leave what can be computed with; check units of effort and masses"
+                "solver: numbers overflow; check units of effort and masses"
             ) from None
 
 
@@ -63,7 +67,7 @@ def _solved(convex_program: ConvexProgram, start: Array, tolerance: float) -> So
     began = time.perf_counter()
     iterate = _start(convex_program, start)
     highest = 1 + abs(convex_program.objective(start))  # spares evaluating the objective while the gap is far too wide
-    # Complementarity products cannot be told from weights more closely than numbers of their size allow.
+    # Complementarity products agree with weights no better than rounding errors of numbers of their size allow.
     rounding = 1e-14 * float(4 * convex_program.body_weights.sum() + convex_program.positive_weights.sum())
     share = 0.45  # of the last step that was possible; decides how much the next one centres
     for iteration in range(1, MAX_ITERATIONS + 1):
@@ -156,7 +160,8 @@ class _Newton:
         self.convex_program, self.at = convex_program, at
         self.bodies = len(convex_program.body_weights)
         self.size = BODY_PARAMETERS * self.bodies
-        # Nesterov-Todd: with S = L L^T and L^T Z L = V D^2 V^T, W^-1 = L^-T V D V^T L^-1; D^2 are eigenvalues of S Z.
+        # Nesterov-Todd: with S = L L^T and L^T Z L = V diag(d^2) V^T, W^-1 = L^-T V diag(d) V^T L^-1.
+        # The d^2 are the eigenvalues of S Z.
         root = np.linalg.cholesky(at.S)
         self.inverse_root = np.linalg.inv(root)
         self.pairs, vectors = np.linalg.eigh(root.transpose(0, 2, 1) @ at.Z @ root)
@@ -241,7 +246,7 @@ class _Newton:
     def _factor(self) -> None:
         """Cholesky factor of the Hessian, and the Schur complement of the equalities.
 
-        How sure a Cholesky factor is does not depend on the scale of rows and columns, so they are not scaled.
+        The accuracy of a Cholesky factor does not depend on the scale of rows and columns, so they are not scaled.
         """
         for jitter in (0.0, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10):
             whole = self.hessian
@@ -272,13 +277,13 @@ class _Newton:
 
 def _curvature(outer: Array) -> Array:
     """``(nb, 10, 10)`` of ``tr(B_a W^-1 B_b W^-1)`` for ``W^-1`` ``(nb, 4, 4)``."""
-    entries = outer[:, _ROWS, _COLUMNS]
-    products = entries[:, :, None] * entries[:, None, :]
+    elements = outer[:, _ROWS, _COLUMNS]
+    products = elements[:, :, None] * elements[:, None, :]
     return (products.reshape(-1, 100) @ _PAIRS).reshape(-1, BODY_PARAMETERS, BODY_PARAMETERS)
 
 
 def _failure_message(convex_program: ConvexProgram, iterate: _Iterate, newton: _Newton) -> str:
-    """What to tell a user when there is no optimum."""
+    """Message of the error where there is no optimum: the worst constraint, or the gap."""
     positive = len(convex_program.positive)
     blocks = np.abs(newton.block_error).reshape(-1, 16).max(axis=1, initial=0.0)
     violated = np.concatenate([newton.slack_error[positive:], np.abs(newton.equality_error), blocks])

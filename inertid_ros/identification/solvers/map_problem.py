@@ -1,4 +1,4 @@
-"""From equations and a belief to a solution: which regularizer is minimised by which method."""
+"""MAP problem: equations and a regularization, minimised by the method that suits the regularizer."""
 
 from dataclasses import dataclass, field, replace
 
@@ -27,13 +27,16 @@ SOLVERS = ("interior_point", "clarabel")
 
 @dataclass(frozen=True)
 class MapProblem:
-    """What stays the same while equations are weighted again.
+    """Maximum a posteriori problem: what stays the same while equations are weighted again.
 
     Attributes
     ----------
-    coordinates: normalised ones, in which all is solved.
-    prior: ``(p,)`` physical parameters, at which ``fixed`` ones are held.
-    solver: of the convex regularizers, one of :data:`SOLVERS`.
+    coordinates : Coordinates
+        Normalised ones, in which all is solved.
+    prior : ndarray, shape (p,)
+        Physical parameters, at which ``fixed`` ones are held.
+    solver : str
+        Of the convex regularizers, one of :data:`SOLVERS`.
     """
 
     coordinates: Coordinates
@@ -44,12 +47,14 @@ class MapProblem:
     def completed(
         self, regularization: Regularization, bodies: Array, rng: np.random.Generator | None = None
     ) -> Regularization:
-        """The belief with what its regularizer needs of this robot.
+        """The regularization with the metric that its regularizer needs of this robot.
 
         Parameters
         ----------
-        bodies: ``(nb, 10)`` physical prior of links and rotors, less what is locked.
-        rng: of the places of point masses.
+        bodies : ndarray, shape (nb, 10)
+            Physical prior of links and rotors, less what is locked.
+        rng : numpy.random.Generator, optional
+            Of the positions of point masses.
         """
         if regularization.regularizer == "euclidean":
             return replace(regularization, metric=euclidean_metric(self.coordinates, bodies[:, 0]))
@@ -70,16 +75,19 @@ class MapProblem:
         return regularization
 
     def solve(self, R: Array, z: Array, regularization: Regularization, start: Solution | None = None) -> Solution:
-        """Most believable parameters, in normalised coordinates.
+        """Maximum a posteriori parameters, in normalised coordinates.
 
         Parameters
         ----------
-        R, z: whitened equations ``R x = z`` in normalised coordinates.
-        start: solution of a similar problem, with the same regularizer.
+        R, z : ndarray, shape (k, p) and (k,)
+            Whitened equations ``R x = z`` in normalised coordinates.
+        start : Solution, optional
+            Solution of a similar problem, with the same regularizer.
 
         Raises
         ------
-        IdentificationError: contradicting constraints, constraints that the regularizer cannot take, or no optimum.
+        IdentificationError
+            Contradicting constraints, constraints that the regularizer cannot take, or no optimum.
         """
         if regularization.regularizer == "point_mass":
             return self._point_masses(R, z, regularization)
@@ -100,20 +108,20 @@ class MapProblem:
 
     def _start(self, convex_program: ConvexProgram, x: Array | None = None) -> Array:
         layout = self.coordinates.layout
-        start = np.zeros(convex_program.R.shape[1])  # parts of unions begin at nothing
+        start = np.zeros(convex_program.R.shape[1])  # pieces of unions begin at zero
         start[: layout.size] = self.coordinates.prior if x is None else x
         if x is None:
             start[layout.non_negative] = 1.0
         return start
 
     def _cut(self, solution: Solution) -> Solution:
-        """Without the parts of bodies in unions of ellipsoids."""
+        """Without the pieces of bodies in unions of ellipsoids."""
         size = self.coordinates.layout.size
         return replace(solution, x=solution.x[:size], hessian=marginal_hessian(solution.hessian, size))
 
     def _point_masses(self, R: Array, z: Array, regularization: Regularization) -> Solution:
         if regularization.points is None:
-            raise IdentificationError("regularizer 'point_mass': the belief holds no points; place them first")
+            raise IdentificationError("regularizer 'point_mass': the regularization holds no points; complete it first")
         if self.constraints.com_inside:
             raise IdentificationError(
                 "regularizer 'point_mass': centres of mass cannot be bounded apart; bound the links or choose another"
@@ -127,8 +135,8 @@ class MapProblem:
     def _geodesic(self, R: Array, z: Array, regularization: Regularization, start: Solution | None) -> Solution:
         """Drives as the entropic regularizer finds them, then bodies by geodesic least squares.
 
-        The equations are turned until their hyperplanes are at right angles in the pullback metric; what then says
-        next to nothing of any body is far from all of them and drops out.
+        The equations are rotated until their hyperplanes are orthogonal in the pullback metric; equations that then
+        hardly depend on any body are far from all of them and drop out.
         """
         if self.constraints != Constraints():
             raise IdentificationError("regularizer 'geodesic' takes no constraints; choose another, or drop them")

@@ -1,4 +1,4 @@
-"""Quadratic programs by OSQP: bodies made of point masses that must not be negative (C 3.5.54).
+"""Quadratic programs by OSQP: bodies made of point masses that must not be negative ([Lee2019]_ eq. 3.5.54).
 
 OSQP is imported when it is chosen; identification by the default regularizer does not need it.
 """
@@ -21,20 +21,23 @@ _ITERATIONS = 100_000
 
 
 def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weight: float) -> Solution:
-    """Minimise a program over masses of points instead of body parameters, plus ``weight`` times their distance.
+    """Minimise a convex program over masses of points instead of body parameters, plus ``weight`` times their distance.
 
     Parameters
     ----------
-    program: without any distance of the bodies; with linear constraints but no blocks. Weak log barriers of its
-        positive parameters become plain bounds.
+    convex_program : ConvexProgram
+        Without any distance of the bodies; with linear constraints but no blocks. Weak log barriers of its positive
+        parameters become plain bounds.
 
     Returns
     -------
-    Parameters of the bodies in ``x``. The Hessian is that of the parameters without the bounds on masses.
+    Solution
+        Parameters of the bodies in ``x``. The Hessian is that of the parameters without the bounds on masses.
 
     Raises
     ------
-    IdentificationError: OSQP is not installed, the constraints contradict one another, or it reached no optimum.
+    IdentificationError
+        OSQP is not installed, the constraints contradict one another, or it reached no optimum.
     """
     if len(convex_program.blocks):
         raise IdentificationError(
@@ -116,7 +119,7 @@ def _objective(convex_program: ConvexProgram, points: PointMasses, weight: float
 
 
 def _hessian(convex_program: ConvexProgram, points: PointMasses, weight: float) -> Array:
-    """``(p, p)`` of the parameters: what the equations say, and the precision that the prior on masses makes."""
+    """``(p, p)`` of the parameters: of the equations, and of the prior on masses."""
     hessian = convex_program.gram.copy()
     for index, block in enumerate(2 * weight * points.metric):
         columns = slice(10 * index, 10 * (index + 1))

@@ -1,8 +1,9 @@
-"""Riemannian regularizer: squared geodesic distance to the prior (C 3.5.53), around the interior point method.
+"""Riemannian regularizer: squared geodesic distance to the prior, around the interior point method.
 
-The distance is not convex where an eigenvalue of a normalised pseudo-inertia exceeds e, so that a minimum is local.
-Each step minimises a convex model under all constraints, exact to second order but for directions of too little
-curvature, and searches along the line to that minimum; near a minimum that is Newton's method.
+The regularizer is that of [Lee2019]_ eq. 3.5.53. The distance is not convex where an eigenvalue of a normalised
+pseudo-inertia exceeds e, so that a minimum is local. Each step minimises a convex model under all constraints, exact to
+second order but for directions of too little curvature, and searches along the line to that minimum; near a minimum
+that is Newton's method.
 """
 
 from dataclasses import replace
@@ -12,6 +13,7 @@ from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.qr import marginal_hessian
 from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
 from inertid_ros.identification.prior.distances import TRACE, Entropic, Riemannian
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
@@ -24,24 +26,29 @@ _HALVINGS = 40
 _LONGEST = 64.0
 _SUFFICIENT = 1e-4  # share of the decrease that the slope promises which a step must bring
 _LEAST = 0.05  # curvature of models, as a share of the log-det divergence's
-_NOTHING = 1e-12
+_ZERO = 1e-12
 
 
 def solve_riemannian(
     convex_program: ConvexProgram, weight: float, start: Array, fallback: Array | None = None, tolerance: float = 1e-9
 ) -> Solution:
-    """Local minimum of a program plus ``weight`` times the squared geodesic distance of its bodies.
+    """Local minimum of a convex program plus ``weight`` times the squared geodesic distance of its bodies.
 
     Parameters
     ----------
-    program: without any distance of the bodies, see :func:`~.regularizers.regularized`.
-    start: ``(p,)`` inside every cone, such as the solution with the log-det divergence.
-    fallback: ``(p,)`` well inside every cone, where the solver begins if it gets nowhere from a point near a border.
-    tolerance: on the gap to the minimum of the last convex model, relative to one plus the objective.
+    convex_program : ConvexProgram
+        Without any distance of the bodies, see :func:`~inertid_ros.identification.prior.regularizers.regularized`.
+    start : ndarray, shape (p,)
+        Inside every cone, such as the solution with the log-det divergence.
+    fallback : ndarray, shape (p,), optional
+        Well inside every cone, where the solver begins if it gets nowhere from a point near a border.
+    tolerance : float, optional
+        On the gap to the minimum of the last convex model, relative to one plus the objective.
 
     Raises
     ------
-    IdentificationError: constraints contradict one another, or no minimum is reached.
+    IdentificationError
+        Constraints contradict one another, or no minimum is reached.
     """
     objective = _Objective(convex_program, weight)
     x, value, before, seconds, iterations = start, objective(start), np.inf, 0.0, 0
@@ -112,7 +119,7 @@ class _Objective:
         return self.convex_program.objective(x) + self.weight * Riemannian().value(self._bodies(x))
 
     def allows(self, x: Array) -> bool:
-        """Whether inequalities hold; steps no longer than those to a model's minimum always keep them."""
+        """Whether inequalities hold; steps up to a model's minimum always keep them."""
         blocks = self.convex_program.blocks(x)
         inside = len(blocks) == 0 or np.linalg.eigvalsh(blocks).min() >= 0
         return bool(inside and (self.convex_program.inequalities(x) >= 0).all())
@@ -126,15 +133,15 @@ class _Objective:
     def model(self, x: Array) -> ConvexProgram:
         """Second-order model at ``x``: exact but for directions of too little curvature.
 
-        These are told by comparison with the log-det divergence, whose curvature is the distance's own at the prior. As
-        much of the model as can be is that divergence from ``x``, a barrier that keeps steps well inside the cone.
+        These are found by comparison with the log-det divergence, whose curvature is the distance's own at the prior.
+        As much of the model as can be is that divergence from ``x``, a barrier that keeps steps well inside the cone.
         """
         bodies, inside = self._bodies(x), slice(0, self.size)
         hessian = self.convex_program.gram.copy()
         hessian[inside, inside] += block_diag(*(self.weight * Riemannian().hessian(bodies)))
         divergence = block_diag(*(self.weight * Entropic().hessian(bodies)))
         root = np.linalg.cholesky(divergence)
-        alone = np.linalg.solve(root, np.linalg.solve(root, self._of_bodies_alone(hessian)).T)
+        alone = np.linalg.solve(root, np.linalg.solve(root, marginal_hessian(hessian, self.size)).T)
         values, vectors = np.linalg.eigh(0.5 * (alone + alone.T))
         share = float(np.clip(values[0], _LEAST, 1.0))
         lifted = root @ vectors * np.sqrt(np.maximum(share - values, 0.0))
@@ -144,16 +151,6 @@ class _Objective:
         rows = _root(hessian)
         weights = np.full(self.bodies, share * self.weight)
         return replace(self.convex_program, R=rows, z=rows @ x, slope=slope, body_weights=weights)
-
-    def _of_bodies_alone(self, hessian: Array) -> Array:
-        """``(10 nb, 10 nb)`` Hessian where all else is at its best: the Schur complement."""
-        if self.size == len(hessian):
-            return hessian
-        inside, rest = slice(0, self.size), slice(self.size, None)
-        across = hessian[inside, rest]
-        return np.asarray(
-            hessian[inside, inside] - across @ np.linalg.pinv(hessian[rest, rest], hermitian=True) @ across.T
-        )
 
     def slope(self, x: Array, step: Array) -> float:
         """Derivative of the objective along a step."""
@@ -168,6 +165,6 @@ class _Objective:
 
 def _root(matrix: Array) -> Array:
     """Rows whose Gram matrix is a positive semidefinite matrix, exact for columns of very different size."""
-    scale = np.sqrt(np.maximum(np.diagonal(matrix), _NOTHING))
+    scale = np.sqrt(np.maximum(np.diagonal(matrix), _ZERO))
     values, vectors = np.linalg.eigh(matrix / scale / scale[:, None])
     return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * scale

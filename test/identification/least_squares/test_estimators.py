@@ -332,7 +332,7 @@ def test_identify_takes_estimators_by_name(name):
     estimate = identify(model, [samples], IdentifyOptions(estimator=name))
     assert estimate.solution.solver == name
     np.testing.assert_array_equal(estimate.parameters, least_squares(model, [samples], ESTIMATORS[name]).parameters)
-    with pytest.raises(IdentificationError, match="keeps no constraints"):
+    with pytest.raises(IdentificationError, match="takes no constraints"):
         identify(model, [samples], IdentifyOptions(estimator=name), Constraints(total_mass=3.0))
 
 

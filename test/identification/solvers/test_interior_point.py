@@ -7,7 +7,7 @@ import pytest
 
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.prior.convex_program import ConvexProgram, LinearConstraints
-from inertid_ros.identification.prior.regularizers import Regularization, divergence, regularized
+from inertid_ros.identification.prior.regularizers import Regularization, distance, regularized
 from inertid_ros.identification.solvers.clarabel import solve_with_clarabel
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.robot.bodies.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia
@@ -80,11 +80,12 @@ def test_a_start_outside_is_refused():
 
 
 def test_divergences_are_zero_at_the_prior_and_agree_near_it():
-    x = np.tile(IDENTITY, 2)
-    step = 1e-3 * np.random.default_rng(0).normal(size=20)
+    prior = np.tile(IDENTITY, (2, 1))
+    step = 1e-3 * np.random.default_rng(0).normal(size=(2, 10))
     for regularizer in ("entropic", "pullback"):
-        assert divergence(x, 2, regularizer) == pytest.approx(0.0, abs=1e-12)
-    assert divergence(x + step, 2, "entropic") == pytest.approx(divergence(x + step, 2, "pullback"), rel=1e-2)
+        assert distance(regularizer).value(prior) == pytest.approx(0.0, abs=1e-12)
+    entropic, pullback = (distance(regularizer).value(prior + step) for regularizer in ("entropic", "pullback"))
+    assert entropic == pytest.approx(pullback, rel=1e-2)
 
 
 def test_linear_constraints_agree_with_clarabel():

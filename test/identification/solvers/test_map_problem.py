@@ -108,15 +108,16 @@ def test_points_make_up_the_prior_inside_their_region():
     regions = []
     for index, pi in enumerate(bodies[:3]):
         mass, com, inertia = mass_com_inertia(pi)
-        spread = (0.5 * np.trace(inertia) * np.eye(3) - inertia) / mass
-        shapes = Ellipsoid(com, 3.1 * spread), Ellipsoid(com + 1.0, spread)  # E 23 needs three times
+        covariance = (0.5 * np.trace(inertia) * np.eye(3) - inertia) / mass
+        shapes = Ellipsoid(com, 3.1 * covariance), Ellipsoid(com + 1.0, covariance)  # E 23 needs three times
         regions.append((f"link{index}", shapes))
     points = point_masses(bodies, [np.eye(10)] * 4, [*regions, ("free", ())], rng, 60)
     assert (points.prior >= 0).all()
     np.testing.assert_allclose((points.matrix @ points.prior).reshape(4, 10), bodies, rtol=1e-6, atol=1e-6)
-    for places, (_, region) in zip(points.places, regions, strict=False):
-        reach = [np.einsum("ki,ij,kj->k", places - e.centre, np.linalg.inv(e.shape), places - e.centre) for e in region]
-        assert np.min(reach, axis=0).max() < 1 + 1e-6
+    for positions, (_, region) in zip(points.positions, regions, strict=False):
+        offsets = [(positions - ellipsoid.centre, np.linalg.inv(ellipsoid.shape)) for ellipsoid in region]
+        levels = [np.einsum("ki,ij,kj->k", offset, quadric, offset) for offset, quadric in offsets]
+        assert np.min(levels, axis=0).max() < 1 + 1e-6
 
 
 def test_a_prior_outside_its_region_is_named(caplog):
