@@ -1,4 +1,4 @@
-"""Joint efforts that the prior model needs for a motion, and the limits that they keep."""
+"""Joint efforts that the prior model needs for a motion, and their limits."""
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class EffortConstraint:
         self._model, self.effort, self._bounds = model, effort, WrenchRateBounds(model)
 
     def check_start(self, pose: Array) -> None:
-        """See :class:`Constraint`."""
+        """See :class:`.Constraint`."""
         rest = np.zeros((1, len(pose)))
         effort = np.abs(prior_effort(self._model, pose[None], rest, rest)[0])
         joint = int(np.argmax(effort / self.effort))
@@ -79,32 +79,32 @@ class EffortConstraint:
         )
 
     def refine(self, motion: MotionSamples) -> bool:
-        """See :class:`Constraint`; the penalty is exact."""
+        """See :class:`.Constraint`; the penalty is exact."""
         return False
 
     def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
-        """See :class:`Constraint`; the whole motion is covered, by bounds of how fast efforts can change."""
+        """See :class:`.Constraint`; the whole motion is covered, by bounds of how fast efforts can change."""
         curve = executed_curve(trajectory)
-        found = find_violation(curve, self, derivative_bounds(curve), *all_segments(curve, len(self.effort)))
-        if found is not None:
-            joint, limit = found.channel, self.effort[found.channel]
+        violation = find_violation(curve, self, derivative_bounds(curve), *all_segments(curve, len(self.effort)))
+        if violation is not None:
+            joint, limit = violation.channel, self.effort[violation.channel]
             raise ExcitationError(
-                f"joint '{self._model.joint_names[joint]}': the motion needs {limit - found.value:.4g} N m at"
-                f" {found.time:.3f} s, beyond its effort limit {limit:.4g} N m; move slower, elsewhere, or correct the"
-                " limit"
+                f"joint '{self._model.joint_names[joint]}': the motion needs {limit - violation.value:.4g} N m at"
+                f" {violation.time:.3f} s, beyond its effort limit {limit:.4g} N m; move slower, elsewhere, or correct"
+                " the limit"
             )
 
     def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
-        """See :class:`~.proof.Slack`: what is left of a joint's effort."""
+        """See :class:`.Slack`: limit less size of a joint's effort."""
         effort = np.abs(prior_effort(self._model, q, v, a))[np.arange(len(q)), channels]
         return self.effort[channels] - effort
 
     def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
-        """See :class:`~.proof.Slack`."""
+        """See :class:`.Slack`."""
         return self._bounds.rates(speeds).effort[np.arange(len(channels)), channels]
 
     def usage(self, trajectory: Trajectory) -> ConstraintUsage:
-        """See :class:`Constraint`."""
+        """See :class:`.Constraint`."""
         used = (self._along(trajectory)[1] / self.effort).max(axis=0)
         joint = int(np.argmax(used))
         return ConstraintUsage(float(used[joint]), f"effort of joint '{self._model.joint_names[joint]}'")

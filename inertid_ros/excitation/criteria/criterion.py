@@ -84,7 +84,7 @@ class Criterion:
             Of :meth:`evaluate`.
         joint_weights, base_weights : ndarray, optional
             Weights of further elements of the regressor to add, see
-            :class:`~inertid_ros.excitation.limits.constraint.Penalty`.
+            :class:`.Penalty`.
 
         Returns
         -------

@@ -101,7 +101,7 @@ class MeasurementRegressor:
         weights : ndarray, shape (N, k, r)
         joint_weights, base_weights : ndarray or float, optional
             Weights of further entries of the bodies' rows, which are not weighted as the measured ones are; see
-            :class:`~.constraint.Penalty`.
+            :class:`.Penalty`.
         """
         bodies, drives = self._split(columns)
         joints = len(self.joints)

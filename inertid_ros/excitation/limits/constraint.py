@@ -1,7 +1,7 @@
 """What every constraint on a motion offers, beside the limits that shapes keep by their size.
 
 Planning knows three kinds of restriction. Position, velocity and acceleration need no constraint object: every shape
-of motion is scaled until it fits them (:mod:`~..planning.feasible`). Everything else is a :class:`Constraint`, and
+of motion is scaled until it fits them (:mod:`~..planning.feasible`). Everything else is a :class:`.Constraint`, and
 appears in three places:
 
 - **Before the search** :meth:`Constraint.check_start` refuses a start pose at which nothing can be planned.

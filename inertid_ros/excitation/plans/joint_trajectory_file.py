@@ -47,7 +47,7 @@ def parse_joint_trajectory(content: Mapping[str, Any], limits: MotionLimits, pat
     Raises
     ------
     ExcitationError
-        Other joints, a point without position, velocity and acceleration, or not a plan (see :class:`Plan`).
+        Other joints, a point without position, velocity and acceleration, or not a plan (see :class:`.Plan`).
     """
     given = content.get("joint_names")
     names = [str(name) for name in given] if isinstance(given, list) else []

@@ -64,7 +64,7 @@ def load_motion(path: str | Path, limits: MotionLimits) -> Plan:
     Raises
     ------
     ExcitationError
-        No such file, neither of them, or a plan that :class:`Plan` refuses.
+        No such file, neither of them, or a plan that :class:`.Plan` refuses.
     """
     content = _read(Path(path))
     if "format" not in content and {"joint_names", "points"} <= set(content):
@@ -78,7 +78,7 @@ def load_plan(path: str | Path) -> Plan:
     Raises
     ------
     ExcitationError
-        No such file, not a plan, or a plan that :class:`Plan` refuses.
+        No such file, not a plan, or a plan that :class:`.Plan` refuses.
     """
     return _plan(_read(Path(path)), path)
 

@@ -81,7 +81,7 @@ def test_distances_are_those_of_pinocchio(seed):
     scene = ClearanceConstraint(model, limits_of(model), CollisionOptions()).scene
     q, expected = rng.uniform(-2, 2, (20, model.joints)), truth(model)
     placements = scene.chain.placements(q)
-    capsules, balls = scene.capsule_distances(placements), scene.far_bound(placements)
+    capsules, balls = scene.capsule_distances(placements), scene.ball_distances(placements)
     for row, pose in enumerate(q):
         known = expected(pose)
         pairs = np.arange(len(scene.pairs))
@@ -151,8 +151,8 @@ def test_what_passes_is_apart_everywhere_and_what_fails_is_named(seed):
             constraint.check(plan, limits)
     else:
         constraint.check(plan, limits)
-        smallest = constraint.smallest(plan)
-        assert smallest.value >= constraint.needed[smallest.channel]
+        smallest_distance = constraint.smallest_distance(plan)
+        assert smallest_distance.value >= constraint.needed[smallest_distance.channel]
         # A hair more than there is somewhere is refused.
         rows, pairs = np.unravel_index(np.argsort(capsules, axis=None)[:500], capsules.shape)
         links = scene.pairs[pairs, 1] >= 0
@@ -178,11 +178,11 @@ def test_floor_is_met_by_real_geometry(arm, folders):
     plan = quick_plan(limits, PANDA_START, 3)
     fingers = ("panda_leftfinger=floor", "panda_rightfinger=floor", "panda_hand=floor")
     solid = CollisionOptions(self_collision=False, mesh_folders=folders, ignored=fingers)
-    found = ClearanceConstraint(arm, limits, solid, floor=-5.0).smallest(plan)
+    found = ClearanceConstraint(arm, limits, solid, floor=-5.0).smallest_distance(plan)
     height = found.value - 5.0
     ClearanceConstraint(arm, limits, solid, floor=height - 0.01).check(plan, limits)
     lines = ClearanceConstraint(arm, limits, CollisionOptions(self_collision=False, ignored=fingers[:2]), floor=-5.0)
-    assert found.value < lines.smallest(plan).value - 0.02  # links have a width
+    assert found.value < lines.smallest_distance(plan).value - 0.02  # links have a width
     with pytest.raises(ExcitationError, match=r"goes down to -?\d\.\d* m at .* s, below the floor"):
         ClearanceConstraint(arm, limits, solid, floor=height + 1e-3).check(plan, limits)
 
@@ -197,7 +197,7 @@ def test_planned_motion_avoids_table_floor_and_itself(arm, folders):
     plan = plan_excitation(arm, limits, PANDA_START, options)
     constraint = ClearanceConstraint(arm, limits, collision, 0.0)
     constraint.check(plan, limits)
-    assert constraint.smallest(plan).value >= 0.0
+    assert constraint.smallest_distance(plan).value >= 0.0
     assert 0 < constraint.usage(plan).used <= 1 + 1e-6
     assert np.ptp(plan.position, axis=0).min() > 0.1
     again = pickle.loads(pickle.dumps(constraint))
@@ -265,8 +265,8 @@ def test_missing_meshes_are_told_and_lines_stand_in(arm, caplog):
     limits = replace(panda_limits(arm), velocity=panda_limits(arm).velocity * 0.99)
     with caplog.at_level(logging.WARNING):
         constraint = ClearanceConstraint(load_model(arm.urdf, arm.options), limits, CollisionOptions(), floor=0.0)
-    told = caplog.text
-    assert not told or ("is not found" in told and "lines between joints" in told)
+    names = caplog.text
+    assert not names or ("is not found" in names and "lines between joints" in names)
     names = {constraint.scene.names(pair) for pair in range(len(constraint.scene.pairs))}
     assert ("panda_link4", "floor") in names
     assert not any("panda_link4" in pair and "panda_link6" in pair for pair in names)

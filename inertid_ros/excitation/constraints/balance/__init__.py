@@ -1,1 +1,1 @@
-"""Balance of a robot whose root stands on the ground: centre of mass, zero-moment point, normal force."""
+"""Balance of a robot whose root is on the ground: centre of mass, zero-moment point, normal force."""

@@ -1,4 +1,4 @@
-"""The constraint that the centre of mass stays above an area (A 52)."""
+"""The constraint that the centre of mass stays above an area ([Ayusawa2017]_ eq. 52)."""
 
 import numpy as np
 
@@ -25,12 +25,12 @@ _BEGINS = 0.1  # of the width of the area from its edges, where the penalty begi
 
 
 class CentreOfMassConstraint:
-    """The centre of mass of the prior, seen along gravity, stays above an area on the ground.
+    """The centre of mass of the prior, projected along gravity, stays above an area on the ground.
 
     Parameters
     ----------
     model : RobotModel
-        The robot; its root link stands on the ground.
+        The robot; its root link rests on the ground.
     area : Polygon
         In the plane ``z = ground`` of the root frame.
     ground : float
@@ -53,7 +53,7 @@ class CentreOfMassConstraint:
         return np.asarray((centre + np.outer(self._ground - centre[:, 2], self._along))[:, :2], dtype=float)
 
     def check_start(self, pose: Array) -> None:
-        """See :class:`Constraint`."""
+        """See :class:`.Constraint`."""
         slack = float(self._distances(self._masses.centre(self._chain.placements(pose[None]))).min())
         if slack < 0:
             x, y = self.below(pose[None])[0]
@@ -63,7 +63,7 @@ class CentreOfMassConstraint:
             )
 
     def penalty(self, motion: MotionSamples) -> Penalty:
-        """Mean over samples of the squares of what is missing to the edges, with some room [m^2]."""
+        """Mean over samples of the squared violation of the edges, with a margin [m^2]."""
         lack = np.maximum(_BEGINS * self.area.width - self._distances(self._masses.centre(motion.placements)), 0.0)
         if not lack.any():
             return Penalty(0.0)
@@ -72,32 +72,32 @@ class CentreOfMassConstraint:
         return Penalty(_PENALTY / len(motion) * float((lack**2).sum()), position=(jacobian @ push[..., None])[..., 0])
 
     def refine(self, motion: MotionSamples) -> bool:
-        """See :class:`Constraint`; the penalty is exact."""
+        """See :class:`.Constraint`; the penalty is exact."""
         return False
 
     def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
-        """See :class:`Constraint`; the speed of the centre is bounded by those of the joints."""
+        """See :class:`.Constraint`; the speed of the centre is bounded by those of the joints."""
         curve = executed_curve(trajectory)
-        found = find_violation(curve, self, derivative_bounds(curve), *all_segments(curve, len(self._offsets)))
-        if found is not None:
-            x, y = self.below(curve.sample(np.array([found.time]))[0])[0]
+        violation = find_violation(curve, self, derivative_bounds(curve), *all_segments(curve, len(self._offsets)))
+        if violation is not None:
+            x, y = self.below(curve.sample(np.array([violation.time]))[0])[0]
             raise ExcitationError(
-                f"centre of mass: is at ({x:.4f}, {y:.4f}) m at {found.time:.3f} s, {-found.value:.4f} m outside its"
-                " area; move less or widen balance.com_region"
+                f"centre of mass: is at ({x:.4f}, {y:.4f}) m at {violation.time:.3f} s, {-violation.value:.4f} m"
+                " outside its area; move less or widen balance.com_region"
             )
 
     def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
-        """See :class:`~..proof.Slack`: distances from edges [m]."""
+        """See :class:`.Slack`: distances from edges [m]."""
         distances = self._distances(self._masses.centre(self._chain.placements(q)))
         return np.asarray(distances[np.arange(len(q)), channels], dtype=float)
 
     def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
-        """See :class:`~..proof.Slack`."""
-        speed = speeds.velocity @ self._masses.travel
+        """See :class:`.Slack`."""
+        speed = speeds.velocity @ self._masses.lever_arms
         return np.asarray(speed * np.linalg.norm(self._rows, axis=1)[channels], dtype=float)
 
     def usage(self, trajectory: Trajectory) -> ConstraintUsage:
-        """See :class:`Constraint`."""
+        """See :class:`.Constraint`."""
         placements = self._chain.placements(executed_curve(trajectory).position)
         slack = float(self._distances(self._masses.centre(placements)).min())
         used = 1.0 - slack / self.area.width

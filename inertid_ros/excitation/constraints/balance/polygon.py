@@ -19,9 +19,9 @@ class Polygon:
     Attributes
     ----------
     normals : ndarray, shape (E, 2)
-        Unit, inward.
+        Unit normals of the edges, inward.
     offsets : ndarray, shape (E,)
-        [m]
+        Offsets of the edges [m].
     width : float
         Radius of the largest circle inside [m].
     """
@@ -41,7 +41,7 @@ def polygon(entries: Sequence[str], key: str, margin: float = 0.0) -> Polygon:
     Raises
     ------
     ExcitationError
-        Not such entries, fewer than three corners, or nothing is left of the area.
+        The corners cannot be read or are fewer than three, or nothing is left of the area.
     """
     corners = np.array([_corner(entry, key) for entry in entries]).reshape(-1, 2)
     if len(corners) < 3:
@@ -73,7 +73,7 @@ def _corner(entry: str, key: str) -> list[float]:
 
 
 def _width(normals: Array, offsets: Array) -> float:
-    """Radius of the largest circle inside, a linear program."""
+    """Radius of the largest circle inside, by linear programming."""
     rows = np.column_stack([-normals, np.ones(len(normals))])
     found = scipy.optimize.linprog([0, 0, -1], A_ub=rows, b_ub=-offsets, bounds=[(None, None), (None, None), (0, None)])
     return float(found.x[2]) if found.success else 0.0

@@ -1,4 +1,4 @@
-"""RobotMasses of a whole robot, its root link included, and where their centre is."""
+"""Masses of a whole robot, its root link included, and their centre."""
 
 from dataclasses import dataclass
 
@@ -13,17 +13,21 @@ from inertid_ros.robot.model import RobotModel
 
 @dataclass(frozen=True)
 class RobotMasses:
-    """Of the root and the moving bodies, as the URDF states them.
+    """Masses of the root and the moving bodies by the URDF.
 
     Attributes
     ----------
-    root, root_moment : float
-        And ``(3,)`` kg m of the root with all that is fixed to it, in its frame [kg].
-    bodies, centres : ndarray, shape (n,)
-        Kg and ``(n, 3)`` m in the bodies' frames.
+    root : float
+        Mass of the root with all that is fixed to it [kg].
+    root_moment : ndarray, shape (3,)
+        First moment of the root in its frame [kg m].
+    bodies : ndarray, shape (n,)
+        Masses of the moving bodies [kg].
+    centres : ndarray, shape (n, 3)
+        Their centres of mass in the bodies' frames [m].
     gravity : ndarray, shape (3,)
-        [m/s^2]
-    travel : ndarray, shape (n,)
+        Gravity in the root frame [m/s^2].
+    lever_arms : ndarray, shape (n,)
         Bound of how far the centre of all mass moves per radian (metre) of each joint [m].
     """
 
@@ -32,11 +36,11 @@ class RobotMasses:
     bodies: Array
     centres: Array
     gravity: Array
-    travel: Array
+    lever_arms: Array
 
     @classmethod
     def of(cls, model: RobotModel) -> "RobotMasses":
-        """Of a robot."""
+        """Masses of a robot model."""
         fixed = model.pinocchio.inertias[0]
         bodies, centres, _ = mass_com_inertia(model.body_prior)
         return cls(
@@ -45,17 +49,17 @@ class RobotMasses:
             bodies,
             centres,
             np.array(model.options.gravity, dtype=float),
-            _travel(model, bodies, centres) / (float(fixed.mass) + bodies.sum()),
+            _mass_lever_arms(model, bodies, centres) / (float(fixed.mass) + bodies.sum()),
         )
 
     @property
     def total(self) -> float:
-        """kg."""
+        """Total mass [kg]."""
         return self.root + float(self.bodies.sum())
 
     @property
     def weight(self) -> float:
-        """N."""
+        """Weight [N]."""
         return self.total * float(np.linalg.norm(self.gravity))
 
     @property
@@ -73,14 +77,14 @@ class RobotMasses:
         return np.asarray((self.moments(placements).sum(axis=1) + self.root_moment) / self.total, dtype=float)
 
     def jacobian(self, chain: Chain, placements: Array, screws: Array) -> Array:
-        """``(N, n, 3)`` derivative of the centre of all mass by the joints."""
+        """``(N, n, 3)`` derivative of the centre of all mass with respect to the joints."""
         beyond = chain.ancestry.astype(float)  # joints by the bodies they move
         mass, moment = beyond @ self.bodies, beyond @ self.moments(placements)
         moved = screws[..., :3] * mass[:, None] + np.cross(screws[..., 3:], moment)
         return np.asarray(moved / self.total, dtype=float)
 
 
-def _travel(model: RobotModel, bodies: Array, centres: Array) -> Array:
+def _mass_lever_arms(model: RobotModel, bodies: Array, centres: Array) -> Array:
     """``(n,)`` sums over what a joint moves of mass times the largest distance from it [kg m]."""
     points = (reaches(model, body, float(np.linalg.norm(centre))) for body, centre in enumerate(centres))
     return np.asarray(sum(mass * reach for mass, reach in zip(bodies, points, strict=True)), dtype=float)

@@ -1,4 +1,4 @@
-"""The constraint that the ground can bear what the motion asks of it: zero-moment point and normal force."""
+"""The constraint on the contact with the ground: zero-moment point and normal force."""
 
 import numpy as np
 
@@ -27,7 +27,7 @@ _BEGINS = 0.1  # of what there is at rest in the middle, where the penalty begin
 
 
 class ZeroMomentPointConstraint:
-    """The zero-moment point of the prior stays within an area, and the ground is pressed.
+    """The zero-moment point of the prior stays within an area, and the normal force stays positive.
 
     Both are linear in the reaction wrench ``W`` (force ``f``, torque ``n`` about the root origin): the zero-moment
     point is at ``((h f_x - n_y) / f_z, (n_x + h f_y) / f_z)`` on the plane ``z = h``, and its distance from an edge
@@ -36,7 +36,7 @@ class ZeroMomentPointConstraint:
     Parameters
     ----------
     model : RobotModel
-        The robot; its root link stands on the ground.
+        The robot; its root link rests on the ground.
     area : Polygon
         In the plane ``z = ground`` of the root frame.
     ground : float
@@ -60,22 +60,22 @@ class ZeroMomentPointConstraint:
         weight = self._masses.weight
         self._scale = np.append(np.full(edges, weight), weight)  # to m, and to a fraction of the weight
         self._least = np.append(np.zeros(edges), normal_force * weight)
-        self._room = np.append(np.full(edges, area.width), 1.0 - normal_force)
+        self._width = np.append(np.full(edges, area.width), 1.0 - normal_force)
 
     def check_start(self, pose: Array) -> None:
-        """See :class:`Constraint`."""
+        """See :class:`.Constraint`."""
         rest = np.zeros((1, len(pose)))
         slack = self._slack(self._wrench(pose[None], rest, rest))[0]
         worst = int(np.argmin(slack))
         if slack[worst] < 0:
-            raise ExcitationError(self._words(pose[None], rest, rest, worst, "in the start pose", "start elsewhere"))
+            raise ExcitationError(self._message(pose[None], rest, rest, worst, "in the start pose", "start elsewhere"))
 
     def penalty(self, motion: MotionSamples) -> Penalty:
-        """Mean over samples of the squares of what is missing, with some room: m, and fractions of the weight."""
+        """Mean over samples of the squared violations, with a margin: in m, and in fractions of the weight."""
         prior = self._model.body_prior.ravel()
         wrench = motion.wrenches.entries @ prior + self._masses.root_reaction
         slack = self._slack(wrench) / self._scale
-        lack = np.maximum(_BEGINS * self._room - slack, 0.0)
+        lack = np.maximum(_BEGINS * self._width - slack, 0.0)
         if not lack.any():
             return Penalty(0.0)
         push = -2 * _PENALTY / len(motion) * (lack / self._scale) @ self._rows
@@ -84,37 +84,38 @@ class ZeroMomentPointConstraint:
         )
 
     def refine(self, motion: MotionSamples) -> bool:
-        """See :class:`Constraint`; the penalty is exact."""
+        """See :class:`.Constraint`; the penalty is exact."""
         return False
 
     def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
-        """See :class:`Constraint`; the whole motion is covered, by bounds of how fast the reaction can change."""
+        """See :class:`.Constraint`; the whole motion is covered, by bounds of how fast the reaction can change."""
         curve = executed_curve(trajectory)
-        found = find_violation(curve, self, derivative_bounds(curve), *all_segments(curve, len(self._rows)))
-        if found is not None:
-            at = curve.sample(np.array([found.time]))
-            raise ExcitationError(self._words(*at, found.channel, f"at {found.time:.3f} s", "move slower or less"))
+        violation = find_violation(curve, self, derivative_bounds(curve), *all_segments(curve, len(self._rows)))
+        if violation is not None:
+            at = curve.sample(np.array([violation.time]))
+            when = f"at {violation.time:.3f} s"
+            raise ExcitationError(self._message(*at, violation.channel, when, "move slower or less"))
 
     def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
-        """See :class:`~..proof.Slack`: distances from edges times normal force [N m], and normal force [N]."""
+        """See :class:`.Slack`: distances from edges times normal force [N m], and normal force [N]."""
         return np.asarray(self._slack(self._wrench(q, v, a))[np.arange(len(q)), channels], dtype=float)
 
     def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
-        """See :class:`~..proof.Slack`."""
-        found = self._bounds.rates(speeds)
+        """See :class:`.Slack`."""
+        bounds = self._bounds.rates(speeds)
         force, torque = (np.linalg.norm(self._rows[:, part], axis=1)[channels] for part in (slice(3), slice(3, 6)))
-        return np.asarray(force * found.force + torque * found.moment, dtype=float)
+        return np.asarray(force * bounds.force + torque * bounds.moment, dtype=float)
 
     def usage(self, trajectory: Trajectory) -> ConstraintUsage:
-        """See :class:`Constraint`."""
+        """See :class:`.Constraint`."""
         curve = executed_curve(trajectory)
         wrench = self._wrench(curve.position, curve.velocity, curve.acceleration)
         edges = self.area.distances(self._zero_moment_point(wrench)).min()
         press = ((wrench[:, 2] - self._least[-1]) / self._scale[-1]).min()
-        used = [1.0 - edges / self.area.width, 1.0 - press / self._room[-1]]
-        words = ("distance of the zero-moment point from the middle of its area", "unloading of the ground")
+        used = [1.0 - edges / self.area.width, 1.0 - press / self._width[-1]]
+        descriptions = ("distance of the zero-moment point from the middle of its area", "unloading of the ground")
         worst = int(np.argmax(used))
-        return ConstraintUsage(float(used[worst]), words[worst])
+        return ConstraintUsage(float(used[worst]), descriptions[worst])
 
     def _wrench(self, q: Array, v: Array, a: Array) -> Array:
         """``(N, 6)`` reaction at the root, the root's own weight included."""
@@ -129,7 +130,7 @@ class ZeroMomentPointConstraint:
     def _slack(self, wrench: Array) -> Array:
         return np.asarray(wrench @ self._rows.T - self._least, dtype=float)
 
-    def _words(self, q: Array, v: Array, a: Array, channel: int, when: str, remedy: str) -> str:
+    def _message(self, q: Array, v: Array, a: Array, channel: int, when: str, remedy: str) -> str:
         wrench = self._wrench(q, v, a)
         if channel == len(self._rows) - 1:
             return (

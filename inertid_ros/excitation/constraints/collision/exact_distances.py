@@ -1,4 +1,4 @@
-"""Exact distances of things by Coal: of convex hulls first, and of meshes where their hulls are too close."""
+"""Exact distances of collision objects by Coal: of convex hulls first, of meshes where their hulls are too close."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.geometry.collision_shapes import CollisionShape
 from inertid_ros.robot.geometry.meshes import collision_library, mesh
 
-from .collision_bodies import Thing
+from .collision_objects import CollisionObject
 from .pairs import Indices
 
 
 def available() -> bool:
-    """Whether there is a library of exact distances; else capsules stand for the shapes they contain."""
+    """Whether there is a library of exact distances; else capsules replace the shapes they contain."""
     try:
         collision_library()
     except ModelError:
@@ -35,7 +35,7 @@ class Closest:
     Attributes
     ----------
     distance : float
-        Negative where they overlap by that much [m].
+        Distance, negative where they overlap by that much [m].
     first, second : ndarray, shape (3,)
         Closest (or deepest) points in the root frame.
     normal : ndarray, shape (3,)
@@ -49,18 +49,18 @@ class Closest:
 
 
 class ExactDistances:
-    """Distances between the shapes of things; pickles without what the library holds."""
+    """Distances between the shapes of objects; pickled without the objects of the library."""
 
-    def __init__(self, things: tuple[Thing, ...]) -> None:
-        self._things = things
+    def __init__(self, objects: tuple[CollisionObject, ...]) -> None:
+        self._objects = objects
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_things": self._things}  # the library's own objects are made again
+        return {"_objects": self._objects}  # the library's own objects are made again
 
     @cached_property
     def _geometry(self) -> list[list[tuple[Any, Any, Any]]]:
-        """Of every thing's shapes: convex hull, mesh (the same where there is none), placement in its body."""
-        return [[(*_model(shape), _transform(shape.placement)) for shape in thing.shapes] for thing in self._things]
+        """Of every object's shapes: convex hull, mesh (the same where there is none), placement in its body."""
+        return [[(*_model(shape), _transform(shape.placement)) for shape in item.shapes] for item in self._objects]
 
     @cached_property
     def _result(self) -> Any:
@@ -83,7 +83,7 @@ class ExactDistances:
         return [(floor, floor, _transform(np.eye(4)))]
 
     def distance(self, first: int, second: int, placements: Array, enough: float) -> float:
-        """Distance [m] of two things, negative where they overlap by that much; placements of both bodies (4, 4).
+        """Distance [m] of two objects, negative where they overlap by that much; placements of both bodies (4, 4).
 
         Convex hulls contain their meshes, so a distance of hulls of ``enough`` or more is taken as it is.
         """
@@ -104,30 +104,34 @@ class ExactDistances:
     def closest(
         self, pairs: Indices, rows: Indices, bodies: Indices, placements: Array, height: float
     ) -> list[Closest]:
-        """Closest points of the convex hulls of two things each, or of one and the floor where the second is -1.
+        """Closest points of the convex hulls of two objects each, or of one and the floor where the second is -1.
 
         Parameters
         ----------
-        pairs, rows, bodies : ndarray of int, shape (K, 2)
-            Things, ``(K,)`` poses, and ``(K, 2)`` the bodies that carry the things.
+        pairs : ndarray of int, shape (K, 2)
+            Objects.
+        rows : ndarray of int, shape (K,)
+            Poses.
+        bodies : ndarray of int, shape (K, 2)
+            Moving bodies of the objects.
         placements : ndarray, shape (N, n + 1, 4, 4)
-            Of the bodies.
+            Placements of the bodies in the root frame.
         height : float
-            Of the floor in the root frame [m].
+            Height of the floor in the root frame [m].
         """
-        known: dict[tuple[int, int], list[Any]] = {}
+        placed_shapes: dict[tuple[int, int], list[Any]] = {}
 
-        def placed(thing: int, row: int, body: int) -> list[Any]:
-            if (thing, row) not in known:
+        def shapes_of(item: int, row: int, body: int) -> list[Any]:
+            if (item, row) not in placed_shapes:
                 at = _transform(placements[row, body])
-                known[thing, row] = [(hull, at * own) for hull, _, own in self._geometry[thing]]
-            return known[thing, row]
+                placed_shapes[item, row] = [(hull, at * own) for hull, _, own in self._geometry[item]]
+            return placed_shapes[item, row]
 
         floor = [(plane, rest) for plane, _, rest in self._floor(height)]
         out = []
         for (first, second), row, (body, other) in zip(pairs.tolist(), rows.tolist(), bodies.tolist(), strict=True):
-            against = floor if second < 0 else placed(second, row, other)
-            out.append(self._closest(placed(first, row, body), against))
+            against = floor if second < 0 else shapes_of(second, row, other)
+            out.append(self._closest(shapes_of(first, row, body), against))
         return out
 
     def _closest(self, first: list[Any], second: list[Any]) -> Closest:
@@ -141,11 +145,11 @@ class ExactDistances:
             raise ModelError("a link without collision shapes has no distance; this is a defect of the program")
         return best
 
-    def above(self, thing: int, placement: Array, height: float) -> float:
-        """Height [m] of a thing's lowest point above a horizontal plane of the root frame."""
+    def above(self, item: int, placement: Array, height: float) -> float:
+        """Height [m] of an object's lowest point above a horizontal plane of the root frame."""
         (floor, _, rest), = self._floor(height)
         body = _transform(placement)
-        return min(self._measure(hull, body * own, floor, rest) for hull, _, own in self._geometry[thing])
+        return min(self._measure(hull, body * own, floor, rest) for hull, _, own in self._geometry[item])
 
 
 def _model(shape: CollisionShape) -> tuple[Any, Any]:

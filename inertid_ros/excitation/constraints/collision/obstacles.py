@@ -1,4 +1,4 @@
-"""Things around the robot, as options name them."""
+"""Obstacles around the robot, as options name them."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ _FIELDS["capsule"] = _FIELDS["cylinder"]
 
 
 def obstacles(entries: Sequence[str]) -> tuple[CollisionShape, ...]:
-    """``NAME=FIELD:VALUE,...`` each to a shape that the root carries, named as a link would be.
+    """``NAME=FIELD:VALUE,...`` each to a shape fixed to the root, named like a link.
 
     Fields are ``shape`` (box, sphere, cylinder or capsule; the last two along z), its ``size`` (full edges), ``radius``
     and ``length`` [m], and in the root frame ``xyz`` [m] and ``rpy`` [rad], zero if absent.

@@ -1,4 +1,4 @@
-"""Which things can touch one another and are kept apart."""
+"""Pairs of collision objects that can touch one another and are kept apart."""
 
 import logging
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from inertid_ros.core.errors import ExcitationError
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
 
-from .collision_bodies import Thing
+from .collision_objects import CollisionObject
 
 _log = logging.getLogger(__name__)
 _MAX_BYTES = 16 * 1024 * 1024
@@ -21,26 +21,28 @@ Pair = tuple[int, int]
 Indices = NDArray[Any]  # whole numbers
 
 
-def candidate_pairs(model: RobotModel, things: Sequence[Thing], obstacles: int, between_links: bool) -> list[Pair]:
-    """Pairs of things that move relative to one another and are not neighbours at a joint; obstacles come last.
+def candidate_pairs(
+    model: RobotModel, objects: Sequence[CollisionObject], obstacles: int, between_links: bool
+) -> list[Pair]:
+    """Pairs of objects that move relative to one another and are not adjacent at a joint; obstacles come last.
 
-    Links without collision shapes are kept from obstacles, and not from each other.
+    Links without collision shapes are kept apart from obstacles, and not from each other.
     """
-    links = len(things) - obstacles
+    links = len(objects) - obstacles
     groups = _rigid_groups(model)
     joined = _joined_groups(model, groups)
-    found = []
+    pairs = []
     for first in range(links):
-        for second in range(first + 1, len(things)):
-            a, b = things[first], things[second]
+        for second in range(first + 1, len(objects)):
+            a, b = objects[first], objects[second]
             if a.body == b.body:
                 continue
             if second < links:
                 near = groups[a.name] == groups[b.name] or frozenset((groups[a.name], groups[b.name])) in joined
                 if near or not between_links or not a.shapes or not b.shapes:
                     continue
-            found.append((first, second))
-    return found
+            pairs.append((first, second))
+    return pairs
 
 
 def _rigid_groups(model: RobotModel) -> dict[str, str]:
@@ -89,29 +91,29 @@ def srdf_pairs(path: str) -> set[frozenset[str]]:
         raise ExcitationError(f"{path}: SRDF is not XML ({str(error).splitlines()[0]}); correct the file") from None
     if root.tag != "robot":
         raise ExcitationError(f"{path}: root element is <{root.tag}>, expected <robot>; give an SRDF file")
-    entries = root.iter("disable_collisions")
-    return {frozenset((str(entry.get("link1")), str(entry.get("link2")))) for entry in entries}
+    disabled = root.iter("disable_collisions")
+    return {frozenset((str(element.get("link1")), str(element.get("link2")))) for element in disabled}
 
 
-def named_pairs(entries: Sequence[str], things: Sequence[Thing]) -> set[frozenset[str]]:
-    """``NAME=NAME`` each.
+def named_pairs(ignored: Sequence[str], objects: Sequence[CollisionObject]) -> set[frozenset[str]]:
+    """Pairs of links or obstacles, ``NAME=NAME`` each.
 
     Raises
     ------
     ExcitationError
         Not of that form, or a name that is neither link nor obstacle.
     """
-    known = {thing.name for thing in things} | {FLOOR}
-    found = set()
-    for entry in entries:
-        names = [name.strip() for name in entry.split("=")]
+    available = {item.name for item in objects} | {FLOOR}
+    pairs = set()
+    for text in ignored:
+        names = [name.strip() for name in text.split("=")]
         if len(names) != 2:
-            raise ExcitationError(f"collision.ignored: '{entry}' is not NAME=NAME; write for example hand=table")
+            raise ExcitationError(f"collision.ignored: '{text}' is not NAME=NAME; write for example hand=table")
         for name in names:
-            if name not in known:
+            if name not in available:
                 raise ExcitationError(
                     f"collision.ignored: '{name}' is no link with collision shapes and no obstacle; there are"
-                    f" {', '.join(sorted(known))}"
+                    f" {', '.join(sorted(available))}"
                 )
-        found.add(frozenset(names))
-    return found
+        pairs.add(frozenset(names))
+    return pairs

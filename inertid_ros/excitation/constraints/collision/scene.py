@@ -1,4 +1,4 @@
-"""A robot among obstacles: how far apart everything is, and how that changes with the pose."""
+"""A robot among obstacles: distances of collision objects, and their gradient with respect to the pose."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from inertid_ros.kinematics.chain import Chain
 from inertid_ros.robot.model import RobotModel
 
 from .closest_points import ClosestPoints, closest_points
-from .collision_bodies import CapsuleSet, Thing, carried, thing_reaches, with_root
+from .collision_objects import CapsuleSet, CollisionObject, moving_joints, object_lever_arms, with_root
 from .exact_distances import ExactDistances, available
 from .pairs import FLOOR, Indices, Pair
 
@@ -19,21 +19,21 @@ _AT_ONCE = 20_000  # distances; keeps arrays in the processor's cache
 
 
 @dataclass(frozen=True)
-class Near:
-    """Capsules at poses, one pair of them in each of K entries.
+class ClosePairs:
+    """K pairs of capsules or hulls that are close to each other, each in one of several poses.
 
     Attributes
     ----------
     row, pair : ndarray of int, shape (K,)
-        Pose and pair of things.
+        Pose, and pair of objects.
     bodies : ndarray of int, shape (2, K)
-        That carry them, the root (and the floor) last.
+        Moving bodies of the objects; -1 for the root and the floor.
     points : ndarray, shape (2, 3, K)
-        Closest points of their axes in the root frame.
+        Closest points in the root frame [m].
     distance : ndarray, shape (K,)
-        Of their surfaces [m], negative where they overlap.
+        Distance of the surfaces, negative where they overlap [m].
     normal : ndarray, shape (3, K)
-        From the second to the first.
+        Unit vector from the second to the first.
     """
 
     row: Indices
@@ -45,47 +45,50 @@ class Near:
 
 
 class Scene:
-    """Things, and which pairs of them matter.
+    """Collision objects, and the pairs of them to keep apart.
 
     Parameters
     ----------
     model : RobotModel
         The robot.
-    things : sequence of Thing
-        Its links and what is around it.
+    objects : sequence of CollisionObject
+        Its links and the obstacles.
     pairs : sequence of Pair
-        Indices of things; -1 in place of the second is the floor.
+        Indices of objects; -1 in place of the second is the floor.
     height : float
-        Of the floor in the root frame [m].
+        Height of the floor in the root frame [m].
     """
 
-    def __init__(self, model: RobotModel, things: Sequence[Thing], pairs: Sequence[Pair], height: float) -> None:
-        self.things, self.height, self.chain = tuple(things), height, Chain(model)
+    def __init__(
+        self, model: RobotModel, objects: Sequence[CollisionObject], pairs: Sequence[Pair], height: float
+    ) -> None:
+        self.objects, self.height, self.chain = tuple(objects), height, Chain(model)
         self.pairs = np.array(pairs, dtype=int).reshape(-1, 2)
-        self._capsules, self._carried = CapsuleSet(self.things), carried(self.chain)
-        self._exact = ExactDistances(self.things) if available() else None
-        bodies = np.array([thing.body for thing in self.things])
+        self._capsules, self._moving_joints = CapsuleSet(self.objects), moving_joints(self.chain)
+        self._exact = ExactDistances(self.objects) if available() else None
+        bodies = np.array([item.body for item in self.objects])
         self._bodies = np.where(self.pairs < 0, -1, bodies[self.pairs])
-        reach = np.vstack([*(thing_reaches(model, thing) for thing in self.things), np.zeros(model.joints)])
+        lever_arms = np.vstack([*(object_lever_arms(model, item) for item in self.objects), np.zeros(model.joints)])
         first, second = self._bodies.T
-        alone = self._carried[first] & ~self._carried[second], self._carried[second] & ~self._carried[first]
-        self.travel = alone[0] * reach[self.pairs[:, 0]] + alone[1] * reach[self.pairs[:, 1]]
-        self._first_capsule, self._capsule_pairs = self._pair_up()
+        of_first, of_second = self._moving_joints[first], self._moving_joints[second]
+        alone = of_first & ~of_second, of_second & ~of_first
+        self.lever_arms = alone[0] * lever_arms[self.pairs[:, 0]] + alone[1] * lever_arms[self.pairs[:, 1]]
+        self._first_capsule, self._capsule_pairs = self._capsules_of_pairs()
 
     def names(self, pair: int) -> tuple[str, str]:
-        """Both things of a pair."""
+        """Names of both objects of a pair."""
         first, second = self.pairs[pair]
-        return self.things[first].name, FLOOR if second < 0 else self.things[second].name
+        return self.objects[first].name, FLOOR if second < 0 else self.objects[second].name
 
-    def _pair_up(self) -> tuple[Indices, Indices]:
+    def _capsules_of_pairs(self) -> tuple[Indices, Indices]:
         """Where each pair's capsules begin, ``(P + 1,)``, and which they are, ``(2, sum)``; -1 is the floor."""
-        of = [np.flatnonzero(self._capsules.thing == index) for index in range(len(self.things))] + [np.array([-1])]
+        of = [np.flatnonzero(self._capsules.owner == index) for index in range(len(self.objects))] + [np.array([-1])]
         blocks = [np.array(np.meshgrid(of[first], of[second])).reshape(2, -1) for first, second in self.pairs]
         starts = np.cumsum([0, *(block.shape[1] for block in blocks)])
         return starts, np.hstack([np.zeros((2, 0), dtype=int), *blocks])
 
     def capsule_distances(self, placements: Array) -> Array:
-        """``(N, P)`` distances [m] of the capsules around the things of each pair, which is never more than their own.
+        """``(N, P)`` distances [m] of the capsules around the objects of each pair, which is never more than their own.
 
         Placements of the bodies are ``(N, n, 4, 4)``.
         """
@@ -99,14 +102,14 @@ class Scene:
         for begin in range(0, len(rows), _AT_ONCE):
             part = slice(begin, begin + _AT_ONCE)
             row, _, first, second, starts = self._expanded(rows[part], pairs[part])
-            out[part] = np.minimum.reduceat(self._measured(ends, row, first, second).gap, starts)
+            out[part] = np.minimum.reduceat(self._closest_points(ends, row, first, second).gap, starts)
         return out
 
-    def far_bound(self, placements: Array) -> Array:
-        """``(N, P)`` a smaller bound of the distances [m], from one ball around each thing; quick."""
+    def ball_distances(self, placements: Array) -> Array:
+        """``(N, P)`` lower bounds of the distances [m], from one ball around each object."""
         start, end = self._capsules.ends(placements)
         radius = self._capsules.radius[:-1]
-        first = np.searchsorted(self._capsules.thing, np.arange(len(self.things)))
+        first = np.searchsorted(self._capsules.owner, np.arange(len(self.objects)))
         low = np.minimum.reduceat(np.minimum(start, end)[:, :, :-1] - radius, first, axis=2)
         high = np.maximum.reduceat(np.maximum(start, end)[:, :, :-1] + radius, first, axis=2)
         centre, around = 0.5 * (low + high), 0.5 * np.sqrt(((high - low) ** 2).sum(axis=0))
@@ -114,15 +117,15 @@ class Scene:
         gap = np.sqrt(((centre[:, :, a] - centre[:, :, b]) ** 2).sum(axis=0)) - around[:, a] - around[:, b]
         return np.asarray(np.where(b < 0, low[2][:, a] - self.height, gap), dtype=float)
 
-    def near(self, placements: Array, reach: Array) -> Near:
-        """Every two capsules of a pair that are closer than ``reach (P,)`` [m]."""
+    def close_capsules(self, placements: Array, limit: Array) -> ClosePairs:
+        """Every two capsules of a pair that are closer than ``limit (P,)`` [m]."""
         ends = self._capsules.ends(placements)
-        row, pair, first, second, _ = self._expanded(*np.nonzero(self.far_bound(placements) < reach))
-        keep = self._balls_near(ends, row, first, second, reach[pair])
+        row, pair, first, second, _ = self._expanded(*np.nonzero(self.ball_distances(placements) < limit))
+        keep = self._balls_close(ends, row, first, second, limit[pair])
         row, pair, first, second = (values[keep] for values in (row, pair, first, second))
-        found = self._measured(ends, row, first, second)
-        close = np.flatnonzero(found.gap < reach[pair])
-        return Near(
+        found = self._closest_points(ends, row, first, second)
+        close = np.flatnonzero(found.gap < limit[pair])
+        return ClosePairs(
             row[close],
             pair[close],
             self._bodies[pair[close]].T,
@@ -131,28 +134,29 @@ class Scene:
             found.normal[:, close],
         )
 
-    def hulls_near(self, placements: Array, reach: Array, outside: Array) -> Near:
-        """The same of the convex hulls of the things of each pair, one entry for every pose and pair.
+    def close_hulls(self, placements: Array, limit: Array, margin: Array) -> ClosePairs:
+        """The same of the convex hulls of the objects of each pair, one for every pose and pair.
 
-        They change smoothly with the pose, as capsules do, and lie much closer to the shapes. Where there is no library
-        to measure them, or no shape, capsules stand for them. Capsules lie ``outside (P,)`` [m] of hulls at least:
-        hulls are measured where capsules are closer than ``reach - outside``.
+        They change smoothly with the pose, as capsules do, and fit the shapes much closer. Where there is no library
+        to measure them, or no shape, capsules replace them. Capsules lie ``margin (P,)`` [m] of hulls at least:
+        hulls are measured where capsules are closer than ``limit - margin``.
         """
-        rough = self.near(placements, reach - outside)
+        rough = self.close_capsules(placements, limit - margin)
         exact = self._exact
         if exact is None:
             return rough
-        solid = np.array([bool(thing.shapes) for thing in self.things])[self.pairs[:, 0]]
+        solid = np.array([bool(item.shapes) for item in self.objects])[self.pairs[:, 0]]
         kept = ~solid[rough.pair]
         asked = np.unique(np.array([rough.row, rough.pair])[:, ~kept], axis=1)
         bodies = with_root(placements)
         found = exact.closest(self.pairs[asked[1]], asked[0], self._bodies[asked[1]], bodies, self.height)
-        distance = np.array([entry.distance for entry in found])
-        close = np.flatnonzero(distance < reach[asked[1]])
-        points = np.array([[entry.first, entry.second] for entry in found]).reshape(-1, 2, 3)[close].transpose(1, 2, 0)
-        normal = np.array([entry.normal for entry in found]).reshape(-1, 3)[close].T
+        distance = np.array([closest.distance for closest in found])
+        close = np.flatnonzero(distance < limit[asked[1]])
+        points = np.array([[closest.first, closest.second] for closest in found]).reshape(-1, 2, 3)[close]
+        points = points.transpose(1, 2, 0)
+        normal = np.array([closest.normal for closest in found]).reshape(-1, 3)[close].T
         row, pair = asked[:, close]
-        return Near(
+        return ClosePairs(
             np.concatenate([rough.row[kept], row]),
             np.concatenate([rough.pair[kept], pair]),
             np.hstack([rough.bodies[:, kept], self._bodies[pair].T]),
@@ -164,8 +168,8 @@ class Scene:
     def distances(self, placements: Array, pairs: Indices, enough: Array) -> Array:
         """``(K,)`` distances [m] by the shapes themselves, of one pair each in poses ``(K, n, 4, 4)``.
 
-        Anything from ``enough (K,)`` on may be less than the truth, which is of no interest then. Without a library
-        of exact distances, and for lines between joints, capsules stand for the shapes.
+        Anything from ``enough (K,)`` on may be less than the truth, which does not matter then. Without a library
+        of exact distances, and for lines between joints, capsules replace the shapes.
         """
         if self._exact is None:
             return self.capsule_distances_of(placements, np.arange(len(pairs)), pairs)
@@ -173,7 +177,7 @@ class Scene:
         out = np.empty(len(pairs))
         for index, pair in enumerate(pairs):
             first, second = self.pairs[pair]
-            if not self.things[first].shapes:
+            if not self.objects[first].shapes:
                 here = slice(index, index + 1)
                 out[index] = self.capsule_distances_of(placements[here], np.zeros(1, dtype=int), pairs[here])[0]
                 continue
@@ -185,19 +189,19 @@ class Scene:
             )
         return out
 
-    def gradient(self, near: Near, screws: Array, weights: Array) -> Array:
-        """``(N, n)`` derivative of the sum of weighted distances of what is near, ``(K,)``, by the poses."""
+    def gradient(self, near: ClosePairs, screws: Array, weights: Array) -> Array:
+        """``(N, n)`` derivative of the sum of ``(K,)`` weighted distances with respect to the poses."""
         S = screws[near.row]
         out = np.zeros(screws.shape[:2])
         for side, sign in ((0, 1.0), (1, -1.0)):
             # A point x moves by v + w x x with its joints; along n that is n . v + w . (x x n).
             arm = np.cross(near.points[side], near.normal, axis=0)
             along = np.einsum("kji,ik->kj", S[..., :3], near.normal) + np.einsum("kji,ik->kj", S[..., 3:], arm)
-            np.add.at(out, near.row, sign * weights[:, None] * along * self._carried[near.bodies[side]])
+            np.add.at(out, near.row, sign * weights[:, None] * along * self._moving_joints[near.bodies[side]])
         return out
 
     def _expanded(self, rows: Indices, pairs: Indices) -> tuple[Indices, Indices, Indices, Indices, Indices]:
-        """Row, pair and both capsules of every pair of capsules of pairs of things, and where each of these begins."""
+        """Row, pair and both capsules of every pair of capsules of pairs of objects, and where each of these begins."""
         counts = np.diff(self._first_capsule)[pairs]
         starts = np.cumsum(counts) - counts
         within = np.arange(counts.sum()) - np.repeat(starts, counts)
@@ -205,15 +209,15 @@ class Scene:
         first, second = self._capsule_pairs[:, self._first_capsule[pair] + within]
         return np.repeat(rows, counts), pair, first, second, starts
 
-    def _balls_near(self, ends: Ends, row: Indices, first: Indices, second: Indices, reach: Array) -> Array:
-        """Whether balls around capsules are closer than ``reach``."""
+    def _balls_close(self, ends: Ends, row: Indices, first: Indices, second: Indices, limit: Array) -> Array:
+        """Whether balls around capsules are closer than ``limit``."""
         middle = 0.5 * (ends[0] + ends[1])
         apart = middle[:, row, first] - middle[:, row, second]
         size = self._capsules.half + self._capsules.radius
-        limit = reach + size[first] + size[second]
+        limit = limit + size[first] + size[second]
         return np.asarray((second < 0) | ((apart**2).sum(axis=0) < limit * np.abs(limit)), dtype=bool)
 
-    def _measured(self, ends: Ends, row: Indices, first: Indices, second: Indices) -> ClosestPoints:
+    def _closest_points(self, ends: Ends, row: Indices, first: Indices, second: Indices) -> ClosestPoints:
         """Closest points on the axes of capsules and the gap between their surfaces; capsule -1 is the floor."""
         start, end = ends
         sides = ((row, first), (row, second))
