@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from support.robots.space_robot import RANGE
 
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.least_squares import ESTIMATORS
@@ -20,7 +21,6 @@ from inertid_ros.identification.least_squares.estimators import least_squares
 from inertid_ros.regressors.momentum_equations import MomentumEquations
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.free_floating import GravityGradient, RateNoise, float_freely, measured
-from inertid_ros.space_robot import RANGE
 
 RATE_HZ = 100.0
 HARMONICS, FREQUENCY = 2, np.pi / 20  # of the Fourier motions of [Naveen2019]_ sec. 6.4
