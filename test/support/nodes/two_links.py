@@ -40,6 +40,6 @@ def write_plan(path: Path, duration: float = 3.0) -> Plan:
     bounds = (limits.upper, limits.velocity, limits.acceleration)
     use = max(float(np.max(np.abs(values) / bound)) for values, bound in zip(used, bounds, strict=True))
     motion = LinearTrajectory(basis, np.zeros(model.joints), 0.9 / use * shape)
-    plan = plan_of(motion, limits, kind="fourier", model_hash=model.hash)
+    plan = plan_of(motion, limits, motion_type="fourier", model_hash=model.hash)
     save_plan(plan, path)
     return plan
