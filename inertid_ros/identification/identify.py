@@ -87,14 +87,14 @@ def identify(
     """
     options = options or IdentifyOptions()
     progress(IdentificationProgress("compressing", 0.0))
-    given = _prepared_data(equations_of(source, options.equations), data, options)
+    prepared = _prepared_data(equations_of(source, options.equations), data, options)
     progress(IdentificationProgress("solving", 0.2))
     if options.estimator != "consistent":
-        return replace(_classical(given, options.estimator, constraints), delay=given.delay)
-    fit = MapFit.of(given, options, constraints or Constraints())
+        return replace(_classical(prepared, options.estimator, constraints), delay=prepared.delay)
+    fit = MapFit.of(prepared, options, constraints or Constraints())
     weighting, solution = fit.reweighted(fit.initial_weighting)
     outliers = None
-    if given.recordings:
+    if prepared.recordings:
         progress(IdentificationProgress("solving", 0.5))
         fit, fraction, outliers = fit.without_outliers(solution)
         weighting, solution = fit.reweighted(replace(weighting, fraction=fraction))
@@ -127,8 +127,8 @@ def _prepared_data(equations: Equations, data: Sequence[Samples] | Information, 
     return FitData(equations, recordings, information, delay)
 
 
-def _classical(given: FitData, estimator: str, constraints: Constraints | None) -> LeastSquaresEstimate:
+def _classical(data: FitData, estimator: str, constraints: Constraints | None) -> LeastSquaresEstimate:
     """Estimate of a classical method, which takes no constraints."""
     if constraints is not None and any(vars(constraints).values()):
         raise IdentificationError(f"estimator '{estimator}' takes no constraints; drop them or use consistent")
-    return least_squares(given.equations, given.recordings or given.information, ESTIMATORS[estimator])
+    return least_squares(data.equations, data.recordings or data.information, ESTIMATORS[estimator])

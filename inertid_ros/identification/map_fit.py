@@ -92,8 +92,8 @@ class MapFit:
     def initial_weighting(self) -> Weighting:
         """Weights before anything is fitted: by the errors of the prior."""
         information = self.data.information
-        doubt = np.maximum(information.deviation(self.data.equations.model.prior), 0.01 * information.rms_measured)
-        return Weighting(np.maximum(doubt, 1e-9 * doubt.max()), np.ones(len(doubt)), self.regularization)
+        deviation = np.maximum(information.deviation(self.data.equations.model.prior), 0.01 * information.rms_measured)
+        return Weighting(np.maximum(deviation, 1e-9 * deviation.max()), np.ones(len(deviation)), self.regularization)
 
     def reweighted(self, weighting: Weighting) -> tuple[Weighting, Solution]:
         """Iterate weights (residual deviation per channel) and prior spread to their fixed point."""

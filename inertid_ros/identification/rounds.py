@@ -22,7 +22,7 @@ class RoundsOptions:
     rounds : int
         Largest number of rounds.
     wanted : float
-        Standard deviation of predicted torque of the least known joint, as a share of its torque, that is enough; 0 is
+        Largest standard deviation of predicted torque of any joint, as a share of its torque, that is enough; 0 is
         never enough.
     least_gain : float
         A round that lowers it by less than this share was the last.
@@ -49,9 +49,9 @@ class Round:
     recordings : tuple of str
         Recordings fitted, those of earlier rounds included.
     deviation : float
-        Of the least known joint's torque, as a share of its torque.
+        Standard deviation of predicted torque, as a share of torque, of the joint where it is largest.
     joint : str
-        The least known joint.
+        That joint.
     """
 
     recordings: tuple[str, ...]

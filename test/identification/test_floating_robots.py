@@ -33,7 +33,7 @@ def exact(model, found):
 
 
 def test_all_52_values_of_the_space_robot_by_least_squares():
-    """B §6.3: without noise the estimates are the true values; to 1e-9 of the largest, from offset parameters."""
+    """Without noise the estimates are the true values to 1e-9 of the largest ([Naveen2019]_ sec. 6.3)."""
     robot, guess = space_robot(TRUE), space_robot(OFFSET)
     rng = np.random.default_rng(0)
     run = IntervalMotion(
@@ -53,12 +53,12 @@ def test_all_52_values_of_the_space_robot_by_least_squares():
 
 
 @pytest.mark.parametrize("make", [satellite, diver])
-@pytest.mark.parametrize("kind", ["momentum", "momentum_change"])
-def test_other_shapes_need_no_other_code(make, kind):
+@pytest.mark.parametrize("equation_type", ["momentum", "momentum_change"])
+def test_other_shapes_need_no_other_code(make, equation_type):
     """One arm of seven joints on a satellite; a diving vehicle with a sliding boom, a tail and a wheel on the boom."""
     model = make(np.random.default_rng(1))
     guess = with_prior(model, np.random.default_rng(2))
-    start = np.array([0.2, 0.1, -0.3, 0.1, -0.05, 0.2]) if kind == "momentum_change" else None
+    start = np.array([0.2, 0.1, -0.3, 0.1, -0.05, 0.2]) if equation_type == "momentum_change" else None
     recordings = [
         measured(
             model,
@@ -69,9 +69,9 @@ def test_other_shapes_need_no_other_code(make, kind):
         )
         for seed in range(2)
     ]
-    train, held_out = (prepare_momentum(r, guess, change=kind == "momentum_change") for r in recordings)
-    equations = equations_of(guess, kind)
-    estimate = identify(equations, [train], IdentifyOptions(equations=kind))
+    train, held_out = (prepare_momentum(r, guess, change=equation_type == "momentum_change") for r in recordings)
+    equations = equations_of(guess, equation_type)
+    estimate = identify(equations, [train], IdentifyOptions(equations=equation_type))
     assert estimate.consistent
     base = closed_form_base_parameters(model)
     assert estimate.base.count == base.count

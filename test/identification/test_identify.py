@@ -67,7 +67,7 @@ def test_solvers_agree():
 
 
 def test_without_information_the_prior_stays():
-    """One joint that hardly moves tells little; what it does not tell stays as the URDF says."""
+    """A joint that hardly moves excites little; what it does not excite stays at the URDF."""
     model, train, _, _ = _experiment(7, joints=4, count=60, noise=5.0)
     quiet = replace(train, q=train.q * 1e-3, v=train.v * 1e-3, a=train.a * 1e-3)
     estimate = identify(model, [quiet], IdentifyOptions(prior_spread=0.1))

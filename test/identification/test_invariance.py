@@ -1,4 +1,4 @@
-"""Units and frames are free choices of whoever writes the URDF; no physical result depends on them (C Prop. 3.1)."""
+"""No physical result depends on the units and frames of the URDF ([Lee2019]_ Prop. 3.1)."""
 
 from dataclasses import dataclass, replace
 

@@ -49,12 +49,12 @@ class TorqueConfidence:
 
     @property
     def share(self) -> float:
-        """Of the least known joint."""
+        """Deviation as a share of torque, of the joint where it is largest."""
         return float(self.shares.max())
 
     @property
     def joint(self) -> str:
-        """The least known joint."""
+        """Name of the joint where that share is largest."""
         return self.joint_names[int(np.argmax(self.shares))]
 
 

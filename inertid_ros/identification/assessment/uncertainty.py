@@ -14,11 +14,9 @@ from inertid_ros.identification.information.information import Information
 from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
 
 from .estimate import Estimate
-from .identifiability import COMBINED, IDENTIFIED, PRIOR, Identifiability
+from .identifiability import Identifiability, identifiability
 
 _AnyEstimate = TypeVar("_AnyEstimate", bound=Estimate)
-_IDENTIFIED_SHARE = 0.5  # share of the prior variance that the data takes away where both are equally accurate
-_MEMBER = 0.1  # what counts as part of a combination: this much of its most uncertain member's standard deviation
 
 
 @dataclass(frozen=True)
@@ -65,22 +63,8 @@ class Uncertainty:
 
     @cached_property
     def identifiability(self) -> tuple[Identifiability, ...]:
-        """One per standard parameter, in the order of the layout.
-
-        A base parameter is identified where the data determines it at least as accurately as the prior does.
-        """
-        deviation = np.abs(self.base.projection) * np.sqrt(np.diagonal(self.prior))
-        weight = deviation / np.maximum(deviation.max(axis=1, keepdims=True), np.finfo(float).tiny)
-        alone, names = set(self.base.alone.tolist()), self.base.names
-        identifiability = []
-        for column, name in enumerate(self.base.layout.names):
-            within = np.flatnonzero(weight[:, column] >= _MEMBER)
-            share = float(self.base_shares[within].max(initial=0.0))
-            within = within[self.base_shares[within] >= _IDENTIFIED_SHARE]
-            within = within[np.argsort(-weight[within, column], kind="stable")]
-            verdict = PRIOR if len(within) == 0 else IDENTIFIED if column in alone else COMBINED
-            identifiability.append(Identifiability(name, verdict, tuple(names[row] for row in within), share))
-        return tuple(identifiability)
+        """One per standard parameter, in the order of the layout."""
+        return identifiability(self.base, self.base_shares, self.prior)
 
 
 def with_identifiability(estimate: _AnyEstimate) -> _AnyEstimate:
@@ -99,17 +83,17 @@ def uncertainty(estimate: Estimate, information: Information) -> Uncertainty:
     fraction = estimate.effective_counts / np.maximum(information.counts, 1)
     R, _ = information.whitened(np.sqrt(fraction) / estimate.residual_deviation)
     base = estimate.base
-    seen = R[:, base.independent]
-    inverse = _inverse_root(seen)
+    columns = R[:, base.independent]
+    inverse = _inverse_root(columns)
     root = prior_covariance_root(prior_coordinates(estimate.model, information), estimate.prior_spread)
     after = root @ _inverse_root(np.vstack([R @ root, np.eye(len(root))]))
     sizes = np.linalg.norm(base.projection @ root, axis=1)
-    left = np.sum(_inverse_root(np.vstack([seen * sizes, np.eye(base.count)])) ** 2, axis=1)
+    remaining = np.sum(_inverse_root(np.vstack([columns * sizes, np.eye(base.count)])) ** 2, axis=1)
     return Uncertainty(
         base=base,
         values=base.projection @ estimate.parameters,
         base_covariance=inverse @ inverse.T,
-        base_shares=np.clip(1 - left, 0.0, 1.0),
+        base_shares=np.clip(1 - remaining, 0.0, 1.0),
         prior=root @ root.T,
         posterior=after @ after.T,
     )

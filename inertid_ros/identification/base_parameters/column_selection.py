@@ -122,7 +122,7 @@ class ColumnChoice(NamedTuple):
 
 
 def regroup(rows: Array, order: Sequence[int]) -> ColumnChoice:
-    """ColumnChoice of columns of equations ``(k, n)`` whose entries are of the order of one."""
+    """Choice of columns of conditions ``(k, n)`` whose elements are of the order of one."""
     spanned = span(rows)
     dependent = choose_dependent(spanned.rest.T, order)
     kept = np.ones(rows.shape[1], dtype=bool)

@@ -41,14 +41,14 @@ def base_parameters(layout: ParameterLayout, R: Array, structure: BaseParameters
     """
     if structure is None:
         return _of_columns(layout, R)
-    given = _of_columns(layout, R, structure.independent)
-    dependent = np.setdiff1d(np.arange(layout.size), given.independent)
-    regrouped = np.isin(structure.independent, given.dependent)
-    kept = np.zeros((given.count, structure.count))
-    kept[:, ~regrouped], kept[:, regrouped] = np.eye(given.count), given.regrouping
+    excited = _of_columns(layout, R, structure.independent)
+    dependent = np.setdiff1d(np.arange(layout.size), excited.independent)
+    regrouped = np.isin(structure.independent, excited.dependent)
+    kept = np.zeros((excited.count, structure.count))
+    kept[:, ~regrouped], kept[:, regrouped] = np.eye(excited.count), excited.regrouping
     projection = kept @ structure.projection
     return BaseParameters(
-        layout, given.independent, dependent, projection[:, dependent], given.condition_number, given.gap
+        layout, excited.independent, dependent, projection[:, dependent], excited.condition_number, excited.gap
     )
 
 
@@ -98,14 +98,14 @@ def _of_columns(layout: ParameterLayout, R: Array, columns: np.ndarray | None = 
     order = dependence_order(layout)
     local = np.full(layout.size, -1)
     local[used] = np.arange(len(used))
-    lost = choose_dependent(null_space, [int(k) for k in local[order] if k >= 0])
-    kept = np.setdiff1d(np.arange(len(used)), lost)
-    mixing = -np.linalg.solve(null_space[lost].T, null_space[kept].T).T
+    dropped = choose_dependent(null_space, [int(k) for k in local[order] if k >= 0])
+    kept = np.setdiff1d(np.arange(len(used)), dropped)
+    mixing = -np.linalg.solve(null_space[dropped].T, null_space[kept].T).T
     mixing[np.abs(mixing) < _NEGLIGIBLE * np.maximum(1.0, np.abs(mixing).max(axis=0, initial=0.0))] = 0.0
     independent = used[kept]
     dependent = np.setdiff1d(columns, independent)
     regrouping = np.zeros((len(independent), len(dependent)))
-    regrouping[:, np.searchsorted(dependent, used[lost])] = mixing * scale[lost] / scale[kept][:, None]
+    regrouping[:, np.searchsorted(dependent, used[dropped])] = mixing * scale[dropped] / scale[kept][:, None]
     condition = float("inf")
     if len(kept):
         weakest = np.linalg.svd(scaled[:, kept], compute_uv=False)

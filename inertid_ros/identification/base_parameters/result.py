@@ -42,11 +42,12 @@ class BaseParameters:
 
     @property
     def count(self) -> int:
+        """Number ``r`` of base parameters."""
         return len(self.independent)
 
     @property
     def clear(self) -> bool:
-        """Whether a visible gap parts what is kept from what is dropped."""
+        """Whether a visible gap separates what is kept from what is dropped."""
         return self.gap >= VISIBLE_GAP
 
     @cached_property

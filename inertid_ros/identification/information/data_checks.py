@@ -53,7 +53,7 @@ def check_usable(equations: Equations, information: Information, recordings: Seq
         if information.rms_measured.max() <= _SCALE * level:
             raise IdentificationError(
                 f"{names}: the reaction wheels do not turn, or hardly, so that momentum has no scale and all parameters"
-                " are known up to one common factor; spin the wheels"
+                " are determined up to one common factor; spin the wheels"
             )
     if not information.rms_measured.any():
         raise IdentificationError(f"{names}: effort is zero throughout; the robot does not report torque")

@@ -48,6 +48,7 @@ def estimate_delay(equations: RobotModel | Equations, recordings: Sequence[Sampl
     counts = sum(int(samples.mask.sum()) for samples in recordings)
 
     def misfit(delay: float) -> float:
+        """Of least squares with a delay removed."""
         return _misfit(compress(equations, [without_delay(samples, delay) for samples in recordings]))
 
     grid = np.linspace(-longest, longest, 9)
@@ -64,10 +65,10 @@ def without_delay(samples: Samples, delay: float) -> Samples:
     """Samples with the torque that belongs to their motion; what would lie outside the recording is masked."""
     if delay == 0:
         return samples
-    wanted = samples.time + delay
-    inside = (wanted >= samples.time[0]) & (wanted <= samples.time[-1])
+    shifted = samples.time + delay
+    inside = (shifted >= samples.time[0]) & (shifted <= samples.time[-1])
     spline = scipy.interpolate.make_interp_spline(samples.time, samples.tau, k=3)
-    tau = spline(np.clip(wanted, samples.time[0], samples.time[-1]))
+    tau = spline(np.clip(shifted, samples.time[0], samples.time[-1]))
     return replace(samples, tau=tau, mask=samples.mask & inside[:, None], usable=samples.usable & inside)
 
 

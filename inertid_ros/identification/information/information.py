@@ -1,7 +1,7 @@
 """Square-root information: all that data determines of the parameters, in a few R factors of fixed size.
 
-Each measured channel (a joint's torque, say) is compressed by QR on its own, so that channels can be weighted again and
-again without a second pass. Information of chunks, recordings and machines merges exactly.
+Each measured channel (such as a joint's torque) is compressed by QR on its own, so that channels can be weighted again
+and again without a second pass. Information of chunks, recordings and machines merges exactly.
 """
 
 import hashlib
@@ -69,7 +69,7 @@ class Information:
         Of the channels.
     noise : ndarray or None, shape (c,)
         Where given, variances of the channels' errors up to a factor that all share, and residuals
-        decide that factor alone, see :meth:`deviation`.
+        determine that factor alone, see :meth:`deviation`.
     """
 
     layout: ParameterLayout

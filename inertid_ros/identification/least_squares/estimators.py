@@ -76,7 +76,7 @@ def least_squares(
         Recordings, or their information. The robust loss needs recordings; so does the correlation of residuals,
         without which all samples count as independent.
     held_out : sequence of Samples or Information, optional
-        Data of rank "held_out"; without it, recordings in turn are held out, or parts of the only one.
+        Data of rank "held_out"; without it, recordings in turn are held out, or pieces of the only one.
 
     Raises
     ------

@@ -61,6 +61,7 @@ class LinearFit:
 
     @property
     def parameters(self) -> Array:
+        """``(p,)`` at full rank."""
         return self.spectrum.solution(self.spectrum.count)
 
     @property
@@ -106,6 +107,7 @@ class LinearProblem:
 
     @classmethod
     def of(cls, equations: Equations, information: Information, options: LeastSquaresOptions) -> "LinearProblem":
+        """Problem of compressed data."""
         model = equations.model
         coordinates = prior_coordinates(model, information)
         level = information.rms_measured
@@ -126,6 +128,7 @@ class LinearProblem:
         return self.prior if self.options.null_space == "prior" else np.zeros(self.coordinates.layout.size)
 
     def spectrum(self, information: Information, weights: Array) -> Spectrum:
+        """Spectrum under weights ``(n,)``."""
         return spectrum(*information.whitened(weights), self.base, self.scaling, self.centre)
 
     def fit(self, information: Information, weights: Array, fraction: Array) -> LinearFit:
@@ -144,10 +147,10 @@ class LinearProblem:
             weights = np.ones(self.equations.count)
         for iteration in range(1, _ITERATIONS + 1):
             fit = self.fit(information, weights, fraction)
-            wanted = np.sqrt(fraction) / fit.deviation
-            if not weighted or np.max(np.abs(wanted / weights - 1)) <= _TOLERANCE:
+            balanced = np.sqrt(fraction) / fit.deviation
+            if not weighted or np.max(np.abs(balanced / weights - 1)) <= _TOLERANCE:
                 return replace(fit, iterations=iteration)
-            weights = wanted
+            weights = balanced
         raise IdentificationError("least squares: weights do not settle; record more motion or use weighting none")
 
     def deviation(self, information: Information, weights: Array, spectrum: Spectrum, rank: int) -> Array:
@@ -171,14 +174,14 @@ class LinearProblem:
     def covariance(self, fit: LinearFit, rank: int) -> Array:
         """``(p, p)`` mean squared error of a rank: by noise along what is fitted, by the prior along the rest."""
         roots = fit.spectrum.roots(rank)
-        seen, noise = np.zeros_like(roots.T), np.zeros((rank, rank))
+        normal, noise = np.zeros_like(roots.T), np.zeros((rank, rank))
         for channel, weight, level in zip(fit.information.channels, fit.weights, fit.noise, strict=True):
             equations = weight * channel.r_factor[:, :-1]
             local = equations @ roots[channel.columns]
-            seen[:, channel.columns] += local.T @ equations
+            normal[:, channel.columns] += local.T @ equations
             noise += level * local.T @ local
         prior_error = np.column_stack(
             [prior_covariance_root(self.coordinates, TYPICAL_PRIOR_SPREAD), self.prior - self.centre]
         )
-        prior_error -= roots @ (seen @ prior_error)
+        prior_error -= roots @ (normal @ prior_error)
         return np.asarray(roots @ noise @ roots.T + prior_error @ prior_error.T)

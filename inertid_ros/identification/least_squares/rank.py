@@ -84,13 +84,13 @@ def held_out_scores(solutions: Array, held_out: Information, weights: Array) -> 
 
 
 def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recordings: Sequence[Samples]) -> Array:
-    """``(r + 1,)`` mean score of parts that were held out in turn: recordings, or pieces of the only one."""
+    """``(r + 1,)`` mean score over cross-validation sets, each held out in turn."""
     if not recordings:
         raise IdentificationError("least squares: rank held_out has no recordings to split; give held-out data or gcv")
     fitted = tuple(Residuals.of(linear_problem.equations, recordings, fit.parameters).pseudo_values(fit.scale))
     sets = [
-        compress(linear_problem.equations, [part])
-        for part in cross_validation_sets(fitted, linear_problem.options.folds)
+        compress(linear_problem.equations, [samples])
+        for samples in cross_validation_sets(fitted, linear_problem.options.folds)
     ]
     scores = []
     for index, own in enumerate(sets):

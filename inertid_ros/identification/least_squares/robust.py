@@ -25,7 +25,7 @@ _SCALE_PASSES, _SCALE_TOLERANCE = 20, 0.01
 _PASSES, _TOLERANCE = 50, 1e-13
 _ROUNDING = 1e-24  # of the sum of squared torques
 _SURE_DESCENT = 1e-9  # of the objective: a smaller step needs no check that it goes down, which rounding would conceal
-_DAMPING = 0.02  # share of the clipped equations' curvature: keeps directions that only they see
+_DAMPING = 0.02  # share of the clipped equations' curvature: keeps directions that only they excite
 
 
 def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], measured: Information) -> LinearFit:

@@ -42,12 +42,13 @@ class Spectrum:
 
     @property
     def count(self) -> int:
+        """Number ``r`` of directions."""
         return len(self.strengths)
 
     @cached_property
     def _path(self) -> Array:
-        seen = self.strengths > np.finfo(float).eps * self.strengths[:1].sum() * 1e-6
-        steps = np.divide(self.projections, self.strengths, out=np.zeros(self.count), where=seen)
+        excited = self.strengths > np.finfo(float).eps * self.strengths[:1].sum() * 1e-6
+        steps = np.divide(self.projections, self.strengths, out=np.zeros(self.count), where=excited)
         return np.vstack([self.centre, self.centre + np.cumsum(steps[:, None] * self.directions.T, axis=0)])
 
     def solution(self, rank: int) -> Array:

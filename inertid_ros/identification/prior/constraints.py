@@ -93,6 +93,7 @@ class _Rows:
         self.columns = {name: column for column, name in enumerate(layout.names)}
 
     def column(self, name: str) -> Array:
+        """``(p,)`` unit row of a parameter."""
         if name not in self.columns:
             raise IdentificationError(
                 f"constraints: no parameter '{name}'; parameters are named like {self._examples()}"
@@ -100,6 +101,7 @@ class _Rows:
         return np.eye(self.layout.size)[self.columns[name]]
 
     def inequalities(self, constraints: Constraints) -> LinearConstraints:
+        """Rows that must not be negative."""
         rows: list[tuple[Array, float, str]] = []
         for link, (lowest, highest) in constraints.mass.items():
             if not 0 <= lowest <= highest:
@@ -120,6 +122,7 @@ class _Rows:
         return _stack(rows, self.layout.size)
 
     def equalities(self, constraints: Constraints, prior: Array) -> LinearConstraints:
+        """Rows that must be zero."""
         rows: list[tuple[Array, float, str]] = []
         for name in constraints.fixed:
             row = self.column(name)
@@ -202,16 +205,16 @@ def _split(convex_program: ConvexProgram, constraints: Constraints, coordinates:
         remainder = np.zeros((BODY_PARAMETERS, size))  # of the body in normalised coordinates, less all further pieces
         remainder[:, columns] = np.eye(BODY_PARAMETERS)
         for number, ellipsoid in enumerate(ellipsoids[1:], 1):
-            part = np.zeros((BODY_PARAMETERS, size))
-            part[:, start : start + BODY_PARAMETERS] = np.eye(BODY_PARAMETERS)
-            remainder -= part
+            piece = np.zeros((BODY_PARAMETERS, size))
+            piece[:, start : start + BODY_PARAMETERS] = np.eye(BODY_PARAMETERS)
+            remainder -= piece
             name = f"mass of {link} inside its ellipsoids (piece {number})"
-            rows += [(ellipsoid.row @ body @ part, 0.0, name)]
-            blocks += MatrixInequalities((basis @ part)[None], np.zeros((1, 4, 4)), (name,))
+            rows += [(ellipsoid.row @ body @ piece, 0.0, name)]
+            blocks += MatrixInequalities((basis @ piece)[None], np.zeros((1, 4, 4)), (name,))
             start += BODY_PARAMETERS
         name = f"mass of {link} inside its ellipsoids (piece 0)"
         rows += [(ellipsoids[0].row @ body @ remainder, float(ellipsoids[0].row @ offset), name)]
-        locked = pseudo_inertia(np.linalg.solve(body, offset))  # part of the body, so it must lie within as well
+        locked = pseudo_inertia(np.linalg.solve(body, offset))  # belongs to the body, so it must lie within as well
         blocks += MatrixInequalities((basis @ remainder)[None], locked[None], (name,))
     wide = _widened(convex_program, size)
     linear = _stack(rows, size)

@@ -16,6 +16,7 @@ class LinearConstraints:
     Attributes
     ----------
     matrix, shift : ndarray, shape (k, p) and (k,)
+        Coefficients and constants.
     names : tuple of str
         One per row.
     """
@@ -26,6 +27,7 @@ class LinearConstraints:
 
     @classmethod
     def none(cls, size: int) -> "LinearConstraints":
+        """No rows, of ``size`` columns."""
         return cls(np.zeros((0, size)), np.zeros(0), ())
 
     def __len__(self) -> int:
@@ -47,6 +49,7 @@ class MatrixInequalities:
     Attributes
     ----------
     matrix, shift : ndarray, shape (k, 16, p) and (k, 4, 4)
+        Coefficients and constants.
     names : tuple of str
         One per row.
     """
@@ -57,6 +60,7 @@ class MatrixInequalities:
 
     @classmethod
     def none(cls, size: int) -> "MatrixInequalities":
+        """No matrices, of ``size`` columns."""
         return cls(np.zeros((0, 16, size)), np.zeros((0, 4, 4)), ())
 
     def __len__(self) -> int:
@@ -87,6 +91,7 @@ class ConvexProgram:
     Attributes
     ----------
     R, z : ndarray, shape (k, p) and (k,)
+        Rows of the quadratic part.
     slope : ndarray, shape (p,)
         c of the linear term.
     body_weights : ndarray, shape (nb,)
@@ -151,11 +156,12 @@ class ConvexProgram:
 
 @dataclass(frozen=True)
 class Solution:
-    """Minimiser and how good it is known to be.
+    """Minimiser, with a bound of its error.
 
     Attributes
     ----------
     x : ndarray, shape (p,)
+        Minimiser.
     hessian : ndarray, shape (p, p)
         Of the objective at ``x``, with the curvature that multipliers of hard constraints add.
     objective : float

@@ -44,6 +44,7 @@ class Coordinates:
     prior: Array
 
     def physical(self, normalised: Array) -> Array:
+        """Parameters ``(p,)`` in SI units."""
         return self.offset + self.matrix @ normalised
 
     def normalise(self, R: Array, z: Array) -> tuple[Array, Array]:
@@ -85,10 +86,10 @@ def prior_coordinates(model: RobotModel, information: Information) -> Coordinate
         effect = np.where(effect > _STILL, effect, 1.0)  # not excited: as if it moved at a rate of one
         scale[channel.columns] = np.minimum(scale[channel.columns], ENERGY_SHARE * level / effect)
     scale[np.isinf(scale)] = 1.0  # drives are in no equation of momentum, and stay as they are
-    given, tail = model.prior, slice(layout.inertial_size, None)
+    prior, tail = model.prior, slice(layout.inertial_size, None)
     # Not less than what the measurement shows: damping and friction of a URDF are often placeholders near zero.
-    scale[layout.non_negative] = np.maximum(scale[layout.non_negative], given[layout.non_negative])
-    return normalised_coordinates(layout, model.inertial_belief, model.inertial_locked, given[tail], scale[tail])
+    scale[layout.non_negative] = np.maximum(scale[layout.non_negative], prior[layout.non_negative])
+    return normalised_coordinates(layout, model.inertial_belief, model.inertial_locked, prior[tail], scale[tail])
 
 
 def scaling_matrix(scaling: str, coordinates: Coordinates) -> Array:

@@ -27,7 +27,9 @@ _COINCIDENT = 1e-7  # relative difference of eigenvalues below which they count 
 class Distance(Protocol):
     """A squared distance to the prior, summed over bodies ``(nb, 10)`` in normalised coordinates."""
 
-    def value(self, bodies: Array) -> float: ...
+    def value(self, bodies: Array) -> float:
+        """Sum over the bodies."""
+        ...
 
     def gradient(self, bodies: Array) -> Array:
         """``(nb, 10)``."""
@@ -56,12 +58,15 @@ class Quadratic:
     centre: Array = field(default_factory=IDENTITY.copy)
 
     def value(self, bodies: Array) -> float:
+        """Sum over the bodies."""
         return float(np.sum((bodies - self.centre) * self.gradient(bodies)) / 2)
 
     def gradient(self, bodies: Array) -> Array:
+        """``(nb, 10)``."""
         return 2 * np.asarray((self.metric @ (bodies - self.centre)[..., None])[..., 0])
 
     def hessian(self, bodies: Array) -> Array:
+        """``(nb, 10, 10)``."""
         return np.array(np.broadcast_to(2 * self.metric, (len(bodies), BODY_PARAMETERS, BODY_PARAMETERS)))
 
 
@@ -70,6 +75,7 @@ class Entropic:
     """Log-det divergence ``tr S - log det S - 4`` ([Lee2019]_ eq. 3.3.28)."""
 
     def value(self, bodies: Array) -> float:
+        """Sum over the bodies."""
         S = pseudo_inertia(bodies)
         sign, logarithm = np.linalg.slogdet(S)
         if not _inside(S):
@@ -77,9 +83,11 @@ class Entropic:
         return float(np.einsum("bii->", S) - 4 * len(S) - logarithm.sum())
 
     def gradient(self, bodies: Array) -> Array:
+        """``(nb, 10)``."""
         return _trace_with_basis(np.eye(4) - np.linalg.inv(pseudo_inertia(bodies)))
 
     def hessian(self, bodies: Array) -> Array:
+        """``(nb, 10, 10)``."""
         inverse = np.linalg.inv(pseudo_inertia(bodies))[:, None]
         return np.einsum("bkij,lji->bkl", inverse @ PSEUDO_INERTIA_BASIS @ inverse, PSEUDO_INERTIA_BASIS)
 
@@ -89,12 +97,14 @@ class Riemannian:
     """Squared geodesic distance ``1/2 |log S|^2`` ([Lee2019]_ eq. 3.3.25). Not convex where an eigenvalue exceeds e."""
 
     def value(self, bodies: Array) -> float:
+        """Sum over the bodies."""
         S = pseudo_inertia(bodies)
         if not _inside(S):
             return np.inf
         return float(0.5 * np.sum(np.log(np.linalg.eigvalsh(S)) ** 2))
 
     def gradient(self, bodies: Array) -> Array:
+        """``(nb, 10)``."""
         values, vectors = np.linalg.eigh(pseudo_inertia(bodies))
         return _trace_with_basis((vectors * (np.log(values) / values)[:, None]) @ np.swapaxes(vectors, 1, 2))
 

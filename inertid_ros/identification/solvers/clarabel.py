@@ -82,7 +82,7 @@ def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
 
 
 def _squared_residual(convex_program: ConvexProgram, x: np.ndarray, hessian: np.ndarray) -> float:
-    """Squared Newton decrement of a program without hard constraints."""
+    """Squared Newton decrement of a convex program without hard constraints."""
     gradient = convex_program.gradient(x)
     inverses = np.linalg.inv(convex_program.matrices(x))
     pull = convex_program.body_weights[:, None] * np.einsum("kij,bij->bk", PSEUDO_INERTIA_BASIS, inverses)

@@ -112,6 +112,7 @@ class _Search:
         self.last: Solution | None = None
 
     def at(self, log_weight: float) -> _Point:
+        """Solution at a weight, started at the last one."""
         R, z = self.equations
         regularization = replace(
             self.regularization, prior_spread=self.regularization.prior_spread * float(np.exp(-0.5 * log_weight))

@@ -25,7 +25,7 @@ from .hyperplane_projection import Hyperplanes, exponential, karcher_mean, logar
 _ORTHONORMAL = np.einsum(
     "kl,lij->kij", np.linalg.inv(np.linalg.cholesky(PULLBACK)), PSEUDO_INERTIA_BASIS
 )  # of the metric 1/2 tr(U V)
-_NEGLIGIBLE = 1e-24  # squared length of a row, relative to the longest, that says nothing
+_NEGLIGIBLE = 1e-24  # squared length of a row, relative to the longest, that is negligible
 _STEPS = 100
 _HALVINGS = 30
 _SHORT = 0.1
@@ -133,7 +133,7 @@ class _State:
     def searched(self, step: Array, promised: float) -> tuple["_State", np.ndarray]:
         """The first point of enough decrease, halving the step, and which hyperplanes are kept.
 
-        A hyperplane that would bar the way, because it has no nearest point even a small part of the step from here,
+        A hyperplane that would block the step, because it has no nearest point even a small part of the step from here,
         is discarded instead.
         """
         root = matrix_root(self.S)

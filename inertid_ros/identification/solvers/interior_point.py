@@ -110,6 +110,7 @@ class _Iterate:
     y: Array
 
     def moved(self, step: "_Iterate", length: float) -> "_Iterate":
+        """The iterate after a share of a step."""
         return _Iterate(
             self.x + length * step.x,
             self.S + length * step.S,

@@ -1,4 +1,4 @@
-"""Variances from the data alone, and what is said of each parameter."""
+"""Variances from the data alone, and the identifiability of each parameter."""
 
 from dataclasses import replace
 
@@ -74,7 +74,7 @@ def test_rows_are_what_papers_print():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_data_only_takes_doubt_away(seed):
-    """Posterior below prior in every direction; more data, less doubt."""
+    """Posterior below prior in every direction; more data, less variance."""
     model, samples, _ = _robot(seed, 200, 0.5)
     estimate, information = least_squares(model, [samples], PLAIN), compress(model, [samples])
     once = uncertainty(estimate, information)
@@ -114,7 +114,7 @@ def test_hopeless_noise_leaves_everything_at_the_prior():
     known = _known(model, samples)
     terms = [
         s for s in known.identifiability if not s.parameter.endswith("offset")
-    ]  # any size is believed of an offset
+    ]  # the prior leaves offsets of any size
     assert {entry.verdict for entry in terms} == {PRIOR}
     ratio = np.diagonal(known.posterior) / np.diagonal(known.prior)
     assert np.median(ratio) > 0.9

@@ -1,4 +1,4 @@
-"""Base parameters: closed form and numbers span the same, special cases are those of the textbooks, gaps are told."""
+"""Base parameters: closed and numeric form span the same, special cases are the textbooks', gaps are reported."""
 
 import logging
 import re
@@ -104,12 +104,13 @@ def _rotor(rng, index, joint, link):
 
 
 def _chain(*joints, gravity=GRAVITIES[0], terms=("rotor_inertia", "offset")):
-    """Chain of joints, each ``(kind, axis, xyz of its origin)``."""
+    """Chain of joints, each ``(joint_type, axis, xyz of its origin)``."""
     inertial = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
     text = '<link name="l0"/>'
-    for index, (kind, axis, xyz) in enumerate(joints, start=1):
+    for index, (joint_type, axis, xyz) in enumerate(joints, start=1):
         text += (
-            f'<link name="l{index}">{inertial}</link><joint name="j{index}" type="{kind}"><parent link="l{index - 1}"/>'
+            f'<link name="l{index}">{inertial}</link><joint name="j{index}" type="{joint_type}">'
+            f'<parent link="l{index - 1}"/>'
             f'<child link="l{index}"/><origin xyz="{xyz}"/><axis xyz="{axis}"/>'
             '<limit lower="-3" upper="3" velocity="2" effort="100"/></joint>'
         )

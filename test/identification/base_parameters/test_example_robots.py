@@ -147,10 +147,10 @@ def test_tx40_has_the_published_combinations(datasets):
 
 
 def _in_our_terms(name):
-    kind, joint = name[:-1], name[-1]
-    if kind == "Ia":
+    symbol, joint = name[:-1], name[-1]
+    if symbol == "Ia":
         return f"joint_{joint}.rotor_inertia"
-    return f"link_{joint}.{kind.replace('m', 'mc') if len(kind) == 2 else kind}"
+    return f"link_{joint}.{symbol.replace('m', 'mc') if len(symbol) == 2 else symbol}"
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def _momentum(model: pin.Model, rng: np.random.Generator, states: int) -> np.nda
 
 @pytest.mark.parametrize("seed", range(8))
 def test_momentum_shows_the_same_combinations(seed):
-    """Without torque and acceleration: the momentum of the whole is all that is seen (B 26)."""
+    """Without torque and acceleration: the momentum of the whole robot determines them ([Naveen2019]_ eq. 26)."""
     rng = np.random.default_rng(seed)
     make = random_model if seed % 2 else special_model
     tree = _on_free_base(kinematic_tree(tidied(make(rng, 4))))
@@ -99,7 +99,7 @@ def test_wrench_and_torques_show_the_same_combinations(seed):
 
 
 def test_space_robot_of_the_literature():
-    """All 52 true values of B Table 5 (21-25), from the masses, centres and inertias of Table 3."""
+    """All 52 true values of [Naveen2019]_ table 5 (21-25), from the masses, centres and inertias of table 3."""
     upright = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])  # alpha = 90 degrees
     tree = KinematicTree(
         parents=(-1, 0, 1, 2, 0, 4, 5),

@@ -1,4 +1,4 @@
-"""Delay between torque and motion is found together with the parameters, and removed."""
+"""Delay between torque and motion is estimated together with the parameters, and removed."""
 
 from dataclasses import replace
 

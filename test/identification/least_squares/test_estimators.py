@@ -1,4 +1,4 @@
-"""Classical estimators: exact without noise, efficient with it, and each what its source says it is."""
+"""Classical estimators: exact without noise, efficient with it, and each as its source defines it."""
 
 from dataclasses import replace
 
@@ -14,7 +14,8 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.identification.assessment.uncertainty import COMBINED, IDENTIFIED, uncertainty
+from inertid_ros.identification.assessment.identifiability import COMBINED, IDENTIFIED
+from inertid_ros.identification.assessment.uncertainty import uncertainty
 from inertid_ros.identification.assessment.validation import torque_errors, validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
@@ -120,7 +121,7 @@ def test_ordinary_least_squares_is_the_pseudo_inverse():
 
 @pytest.mark.parametrize("scaling", ["none", "prior", "metric"])
 def test_the_null_space_stays_at_the_prior(scaling):
-    """What no motion shows is not moved: at right angles, under the scaling, to every null direction (D 22-23).
+    """The estimate does not move along any null direction, under the scaling ([vanDerGaag2024]_ eq. 22-23).
 
     The metric knows a body as a whole, so that a heavier one keeps its shape; the other scalings know columns, and one
     without effect keeps its value.
@@ -232,7 +233,7 @@ def test_held_out_data_chooses_the_rank():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_reduced_identification_is_the_closed_form_and_the_constrained_minimum(seed):
-    """C 4.5.60 written out in base parameters, and its problem 4.5.58-59 by brute force."""
+    """[Lee2019]_ eq. 4.5.60 written out in base parameters, and its problem 4.5.58-59 by brute force."""
     model, samples, _, rng = _robot(seed, count=60)
     noise = 0.3 * np.sqrt(np.mean(samples.tau**2, axis=0))
     information = compress(model, [_noisy(samples, rng, noise)])
@@ -260,7 +261,7 @@ def test_reduced_identification_is_the_closed_form_and_the_constrained_minimum(s
 
 
 def test_columns_scaled_by_the_prior_and_truncated():
-    """D 20-21 and 27 as written: singular values of the scaled regressor, the largest used, the rest at zero."""
+    """Truncated singular values of the scaled regressor ([vanDerGaag2024]_ eq. 20-21, 27)."""
     model, samples, _, rng = _robot(8, count=60)
     samples = _noisy(samples, rng, 5.0)
     options = LeastSquaresOptions(weighting="none", scaling="prior", rank="gcv", null_space="zero")

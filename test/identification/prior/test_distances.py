@@ -92,7 +92,7 @@ def _planes(rng: np.random.Generator, rows: int, through: np.ndarray):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_projection_is_the_nearest_point_of_a_hyperplane(seed):
-    """It lies on the plane, at the stated distance, and no other point of the plane is nearer (C Prop. 3.2)."""
+    """It lies on the plane, at the distance returned, and no other point is nearer ([Lee2019]_ Prop. 3.2)."""
     rng = np.random.default_rng(seed)
     bodies = _near_bodies(rng, 0.3)
     A, b = _planes(rng, 12, _near_bodies(rng, 0.3))
@@ -144,7 +144,7 @@ def test_mean_of_two_bodies_is_midway_in_any_frame():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_cycles_of_projection_and_mean_reach_the_same_minimum(seed):
-    """C's cyclic procedure on well-conditioned equations, and the Gauss-Newton method in a few steps."""
+    """The cyclic procedure of [Lee2019]_ sec. 3.4.2 and the Gauss-Newton method reach the same minimum."""
     rng = np.random.default_rng(seed)
     truth = _near_bodies(rng, 0.1)[:1]
     A = rng.normal(size=(8, 10))

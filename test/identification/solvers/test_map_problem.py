@@ -109,7 +109,8 @@ def test_points_make_up_the_prior_inside_their_region():
     for index, pi in enumerate(bodies[:3]):
         mass, com, inertia = mass_com_inertia(pi)
         covariance = (0.5 * np.trace(inertia) * np.eye(3) - inertia) / mass
-        shapes = Ellipsoid(com, 3.1 * covariance), Ellipsoid(com + 1.0, covariance)  # E 23 needs three times
+        # the first is wide enough for [Wensing2018]_ eq. 23, which needs three times the covariance
+        shapes = Ellipsoid(com, 3.1 * covariance), Ellipsoid(com + 1.0, covariance)
         regions.append((f"link{index}", shapes))
     points = point_masses(bodies, [np.eye(10)] * 4, [*regions, ("free", ())], rng, 60)
     assert (points.prior >= 0).all()
@@ -157,7 +158,7 @@ def test_solutions_that_are_not_convex_are_minima(regularizer, seed):
 
 @pytest.mark.parametrize("regularizer", CONVEX)
 def test_equal_residuals_are_the_nearest_points_of_a_ball(regularizer):
-    """The search meets the bound, and no parameters with so small a residual are nearer to the prior (C 3.5.52)."""
+    """The search meets the bound, and no parameters within it are nearer to the prior ([Lee2019]_ eq. 3.5.52)."""
     cp = pytest.importorskip("cvxpy")
     map_problem, (R, z), regularization = _problem(2, regularizer)
     quiet = replace(regularization, drive_weight=1e-6, offset_deviation=1e6)  # the distance alone decides
