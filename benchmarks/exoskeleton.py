@@ -23,7 +23,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.dynamics.contact_wrenches import predict_wrenches
 from inertid_ros.identification.identify import IdentifyOptions
 from inertid_ros.identification.information.information import compress
-from inertid_ros.kinematics.contact_frames import external_force
+from inertid_ros.kinematics.contact_jacobians import external_force
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.force_plates.catalogue import standing_robot

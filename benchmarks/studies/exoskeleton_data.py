@@ -9,7 +9,7 @@ from inertid_ros.config.standing_simulation import BodySensorOptions, MovementOp
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.filters import automatic_cutoff, derivatives, low_pass, spectrum
-from inertid_ros.kinematics.contact_frames import external_force
+from inertid_ros.kinematics.contact_jacobians import external_force
 from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.simulation.force_plates.catalogue import standing_robot

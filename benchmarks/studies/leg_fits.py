@@ -7,6 +7,7 @@ import numpy as np
 from support.robots.cheetah_leg import bounds
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.rotations import skew
 from inertid_ros.identification.prior.constraints import Constraints, constrained
 from inertid_ros.identification.prior.convex_program import ConvexProgram
 from inertid_ros.identification.prior.coordinates import Coordinates, normalised_coordinates
@@ -14,7 +15,7 @@ from inertid_ros.identification.prior.regularizers import Regularization
 from inertid_ros.identification.solvers.equal_residual import project_onto_residual
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.identification.solvers.map_problem import MapProblem
-from inertid_ros.robot.bodies.inertial_parameters import inertia_about_origin, skew
+from inertid_ros.robot.bodies.inertial_parameters import inertia_about_origin
 from inertid_ros.robot.model import RobotModel
 
 CONSTRAINTS = ("none", "semi-consistent", "LMI", "ellipsoid")

@@ -9,7 +9,7 @@ from scipy.interpolate import make_interp_spline
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.samples import Samples
-from inertid_ros.dynamics.contact_wrenches import contact_map
+from inertid_ros.kinematics.contact_jacobians import contact_jacobians
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.force_plates.catalogue import standing_robot
@@ -109,13 +109,13 @@ class OneFoot:
 
     def plate_wrench(self, q: Array, tau: Array) -> Array:
         """``(N, 6)`` in the plate's frame, from generalized force."""
-        return np.linalg.solve(contact_map(self.model, q)[:, :6], tau[:, :6, None])[..., 0]
+        return np.linalg.solve(contact_jacobians(self.model, q)[:, :6], tau[:, :6, None])[..., 0]
 
     def noisy(self, samples: Samples, rng: np.random.Generator) -> Samples:
         """With the noise of the plate on the base rows."""
         noise = rng.normal(size=(len(samples), 6)) * np.repeat([FORCE_NOISE, MOMENT_NOISE], 3)
         tau = np.where(samples.mask, samples.tau, 0.0)
-        tau[:, :6] += (contact_map(self.model, samples.q)[:, :6] @ noise[..., None])[..., 0]
+        tau[:, :6] += (contact_jacobians(self.model, samples.q)[:, :6] @ noise[..., None])[..., 0]
         return Samples(
             samples.time, samples.q, samples.v, samples.a, tau, samples.mask, samples.usable, measured=samples.measured
         )

@@ -17,7 +17,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.incremental_qr import IncrementalQR
 from inertid_ros.identification.information.information import compress
-from inertid_ros.kinematics.sweep import BATCH
+from inertid_ros.kinematics.tree_kinematics import BATCH
 from inertid_ros.regressors.drive_regressor import Motion, channel_drive
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.regressors.regrouping import regroup

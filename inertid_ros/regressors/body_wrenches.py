@@ -1,7 +1,8 @@
 """The wrench that each body takes, linear in its parameters, in the root frame: what every regressor row is made of.
 
 With these, a row of any regressor is a product: with the screw of a joint it is that joint's torque, and without one
-it is a component of the wrench that the ground must bring up at the root (C B.3; A 18-23).
+it is a component of the wrench that the ground must bring up at the root ([Lee2019]_ eq. B.3; [Ayusawa2017]_
+eqs. 18-23).
 """
 
 from dataclasses import dataclass
@@ -9,12 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
-from inertid_ros.kinematics.chain import Chain, ChainState, cross
-from inertid_ros.kinematics.sweep import PRODUCTS
+from inertid_ros.core.rotations import cross
+from inertid_ros.dynamics.newton_euler import WRENCH_TABLE, wrench_products
+from inertid_ros.kinematics.spatial import turned_forces
+from inertid_ros.kinematics.tree_kinematics import TreeKinematics, TreeState
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 
-_TABLE = np.ascontiguousarray(WRENCH_TABLE.reshape(6 * BODY_PARAMETERS, PRODUCTS).T)
+_TABLE = np.ascontiguousarray(WRENCH_TABLE.reshape(6 * BODY_PARAMETERS, -1).T)
 
 
 @dataclass(frozen=True)
@@ -23,38 +25,55 @@ class BodyWrenches:
 
     Attributes
     ----------
-    spin: ``(N, nb, 3)`` angular velocity in the frame of the body.
-    entries: ``(N, 6, 10 nb)`` (force, torque) about the root origin, in the root frame, per unit of each parameter.
+    angular_velocity : ndarray, shape (N, nb, 3)
+        In the frame of the body [rad/s].
+    regressor : ndarray, shape (N, 6, 10 nb)
+        (force, torque) about the root origin, in the root frame, per unit of each parameter.
     """
 
-    spin: Array
-    entries: Array
+    angular_velocity: Array
+    regressor: Array
 
     @classmethod
-    def of(cls, state: ChainState) -> "BodyWrenches":
+    def of(cls, state: TreeState) -> "BodyWrenches":
         """From the motion of the bodies."""
-        R, x = state.placements[..., :3, :3], state.placements[..., :3, 3]
-        w, A = state.velocity[..., 3:], state.acceleration
-        pull = A[..., :3] + cross(A[..., 3:], x) + cross(w, state.velocity[..., :3] + cross(w, x))
-        local = np.stack([pull, A[..., 3:], w], axis=-2) @ R  # rows: R^T applied to each
-        spin = local[..., 2, :]
-        products = np.empty((*spin.shape[:-1], PRODUCTS))
-        products[..., :3], products[..., 3:6] = local[..., 0, :], local[..., 1, :]
-        products[..., 6:9] = spin[..., :1] * spin
-        products[..., 9:11] = spin[..., 1:2] * spin[..., 1:]
-        products[..., 11] = spin[..., 2] ** 2
-        samples, bodies = spin.shape[:2]
-        wrench = (products.reshape(-1, PRODUCTS) @ _TABLE).reshape(samples, bodies, 2, 3, BODY_PARAMETERS)
-        turned = R[:, :, None] @ wrench
-        turned[:, :, 1] += cross(x[..., None, :], turned[:, :, 0].swapaxes(-1, -2)).swapaxes(-1, -2)
-        entries = turned.reshape(samples, bodies, 6, BODY_PARAMETERS).swapaxes(1, 2)
-        return cls(spin, np.ascontiguousarray(entries).reshape(samples, 6, -1))
+        x, A = state.placements[..., :3, 3], state.acceleration
+        v, w = state.velocity[..., :3], state.velocity[..., 3:]
+        at_origin = A[..., :3] + cross(A[..., 3:], x) + cross(w, v + cross(w, x))
+        local = in_body_frames(state, at_origin, A[..., 3:], w)
+        products = wrench_products(local[..., 0, :], local[..., 1, :], local[..., 2, :])
+        return cls(local[..., 2, :], root_regressor(state, products, _TABLE))
 
-    def joint_rows(self, chain: Chain, state: ChainState) -> Array:
-        """``(N, n, 10 nb)`` regressor of the joint torques."""
-        return (state.screws @ self.entries) * carried(chain)
+    def joint_rows(self, kinematics: TreeKinematics, state: TreeState) -> Array:
+        """``(N, n, 10 nb)`` regressor of the joint torques of a robot on a fixed base."""
+        return (state.screws @ self.regressor) * moved_columns(kinematics)
 
 
-def carried(chain: Chain) -> Array:
-    """``(n, 10 nb)`` one where a joint carries the body, else zero."""
-    return np.repeat(chain.ancestry, BODY_PARAMETERS, axis=1).astype(float)
+def in_body_frames(state: TreeState, *vectors: Array) -> Array:
+    """``(N, nb, k, 3)`` in the frames of the bodies, of ``k`` vectors ``(N, nb, 3)`` in the root frame."""
+    return np.stack(vectors, axis=-2) @ state.placements[..., :3, :3]  # rows: R^T applied to each
+
+
+def root_regressor(state: TreeState, products: Array, table: Array) -> Array:
+    """Regressor of spatial forces of the bodies, in the root frame and about its origin.
+
+    Parameters
+    ----------
+    state : TreeState
+    products : ndarray, shape (N, nb, z)
+        What the forces are linear in.
+    table : ndarray, shape (z, 6 * 10)
+        Per product the forces (force, torque) of unit parameters at the body's origin, in its frame.
+
+    Returns
+    -------
+    ndarray, shape (N, 6, 10 nb)
+    """
+    samples, bodies, count = products.shape
+    local = (products.reshape(-1, count) @ table).reshape(samples, bodies, 6, BODY_PARAMETERS)
+    return turned_forces(state.placements, local).swapaxes(1, 2).reshape(samples, 6, bodies * BODY_PARAMETERS)
+
+
+def moved_columns(kinematics: TreeKinematics) -> Array:
+    """``(n, 10 nb)`` one where a joint moves the body, else zero."""
+    return np.repeat(kinematics.ancestry, BODY_PARAMETERS, axis=1).astype(float)

@@ -11,8 +11,8 @@ from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.dynamics.inverse_dynamics import rigid_torque
-from inertid_ros.dynamics.plate_frame import on_ground, turn_base_rows
+from inertid_ros.dynamics.contact_wrenches import on_ground, turn_base_rows
+from inertid_ros.dynamics.newton_euler import rigid_torque
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.model import RobotModel
 

@@ -23,11 +23,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.rotations import cross
 from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
-from inertid_ros.kinematics.chain import Chain, ChainState, cross, force_cross, motion_cross
+from inertid_ros.kinematics.spatial import force_cross, motion_cross
+from inertid_ros.kinematics.tree_kinematics import TreeKinematics, TreeState
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 
-from .body_wrenches import BodyWrenches, carried
+from .body_wrenches import BodyWrenches, moved_columns
 
 _TABLE = WRENCH_TABLE.reshape(6 * BODY_PARAMETERS, -1)
 
@@ -43,8 +45,8 @@ class MotionGradient:
 
 
 def regressor_product_gradient(
-    chain: Chain,
-    state: ChainState,
+    kinematics: TreeKinematics,
+    state: TreeState,
     joint_weights: Array | float = 0.0,
     base_weights: Array | float = 0.0,
     wrenches: BodyWrenches | None = None,
@@ -60,19 +62,19 @@ def regressor_product_gradient(
     wrenches: of the state, where they are known already.
     """
     wrenches = wrenches or BodyWrenches.of(state)
-    S, V, F = state.screws, state.velocity, wrenches.entries
+    S, V, F = state.screws, state.velocity, wrenches.regressor
     weights = np.zeros_like(F)
     turning = np.zeros_like(S)
     if np.ndim(joint_weights):
-        Z = joint_weights * carried(chain)
+        Z = joint_weights * moved_columns(kinematics)
         weights += S.swapaxes(1, 2) @ Z
         turning = force_cross(S, Z @ F.swapaxes(1, 2))
     weights += base_weights
     alone = _column_cross(weights, F)
-    by_velocity, by_acceleration = _by_body_motion(state, wrenches.spin, weights)
+    by_velocity, by_acceleration = _by_body_motion(state, wrenches.angular_velocity, weights)
     dragged = by_velocity + force_cross(V, by_acceleration)
-    turned, dragged, pushed = chain.beyond(np.stack([turning - alone, dragged, by_acceleration]))
-    before, lifted = chain.before(state)
+    turned, dragged, pushed = kinematics.subtree_sums(np.stack([turning - alone, dragged, by_acceleration]))
+    before, lifted = kinematics.parent_motion(state)
     rate = motion_cross(before, S)
     second = motion_cross(lifted, S) + motion_cross(before, rate)
     return MotionGradient(
@@ -83,7 +85,7 @@ def regressor_product_gradient(
     )
 
 
-def _by_body_motion(state: ChainState, spin: Array, weights: Array) -> tuple[Array, Array]:
+def _by_body_motion(state: TreeState, spin: Array, weights: Array) -> tuple[Array, Array]:
     """``(N, nb, 6)`` derivatives by velocity and acceleration of the bodies, which stay in place."""
     R, x = state.placements[..., :3, :3], state.placements[..., :3, 3]
     w, u = state.velocity[..., 3:], state.velocity[..., :3]

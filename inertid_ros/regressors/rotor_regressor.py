@@ -8,7 +8,8 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
-from inertid_ros.kinematics.sweep import BATCH, PRODUCTS, TRANSLATIONS, Sweep
+from inertid_ros.kinematics.body_recursion import PRODUCTS, TRANSLATIONS, BodyRecursion
+from inertid_ros.kinematics.tree_kinematics import BATCH
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.tree import path
@@ -73,7 +74,7 @@ class RotorRegressor:
         self._needed = sorted({body for rotor in self._rotors for body in path(tree, rotor)})
         self._forces = TRANSLATIONS * bool(self._base)
         self._ancestors = [list(tree[rotor].ancestors[self._forces : -1]) for rotor in self._rotors]
-        self._sweep = Sweep(tree, np.array(model.pinocchio.gravity.linear))
+        self._recursion = BodyRecursion(tree, np.array(model.pinocchio.gravity.linear))
         self._tables = [
             np.einsum("rcz,ck->rkz", WRENCH_TABLE, tree[rotor].turned_parameters).reshape(-1, PRODUCTS)
             for rotor in self._rotors
@@ -82,13 +83,13 @@ class RotorRegressor:
     def of(self, q: Array, v: Array, a: Array) -> Array:
         """``(nv, 10 r, k)`` from motion ``(nq, k)``, ``(nv, k)``."""
         out = np.zeros((len(v), BODY_PARAMETERS * len(self._rotors), q.shape[1]))
-        self._sweep.start(*map(self._geared, (q, v, a)))
+        self._recursion.start(*map(self._geared, (q, v, a)))
         for body in self._needed:
-            motions = self._sweep.advance(body)
+            motions = self._recursion.advance(body)
             if body < self._links:
                 continue
             rotor = body - self._links
-            wrench = (self._tables[rotor] @ self._sweep.products(motions)).reshape(6, BODY_PARAMETERS, -1)
+            wrench = (self._tables[rotor] @ self._recursion.products(motions)).reshape(6, BODY_PARAMETERS, -1)
             block = out[:, BODY_PARAMETERS * rotor : BODY_PARAMETERS * (rotor + 1)]
             block[: self._forces] = np.einsum("isk,ick->sck", motions[3:, 2 : 2 + self._forces], wrench[:3])
             block[self._ancestors[rotor]] = np.einsum("isk,ick->sck", motions[:, 2:-1], wrench)

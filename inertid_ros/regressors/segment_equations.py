@@ -7,11 +7,11 @@ floating base, from the segments' own motion instead of joint angles.
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.rotations import cross, rotation_matrices
 from inertid_ros.core.samples import Samples
-from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
-from inertid_ros.kinematics.chain import cross
-from inertid_ros.kinematics.floating import rotations
-from inertid_ros.kinematics.sweep import BATCH, PRODUCTS
+from inertid_ros.dynamics.newton_euler import WRENCH_TABLE, wrench_products
+from inertid_ros.kinematics.spatial import turned_forces
+from inertid_ros.kinematics.tree_kinematics import BATCH
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.model import RobotModel
 
@@ -61,17 +61,14 @@ class SegmentWriter(RowWriter):
 
     def write(self, samples: Samples, rows: slice, out: Array) -> None:
         q, v, a = samples.q[rows], samples.v[rows], samples.a[rows]
-        table = WRENCH_TABLE.reshape(-1, PRODUCTS)
+        table = WRENCH_TABLE.reshape(6 * BODY_PARAMETERS, -1)
         for body in range(self._bodies):
             pose, twist = q[:, 7 * body : 7 * body + 7], v[:, 6 * body : 6 * body + 6]
-            rotation = np.moveaxis(rotations(pose[:, 3:]), 2, 0)
-            linear = a[:, 6 * body : 6 * body + 3] - self._gravity @ rotation
-            angular, w = a[:, 6 * body + 3 : 6 * body + 6], twist[:, 3:]
-            linear = linear + cross(w, twist[:, :3])
-            squares = [w[:, i] * w[:, j] for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))]
-            products = np.column_stack([linear, angular, *squares])
-            wrench = (table @ products.T).reshape(6, BODY_PARAMETERS, -1)
-            force, torque = (np.einsum("kij,jck->kci", rotation, part) for part in (wrench[:3], wrench[3:]))
-            torque = torque + cross((pose[:, :3] - q[:, :3])[:, None], force)
+            placement = np.tile(np.eye(4), (len(q), 1, 1))
+            placement[:, :3, :3], placement[:, :3, 3] = rotation_matrices(pose[:, 3:]), pose[:, :3] - q[:, :3]
+            w, at_origin = twist[:, 3:], a[:, 6 * body : 6 * body + 3] - self._gravity @ placement[:, :3, :3]
+            at_origin = at_origin + cross(w, twist[:, :3])
+            products = wrench_products(at_origin, a[:, 6 * body + 3 : 6 * body + 6], w)
+            wrench = (products @ table.T).reshape(-1, 6, BODY_PARAMETERS)
             columns = slice(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1))
-            out[:3, columns], out[3:, columns] = force.transpose(2, 1, 0), torque.transpose(2, 1, 0)
+            out[:, columns] = turned_forces(placement, wrench).transpose(1, 2, 0)

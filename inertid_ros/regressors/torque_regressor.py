@@ -11,7 +11,8 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
-from inertid_ros.kinematics.sweep import BATCH, PRODUCTS, TRANSLATIONS, Sweep
+from inertid_ros.kinematics.body_recursion import PRODUCTS, TRANSLATIONS, BodyRecursion
+from inertid_ros.kinematics.tree_kinematics import BATCH
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.model import RobotModel
 
@@ -62,7 +63,7 @@ class TorqueRegressor:
 
     def __init__(self, model: RobotModel, columns: Sequence[Sequence[int]] | None = None) -> None:
         self._joints = model.tree
-        self._sweep = Sweep(self._joints, np.array(model.pinocchio.gravity.linear))
+        self._recursion = BodyRecursion(self._joints, np.array(model.pinocchio.gravity.linear))
         if columns is None:
             columns = [range(BODY_PARAMETERS)] * len(self._joints)
             frames = np.array([joint.turned_parameters for joint in self._joints])
@@ -87,10 +88,10 @@ class TorqueRegressor:
 
         With ``base_only`` only the six rows of a free base.
         """
-        self._sweep.start(q, v, a)
+        self._recursion.start(q, v, a)
         for body, (joint, wrenches) in enumerate(zip(self._joints, self._wrenches, strict=True)):
-            motions = self._sweep.advance(body)
-            mass, first, second = wrenches.of(self._sweep.products(motions))
+            motions = self._recursion.advance(body)
+            mass, first, second = wrenches.of(self._recursion.products(motions))
             screws, block = motions[:, 2:], out[:, self.columns[body]]
             parts = [block[:, columns] for columns in wrenches.columns]
             if self._forces and not joint.free:

@@ -8,7 +8,8 @@ import numpy as np
 import pinocchio as pin
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, skew, transform
+from inertid_ros.core.rotations import skew
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, transform
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,14 @@ class TreeJoint:
     placement_rotation: Array
     placement_translation: Array
     free: bool = False
+
+    @cached_property
+    def axis(self) -> Array:
+        """``(6,)`` motion subspace (linear, angular) in the joint frame; zero for a free base."""
+        out = np.zeros(6)
+        if not self.free:
+            out[slice(0, 3) if self.prismatic else slice(3, 6)] = self.rotation[:, 2]
+        return out
 
     @cached_property
     def motion_transform(self) -> Array:

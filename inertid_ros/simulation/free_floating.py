@@ -11,11 +11,11 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
+from inertid_ros.core.rotations import cross, rotate, rotation_matrices
 from inertid_ros.data.preparation.dead_reckoning import dead_reckoning, fine_dead_reckoning
 from inertid_ros.data.recording import Recording
-from inertid_ros.dynamics.base_from_momentum import BaseMotion
+from inertid_ros.dynamics.floating_base import BaseMotion
 from inertid_ros.excitation.motions.trajectories import Trajectory
-from inertid_ros.kinematics.floating import cross, rotations
 from inertid_ros.regressors.momentum_regressor import momentum_regressor
 from inertid_ros.robot.model import RobotModel
 
@@ -146,7 +146,7 @@ def float_freely(
     samples = slice(None, None, 2)
     found = momentum_regressor(model.tree, twist[samples], q[samples], v[samples], pose[samples]) @ np.ravel(bodies)
     spin = base.wheel_momentum(q[samples], speeds[samples])
-    found[:, 3:] += np.einsum("ijk,kj->ki", rotations(pose[samples, 3:]), spin)
+    found[:, 3:] += rotate(pose[samples, 3:], spin)
     return FreeMotion(
         time[samples], pose[samples], twist[samples], q[samples], v[samples], both[samples, model.joints :],
         speeds[samples], found,
@@ -178,9 +178,9 @@ def measured(model: RobotModel, motion: FreeMotion, noise: RateNoise, rng: np.ra
 
 def _to_base(momentum: Array, pose: Array) -> Array:
     """``(M, 6)`` momentum about the world's origin to that about the base's, in base coordinates."""
-    turn = rotations(pose[:, 3:])
-    angular = momentum[:, 3:].T - cross(pose[:, :3].T, momentum[:, :3].T)
-    return np.vstack([np.einsum("jik,jk->ik", turn, momentum[:, :3].T), np.einsum("jik,jk->ik", turn, angular)]).T
+    angular = momentum[:, 3:] - cross(pose[:, :3], momentum[:, :3])
+    both = np.stack([momentum[:, :3], angular], axis=1)
+    return (both @ rotation_matrices(pose[:, 3:])).reshape(-1, 6)  # rows: R^T applied to each
 
 
 def _between(poses: Array, twist: Array, period: float) -> Array:
@@ -189,8 +189,7 @@ def _between(poses: Array, twist: Array, period: float) -> Array:
     out[::2] = poses
     first, middle, last = twist[:-1:2], twist[1::2], twist[2::2]
     half = period / 24 * (5 * first + 8 * middle - last)
-    turn = rotations(poses[:-1, 3:])
-    out[1::2, :3] = poses[:-1, :3] + np.einsum("ijk,kj->ki", turn, half[:, :3])
+    out[1::2, :3] = poses[:-1, :3] + rotate(poses[:-1, 3:], half[:, :3])
     x, y, z = (0.5 * half[:, 3:]).T
     qx, qy, qz, qw = poses[:-1, 3:].T
     out[1::2, 3:] = np.stack(
@@ -204,7 +203,7 @@ def _central_inertia(inertia: Array, pose: Array) -> Array:
     """``(M, 3, 3)`` about the centre of mass in world axes, of ``(M, 6, 6)`` about the base's origin in its axes."""
     mass = inertia[:, :1, :1]
     lever = inertia[:, 3:, :3] / mass
-    turn = rotations(pose[:, 3:]).transpose(2, 0, 1)
+    turn = rotation_matrices(pose[:, 3:])
     return turn @ (inertia[:, 3:, 3:] + mass * (lever @ lever)) @ turn.transpose(0, 2, 1)
 
 

@@ -5,8 +5,8 @@ import pytest
 from support.robots.free_base import free_model, random_flight
 
 from inertid_ros.core.errors import ModelError
-from inertid_ros.dynamics.contact_wrenches import contact_map, predict_wrenches
-from inertid_ros.kinematics.contact_frames import external_force
+from inertid_ros.dynamics.contact_wrenches import predict_wrenches
+from inertid_ros.kinematics.contact_jacobians import contact_jacobians, external_force
 from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import ModelOptions, load_model
 from inertid_ros.simulation.force_plates.exoskeleton import exoskeleton_urdf
@@ -20,7 +20,7 @@ def test_wrenches_of_two_contacts_are_what_torques_leave():
     wrenches = {name: rng.normal(size=(10, 6)) for name in ("foot", "plate")}
     external = external_force(model, q, wrenches)
     stacked = np.hstack(list(wrenches.values()))
-    np.testing.assert_allclose((contact_map(model, q) @ stacked[..., None])[..., 0], external, atol=1e-12)
+    np.testing.assert_allclose((contact_jacobians(model, q) @ stacked[..., None])[..., 0], external, atol=1e-12)
     force = external.copy()
     force[:, 6:] += torque
     found = predict_wrenches(model, force, torque, q)

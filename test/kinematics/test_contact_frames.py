@@ -5,8 +5,8 @@ import pinocchio as pin
 import pytest
 
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.rotations import body_rate, checked, continuous, rotate, rotate_back
-from inertid_ros.kinematics.contact_frames import external_force
+from inertid_ros.core.rotations import body_rate, checked_quaternions, continuous_quaternions, rotate, rotate_back
+from inertid_ros.kinematics.contact_jacobians import external_force
 from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import ModelOptions, load_model
 
@@ -56,7 +56,7 @@ def test_quaternions_flip_and_turn():
     angle = np.linspace(0, 6, 500)[:, None]
     quaternions = np.hstack([np.sin(angle / 2) * [0.6, 0.0, 0.8], np.cos(angle / 2)])
     flipped = quaternions * rng.choice([-1.0, 1.0], 500)[:, None]
-    again = continuous(flipped)
+    again = continuous_quaternions(flipped)
     np.testing.assert_allclose(again * np.sign(again[0] @ quaternions[0]), quaternions, atol=1e-15)
     vectors = rng.normal(size=(500, 3))
     pinned = [pin.Quaternion(row).toRotationMatrix() @ v for row, v in zip(quaternions, vectors, strict=True)]
@@ -69,8 +69,8 @@ def test_quaternions_flip_and_turn():
 def test_quaternions_that_are_none_are_left_out_or_refused(caplog):
     quaternions = np.tile([0.0, 0.0, 0.0, 1.0], (100, 1))
     quaternions[40:50] *= 0.3
-    unit, bad = checked(quaternions, "walk")
+    unit, bad = checked_quaternions(quaternions, "walk")
     assert bad.sum() == 10 and bad[40:50].all() and "10 quaternions" in caplog.text
     np.testing.assert_allclose(unit, np.tile([0.0, 0.0, 0.0, 1.0], (100, 1)))
     with pytest.raises(RecordingError, match="length 0.3"):
-        checked(0.3 * np.tile([0.0, 0.0, 0.0, 1.0], (100, 1)), "walk")
+        checked_quaternions(0.3 * np.tile([0.0, 0.0, 0.0, 1.0], (100, 1)), "walk")

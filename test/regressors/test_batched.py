@@ -9,11 +9,11 @@ import pytest
 from support.robots.random_robots import random_bodies, random_model, random_states
 
 from inertid_ros.core.qr import r_factor
-from inertid_ros.dynamics.inverse_dynamics import rigid_torque
-from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
+from inertid_ros.dynamics.newton_euler import WRENCH_TABLE, rigid_torque
 from inertid_ros.identification.information.compression import Compressor
 from inertid_ros.identification.information.information import compress
-from inertid_ros.kinematics.sweep import BATCH, Sweep
+from inertid_ros.kinematics.body_recursion import BodyRecursion
+from inertid_ros.kinematics.tree_kinematics import BATCH
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.regressors.regrouping import regroup
@@ -89,7 +89,7 @@ def test_wrench_table_equals_pinocchio():
     velocity, acceleration = pin.Motion(rng.normal(size=6)), pin.Motion(rng.normal(size=6))
     motions = np.stack([velocity.vector, acceleration.vector], axis=1)[:, :, None]
     _, model = _tree(0, joints=1)
-    sweep = Sweep(model.tree, np.zeros(3), screws=False)
+    sweep = BodyRecursion(model.tree, np.zeros(3), screws=False)
     sweep.start(*np.zeros((3, 1, 1)))
     regressor = WRENCH_TABLE @ sweep.products(motions)[:, 0]
     np.testing.assert_allclose(regressor, pin.bodyRegressor(velocity, acceleration), atol=1e-13)

@@ -5,7 +5,9 @@ import pinocchio as pin
 import pytest
 from support.robots.random_robots import random_model, random_states
 
-from inertid_ros.kinematics.chain import Chain, RootMotion, cross, force_cross, motion_cross
+from inertid_ros.core.rotations import cross
+from inertid_ros.kinematics.spatial import force_cross, motion_cross
+from inertid_ros.kinematics.tree_kinematics import RootMotion, TreeKinematics
 from inertid_ros.regressors.body_wrenches import BodyWrenches
 from inertid_ros.regressors.regressor_gradient import regressor_product_gradient
 from inertid_ros.regressors.torque_regressor import joint_torque_regressor
@@ -24,7 +26,7 @@ def case(seed):
 @pytest.mark.parametrize("seed", range(8))
 def test_chain_agrees_with_pinocchio(seed):
     model, (q, v, a), _ = case(seed)
-    state = Chain(model).state(q, v, a)
+    state = TreeKinematics.of(model).state(q, v, a)
     data = model.pinocchio.createData()
     for row in range(len(q)):
         pin.forwardKinematics(model.pinocchio, data, q[row], v[row], a[row])
@@ -42,7 +44,7 @@ def test_chain_agrees_with_pinocchio(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_value_and_gradient_are_those_of_the_regressor(seed):
     model, motion, weights = case(seed)
-    chain = Chain(model)
+    chain = TreeKinematics.of(model)
     gradient = regressor_product_gradient(chain, chain.state(*motion), weights)
 
     def value(moved):
@@ -77,7 +79,7 @@ def reaction(model, q, v, a, root_acceleration):
 @pytest.mark.parametrize("seed", range(6))
 def test_wrenches_give_joint_torques_and_the_reaction_at_the_root(seed):
     model, motion, _ = case(seed)
-    chain = Chain(model)
+    chain = TreeKinematics.of(model)
     lift = np.random.default_rng(seed).normal(size=3)
     still = np.zeros((4, 6))
     root = RootMotion(np.tile(np.eye(4), (4, 1, 1)), still, still + np.concatenate([lift, np.zeros(3)]))
@@ -87,8 +89,8 @@ def test_wrenches_give_joint_torques_and_the_reaction_at_the_root(seed):
     lifted = BodyWrenches.of(chain.state(*motion, root))
     for row in range(4):
         sample = [x[row] for x in motion]
-        for entries, acceleration in ((wrenches.entries, np.zeros(3)), (lifted.entries, lift)):
-            wrench = entries[row] @ model.body_prior.ravel()
+        for regressor, acceleration in ((wrenches.regressor, np.zeros(3)), (lifted.regressor, lift)):
+            wrench = regressor[row] @ model.body_prior.ravel()
             assert wrench == pytest.approx(reaction(model, *sample, acceleration), rel=1e-9, abs=1e-8)
 
 
@@ -96,7 +98,7 @@ def test_wrenches_give_joint_torques_and_the_reaction_at_the_root(seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_gradient_of_reaction_and_torque_rows_together(seed, moving):
     model, motion, weights = case(seed)
-    chain, rng = Chain(model), np.random.default_rng(seed)
+    chain, rng = TreeKinematics.of(model), np.random.default_rng(seed)
     root = None
     if moving:
         placement = np.array([pin.SE3.Random().homogeneous for _ in range(4)])
@@ -106,7 +108,7 @@ def test_gradient_of_reaction_and_torque_rows_together(seed, moving):
     def value(moved):
         state = chain.state(*moved, root)
         wrenches = BodyWrenches.of(state)
-        return float((weights * wrenches.joint_rows(chain, state)).sum() + (base * wrenches.entries).sum())
+        return float((weights * wrenches.joint_rows(chain, state)).sum() + (base * wrenches.regressor).sum())
 
     gradient = regressor_product_gradient(chain, chain.state(*motion, root), weights, base)
     assert gradient.value == pytest.approx(value(motion), rel=1e-10, abs=1e-8)
@@ -122,7 +124,7 @@ def test_gradient_of_reaction_and_torque_rows_together(seed, moving):
 
 def test_entries_of_bodies_that_a_joint_does_not_carry_have_no_effect():
     model, motion, weights = case(5)
-    chain = Chain(model)
+    chain = TreeKinematics.of(model)
     carried = np.repeat(chain.ancestry, 10, axis=1)
     state = chain.state(*motion)
     everything = regressor_product_gradient(chain, state, weights)

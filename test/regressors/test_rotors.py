@@ -7,12 +7,13 @@ from support.robots.cheetah_leg import leg_model, read_leg
 from support.robots.random_robots import random_bodies, random_states, random_urdf
 
 from inertid_ros.core.errors import ModelError
+from inertid_ros.core.rotations import skew
 from inertid_ros.identification.base_parameters import base_parameters
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
 from inertid_ros.regressors.rotor_regressor import rotor_regressor, rotor_torque
-from inertid_ros.robot.bodies.inertial_parameters import pseudo_inertia, skew
+from inertid_ros.robot.bodies.inertial_parameters import pseudo_inertia
 from inertid_ros.robot.bodies.rotors import Rotor, with_rotors
 from inertid_ros.robot.model import ModelOptions, load_model
 

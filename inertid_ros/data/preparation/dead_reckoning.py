@@ -4,8 +4,7 @@ import numpy as np
 import scipy
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.rotations import continuous
-from inertid_ros.robot.bodies.inertial_parameters import skew
+from inertid_ros.core.rotations import continuous_quaternions, skew
 
 _SMALL = 1e-4  # rad; below, series instead of quotients of small numbers
 
@@ -62,7 +61,7 @@ def compose_twists(start: Array, steps: Array) -> Array:
         transforms[stride:] = transforms[:-stride] @ transforms[stride:]
         stride *= 2
     turns = np.vstack([start[3:], scipy.spatial.transform.Rotation.from_matrix(transforms[1:, :3, :3]).as_quat()])
-    return np.hstack([transforms[:, :3, 3], continuous(turns)])
+    return np.hstack([transforms[:, :3, 3], continuous_quaternions(turns)])
 
 
 def _homogeneous(pose: Array) -> Array:

@@ -8,7 +8,7 @@ from inertid_ros.config.options import ConfigurationError, option
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.recording import Recording
-from inertid_ros.dynamics.plate_frame import UNMEASURED
+from inertid_ros.dynamics.contact_wrenches import UNMEASURED
 from inertid_ros.robot.model import RobotModel
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from inertid_ros.config.options import option
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.rotations import body_rate, checked, rotate_back
+from inertid_ros.core.rotations import body_rate, checked_quaternions, rotate_back
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
 
@@ -111,7 +111,7 @@ def base_channels(recording: Recording, options: BaseMotionOptions) -> tuple[dic
             f"{recording.name}: base_pose was not recorded, which a free base needs; name its topic in"
             " topics.odometry or topics.pose"
         )
-    orientation, invalid = checked(recording.base_pose[:, 3:], recording.name)
+    orientation, invalid = checked_quaternions(recording.base_pose[:, 3:], recording.name)
     channels = {"base_pose": np.hstack([recording.base_pose[:, :3], orientation])}
     for key in _NEEDS[options.motion_from]:
         values = getattr(recording, key)

@@ -8,12 +8,11 @@ import numpy as np
 from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.rotations import checked
+from inertid_ros.core.rotations import checked_quaternions, rotation_matrices
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.momentum_checks import check_conservation, check_pose
-from inertid_ros.dynamics.base_from_momentum import BaseMotion
-from inertid_ros.kinematics.floating import rotations
+from inertid_ros.dynamics.floating_base import BaseMotion
 from inertid_ros.robot.model import RobotModel
 
 from .dead_reckoning import dead_reckoning
@@ -70,7 +69,7 @@ def prepare_momentum(
     if recording.velocity is not None and options.motion_from != "acceleration":
         channels["velocity"] = recording.velocity[:, columns]
     if recording.base_pose is not None:
-        quaternions, _ = checked(recording.base_pose[:, 3:], recording.name)
+        quaternions, _ = checked_quaternions(recording.base_pose[:, 3:], recording.name)
         channels["pose"] = np.hstack([recording.base_pose[:, :3], quaternions])
     segments = resample(
         recording.name, recording.time, channels, options.skip_start_s, options.skip_end_s, options.max_gap_periods
@@ -111,7 +110,7 @@ def _piece(
     if change:
         if "pose" in segment.channels:
             check_pose(name, segment.time, pose, integrated)
-        wheels = np.einsum("ijk,kj->ki", rotations(pose[:, 3:]), wheels)
+        wheels = (rotation_matrices(pose[:, 3:]) @ wheels[..., None])[..., 0]
     else:
         check_conservation(name, segment.time[usable], twist[usable], v[usable], noise[:6])
     measured[:, 3:] = -wheels

@@ -11,9 +11,9 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.rotations import rotate, rotate_back
 from inertid_ros.data.preparation.external_wrenches import WrenchOptions
-from inertid_ros.dynamics.inverse_dynamics import rigid_torque
-from inertid_ros.dynamics.plate_frame import UNMEASURED, on_ground
-from inertid_ros.kinematics.contact_frames import body_placements, contact_body, external_force, frame_placement
+from inertid_ros.dynamics.contact_wrenches import UNMEASURED, on_ground
+from inertid_ros.dynamics.newton_euler import rigid_torque
+from inertid_ros.kinematics.contact_jacobians import contact_frames, external_force
 from inertid_ros.robot.contacts import Contact
 from inertid_ros.robot.model import RobotModel
 
@@ -148,8 +148,7 @@ def _lift(model: RobotModel, q: Array, contact: Contact, wrench: Array, up: Arra
     """``(N,)`` force against gravity [N]."""
     if contact.plate is not None:
         return np.asarray(wrench[:, :3] @ contact.plate.rotation.T @ up)
-    places = body_placements(model, q, contact_body(model, contact))
-    rotation, _ = frame_placement(model, contact, places, len(q))
+    rotation = contact_frames(model, q, contact)[:, :3, :3]
     return np.asarray(rotate(q[:, 3:7], np.einsum("nij,nj->ni", rotation, wrench[:, :3])) @ up)
 
 
@@ -162,8 +161,8 @@ def _slip_speed(model: RobotModel, time: Array, q: Array, contact: Contact, wren
     pressed = force @ normal
     safe = np.where(np.abs(pressed) > 1e-9, pressed, 1.0)
     point = np.array(contact.plate.xyz) + np.cross(normal, torque) / safe[:, None]
-    places = body_placements(model, q, contact_body(model, contact))
-    rotation, origin = frame_placement(model, contact, places, len(q))
+    frames = contact_frames(model, q, contact)
+    rotation, origin = frames[:, :3, :3], frames[:, :3, 3]
     arm = np.einsum("nji,nj->ni", rotation, rotate_back(q[:, 3:7], point - q[:, :3]) - origin)
 
     def at(rows: slice) -> Array:

@@ -4,7 +4,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.dynamics.inverse_dynamics import rigid_torque
+from inertid_ros.dynamics.newton_euler import rigid_torque
 from inertid_ros.excitation.limits.constraint import ConstraintUsage, MotionSamples, Penalty
 from inertid_ros.excitation.limits.continuous_time import (
     DerivativeBounds,

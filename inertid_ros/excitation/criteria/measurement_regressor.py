@@ -14,8 +14,8 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.qr import r_factor
 from inertid_ros.excitation.limits.constraint import MotionSamples
-from inertid_ros.kinematics.chain import Chain
-from inertid_ros.regressors.body_wrenches import carried
+from inertid_ros.kinematics.tree_kinematics import TreeKinematics
+from inertid_ros.regressors.body_wrenches import moved_columns
 from inertid_ros.regressors.regressor_gradient import MotionGradient, regressor_product_gradient
 from inertid_ros.robot.model import RobotModel
 
@@ -55,7 +55,7 @@ class MeasurementRegressor:
     """
 
     def __init__(self, model: RobotModel, joints: Array, base: Array) -> None:
-        self.model, self.chain = model, Chain(model)
+        self.model, self.chain = model, TreeKinematics.of(model)
         self.joints, self.base = np.asarray(joints, dtype=float), np.asarray(base, dtype=float)
         if not (len(self.joints) or len(self.base)):
             raise ExcitationError("excitation.measured is empty; name joints, base or both")
@@ -63,7 +63,7 @@ class MeasurementRegressor:
         self._terms = tuple(t for t in layout.drive_terms if t in _DRIVES) if len(self.joints) else ()
         drives = [np.arange(layout.size)[layout.drive(term)] for term in self._terms]
         self.columns = np.concatenate([np.arange(layout.body_size), *drives])
-        self._carried = carried(self.chain)
+        self._carried = moved_columns(self.chain)
 
     @property
     def bodies(self) -> int:
@@ -75,7 +75,7 @@ class MeasurementRegressor:
         bodies, drives = self._split(columns)
         joints = len(self.joints)
         out = np.zeros((len(motion), joints + len(self.base), len(columns)))
-        entries = motion.wrenches.entries[:, :, bodies]
+        entries = motion.wrenches.regressor[:, :, bodies]
         if joints:
             screws = motion.screws * self.joints[:, None]
             out[:, :joints, : len(bodies)] = (screws @ entries) * self._carried[:, bodies]

@@ -28,7 +28,7 @@ from typing import Protocol
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.motions.trajectories import Trajectory
-from inertid_ros.kinematics.chain import Chain, ChainState
+from inertid_ros.kinematics.tree_kinematics import TreeKinematics, TreeState
 from inertid_ros.regressors.body_wrenches import BodyWrenches
 
 from .motion_limits import MotionLimits
@@ -40,7 +40,7 @@ class MotionSamples:
 
     Attributes
     ----------
-    chain : Chain
+    chain : TreeKinematics
         Kinematics of the robot.
     q, v, a : ndarray, shape (N, n)
         Position, velocity, acceleration.
@@ -48,7 +48,7 @@ class MotionSamples:
         Time that each instant stands for [s].
     """
 
-    chain: Chain
+    chain: TreeKinematics
     q: Array
     v: Array
     a: Array
@@ -68,7 +68,7 @@ class MotionSamples:
         return self.state.screws
 
     @cached_property
-    def state(self) -> ChainState:
+    def state(self) -> TreeState:
         """With velocities and accelerations of the bodies."""
         return self.chain.state(self.q, self.v, self.a)
 

@@ -14,7 +14,7 @@ from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.motions.basis_functions import Basis, CycloidalBasis, FourierBasis
 from inertid_ros.excitation.motions.spline import SplineBasis
-from inertid_ros.kinematics.chain import Chain
+from inertid_ros.kinematics.tree_kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
 from .feasible_size import size_bounds
@@ -169,7 +169,7 @@ class PlanningProblem:
             by_parameters += self.penalty_factor * self._constraint_basis[0].T @ slope
         return value, by_parameters * size + (by_parameters * parameters).sum(axis=0) * size_slope
 
-    def _constraint_samples(self, chain: Chain, parameters: Array) -> MotionSamples:
+    def _constraint_samples(self, chain: TreeKinematics, parameters: Array) -> MotionSamples:
         """The motion at the instants of constraints of positions."""
         q, v, a = (rows @ parameters for rows in self._constraint_basis)
         return MotionSamples(chain, q + self.start, v, a, self.basis.duration / len(q))

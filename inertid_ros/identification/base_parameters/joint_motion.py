@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.rotations import skew
 from inertid_ros.robot.bodies.inertial_parameters import (
     BODY_PARAMETERS,
     PSEUDO_INERTIA_BASIS,
     from_pseudo_inertia,
-    skew,
 )
 
 from .kinematic_tree import KinematicTree

@@ -6,7 +6,7 @@ from scipy.linalg import block_diag
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.samples import Samples
-from inertid_ros.kinematics.sweep import BATCH
+from inertid_ros.kinematics.tree_kinematics import BATCH
 from inertid_ros.regressors.equations import Equations
 
 from .incremental_qr import IncrementalQR

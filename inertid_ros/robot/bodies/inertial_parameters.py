@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.rotations import skew
 
 BODY_PARAMETERS = 10
 _FLAT = 1e-9  # of the largest second moment of a body: what is thinner has no thickness but rounding
@@ -47,16 +48,6 @@ class MassComInertia(NamedTuple):
     mass: Array
     com: Array
     inertia: Array
-
-
-def skew(vector: ArrayLike) -> Array:
-    """``(..., 3)`` to the ``(..., 3, 3)`` matrix of its cross product."""
-    v = np.asarray(vector, dtype=float)
-    out = np.zeros((*v.shape[:-1], 3, 3))
-    out[..., 0, 1], out[..., 0, 2] = -v[..., 2], v[..., 1]
-    out[..., 1, 0], out[..., 1, 2] = v[..., 2], -v[..., 0]
-    out[..., 2, 0], out[..., 2, 1] = -v[..., 1], v[..., 0]
-    return out
 
 
 def pseudo_inertia(pi: ArrayLike) -> Array:

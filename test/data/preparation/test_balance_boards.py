@@ -13,7 +13,7 @@ from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.errors import InertidError, ModelError
 from inertid_ros.data.preparation.free_base import BaseMotionOptions
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.dynamics.plate_frame import UNMEASURED
+from inertid_ros.dynamics.contact_wrenches import UNMEASURED
 from inertid_ros.identification.base_parameters import structural_base_parameters
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress

@@ -17,7 +17,7 @@ from inertid_ros.excitation.constraints.motion_constraints import motion_constra
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.planner import plan_excitation
-from inertid_ros.kinematics.chain import Chain
+from inertid_ros.kinematics.tree_kinematics import TreeKinematics
 from inertid_ros.regressors.regressor_gradient import regressor_product_gradient
 from inertid_ros.robot.model import ModelOptions, load_model
 
@@ -85,7 +85,7 @@ def test_penalties_are_differentiated_exactly(seed):
     area = polygon(("0:0", "0.05:0", "0.02:0.04"), "area")
     rng = np.random.default_rng(seed)
     motion, direction = rng.normal(size=(2, 3, 12, model.joints))
-    chain = Chain(model)
+    chain = TreeKinematics.of(model)
     com, contact = CentreOfMassConstraint(model, area, GROUND), ZeroMomentPointConstraint(model, area, GROUND, 0.9)
     for constraint in (com, contact):
 

@@ -127,16 +127,19 @@ def arm(robots):
 
 
 def test_fixed_arm_needs_fewer_intervals_than_offered(arm):
-    """Two variables per joint; fewer intervals at no worse condition number, both optimised alike."""
+    """Two variables per joint; fewer intervals at no worse condition number, both optimised alike.
+
+    After 20 iterations rounding still decides which of the two is better (23 or 118 against 107), after 60 it does not.
+    """
     bounds = motion_limits(arm)
     options = ExcitationOptions(
         kind="combinations", time_limit_s=600.0,
-        combinations=CombinationOptions(orders=1, starts=10, iterations=20, most=24),
+        combinations=CombinationOptions(orders=1, starts=10, iterations=60, most=24),
     )
     start = 0.5 * (bounds.lower + bounds.upper)
     plan, found = plan_fixed_base(arm, bounds, start, options)
     problem = fixed_base_problem(arm, bounds, options, motion_constraints(arm, bounds, options))
-    whole = improve_motion(problem, found.whole, 20, np.inf)
+    whole = improve_motion(problem, found.whole, 60, np.inf)
     blocks, _ = problem.evaluate(whole)
     assert len(found.motion.directions) <= 24 < len(whole.directions) == 32
     assert found.condition_number <= rank_and_condition(blocks.reshape(-1, blocks.shape[-1]), 1 / 300)[1]

@@ -19,7 +19,7 @@ from inertid_ros.excitation.limits.continuous_time import (
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.limits.wrench_rates import WrenchRateBounds
 from inertid_ros.excitation.motions.trajectories import QuinticRamp
-from inertid_ros.kinematics.chain import Chain
+from inertid_ros.kinematics.tree_kinematics import TreeKinematics
 from inertid_ros.regressors.body_wrenches import BodyWrenches
 
 
@@ -48,7 +48,7 @@ def test_rates_of_efforts_and_reaction_hold(seed):
     effort = np.abs(np.diff(prior_effort(model, q, v, a), axis=0)) / step
     free = np.abs(np.abs(np.diff(np.sign(prior_effort(model, q, v, a)), axis=0))) == 0  # Coulomb friction jumps there
     assert ((effort <= bounds.effort[index[1:]] * (1 + 1e-6)) | ~same[:, None] | ~free).all()
-    wrench = BodyWrenches.of(Chain(model).state(q, v, a)).entries @ model.body_prior.ravel()
+    wrench = BodyWrenches.of(TreeKinematics.of(model).state(q, v, a)).regressor @ model.body_prior.ravel()
     rate = np.abs(np.diff(wrench, axis=0)) / step
     assert ((np.linalg.norm(rate[:, :3], axis=1) <= bounds.force[index[1:]] * (1 + 1e-6)) | ~same).all()
     assert ((np.linalg.norm(rate[:, 3:], axis=1) <= bounds.moment[index[1:]] * (1 + 1e-6)) | ~same).all()

@@ -5,6 +5,7 @@ import pinocchio as pin
 import pytest
 from support.robots.random_robots import random_bodies
 
+from inertid_ros.core.rotations import skew
 from inertid_ros.robot.bodies.inertial_parameters import (
     from_mass_com_inertia,
     from_pseudo_inertia,
@@ -14,7 +15,6 @@ from inertid_ros.robot.bodies.inertial_parameters import (
     mass_com_inertia,
     min_eigenvalue,
     pseudo_inertia,
-    skew,
     transform,
 )
 

@@ -7,6 +7,7 @@ from support.robots.space_robot import TABLE, TABLE_5, space_robot, table_5
 
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.qr import r_factor
+from inertid_ros.core.rotations import skew
 from inertid_ros.identification.base_parameters import (
     base_parameters,
     closed_form_base_parameters,
@@ -15,7 +16,6 @@ from inertid_ros.identification.base_parameters import (
     minimal_parameters,
 )
 from inertid_ros.regressors.momentum_regressor import momentum_regressor
-from inertid_ros.robot.bodies.inertial_parameters import skew
 from inertid_ros.robot.bodies.layout import ParameterLayout
 from inertid_ros.robot.model import ModelOptions, load_model
 from inertid_ros.robot.urdf.denavit_hartenberg import DhJoint, dh_urdf

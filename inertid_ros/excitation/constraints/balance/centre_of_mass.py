@@ -14,7 +14,7 @@ from inertid_ros.excitation.limits.continuous_time import (
 )
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.motions.trajectories import Trajectory
-from inertid_ros.kinematics.chain import Chain
+from inertid_ros.kinematics.tree_kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
 from .polygon import Polygon
@@ -40,7 +40,7 @@ class CentreOfMassConstraint:
     positions_only = True
 
     def __init__(self, model: RobotModel, area: Polygon, ground: float) -> None:
-        self.area, self._masses, self._chain = area, RobotMasses.of(model), Chain(model)
+        self.area, self._masses, self._chain = area, RobotMasses.of(model), TreeKinematics.of(model)
         self._along = along = self._masses.gravity / self._masses.gravity[2]
         self._ground = ground
         # Distance from an edge: normal . (c + along (ground - c_z)) - offset, linear in the centre.

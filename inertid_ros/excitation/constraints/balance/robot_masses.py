@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.kinematics.chain import Chain
 from inertid_ros.kinematics.lever_arms import reaches
+from inertid_ros.kinematics.tree_kinematics import TreeKinematics
 from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.model import RobotModel
 
@@ -76,7 +76,7 @@ class RobotMasses:
         """``(N, 3)`` centre of all mass in the root frame [m]."""
         return np.asarray((self.moments(placements).sum(axis=1) + self.root_moment) / self.total, dtype=float)
 
-    def jacobian(self, chain: Chain, placements: Array, screws: Array) -> Array:
+    def jacobian(self, chain: TreeKinematics, placements: Array, screws: Array) -> Array:
         """``(N, n, 3)`` derivative of the centre of all mass with respect to the joints."""
         beyond = chain.ancestry.astype(float)  # joints by the bodies they move
         mass, moment = beyond @ self.bodies, beyond @ self.moments(placements)

@@ -15,7 +15,7 @@ from inertid_ros.excitation.limits.continuous_time import (
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.limits.wrench_rates import WrenchRateBounds
 from inertid_ros.excitation.motions.trajectories import Trajectory
-from inertid_ros.kinematics.chain import Chain
+from inertid_ros.kinematics.tree_kinematics import TreeKinematics
 from inertid_ros.regressors.body_wrenches import BodyWrenches
 from inertid_ros.robot.model import RobotModel
 
@@ -49,7 +49,7 @@ class ZeroMomentPointConstraint:
 
     def __init__(self, model: RobotModel, area: Polygon, ground: float, normal_force: float) -> None:
         self.area, self.ground = area, ground
-        self._model, self._chain, self._bounds = model, Chain(model), WrenchRateBounds(model)
+        self._model, self._chain, self._bounds = model, TreeKinematics.of(model), WrenchRateBounds(model)
         self._masses = RobotMasses.of(model)
         edges = len(area.offsets)
         self._rows = np.zeros((edges + 1, 6))
@@ -73,7 +73,7 @@ class ZeroMomentPointConstraint:
     def penalty(self, motion: MotionSamples) -> Penalty:
         """Mean over samples of the squared violations, with a margin: in m, and in fractions of the weight."""
         prior = self._model.body_prior.ravel()
-        wrench = motion.wrenches.entries @ prior + self._masses.root_reaction
+        wrench = motion.wrenches.regressor @ prior + self._masses.root_reaction
         slack = self._slack(wrench) / self._scale
         lack = np.maximum(_BEGINS * self._width - slack, 0.0)
         if not lack.any():
@@ -119,7 +119,7 @@ class ZeroMomentPointConstraint:
 
     def _wrench(self, q: Array, v: Array, a: Array) -> Array:
         """``(N, 6)`` reaction at the root, the root's own weight included."""
-        moving = BodyWrenches.of(self._chain.state(q, v, a)).entries @ self._model.body_prior.ravel()
+        moving = BodyWrenches.of(self._chain.state(q, v, a)).regressor @ self._model.body_prior.ravel()
         return np.asarray(moving + self._masses.root_reaction, dtype=float)
 
     def _zero_moment_point(self, wrench: Array) -> Array:

@@ -10,8 +10,8 @@ import pinocchio as pin
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.kinematics.chain import Chain
 from inertid_ros.kinematics.lever_arms import reaches
+from inertid_ros.kinematics.tree_kinematics import TreeKinematics
 from inertid_ros.robot.geometry.capsules import Capsule, shape_capsules
 from inertid_ros.robot.geometry.collision_shapes import CollisionShape, collision_shapes
 from inertid_ros.robot.model import RobotModel
@@ -149,6 +149,6 @@ def with_root(placements: Array) -> Array:
     return np.concatenate([placements, root], axis=1)
 
 
-def moving_joints(chain: Chain) -> Array:
+def moving_joints(chain: TreeKinematics) -> Array:
     """``(n + 1, n)`` bool: which joints move each body; the root, which none moves, is last."""
     return np.vstack([chain.ancestry.T, np.zeros((1, len(chain.parents)), dtype=bool)])

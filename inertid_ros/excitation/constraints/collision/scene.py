@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.kinematics.chain import Chain
+from inertid_ros.kinematics.tree_kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
 from .closest_points import ClosestPoints, closest_points
@@ -62,7 +62,7 @@ class Scene:
     def __init__(
         self, model: RobotModel, objects: Sequence[CollisionObject], pairs: Sequence[Pair], height: float
     ) -> None:
-        self.objects, self.height, self.chain = tuple(objects), height, Chain(model)
+        self.objects, self.height, self.chain = tuple(objects), height, TreeKinematics.of(model)
         self.pairs = np.array(pairs, dtype=int).reshape(-1, 2)
         self._capsules, self._moving_joints = CapsuleSet(self.objects), moving_joints(self.chain)
         self._exact = ExactDistances(self.objects) if available() else None

@@ -1,0 +1,140 @@
+"""How a floating base moves when joints and reaction wheels do, and what the joints take ([Naveen2019]_ sec. 6.4).
+
+All is seen in the base frame, about its origin, where momentum is ``M(q) twist + h(q, v)``. Joints and wheels follow a
+given motion; no wrench acts from outside. Base parameters decide the motion of the base and the torques, so that any
+parameter vector with the same base parameters predicts the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+from inertid_ros.core.rotations import cross
+from inertid_ros.kinematics.spatial import turned_forces
+from inertid_ros.kinematics.tree_kinematics import RootMotion, TreeKinematics
+from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.tree import TreeJoint, path
+from inertid_ros.robot.wheels import MountedWheels
+
+from .newton_euler import WRENCH_TABLE, rigid_torque
+
+
+class BaseMotion:
+    """Motion of the base of one robot, from momentum, without torque or acceleration.
+
+    Parameters
+    ----------
+    tree : sequence of TreeJoint
+        Its first body is the base.
+    bodies : ndarray, shape (nb, 10)
+        Inertial parameters; they need not be physically consistent.
+    wheels : MountedWheels, optional
+    """
+
+    def __init__(self, tree: Sequence[TreeJoint], bodies: Array, wheels: MountedWheels | None = None) -> None:
+        self._kinematics = TreeKinematics(tree)
+        self._inertias = np.einsum("rcz,bc->brz", WRENCH_TABLE[..., :6], np.asarray(bodies, dtype=float))
+        self._wheels = wheels or MountedWheels((), (), np.zeros((0, 3)))
+
+    def momentum(self, q: Array, v: Array, speeds: Array) -> tuple[Array, Array]:
+        """Inertia of the robot with its joints held, and its momentum while the base stands still.
+
+        Parameters
+        ----------
+        q, v : ndarray, shape (N, n)
+            Of the joints [rad or m, per s].
+        speeds : ndarray, shape (N, w)
+            Of the wheels [rad/s].
+
+        Returns
+        -------
+        inertia : ndarray, shape (N, 6, 6)
+        momentum : ndarray, shape (N, 6)
+            Linear [N s], angular [N m s].
+        """
+        state = self._kinematics.state(q, v, np.zeros_like(v))
+        half = turned_forces(state.placements, np.broadcast_to(self._inertias, (*state.velocity.shape, 6)))
+        inertias = turned_forces(state.placements, half.swapaxes(-1, -2))  # of every body: X I X^T
+        momentum = np.einsum("kbij,kbj->ki", inertias, state.velocity)
+        momentum[:, 3:] += self._wheel_momentum(state.placements, speeds)
+        return inertias.sum(axis=1), momentum
+
+    def wheel_momentum(self, q: Array, speeds: Array) -> Array:
+        """``(N, 3)`` angular momentum of the wheels relative to their links [N m s], the same about any point."""
+        return self._wheel_momentum(self._kinematics.placements(q), speeds)
+
+    def twist(self, q: Array, v: Array, speeds: Array, total: Array | float = 0.0) -> Array:
+        """``(N, 6)`` twist of the base in its own frame, where robot and wheels have the momentum ``total`` ``(N, 6)``
+        about the base's origin, in base coordinates."""
+        inertia, momentum = self.momentum(q, v, speeds)
+        return np.asarray(np.linalg.solve(inertia, (total - momentum)[..., None])[..., 0])
+
+    def _wheel_momentum(self, placements: Array, speeds: Array) -> Array:
+        rotations = placements[:, list(self._wheels.bodies), :3, :3]
+        return np.asarray(np.einsum("kwij,wj,kw->ki", rotations, self._wheels.axes, speeds))
+
+
+@dataclass(frozen=True)
+class FloatingPrediction:
+    """Along ``N`` samples.
+
+    Attributes
+    ----------
+    twist, acceleration : ndarray, shape (N, 6)
+        Of the base in its own frame, linear then angular; the acceleration is the derivative of the twist, and where
+        the model has gravity the robot falls freely.
+    torque : ndarray, shape (N, n)
+        Of the joints [N m or N], of rigid bodies and wheels alone.
+    """
+
+    twist: Array
+    acceleration: Array
+    torque: Array
+
+
+def predict_floating(model: RobotModel, bodies: Array, q: Array, v: Array, a: Array) -> FloatingPrediction:
+    """Motion of the base and torques of the joints where robot and wheels have no momentum.
+
+    Parameters
+    ----------
+    model : RobotModel
+    bodies : ndarray, shape (nb, 10)
+        Inertial parameters.
+    q, v, a : ndarray, shape (N, n + w)
+        Of joints, then wheels.
+
+    Raises
+    ------
+    ModelError
+        The base is fixed.
+    """
+    if not model.free:
+        raise ModelError(f"robot '{model.name}': its base is fixed and cannot float; load it with robot.base: free")
+    count = model.joints
+    twist = BaseMotion(model.tree, bodies, model.wheels).twist(q[:, :count], v[:, :count], v[:, count:])
+    pose = np.tile([0.0, 0, 0, 0, 0, 0, 1], (len(q), 1))
+    state = np.hstack([pose, q[:, :count]]), np.hstack([twist, v[:, :count]])
+    acceleration = np.hstack([np.zeros((len(q), 6)), a[:, :count]])
+    wheels = _wheel_force(model, q[:, :count], state[1], v[:, count:], a[:, count:])
+    force = rigid_torque(model, bodies, *state, acceleration) + wheels
+    inertia, _ = BaseMotion(model.tree, bodies).momentum(state[0][:, 7:], 0 * v[:, :count], np.zeros((len(q), 0)))
+    acceleration[:, :6] = -np.linalg.solve(inertia, force[:, :6, None])[..., 0]
+    torque = rigid_torque(model, bodies, *state, acceleration) + wheels
+    return FloatingPrediction(twist, acceleration[:, :6], torque[:, 6:])
+
+
+def _wheel_force(model: RobotModel, q: Array, v: Array, speeds: Array, rates: Array) -> Array:
+    """``(N, 6 + n)`` generalized force that it takes to change the momentum of the wheels."""
+    root = RootMotion.of_twist(v[:, :6])
+    state = TreeKinematics(model.tree).state(q, v[:, 6:], np.zeros_like(q), root)
+    out = np.zeros((len(q), model.velocities))
+    for index, body in enumerate(model.wheels.bodies):
+        axis = state.placements[:, body, :3, :3] @ model.wheels.axes[index]
+        torque = axis * rates[:, index, None] + cross(state.velocity[:, body, 3:], axis * speeds[:, index, None])
+        out[:, 3:6] += torque
+        joints = path(model.tree, body)[1:]
+        out[:, [5 + joint for joint in joints]] += (state.screws[:, joints, 3:] @ torque[..., None])[..., 0]
+    return out
