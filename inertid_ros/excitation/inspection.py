@@ -1,4 +1,4 @@
-"""What a plan does, in numbers that a person judges it by: limits used, distances kept, what it reveals."""
+"""Inspection of a plan: limits used, distances kept, condition number and singular values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,28 +22,28 @@ CHANNELS = ("position", "velocity", "acceleration", "effort")
 
 @dataclass(frozen=True)
 class Inspection:
-    """A plan and what it does.
+    """A plan and its properties.
 
     Attributes
     ----------
     limits : MotionLimits
-        That it was judged by.
+        Limits of the robot.
     usage : ndarray, shape (4, n)
         Fraction of the limits of position (half the range, about its middle), velocity, acceleration and prior-model
         effort that the motion uses.
     effort : ndarray, shape (N, n)
-        Prior-model effort at the plan's points [N m or N], see :func:`~.effort.prior_effort`.
+        Prior-model effort at the plan's points [N m or N], see :func:`.prior_effort`.
     condition_number : float
-        Of the column-scaled base regressor.
+        Condition number of the column-scaled base regressor.
     spectrum : ndarray, shape (r,)
-        Singular values of that regressor, with prior data below it where there is some, the largest first; their
-        squares add up to the number of columns.
+        Singular values of that regressor, with the rows of earlier recordings below it where there are some, the
+        largest first; their squares add up to the number of columns.
     longest_stop : float
-        S from the death of the sender to rest, at worst.
+        Longest time from a failure of the sender to rest [s].
     spectrum_before : ndarray, shape (r,) or None
-        Singular values of prior data alone in the same scaling; None where there is none.
+        Singular values of earlier recordings alone in the same scaling; None where there are none.
     constraint_usage : tuple of ConstraintUsage
-        Of each constraint beside the limits of position, velocity, acceleration.
+        Usage of each constraint beside the limits of position, velocity, acceleration.
     """
 
     plan: Plan
@@ -65,7 +65,7 @@ def inspect_plan(
     execution: ExecutionOptions | None = None,
     earlier: EarlierInformation | None = None,
 ) -> Inspection:
-    """Look at a plan that has passed its checks; every horizon and brake that execution would send is verified too.
+    """Inspect a plan that has passed its checks; every horizon and brake that execution would send is verified too.
 
     Raises
     ------
@@ -75,14 +75,14 @@ def inspect_plan(
     effort = prior_effort(model, plan.position, plan.velocity, plan.acceleration)
     used = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
     criterion = regressor_condition(model, limits)
-    excitation = criterion.evaluate(motion_samples(criterion, plan))
+    information = criterion.evaluate(motion_samples(criterion, plan))
     after, before = _spectra(plan, model, limits, earlier)
     return Inspection(
         plan=plan,
         limits=limits,
         usage=np.array(used),
         effort=effort,
-        condition_number=excitation.condition_number,
+        condition_number=information.condition_number,
         spectrum=after,
         longest_stop=HorizonTable(plan, limits, execution).longest,
         spectrum_before=before,
@@ -93,11 +93,11 @@ def inspect_plan(
 def _spectra(
     plan: Plan, model: RobotModel, limits: MotionLimits, earlier: EarlierInformation | None
 ) -> tuple[Array, Array | None]:
-    """Singular values with the motion, and of prior data alone, both in columns of unit norm with the motion."""
+    """Singular values with the motion, and of earlier recordings alone, in columns of unit norm with the motion."""
     criterion = make_criterion(model, limits, earlier=earlier)
-    excitation = criterion.evaluate(motion_samples(criterion, plan))
-    after = np.sqrt(np.maximum(excitation.eigenvalues[::-1], 0.0))
+    information = criterion.evaluate(motion_samples(criterion, plan))
+    after = np.sqrt(np.maximum(information.eigenvalues[::-1], 0.0))
     if earlier is None:
         return after, None
-    earlier_rows = excitation.scaled[len(excitation.rows) - len(criterion.earlier_rows) :]
+    earlier_rows = information.scaled[len(information.rows) - len(criterion.earlier_rows) :]
     return after, np.asarray(np.linalg.svd(earlier_rows, compute_uv=False), dtype=float)

@@ -1,12 +1,12 @@
-"""What a step in the parameters counts, so that those of a wrist and of a shoulder can be compared.
+"""Units of the base parameters in a criterion, so that those of a wrist and of a shoulder can be compared.
 
 Rows ``A`` of equations in the base parameters become ``A T`` for parameters measured in units of ``T``, and their
 information ``A^T A`` becomes ``T^T A^T A T``:
 
-- ``columns``: every column of the regressor has unit norm, along the very motion that is judged; free of units;
-- ``metric``: units of the pushforward metric ``H0 = (B G0^-1 B^T)^-1`` of the prior (C 4.3.35), which gives the
-  coordinate-invariant criteria (C 4.3.38): the same in all frames, units and bases;
-- ``prior``: each base parameter in units of its prior value (C 4.2.26); frames and bases matter;
+- ``columns``: every column of the regressor has unit norm, along the motion that is evaluated; free of units;
+- ``metric``: units of the pushforward metric ``H0 = (B G0^-1 B^T)^-1`` of the prior ([Lee2019]_ eq. 4.3.35), which
+  gives the coordinate-invariant criteria ([Lee2019]_ eq. 4.3.38): the same in all frames, units and bases;
+- ``prior``: each base parameter in units of its prior value ([Lee2019]_ eq. 4.2.26); frames and bases matter;
 - ``none``: SI units; everything matters.
 """
 
@@ -45,7 +45,7 @@ class FixedScaling:
     Attributes
     ----------
     root : ndarray, shape (r, r)
-        T.
+        The matrix T.
     """
 
     root: Array
@@ -69,36 +69,36 @@ class UnitColumns:
 
     def slope(self, rows: Array, scaled: Array, slope: Array) -> Array:
         """See :class:`Scaling`."""
-        # What would only make a column longer is taken out again.
+        # The component that would only lengthen a column is removed.
         return (slope - scaled * np.einsum("mr,mr->r", scaled, slope)) / _norms(rows)
 
 
 def prior_scaling(
-    kind: str, model: RobotModel, limits: MotionLimits, columns: NDArray[np.int_], base: Array
+    scaling: str, model: RobotModel, limits: MotionLimits, columns: NDArray[np.int_], base: Array
 ) -> Scaling:
-    """One of :data:`~.options.SCALINGS`, around the prior of a model.
+    """The scaling ``columns``, ``metric``, ``prior`` or ``none`` at the prior of a model.
 
     Parameters
     ----------
     columns : ndarray of int, shape (c,)
-        Columns of the model's layout that are asked for.
+        Columns of the model's layout that the criterion is about.
     base : ndarray, shape (r, c)
-        B, those columns to base parameters.
+        Matrix B that regroups them into base parameters.
     """
-    if kind == "columns":
+    if scaling == "columns":
         return UnitColumns()
-    if kind == "none":
+    if scaling == "none":
         return FixedScaling(np.eye(len(base)))
     layout = model.layout
-    known = np.zeros(layout.size, dtype=bool)
-    known[layout.non_negative] = model.prior[layout.non_negative] > 0
+    given = np.zeros(layout.size, dtype=bool)
+    given[layout.non_negative] = model.prior[layout.non_negative] > 0
     tail = slice(layout.inertial_size, None)
-    scale = np.where(known[tail], model.prior[tail], typical_drives(model, limits))
+    scale = np.where(given[tail], model.prior[tail], typical_drives(model, limits))
     coordinates = normalised_coordinates(
         layout, model.inertial_belief, model.inertial_locked, model.prior[tail], scale
     )
     root = pushforward_root(scaling_matrix("metric", coordinates)[np.ix_(columns, columns)], base)
-    if kind == "metric":
+    if scaling == "metric":
         return FixedScaling(root)
     prior = np.abs(base @ model.prior[columns])
     return FixedScaling(np.diag(np.maximum(prior, _LEAST * np.linalg.norm(root, axis=1))))
@@ -110,10 +110,10 @@ def pushforward_root(root: Array, base: Array) -> Array:
 
 
 def typical_drives(model: RobotModel, limits: MotionLimits) -> Array:
-    """Size of each drive parameter of the layout of which nothing is known: a small share of the limit of torque."""
+    """Typical size of each drive parameter of the layout without a prior: a small share of the effort limit."""
     layout, share = model.layout, ENERGY_SHARE * limits.effort
-    reach = 0.5 * (limits.upper - limits.lower)
-    by_term = {"rotor_inertia": limits.acceleration, "viscous": limits.velocity, "stiffness": reach}
+    half_range = 0.5 * (limits.upper - limits.lower)
+    by_term = {"rotor_inertia": limits.acceleration, "viscous": limits.velocity, "stiffness": half_range}
     ones = np.ones(model.joints)
     drives = [share / by_term.get(term, ones) for term in layout.drive_terms]
     couplings = np.ones(len(COUPLING_TERMS) * len(layout.couplings))

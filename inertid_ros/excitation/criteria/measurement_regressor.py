@@ -1,7 +1,7 @@
-"""What is measured along a motion, as rows of equations in the parameters: joint torques, the wrench at the base.
+"""Regressor of what is measured along a motion: joint torques, the wrench at the base.
 
-A robot on a force plate can be excited for the plate alone (C 4.6.3). Bodies and the drive terms of single joints are
-columns; couplings and rotors that are bodies of their own are left out.
+A robot on a force plate can be excited for the plate alone ([Lee2019]_ sec. 4.6.3). Bodies and the drive terms of
+single joints are columns; couplings and rotors that are bodies of their own are left out.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ class MeasurementRegressor:
     Attributes
     ----------
     columns : ndarray, shape (c,)
-        Columns of the model's layout that the rows have.
+        Columns of the model's layout that the rows contain.
     """
 
     def __init__(self, model: RobotModel, joints: Array, base: Array) -> None:
@@ -75,15 +75,15 @@ class MeasurementRegressor:
         bodies, drives = self._split(columns)
         joints = len(self.joints)
         out = np.zeros((len(motion), joints + len(self.base), len(columns)))
-        entries = motion.wrenches.regressor[:, :, bodies]
+        per_parameter = motion.wrenches.regressor[:, :, bodies]
         if joints:
             screws = motion.screws * self.joints[:, None]
-            out[:, :joints, : len(bodies)] = (screws @ entries) * self._carried[:, bodies]
+            out[:, :joints, : len(bodies)] = (screws @ per_parameter) * self._carried[:, bodies]
             for column, (term, joint) in enumerate(drives, start=len(bodies)):
                 signal = _DRIVES[term][0](*(x[:, joint] for x in (motion.q, motion.v, motion.a)))
                 out[:, joint, column] = self.joints[joint] * signal
         if len(self.base):
-            out[:, joints:, : len(bodies)] = self.base[:, None] * entries
+            out[:, joints:, : len(bodies)] = self.base[:, None] * per_parameter
         return out
 
     def gradient(
@@ -94,13 +94,13 @@ class MeasurementRegressor:
         joint_weights: Array | float = 0.0,
         base_weights: Array | float = 0.0,
     ) -> MotionGradient:
-        """Gradient along the motion of the weighted sum of entries of :meth:`regressor`.
+        """Gradient along the motion of the weighted sum of the elements of :meth:`regressor`.
 
         Parameters
         ----------
         weights : ndarray, shape (N, k, r)
         joint_weights, base_weights : ndarray or float, optional
-            Weights of further entries of the bodies' rows, which are not weighted as the measured ones are; see
+            Weights of further elements of the bodies' rows, which are not weighted as the measured ones are; see
             :class:`.Penalty`.
         """
         bodies, drives = self._split(columns)
@@ -122,18 +122,25 @@ class MeasurementRegressor:
         return out
 
     def base_columns(self, lower: Array, upper: Array) -> tuple[Indices, Array]:
-        """Columns that any motion in the range can tell apart, and what the others add to them.
+        """Independent columns for any motion in the range, and how the others depend on them.
+
+        Parameters
+        ----------
+        lower, upper : ndarray, shape (n,)
+            Range of positions [rad or m].
 
         Returns
         -------
-        tuple
-            ``(r,)`` ascending indices into :attr:`columns`, and ``(r, c)`` B: all columns are those chosen times B, so
-            that ``B x`` are the base parameters (C 4.2.14-15).
+        columns : ndarray of int, shape (r,)
+            Ascending indices into :attr:`columns`.
+        base : ndarray, shape (r, c)
+            Matrix B: all columns are the independent ones times B, so that ``B x`` are the base parameters
+            ([Lee2019]_ eqs. 4.2.14-15).
 
         Raises
         ------
         ExcitationError
-            There is none.
+            No parameter can be identified.
         """
         rng = np.random.default_rng(0)
         q = rng.uniform(lower, upper, (_PROBES, self.model.joints))

@@ -1,15 +1,17 @@
-"""Criteria of optimal experiments as functions of the eigenvalues of an information matrix (C 4.2.9, 4.3.41-45).
+"""Criteria of optimal experiments as functions of the eigenvalues of an information matrix ([Lee2019]_ 4.2.9,
+4.3.41-45).
 
 An eigenvalue ``w`` is the precision of one combination of parameters, ``w^-1/2`` its standard deviation. All criteria
-are said in standard deviations:
+are expressed in standard deviations:
 
-- ``condition``: largest over smallest deviation, the condition number of the scaled regressor (A 7);
+- ``condition``: largest over smallest deviation, the condition number of the scaled regressor
+  ([Ayusawa2017]_ eq. 7);
 - ``a``: root mean square deviation;  ``d``: geometric mean;  ``e``: largest deviation.
 
 The search minimises the logarithm, with extremes replaced by norms of high power. A function that treats all
 eigenvalues alike and is smooth has a gradient where eigenvalues meet, whatever eigenvectors the decomposition returns
-there: equal eigenvalues get equal slopes, so ``V diag(slope) V^T`` does not depend on the choice (A, after eq. 17,
-leaves this open). The exact extremes have a kink there instead, at which descent would stall.
+there: equal eigenvalues get equal slopes, so ``V diag(slope) V^T`` does not depend on the choice ([Ayusawa2017]_ leaves
+this open after eq. 17). The exact extremes have a kink there instead, at which descent would stall.
 """
 
 from collections.abc import Callable
@@ -22,7 +24,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 
 _POWER = 4.0
-_LEAST = 1e-24  # of the largest eigenvalue; below this a direction counts as silent
+_LEAST = 1e-24  # of the largest eigenvalue; below this a direction counts as not excited
 _TIE = 1e-9
 
 Smooth = Callable[[Array, float], tuple[float, Array]]
@@ -63,39 +65,40 @@ class OptimalityCriterion:
 
     Attributes
     ----------
-    kind : str
-        One of :data:`~.options.CRITERIA`.
+    name : str
+        ``condition``, ``a``, ``d`` or ``e``.
     kept : int
-        Only so many eigenvalues count, the largest (C 4.5.2: the directions that can be excited); 0 counts all. Where
-        the cut goes through equal eigenvalues they share the slope of those that are kept, which lies in the
-        subdifferential.
+        Only so many eigenvalues count, the largest ([Lee2019]_ sec. 4.5.2: the directions that can be excited); 0
+        counts all. Where the cut goes through equal eigenvalues they share the slope of those that are kept, which lies
+        in the subdifferential.
     power : float
-        Of the norms that stand for extremes; the smooth logarithm is above the exact one by at most ``log(r) / power``.
+        Power of the norms that replace extremes; the smooth logarithm is above the exact one by at most
+        ``log(r) / power``.
 
     Raises
     ------
     ExcitationError
-        Unknown kind.
+        The criterion is unknown.
     """
 
-    kind: str
+    name: str
     kept: int = 0
     power: float = _POWER
 
     def __post_init__(self) -> None:
-        if self.kind not in _SMOOTH:
-            raise ExcitationError(f"excitation.criterion '{self.kind}' is unknown; choose from {', '.join(CRITERIA)}")
+        if self.name not in _SMOOTH:
+            raise ExcitationError(f"excitation.criterion '{self.name}' is unknown; choose from {', '.join(CRITERIA)}")
 
     def value(self, values: Array) -> float:
         """The criterion of ``(r,)`` eigenvalues, ascending; infinite where a direction that counts is not excited."""
         counted = self._counted(values)
-        return _EXACT[self.kind](counted) if counted[0] > 0 else float("inf")
+        return _EXACT[self.name](counted) if counted[0] > 0 else float("inf")
 
     def smooth(self, values: Array) -> tuple[float, Array]:
-        """Its smooth logarithm, and the derivative of that ``(r,)`` by the eigenvalues."""
+        """Its smooth logarithm, and the derivative ``(r,)`` of that with respect to the eigenvalues."""
         values = np.maximum(values, _LEAST * values[-1])
         counted = self._counted(values)
-        value, slope = _SMOOTH[self.kind](counted, self.power)
+        value, slope = _SMOOTH[self.name](counted, self.power)
         slope = np.concatenate([np.zeros(len(values) - len(counted)), slope])
         tied = np.abs(values - counted[0]) < _TIE * counted[0]
         slope[tied] = slope[tied].mean()

@@ -1,25 +1,25 @@
-"""What every constraint on a motion offers, beside the limits that shapes keep by their size.
+"""The interface of constraints on a motion, beside the limits that shapes keep by their size.
 
-Planning knows three kinds of restriction. Position, velocity and acceleration need no constraint object: every shape
-of motion is scaled until it fits them (:mod:`~..planning.feasible`). Everything else is a :class:`.Constraint`, and
-appears in three places:
+Position, velocity and acceleration need no constraint object: every shape of motion is scaled until it fits them
+(:mod:`inertid_ros.excitation.planning.feasible_size`). Everything else is a :class:`.Constraint`, and appears in three
+places:
 
 - **Before the search** :meth:`Constraint.check_start` refuses a start pose at which nothing can be planned.
-- **During the search** :meth:`Constraint.penalty` adds to the objective: zero while the constraint holds with some
-  room, smooth, and growing as it is broken. It sees samples only and may be coarse; it steers, it proves nothing.
-- **On the finished motion** :meth:`Constraint.check` must hold, between samples too. A motion that breaks it is made
-  smaller as a whole until it does, since the start pose is known to be good. The same check refuses a plan before
-  it moves a robot, so it must be able to judge plans that were made elsewhere.
+- **During the search** :meth:`Constraint.penalty` adds to the objective: zero while the constraint holds with a
+  margin, smooth, and growing with the violation. It is evaluated at samples only and may be coarse; it proves nothing.
+- **On the finished motion** :meth:`Constraint.check` must hold, between samples too. A motion that violates it is made
+  smaller as a whole until it does, since the start pose is feasible. The same check refuses a plan before
+  it moves a robot, so it must accept plans that were made elsewhere.
 
 :meth:`Constraint.usage` reports how much of what it allows a motion uses.
 
 A penalty is given with its derivative along the motion. What depends on the regressor (joint efforts, the reaction
 at the base, hence centre of pressure and contact forces) gives the derivative with respect to the regressor's
-*entries* instead, as weights; the problem adds the weights of all terms and differentiates the regressor once
+elements instead, as weights; the problem adds the weights of all terms and differentiates the regressor once
 (:func:`inertid_ros.regressors.regressor_gradient.regressor_product_gradient`).
 
 To add a constraint: write a class with these methods, its options into ``ExcitationOptions``, and let
-:func:`.chosen.motion_constraints` make it where its options ask for it.
+:func:`.motion_constraints` make it where its options name it.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from .motion_limits import MotionLimits
 
 @dataclass(frozen=True)
 class MotionSamples:
-    """A motion at N instants, and kinematics that constraints share; each is worked out once, when asked for.
+    """A motion at N instants, and kinematics that constraints share; each is computed once, when it is needed.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class MotionSamples:
     q, v, a : ndarray, shape (N, n)
         Position, velocity, acceleration.
     step : float
-        Time that each instant stands for [s].
+        Time between instants [s].
     """
 
     chain: TreeKinematics
@@ -69,7 +69,7 @@ class MotionSamples:
 
     @cached_property
     def state(self) -> TreeState:
-        """With velocities and accelerations of the bodies."""
+        """Placements, velocities and accelerations of the bodies."""
         return self.chain.state(self.q, self.v, self.a)
 
     @cached_property
@@ -85,11 +85,11 @@ class Penalty:
     Attributes
     ----------
     value : float
-        At least zero; dimensionless, of order one where a constraint is broken by what matters.
+        At least zero; dimensionless, of order one for a violation that matters.
     position, velocity, acceleration : ndarray or float, shape (N, n)
         Derivative with respect to the samples.
     joint_weights : ndarray or float, shape (N, n, 10 nb)
-        Derivative with respect to the entries of the joint torque regressor of the bodies, in the order of
+        Derivative with respect to the elements of the joint torque regressor of the bodies, in the order of
         ``model.body_prior.ravel()``; counted in addition.
     base_weights : ndarray or float, shape (N, 6, 10 nb)
         The same of the reaction wrench (force, torque) at the root, in its frame; for ``f(W)`` of the wrench ``W`` of
@@ -106,14 +106,14 @@ class Penalty:
 
 @dataclass(frozen=True)
 class ConstraintUsage:
-    """How close a motion comes to what a constraint allows.
+    """How much of what a constraint allows a motion uses.
 
     Attributes
     ----------
     used : float
-        Fraction; 1 is just allowed.
+        Fraction used; 1 is just allowed.
     description : str
-        Such as ``effort of joint 'elbow'``.
+        What is limited, such as ``effort of joint 'elbow'``.
     """
 
     used: float
@@ -121,18 +121,18 @@ class ConstraintUsage:
 
 
 class Constraint(Protocol):
-    """A restriction of whole motions. Objects are bound to one robot and its limits, and can be pickled.
+    """A constraint on whole motions. Objects are bound to one robot and its limits, and can be pickled.
 
     Attributes
     ----------
     positions_only : bool
-        The penalty depends on positions alone; being cheap, it is shown more instants.
+        Whether the penalty depends on positions alone; being cheap, it is evaluated at more instants.
     """
 
     positions_only: bool
 
     def check_start(self, pose: Array) -> None:
-        """Refuse a start ``(n,)`` at which the robot cannot even stand.
+        """Reject a start ``(n,)`` at which the robot cannot even rest.
 
         Raises
         ------
@@ -142,15 +142,15 @@ class Constraint(Protocol):
         ...
 
     def penalty(self, motion: MotionSamples) -> Penalty:
-        """What breaking the constraint costs during the search."""
+        """Penalty of violations during the search."""
         ...
 
     def refine(self, motion: MotionSamples) -> bool:
-        """Correct what is coarse in the penalty where a motion breaks the constraint; whether anything changed."""
+        """Correct what is coarse in the penalty where a motion violates the constraint; whether anything changed."""
         ...
 
     def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
-        """Refuse a motion that breaks the constraint anywhere, between samples too.
+        """Reject a motion that violates the constraint anywhere, between samples too.
 
         ``limits`` bound the motion's velocity and acceleration, for what is proven from them.
 
@@ -162,5 +162,5 @@ class Constraint(Protocol):
         ...
 
     def usage(self, trajectory: Trajectory) -> ConstraintUsage:
-        """The closest that a motion comes to the constraint."""
+        """The largest fraction of the constraint that a motion uses."""
         ...

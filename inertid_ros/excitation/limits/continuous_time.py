@@ -2,8 +2,8 @@
 
 A function that changes by no more than ``rate`` per second cannot fall below ``(f0 + f1 - rate h) / 2`` between two
 instants ``h`` apart at which it is ``f0`` and ``f1``. Where that bound is positive, the interval is proven; elsewhere
-it is halved, until every part is proven or an instant is found at which the function is negative. The rates come from
-the motion's own speeds, bounded on every interval through the Bernstein form of its polynomial.
+it is halved, until every part is proven or the function is negative at some instant. The rates come from
+the motion's own derivatives, bounded on every interval through the Bernstein form of its polynomial.
 """
 
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
 from inertid_ros.excitation.motions.trajectories import Trajectory, knot_times
 
 _HALVINGS = 16
-_MOST = 400_000  # undecided parts; more than that do not become fewer in reasonable time
+_MOST = 400_000  # undecided parts; more would take too long to decide
 _KNOT_STEP = 0.01  # s
 
 
 @dataclass(frozen=True)
 class DerivativeBounds:
-    """Bounds of a motion's derivatives on M intervals.
+    """Bounds of the absolute derivatives of a motion on M segments.
 
     Attributes
     ----------
     velocity, acceleration, jerk : ndarray, shape (M, n)
-        Not negative.
+        Largest absolute values.
     """
 
     velocity: Array
@@ -35,7 +35,7 @@ class DerivativeBounds:
     jerk: Array
 
     def rows(self, index: Array) -> "DerivativeBounds":
-        """Those of some of the intervals."""
+        """Those of some of the segments."""
         return DerivativeBounds(self.velocity[index], self.acceleration[index], self.jerk[index])
 
 
@@ -47,13 +47,13 @@ class Slack(Protocol):
         ...
 
     def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
-        """``(K,)`` bounds of how fast one channel each can change on K intervals [1/s]."""
+        """``(K,)`` bounds of how fast one channel each can change on K segments [1/s]."""
         ...
 
 
 @dataclass(frozen=True)
 class Violation:
-    """Where a function is negative, or (``value`` not negative) so close to zero that nothing can be proven."""
+    """Where a function is negative, or (``value`` not negative) so close to zero that it cannot be proven positive."""
 
     time: float
     channel: int
@@ -70,25 +70,29 @@ def executed_curve(trajectory: Trajectory) -> PiecewiseQuintic:
 
 
 def derivative_bounds(curve: PiecewiseQuintic) -> DerivativeBounds:
-    """Bounds between each two knots, ``M = knots - 1``."""
+    """Bounds of a curve on the segments between its knots, ``M = knots - 1``."""
     return DerivativeBounds(*(np.abs(curve.control_points(order)).max(axis=1) for order in (1, 2, 3)))
 
 
 def find_violation(
-    curve: PiecewiseQuintic, slack: Slack, speeds: DerivativeBounds, intervals: Array, channels: Array
+    curve: PiecewiseQuintic, slack: Slack, bounds: DerivativeBounds, segments: Array, channels: Array
 ) -> Violation | None:
-    """The worst instant found at which a channel is negative, or ``None``: then there is none anywhere.
+    """The worst instant at which a channel is negative, or ``None`` if it is proven that there is none.
 
     Parameters
     ----------
-    speeds : DerivativeBounds
+    curve : PiecewiseQuintic
+        The motion.
+    slack : Slack
+        Functions that shall not be negative.
+    bounds : DerivativeBounds
         Of the curve, see :func:`derivative_bounds`.
-    intervals, channels : ndarray, shape (K,)
-        Which channel is in question between which knot and the next.
+    segments, channels : ndarray of int, shape (K,)
+        Segments of the curve, and the channel to check on each.
     """
-    left, right = curve.time[intervals], curve.time[intervals + 1]
-    rates = slack.rates(speeds.rows(intervals), channels)
-    low, high = _at_knots(curve, slack, intervals, channels)
+    left, right = curve.time[segments], curve.time[segments + 1]
+    rates = slack.rates(bounds.rows(segments), channels)
+    low, high = _at_knots(curve, slack, segments, channels)
     for _ in range(_HALVINGS):
         worst = _worst(left, right, low, high, channels)
         if worst is None or worst.value < 0:
@@ -109,11 +113,11 @@ def find_violation(
     return _worst(left, right, low, high, channels)
 
 
-def _at_knots(curve: PiecewiseQuintic, slack: Slack, intervals: Array, channels: Array) -> tuple[Array, Array]:
-    """Values at both ends of intervals, of which neighbours share one."""
-    keys = np.concatenate([intervals, intervals + 1]), np.tile(channels, 2)
-    (knots, asked), back = np.unique(np.array(keys), axis=1, return_inverse=True)
-    values = slack.values(curve.position[knots], curve.velocity[knots], curve.acceleration[knots], asked)
+def _at_knots(curve: PiecewiseQuintic, slack: Slack, segments: Array, channels: Array) -> tuple[Array, Array]:
+    """Values at both ends of segments, of which adjacent ones share one."""
+    keys = np.concatenate([segments, segments + 1]), np.tile(channels, 2)
+    (knots, at), back = np.unique(np.array(keys), axis=1, return_inverse=True)
+    values = slack.values(curve.position[knots], curve.velocity[knots], curve.acceleration[knots], at)
     low, high = values[back.ravel()].reshape(2, -1)
     return low, high
 
@@ -127,6 +131,6 @@ def _worst(left: Array, right: Array, low: Array, high: Array, channels: Array) 
 
 
 def all_segments(curve: PiecewiseQuintic, count: int) -> tuple[Array, Array]:
-    """All intervals of a curve with all of ``count`` channels, for :func:`find_violation`."""
+    """All segments of a curve with all of ``count`` channels, for :func:`find_violation`."""
     pieces = len(curve.time) - 1
     return np.repeat(np.arange(pieces), count), np.tile(np.arange(count), pieces)

@@ -92,18 +92,18 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
     return MotionLimits(names, lower, upper, velocity, values["acceleration"], effort)
 
 
-def _per_joint(entries: Sequence[str], key: str, names: Sequence[str], count: int) -> dict[str, list[float]]:
-    """``JOINT=VALUE`` or ``JOINT=VALUE:VALUE`` entries to joint and finite numbers."""
+def _per_joint(texts: Sequence[str], key: str, names: Sequence[str], count: int) -> dict[str, list[float]]:
+    """``JOINT=VALUE`` or ``JOINT=VALUE:VALUE`` each to joint and finite numbers."""
     out = {}
     form = "JOINT=" + ":".join(["VALUE"] * count)
-    for entry in entries:
-        joint, _, text = entry.partition("=")
+    for given in texts:
+        joint, _, text = given.partition("=")
         try:
-            numbers = [float(word) for word in text.split(":")]
+            numbers = [float(number) for number in text.split(":")]
         except ValueError:
             numbers = []
         if len(numbers) != count or not np.isfinite(numbers).all():
-            raise ExcitationError(f"limits.{key}: '{entry}' is not {form} with finite numbers; correct it")
+            raise ExcitationError(f"limits.{key}: '{given}' is not {form} with finite numbers; correct it")
         if joint not in names:
             raise ExcitationError(f"limits.{key} names joint '{joint}', which is not one of {', '.join(names)}")
         out[joint] = numbers
@@ -125,12 +125,12 @@ def usage(curve: PiecewiseQuintic, limits: MotionLimits) -> tuple[Array, Array, 
 
 
 def check_curve(curve: PiecewiseQuintic, limits: MotionLimits) -> None:
-    """Refuse a curve that leaves its limits anywhere, between knots too.
+    """Reject a curve that leaves its limits anywhere, between knots too.
 
     Raises
     ------
     ExcitationError
-        Naming the joint, the time, the value and the limit.
+        The curve leaves a limit; joint, time, value and limit are named.
     """
     bounds = (
         (limits.lower, limits.upper),

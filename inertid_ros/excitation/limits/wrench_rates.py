@@ -1,8 +1,9 @@
-"""How fast joint efforts and the reaction at the base can change, from bounds of a motion's speeds.
+"""Bounds of the rates of joint efforts and of the reaction at the base, from bounds of a motion's derivatives.
 
-Norms alone are carried along the tree, outward those of the motion (angular velocity, its first two derivatives,
+Norms alone are propagated along the tree, outward those of the motion (angular velocity, its first two derivatives,
 acceleration and jerk of the origins), inward those of forces and moments and of their rates of change in the root
-frame. The bounds hold in every pose, and are several times too large; :mod:`.proof` makes up for that by halving.
+frame. The bounds hold in every pose, and are several times too large, which :mod:`.continuous_time` compensates by
+halving segments.
 """
 
 from dataclasses import dataclass
@@ -18,12 +19,12 @@ from .continuous_time import DerivativeBounds
 
 @dataclass(frozen=True)
 class WrenchRates:
-    """Bounds of rates of change on M intervals.
+    """Bounds of rates of change on M segments.
 
     Attributes
     ----------
     effort : ndarray, shape (M, n)
-        Of the joints [N m/s or N/s], bodies, rotors and viscous friction.
+        Of the efforts of the joints: bodies, rotors and viscous friction [N m/s or N/s].
     force, moment : ndarray, shape (M,)
         Of the moving bodies' reaction at the root origin, gravity included [N/s, N m/s].
     """
@@ -58,17 +59,17 @@ class WrenchRateBounds:
         self._gravity = float(np.linalg.norm(kinematics.gravity.linear))
         self._rotor, self._viscous = model.drive_prior["rotor_inertia"], model.drive_prior["viscous"]
 
-    def rates(self, speeds: DerivativeBounds) -> WrenchRates:
-        """Bounds on intervals on which the motion keeps ``speeds``."""
-        count = len(speeds.velocity)
+    def rates(self, bounds: DerivativeBounds) -> WrenchRates:
+        """Bounds on segments on which the motion keeps ``bounds``."""
+        count = len(bounds.velocity)
         zero = np.zeros(count)
         rest = _Motion(zero, zero, zero, zero + self._gravity, zero)
         motions: list[_Motion] = []
         for joint, parent in enumerate(self._parents):
-            V, A, J = speeds.velocity[:, joint], speeds.acceleration[:, joint], speeds.jerk[:, joint]
+            V, A, J = bounds.velocity[:, joint], bounds.acceleration[:, joint], bounds.jerk[:, joint]
             before = motions[parent] if parent >= 0 else rest
-            carried = before.at(self._lengths[joint])
-            motions.append(carried.sliding(V, A, J) if self._prismatic[joint] else carried.turning(V, A, J))
+            origin = before.at(self._lengths[joint])
+            motions.append(origin.sliding(V, A, J) if self._prismatic[joint] else origin.turning(V, A, J))
         force, force_rate = np.zeros((self._joints, count)), np.zeros((self._joints, count))
         moment, moment_rate = np.zeros((self._joints, count)), np.zeros((self._joints, count))
         effort = np.empty((count, self._joints))
@@ -87,7 +88,7 @@ class WrenchRateBounds:
             along = (force, force_rate) if self._prismatic[joint] else (moment, moment_rate)
             effort[:, joint] = along[1][joint] + before.angular * along[0][joint]
             lever = self._lengths[joint]
-            lever_rate = before.angular * lever + (speeds.velocity[:, joint] if self._prismatic[joint] else 0.0)
+            lever_rate = before.angular * lever + (bounds.velocity[:, joint] if self._prismatic[joint] else 0.0)
             passed = moment_rate[joint] + lever * force_rate[joint] + lever_rate * force[joint]
             if parent >= 0:
                 force[parent] += force[joint]
@@ -96,7 +97,7 @@ class WrenchRateBounds:
                 moment_rate[parent] += passed
             else:
                 root = [root[0] + force_rate[joint], root[1] + passed]
-        effort += self._rotor * speeds.jerk + self._viscous * speeds.acceleration
+        effort += self._rotor * bounds.jerk + self._viscous * bounds.acceleration
         return WrenchRates(effort, root[0], root[1])
 
 

@@ -1,6 +1,6 @@
 """Functions of time that motions are combined from: Fourier series and cycloidal intervals.
 
-Sources: A eqs. 48-50 (Fourier series), B eqs. 28-29 (cycloidal intervals).
+Sources: [Ayusawa2017]_ eqs. 48-50 (Fourier series), [Naveen2019]_ eqs. 28-29 (cycloidal intervals).
 """
 
 from dataclasses import dataclass
@@ -45,11 +45,11 @@ class FourierBasis:
     Attributes
     ----------
     duration : float
-        [s]
+        Length of the motion [s].
     harmonics : int
         Number of multiples of the base frequency.
     base_frequency : float
-        Zero takes one period per duration [Hz].
+        Base frequency; zero takes one period per duration [Hz].
 
     Raises
     ------
@@ -113,7 +113,7 @@ class FourierBasis:
 
 @dataclass(frozen=True)
 class CycloidalBasis:
-    """Intervals in each of which a joint goes monotonically from one waypoint to the next along a cycloid (B 28-29).
+    """Intervals in each of which a joint moves along a cycloid between waypoints ([Naveen2019]_ eqs. 28-29).
 
     ``q(t) = q_i + (q_f - q_i) (s - sin(2 pi s) / (2 pi))`` with ``s`` from 0 to 1 over the interval: velocity and
     acceleration are zero at every waypoint. Parameters are the waypoints after the first, relative to the start;
@@ -122,11 +122,11 @@ class CycloidalBasis:
     Attributes
     ----------
     duration : float
-        [s]
+        Length of the motion [s].
     intervals : int
         Number of intervals of equal length.
     closed : bool
-        Return to the start.
+        Whether the motion returns to the start.
     """
 
     duration: float

@@ -1,6 +1,6 @@
 """Piecewise quintic motion through knots of position, velocity and acceleration, and its true extremes.
 
-This is the curve that a JointTrajectoryController follows between points that carry position, velocity and
+This is the curve that a JointTrajectoryController follows between points of position, velocity and
 acceleration, so bounds of this curve are bounds of what is commanded, between the knots as well as on them.
 """
 
@@ -30,9 +30,9 @@ class PiecewiseQuintic:
     Attributes
     ----------
     time : ndarray, shape (N,)
-        Strictly increasing, N >= 2 [s].
+        Times of the knots, strictly increasing, N >= 2 [s].
     position, velocity, acceleration : ndarray, shape (N, n)
-        At the knots.
+        Values at the knots.
     """
 
     time: Array

@@ -1,4 +1,4 @@
-"""B-splines: motions that a few points pull about, each for a short while (C 4.4; quintic, uniform knots)."""
+"""Quintic B-splines with uniform knots: motions of control points with local effect ([Lee2019]_ sec. 4.4)."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,9 +26,9 @@ class SplineBasis:
     Attributes
     ----------
     duration : float
-        [s]
+        Length of the motion [s].
     intervals : int
-        Between knots; ``intervals - 1`` functions remain.
+        Number of intervals between knots; ``intervals - 1`` functions remain.
 
     Raises
     ------
@@ -62,7 +62,7 @@ class SplineBasis:
         return spline, spline.derivative(1), spline.derivative(2)
 
     def evaluate(self, t: Array) -> Motion:
-        """See :class:`~.bases.Basis`."""
+        """See :class:`.Basis`."""
         t = np.asarray(t, dtype=float)
         q, v, a = (np.asarray(function(t), dtype=float) for function in self._functions)
         return q, v, a

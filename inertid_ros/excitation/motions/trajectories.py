@@ -1,7 +1,7 @@
 """Motions as exact functions of time: position, velocity and acceleration without differences.
 
 Every motion starts and ends at rest: velocity and acceleration are zero at both ends by construction, so that
-motions can be concatenated, repeated and entered from a robot that stands still.
+motions can be concatenated, repeated and entered by a robot at rest.
 
 Fourier, cycloidal and B-spline motions are linear in their parameters, ``q(t) = start + Phi(t) @ parameters``; the
 basis ``Phi`` depends on time alone. Scaling the parameters therefore scales the excursion, the velocity and the
@@ -50,6 +50,7 @@ class LinearTrajectory:
     start : ndarray, shape (n,)
         Pose at time zero [rad or m].
     parameters : ndarray, shape (basis.size, n)
+        Coefficients of the functions.
     """
 
     basis: Basis
@@ -85,7 +86,7 @@ class QuinticRamp:
     start, end : ndarray, shape (n,)
         Poses [rad or m].
     duration : float
-        Equal poses make it a pause [s].
+        Length of the motion; equal poses make it a pause [s].
     """
 
     start: Array

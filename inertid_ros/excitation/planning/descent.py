@@ -1,7 +1,7 @@
 """One descent from one start: gradient steps over shapes that are always within the limits, then a finished plan.
 
-The solver is SciPy's L-BFGS. Limits of position, velocity and acceleration, which an optimiser would otherwise carry as
-thousands of inequalities at samples, are met by the size of a shape in closed form (:mod:`.feasible_size`), and what
+The solver is SciPy's L-BFGS. Limits of position, velocity and acceleration, which would otherwise be thousands of
+inequalities at samples, are met by the size of a shape in closed form (:mod:`.feasible_size`), and what
 remains are smooth penalties; so the problem is unconstrained, with a few hundred variables, and gradients that cost
 three evaluations. For that limited-memory BFGS needs one matrix product per step where sequential quadratic
 programming (SLSQP, as in the source's SQP) solves dense systems of all variables and constraints; interior-point
@@ -31,7 +31,7 @@ from .planning_problem import PlanningProblem
 
 _SHRINK_ROUNDS = 12
 _REPORT_EVERY = 5
-_NOT_FINITE = 1e100  # stands for an objective that is no number
+_NOT_FINITE = 1e100  # replaces an objective that is not finite
 _PENALTY_FACTORS = (1.0, 10.0, 100.0, 100.0, 100.0)  # by stage; the last ones where penalties had to be corrected
 
 ShapeReport = Callable[[float, float, Array], None]

@@ -40,9 +40,9 @@ def parse_joint_trajectory(content: Mapping[str, Any], limits: MotionLimits, pat
     Parameters
     ----------
     content : mapping
-        Of the file, as YAML gives it.
+        Parsed content of the file.
     limits : MotionLimits
-        Of the robot that shall make the motion; a JointTrajectory has none.
+        Limits of the robot; a JointTrajectory has none.
 
     Raises
     ------
@@ -52,8 +52,8 @@ def parse_joint_trajectory(content: Mapping[str, Any], limits: MotionLimits, pat
     given = content.get("joint_names")
     names = [str(name) for name in given] if isinstance(given, list) else []
     if sorted(names) != sorted(limits.joint_names):
-        known = list(limits.joint_names)
-        raise ExcitationError(f"{path}: joints {names} are not those of the robot, {known}; plan again")
+        own = list(limits.joint_names)
+        raise ExcitationError(f"{path}: joints {names} are not those of the robot, {own}; plan again")
     points = content.get("points")
     if not isinstance(points, list) or not 2 <= len(points) <= MAX_KNOTS:
         raise ExcitationError(f"{path}: holds no list of 2 to {MAX_KNOTS} points; plan again")

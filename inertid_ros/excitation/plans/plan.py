@@ -13,7 +13,7 @@ from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
 from inertid_ros.excitation.motions.trajectories import Motion, Trajectory, knot_times
 
 MAX_KNOTS = 100_000
-REST = 1e-6  # rad/s and rad/s^2; what counts as standing still at the ends of a plan
+REST = 1e-6  # rad/s and rad/s^2; largest velocity and acceleration at the ends of a plan
 
 
 @dataclass(frozen=True)
@@ -25,19 +25,19 @@ class Plan:
     joint_names : tuple of str
         ``n`` names, the order of the columns.
     time : ndarray, shape (N,)
-        From zero, strictly increasing [s].
+        Times of the knots from zero, strictly increasing [s].
     position, velocity, acceleration : ndarray, shape (N, n)
-        Per s, per s^2 [rad or m].
+        At the knots [rad or m, per s, per s^2].
     limits : MotionLimits
-        That the plan was made for and keeps.
+        Limits that the plan was made for and keeps.
     motion_type : str
-        ``fourier``, ``cycloidal``, ``bspline``, ``ramp``.
+        ``fourier``, ``cycloidal``, ``bspline``, ``combinations``, ``ramp`` or ``approach``.
     model_hash : str
-        Of the kinematics it was made for (``RobotModel.hash``); empty for ramps.
+        Hash of the kinematics it was made for (``RobotModel.hash``); empty for ramps.
     seed : int
-        Of the planner.
+        Seed of the planner.
     condition_number : float
-        Of the column-scaled base regressor along the motion; NaN when not computed.
+        Condition number of the column-scaled base regressor along the motion; NaN when not computed.
 
     Raises
     ------
