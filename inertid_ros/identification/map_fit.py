@@ -156,7 +156,7 @@ class MapFit:
 def _evidence_prior_spread(
     R: Array, solution: Solution, layout: ParameterLayout, regularization: Regularization
 ) -> float:
-    """Prior spread of the largest evidence, by MacKay's fixed point.
+    """Prior spread of the largest evidence, by the fixed point of [MacKay1992]_.
 
     The data determines ``nu`` directions of the body parameters; over these the divergence ``D`` from the prior
     has the expectation ``nu * prior_spread^2``. A weak hyperprior around the typical prior spread decides where the

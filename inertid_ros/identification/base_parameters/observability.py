@@ -1,7 +1,7 @@
 """Observability conditions of every link, by one pass from the base to the tips of the tree.
 
 What the joints before a body can do to it, and what they and its own joint feel of it, decides which of its parameters
-motion can show; ``docs/base_parameters.md`` derives it.
+motion can excite; ``docs/base_parameters.md`` derives it, and [Wensing2024]_ describes observability likewise.
 """
 
 from dataclasses import dataclass, field
@@ -181,8 +181,10 @@ def link_conditions(
 
     Parameters
     ----------
-    tree, motion
-        As in :func:`link_accelerations`.
+    tree : KinematicTree
+        Of unit lengths and unit gravity.
+    motion : JointMotion
+        Of its joints.
     accelerations : dict of int to LinkAccelerations
         Of every link and of the world.
     own_joint : ndarray, shape (links, 7, s)

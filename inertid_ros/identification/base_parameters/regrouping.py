@@ -1,4 +1,7 @@
-"""How parameters that a body does not keep regroup: into the body that carries it, or into those of other drives."""
+"""How parameters that a body does not keep regroup: into the body that carries it, or into those of other drives.
+
+The rules by energy are those of [Gautier1990]_.
+"""
 
 import numpy as np
 

@@ -1,10 +1,10 @@
 """Huber's robust loss, which bounds the influence of gross outliers.
 
 The scale is the median absolute residual. At the minimum the loss has the solution of least squares on pseudo-values,
-the prediction plus the clipped residual (P. J. Huber, "Robust Statistics", 7.6-7.8); their information is ordinary
-information, so that ranks, variances and covariances follow as usual. The minimum itself is
-found by Newton's method: iterating pseudo-values to their fixed point takes dozens of passes over recordings of real
-arms, whose residuals are clipped in whole stretches.
+the prediction plus the clipped residual ([Huber1981]_ sec. 7.6-7.8); their information is ordinary information, so that
+ranks, variances and covariances follow as usual. The minimum itself is found by Newton's method: iterating
+pseudo-values to their fixed point takes dozens of passes over recordings of real arms, whose residuals are clipped in
+whole stretches.
 """
 
 from collections.abc import Sequence

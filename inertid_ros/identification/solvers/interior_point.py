@@ -2,8 +2,8 @@
 
 One method for soft and hard physical consistency: see
 :class:`~inertid_ros.identification.prior.convex_program.ConvexProgram`. The multipliers ``Z_b = w_b S_b^{-1}`` are
-iterated along with ``x`` under Nesterov-Todd scaling, so that a start far from the optimum costs two dozen steps and
-not hundreds, and a body on the border of the cone does no harm.
+iterated along with ``x`` under Nesterov-Todd scaling [Nesterov1998]_, so that a start far from the optimum costs two
+dozen steps and not hundreds, and a body on the border of the cone does no harm.
 """
 
 import time
