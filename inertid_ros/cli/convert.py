@@ -7,7 +7,8 @@ from pathlib import Path
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError, RecordingError
-from inertid_ros.data.files.bags import SUFFIXES, write_bag
+from inertid_ros.data.files.bag_backends import STORAGE_SUFFIXES
+from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.files.npz import write_npz
 from inertid_ros.data.recording import Recording
@@ -42,7 +43,7 @@ def _write(recording: Recording, target: Path, storage: str | None) -> None:
             raise RecordingError(f"{target}: is a directory; choose another path")
         write_npz(recording, target)
         return
-    kind = SUFFIXES.get(target.suffix, storage or "mcap")
+    kind = STORAGE_SUFFIXES.get(target.suffix, storage or "mcap")
     if storage is not None and kind != storage:
         raise InertidError(f"{target}: its suffix says {kind} but --storage says {storage}; drop one")
     if target.is_dir() and not (target / "metadata.yaml").exists():
@@ -51,7 +52,7 @@ def _write(recording: Recording, target: Path, storage: str | None) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as scratch:
             bag = write_bag(recording, Path(scratch) / target.stem, "mcap" if kind == "mcap" else "sqlite3")
-            made = next(bag.glob(f"*{target.suffix}")) if target.suffix in SUFFIXES else bag
+            made = next(bag.glob(f"*{target.suffix}")) if target.suffix in STORAGE_SUFFIXES else bag
             if target.is_dir():
                 shutil.move(target, Path(scratch) / "replaced")
             made.replace(target)

@@ -8,8 +8,8 @@ import numpy as np
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.files.bags import bag_topics
-from inertid_ros.data.files.loading import file_kind, load_recording
+from inertid_ros.data.files.bag_reading import bag_topics
+from inertid_ros.data.files.loading import file_format, load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.report.results import REPORT, read_result
 from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia, min_eigenvalue
@@ -87,7 +87,7 @@ def _describe_model(model: RobotModel, options: argparse.Namespace) -> None:
 
 
 def _describe_recording(path: Path, config: Configuration, options: argparse.Namespace) -> None:
-    bag = path.is_dir() or file_kind(path) != "npz"
+    bag = path.is_dir() or file_format(path) != "npz"
     topics = bag_topics(path) if bag else {}
     problem, content = "", dict[str, Any]()
     try:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from inertid_ros.config.preparation import PrepareOptions
-from inertid_ros.data.files.bags import BagTopics
+from inertid_ros.data.files.bag_reading import BagTopics
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.robot.bodies.layout import DRIVE_TERMS
 from inertid_ros.robot.contacts import BASES

@@ -4,7 +4,7 @@
 - ``blocks``: synchronised samples, as they go from the recorder to the identifier, and a recording of them.
 - ``channel_stream``: stamped values of one channel, interpolated at the stamps of another.
 - ``assembly``: messages, live or from a bag, to synchronised samples.
-- ``base_messages``: messages that measure the motion of a free base, to channels.
+- ``messages``: types of the messages that make a recording, and messages of wrenches and base motion as arrays.
 - ``files/``: recordings in files: npz, bags in and out, crash-safe bags, recovery, playback.
 - ``live/``: what a recorder accepts while the robot moves, and recordings that arrive in batches.
 - ``screening/``: sensor faults, and recordings that contradict themselves.

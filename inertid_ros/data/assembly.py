@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 
-from .base_messages import WIDTHS
 from .blocks import NO_JOINT_STATES, Block, recording_from_blocks
 from .channel_stream import ChannelStream, StampOrderError
+from .messages import WIDTHS
 from .recording import Recording
 
 _EMPTY = np.zeros(0)

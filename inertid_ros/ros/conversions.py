@@ -14,9 +14,9 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError, RecordingError
-from inertid_ros.data.base_messages import WIDTHS
 from inertid_ros.data.blocks import Block
 from inertid_ros.data.live.batches import Batch
+from inertid_ros.data.messages import WIDTHS
 from inertid_ros.msg import SampleBatch
 
 NANOSECONDS = 1_000_000_000

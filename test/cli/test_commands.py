@@ -14,7 +14,8 @@ import pytest
 from support.recordings.synthetic_calibration import made_up_case
 
 from inertid_ros.cli import main as cli
-from inertid_ros.data.files.bags import read_bag, write_bag
+from inertid_ros.data.files.bag_reading import read_bag
+from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.npz import read_npz, write_npz
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.bodies.inertial_parameters import is_consistent

@@ -12,7 +12,8 @@ from inertid_ros.action import Identify
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.config.configuration import Configuration, RobotOptions
 from inertid_ros.config.identification import IdentifyOptions
-from inertid_ros.data.files.bags import BagTopics, write_bag
+from inertid_ros.data.files.bag_reading import BagTopics
+from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import IdentifierStatus, InertialParameters
 from inertid_ros.robot.model import load_model

@@ -8,7 +8,7 @@ from support.nodes.ros_client import RosClient, ros_client_in
 from support.recordings.synthetic_calibration import Case, made_up_case
 
 from inertid_ros.action import Identify
-from inertid_ros.data.files.bags import write_bag
+from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.ros import ParameterSubscriber
 
 

@@ -14,7 +14,7 @@ from support import paths
 from support.nodes.ros_client import RosClient, ros_client_in
 
 from inertid_ros.config.yaml_files import load_configuration
-from inertid_ros.data.files.bags import BagTopics, read_bag
+from inertid_ros.data.files.bag_reading import BagTopics, read_bag
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.msg import InertialParameters, RecorderStatus, SampleBatch
 from inertid_ros.nodes.parameter_files import FILES

@@ -8,9 +8,10 @@ import pytest
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.files.live_bag import Topic
 from inertid_ros.data.live.batches import Batch
+from inertid_ros.data.messages import JOINT_STATE
 from inertid_ros.nodes.recorder.parameters import RecorderOptions
 from inertid_ros.nodes.recorder.session import RecordingSession, SessionState
-from inertid_ros.nodes.recorder.sources import JOINT_STATE, Source
+from inertid_ros.nodes.recorder.sources import Source
 
 STEP_NS = 5_000_000
 EPOCH_NS = 1_800_000_000_000_000_000  # system clock minus steady clock

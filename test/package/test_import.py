@@ -14,20 +14,31 @@ from support.paths import ROOT
 import inertid_ros
 
 LIBRARY = ROOT / "inertid_ros"
-ROS_LAYERS = {"ros", "nodes", "demo.py", "demo_tables.py"}  # the demo starts nodes
+ROS_LAYERS = {"ros", "nodes"}
 # Names as Python imports them and as package.xml or pyproject.toml lists them, where the two differ.
 ROSDEP_KEYS = {"yaml": "python3-yaml", "tf_transformations": "tf_transformations", "pinocchio": "pinocchio"}
 DISTRIBUTIONS = {"pinocchio": "pin", "yaml": "PyYAML", "jinja2": "Jinja2"}
 # Chosen by an option, imported where they are used, and explained in one line where they are absent.
 OPTIONAL = {"cvxpy", "clarabel", "osqp", "mujoco", "example_robot_data", "rosbags", "transforms3d", "matplotlib"}
 OPTIONAL |= {"threadpoolctl"}
+# Used by the numerics where ROS 2 provides it, imported where it is used: in package.xml, but not in pyproject.toml.
+OF_ROS = {"rclpy", "rosbag2_py"}
 # LZ4 and Zstandard come with rosbags, Coal with Pinocchio.
-INDIRECT = {"lz4", "compression", "backports", "zstandard", "coal"}
+INDIRECT = {"lz4", "compression", "backports", "coal"}
+# In package.xml without being imported by name.
+NOT_IMPORTED = {
+    "ros2launch": "the command that starts the launch files",
+    "rosbag2_storage_mcap": "plugin of rosbag2_py",
+    "rosbag2_storage_sqlite3": "plugin of rosbag2_py",
+    "rosidl_default_runtime": "runtime of the generated messages",
+}
 
 IMPORT_ALL = """
 import importlib, importlib.abc, pkgutil, re, sys
 
-BLOCKED = re.compile(r"(rclpy|rcl_interfaces|ament_.*|launch(_.*)?|.*_msgs|.*_interfaces|std_srvs|tf2.*|tf_transf.*)$")
+BLOCKED = re.compile(
+    r"(rclpy|rosbag2_.*|rcl_interfaces|ament_.*|launch(_.*)?|.*_msgs|.*_interfaces|std_srvs|tf2.*|tf_transf.*)$"
+)
 
 class Block(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
@@ -57,7 +68,7 @@ def imported(file: Path) -> dict[str, int]:
 
 
 def library_imports(ros: bool) -> dict[str, str]:
-    """Foreign modules of the numerics, or of the layers that speak ROS, with a place where they are imported."""
+    """Foreign modules of the numerics, or of the layers above them that use ROS, with a place of the import."""
     places = {}
     for file in sorted(LIBRARY.rglob("*.py")):
         path = file.relative_to(LIBRARY)
@@ -113,12 +124,31 @@ def test_manifest_names_every_ros_package_that_is_imported():
     assert not missing, f"package.xml does not name {missing}"
 
 
+def test_manifest_names_nothing_that_is_not_used():
+    names = set(library_imports(ros=True) | library_imports(ros=False)).union(
+        *(imported(file) for folder in ("launch", "examples") for file in (ROOT / folder).glob("*.py"))
+    )
+    used = names | {f"python3-{name}" for name in names} | {ROSDEP_KEYS.get(name, name) for name in names}
+    assert manifest_dependencies() - used == set(NOT_IMPORTED)
+
+
+def test_manifest_names_no_pip_key():
+    """The build farm refuses them."""
+    root = ElementTree.parse(ROOT / "package.xml").getroot()
+    assert not [entry.text for entry in root if entry.tag.endswith("depend") and "-pip" in (entry.text or "")]
+
+
+def test_maintainer_is_no_invented_person():
+    maintainer = ElementTree.parse(ROOT / "package.xml").getroot().find("maintainer")
+    assert maintainer is not None and maintainer.attrib["email"].endswith(".example")  # reserved by RFC 2606
+
+
 def test_project_names_every_package_that_the_numerics_import():
     names = project_dependencies()
     missing = {
         name: place
         for name, place in library_imports(ros=False).items()
-        if name not in OPTIONAL | INDIRECT and DISTRIBUTIONS.get(name, name) not in names
+        if name not in OPTIONAL | OF_ROS | INDIRECT and DISTRIBUTIONS.get(name, name) not in names
     }
     assert not missing, f"the dependencies of pyproject.toml lack {missing}"
 
@@ -127,8 +157,9 @@ def test_optional_packages_are_imported_where_they_are_used():
     """At module level they would be needed by everybody who imports the module."""
     early = []
     for file in sorted(LIBRARY.rglob("*.py")):
+        optional = OPTIONAL if file.relative_to(LIBRARY).parts[0] in ROS_LAYERS else OPTIONAL | OF_ROS
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
             modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             modules += [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
-            early += [f"{file.name}: {m}" for m in modules if m.split(".")[0] in OPTIONAL - {"transforms3d"}]
+            early += [f"{file.name}: {m}" for m in modules if m.split(".")[0] in optional - {"transforms3d"}]
     assert not early

@@ -10,8 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = 14  # modules that a folder may hold
 # Imports against the stated directions that wait for a change which is under way: (importing, imported).
 TEMPORARY = {
-    ("config/configuration.py", "data/files/bags.py"),
-    ("config/configuration.py", "data/preparation/prepare.py"),
+    ("config/configuration.py", "data/files/bag_reading.py"),
     ("config/configuration.py", "identification/prior/constraints.py"),
     ("config/configuration.py", "robot/bodies/layout.py"),
     ("config/configuration.py", "robot/contacts.py"),

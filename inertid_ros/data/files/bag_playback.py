@@ -6,14 +6,8 @@ from pathlib import Path
 
 from inertid_ros.core.errors import RecordingError
 
-
-@dataclass(frozen=True)
-class TimedMessage:
-    """One message: topic, time of recording [ns], serialised content."""
-
-    topic: str
-    time_ns: int
-    data: bytes
+from .bag_backends import BagMessage, bag_backend
+from .bag_reading import unreadable
 
 
 @dataclass(frozen=True)
@@ -22,8 +16,12 @@ class Playback:
 
     Attributes
     ----------
-    types: topic to type, ``pkg/msg/Name``.
-    start_ns, end_ns: span of the times of recording.
+    path : Path
+        The bag.
+    types : dict of str to str
+        Chosen topic to type, ``pkg/msg/Name``.
+    start_ns, end_ns : int
+        First time of recording, and the end of the last nanosecond [ns].
     """
 
     path: Path
@@ -31,54 +29,48 @@ class Playback:
     start_ns: int
     end_ns: int
 
-    def messages(self) -> Iterator[TimedMessage]:
+    def messages(self) -> Iterator[BagMessage]:
         """Messages of the chosen topics, in the order of their times.
 
         Raises
         ------
-        RecordingError: the bag is damaged.
+        RecordingError
+            The bag is damaged.
         """
-        from rosbags.rosbag2 import Reader
-
         try:
-            with Reader(self.path) as reader:
-                wanted = [connection for connection in reader.connections if connection.topic in self.types]
-                for connection, time_ns, data in reader.messages(wanted):
-                    yield TimedMessage(connection.topic, time_ns, bytes(data))
-        except GeneratorExit:
-            raise
-        except Exception as error:  # rosbags meets damage with whatever its parser stumbles over
-            raise _unreadable(self.path, error) from None
+            with bag_backend().open(self.path) as bag:
+                yield from bag.messages(self.types)
+        except Exception as error:  # a library meets damage with whatever its parser raises
+            raise unreadable(self.path, error) from None
 
 
 def open_playback(path: str | Path, topics: tuple[str, ...] = ()) -> Playback:
-    """A bag directory or file; ``topics`` chooses, empty takes all.
+    """A bag to play.
+
+    Parameters
+    ----------
+    path : str or Path
+        Bag directory or file.
+    topics : tuple of str
+        Topics to play; empty takes all.
 
     Raises
     ------
-    RecordingError: no such bag, rosbags is not installed, unreadable, or a topic is not in it.
+    RecordingError
+        No such bag, no library for bags is installed, unreadable, or a topic is not in it.
     """
-    path = Path(path).expanduser()
-    try:
-        from rosbags.rosbag2 import Reader
-    except ImportError:
-        raise RecordingError("bags need the Python package rosbags; install it with: pip install rosbags") from None
+    path, backend = Path(path).expanduser(), bag_backend()
     if not path.exists():
         raise RecordingError(f"{path}: no such bag; check the path")
     try:
-        with Reader(path) as reader:
-            types = {connection.topic: connection.msgtype for connection in reader.connections}
-            start, end, count = reader.start_time, reader.end_time, reader.message_count
+        with backend.open(path) as bag:
+            types, count = bag.types, sum(bag.counts.values())
     except Exception as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
     if count == 0:
         raise RecordingError(f"{path}: holds no messages; record again")
     missing = [topic for topic in topics if topic not in types]
     if missing:
         raise RecordingError(f"{path}: has no topic {missing[0]}; it has {', '.join(sorted(types))}")
-    return Playback(path, {topic: kind for topic, kind in types.items() if not topics or topic in topics}, start, end)
-
-
-def _unreadable(path: Path, error: Exception) -> RecordingError:
-    reason = (str(error) or error.__class__.__name__).splitlines()[0]
-    return RecordingError(f"{path}: cannot be read as a bag ({reason}); record again, or try 'ros2 bag reindex'")
+    chosen = {topic: message_type for topic, message_type in types.items() if not topics or topic in topics}
+    return Playback(path, chosen, bag.start_ns, bag.end_ns)

@@ -22,7 +22,19 @@ FINALISED_KEY = "inertid_finalised"
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic of the bag: its name, type (``pkg/msg/Name``) and the type's definition in ``ros2msg`` form."""
+    """A topic of the bag.
+
+    Attributes
+    ----------
+    name : str
+        Of the topic.
+    type : str
+        Type of its messages, ``pkg/msg/Name``.
+    definition : str
+        Definition of the type in ``ros2msg`` form.
+    type_hash : str
+        Hash of the definition as ROS 2 computes it; empty where it is not available.
+    """
 
     name: str
     type: str
@@ -63,9 +75,19 @@ class _Statistics:
 class LiveBag:
     """Bag that is written while the robot moves. Use :meth:`write`, call :meth:`commit` often, then :meth:`close`.
 
+    Parameters
+    ----------
+    path : str or Path
+        Directory that is made.
+    topics : list of Topic
+        Topics of the bag.
+    options : LiveBagOptions, optional
+        Free space and size of messages.
+
     Raises
     ------
-    RecordingError: the path exists, cannot be written, or the disk is nearly full.
+    RecordingError
+        The path exists, cannot be written, or the disk is nearly full.
     """
 
     def __init__(self, path: str | Path, topics: list[Topic], options: LiveBagOptions | None = None) -> None:
@@ -91,6 +113,7 @@ class LiveBag:
 
     @property
     def file(self) -> Path:
+        """The MCAP file in the directory."""
         return self.path / f"{self.path.name}_0.mcap"
 
     def check(self, topic: int, data: bytes) -> None:
@@ -102,11 +125,21 @@ class LiveBag:
             )
 
     def write(self, topic: int, stamp_ns: int, data: bytes) -> None:
-        """Take one serialised message of a topic (index into ``topics``); it is safe after the next commit.
+        """Take one serialised message; it is safe after the next commit.
+
+        Parameters
+        ----------
+        topic : int
+            Index of its topic.
+        stamp_ns : int
+            Time of recording [ns].
+        data : bytes
+            The message as CDR.
 
         Raises
         ------
-        RecordingError: larger than ``max_message_bytes``.
+        RecordingError
+            It is larger than ``max_message_bytes``.
         """
         self.check(topic, data)
         sequence = (self._committed.counts[topic] + self._pending.counts[topic]) & 0xFFFFFFFF
@@ -119,7 +152,8 @@ class LiveBag:
 
         Raises
         ------
-        RecordingError: the disk is full or fails; the file then ends with the last commit and stays readable.
+        RecordingError
+            The disk is full or fails; the file then ends with the last commit and stays readable.
         """
         if not self._records:
             return
@@ -142,7 +176,8 @@ class LiveBag:
 
         Raises
         ------
-        RecordingError: the disk is full or fails; what was committed stays readable and is marked not finalised.
+        RecordingError
+            The disk is full or fails; what was committed stays readable and is marked not finalised.
         """
         if self._descriptor < 0:
             return
@@ -183,7 +218,7 @@ class LiveBag:
         """One positional write; on failure the old end of the file is restored, in blocks that it already had."""
         try:
             written = os.pwrite(self._descriptor, content, self._end)
-            while written < len(content):  # a signal or a full disk; the next call tells which
+            while written < len(content):  # a signal or a full disk; the next call shows which
                 written += os.pwrite(self._descriptor, content[written:], self._end + written)
         except OSError as error:
             self._restore()
@@ -229,7 +264,7 @@ class LiveBag:
     def _write_metadata(self, finalised: bool) -> None:
         done = self._committed
 
-        def span() -> dict[str, object]:
+        def extent() -> dict[str, object]:
             return {
                 "starting_time": {"nanoseconds_since_epoch": done.start_ns},
                 "duration": {"nanoseconds": done.end_ns - done.start_ns},
@@ -253,11 +288,11 @@ class LiveBag:
             "version": 9,
             "storage_identifier": "mcap",
             "relative_file_paths": [self.file.name],
-            **span(),
+            **extent(),
             "topics_with_message_count": topics,
             "compression_format": "",
             "compression_mode": "",
-            "files": [{"path": self.file.name, **span()}],
+            "files": [{"path": self.file.name, **extent()}],
             "custom_data": {FINALISED_KEY: str(finalised).lower()},
             "ros_distro": os.environ.get("ROS_DISTRO", "unknown"),
         }

@@ -1,4 +1,4 @@
-"""A recording from whatever file it is in, known by its content."""
+"""A recording from whatever file it is in, by its content."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.recording import Recording
 
-from .bags import SQLITE_MAGIC, BagTopics, read_bag
+from .bag_reading import SQLITE_MAGIC, BagTopics, read_bag
 from .mcap_recovery import MAGIC as MCAP_MAGIC
 from .npz import read_npz
 
@@ -19,26 +19,31 @@ def load_recording(path: str | Path, topics: BagTopics | None = None, joints: Se
 
     Parameters
     ----------
-    path: the content decides what it is, not the name.
-    topics: which topics of a bag; ignored for npz.
-    joints: of the robot, as a hint; see :func:`read_bag`.
+    path : str or Path
+        Its content decides the format, not its name.
+    topics : BagTopics, optional
+        Which topics of a bag; ignored for npz.
+    joints : sequence of str
+        Joints of the robot, as a hint; see :func:`.bag_reading.read_bag`.
 
     Raises
     ------
-    RecordingError: it is none of these, or cannot be read; see :func:`read_npz` and :func:`read_bag`.
+    RecordingError
+        It is none of these, or cannot be read; see :func:`.npz.read_npz` and :func:`.bag_reading.read_bag`.
     """
     path = Path(path)
-    if not path.is_dir() and file_kind(path) == "npz":
+    if not path.is_dir() and file_format(path) == "npz":
         return read_npz(path)
     return read_bag(path, topics, joints)
 
 
-def file_kind(path: Path) -> str:
+def file_format(path: Path) -> str:
     """``npz``, ``mcap`` or ``sqlite3``, by the first bytes of the file.
 
     Raises
     ------
-    RecordingError: no such file, empty, or something else.
+    RecordingError
+        No such file, empty, or none of these.
     """
     try:
         with path.open("rb") as file:
@@ -49,7 +54,7 @@ def file_kind(path: Path) -> str:
         raise RecordingError(f"{path}: cannot be read ({error.strerror}); give {ACCEPTED}") from None
     if not head:
         raise RecordingError(f"{path}: is empty; give {ACCEPTED}")
-    for kind, magic in (("npz", _NPZ), ("mcap", MCAP_MAGIC), ("sqlite3", SQLITE_MAGIC)):
+    for name, magic in (("npz", _NPZ), ("mcap", MCAP_MAGIC), ("sqlite3", SQLITE_MAGIC)):
         if head.startswith(magic):
-            return kind
+            return name
     raise RecordingError(f"{path}: is not a recording; give {ACCEPTED}")

@@ -12,60 +12,81 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from inertid_ros.core.errors import RecordingError
+
+from .bag_backends import BagMessage
+
 MAGIC = b"\x89MCAP0\r\n"
+_PACKAGES = {"lz4": "lz4", "zstd": "backports.zstd"}
 _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _DATA_END, _FOOTER = 0x03, 0x04, 0x05, 0x06, 0x0F, 0x02
 
 
-@dataclass(frozen=True)
-class Message:
-    """One message: topic and serialised bytes."""
-
-    topic: str
-    data: bytes
-
-
 @dataclass
-class Recovered:
-    """What could be read: topic to type, number of messages per topic, and the messages of the wanted topics."""
+class BagContent:
+    """What could be read of a bag.
+
+    Attributes
+    ----------
+    types : dict of str to str
+        Topic to type, ``pkg/msg/Name``.
+    counts : dict of str to int
+        Topic to number of messages.
+    messages : list of BagMessage
+        Messages of the wanted topics.
+    notices : tuple of str
+        One line about a bag that was not closed.
+    """
 
     types: dict[str, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
-    messages: list[Message] = field(default_factory=list)
+    messages: list[BagMessage] = field(default_factory=list)
+    notices: tuple[str, ...] = ()
 
 
 class _TruncatedError(Exception):
     """The file ends, or stops making sense, within a record."""
 
 
-def recover(path: Path, topics: Collection[str]) -> Recovered:
+def recover(path: Path, topics: Collection[str]) -> BagContent:
     """Messages in the order in which they were written, up to the first damage; never raises for damaged content.
+
+    Parameters
+    ----------
+    path : Path
+        An MCAP file.
+    topics : collection of str
+        Topics whose messages are wanted; of others only their number is kept.
 
     Raises
     ------
-    OSError: the file cannot be read at all.
+    OSError
+        The file cannot be read at all.
+    RecordingError
+        Chunks are compressed, and the package that decompresses them is not installed.
     """
-    found = Recovered()
+    recovered = BagContent()
     if path.stat().st_size <= len(MAGIC):
-        return found
+        return recovered
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         if content[: len(MAGIC)] != MAGIC:
-            return found
+            return recovered
         with contextlib.suppress(_TruncatedError, struct.error, UnicodeDecodeError):
-            for topic, kind, data in _Reader().records(content, len(MAGIC)):
-                found.types[topic] = kind
-                found.counts[topic] = found.counts.get(topic, 0) + 1
-                if topic in topics:
-                    found.messages.append(Message(topic, data))
-    return found
+            for message, message_type in _Reader(path).records(content, len(MAGIC)):
+                recovered.types[message.topic] = message_type
+                recovered.counts[message.topic] = recovered.counts.get(message.topic, 0) + 1
+                if message.topic in topics:
+                    recovered.messages.append(message)
+    return recovered
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self._types: dict[int, str] = {}
         self._channels: dict[int, tuple[str, str]] = {}
 
-    def records(self, content: bytes | mmap.mmap, position: int) -> Iterator[tuple[str, str, bytes]]:
-        """Topic, type and data of every message from ``position`` on."""
+    def records(self, content: bytes | mmap.mmap, position: int) -> Iterator[tuple[BagMessage, str]]:
+        """Every message from ``position`` on, and its type."""
         while position + 9 <= len(content):
             opcode, length = content[position], struct.unpack_from("<Q", content, position + 1)[0]
             start, position = position + 9, position + 9 + length
@@ -83,14 +104,21 @@ class _Reader:
                 key = struct.unpack_from("<H", record)[0]
                 if key not in self._channels:
                     raise _TruncatedError
-                yield (*self._channels[key], record[22:])
+                topic, message_type = self._channels[key]
+                yield BagMessage(topic, struct.unpack_from("<Q", record, 6)[0], record[22:]), message_type
 
-    def _chunk(self, record: bytes) -> Iterator[tuple[str, str, bytes]]:
+    def _chunk(self, record: bytes) -> Iterator[tuple[BagMessage, str]]:
         """Messages of one chunk, which may be cut short."""
         size, checksum = struct.unpack_from("<QI", record, 16)
         compression, position = _string(record, 28)
         (length,) = struct.unpack_from("<Q", record, position)
-        content = _decompress(record[position + 8 : position + 8 + length], compression)
+        try:
+            content = _decompress(record[position + 8 : position + 8 + length], compression)
+        except ImportError as error:
+            raise RecordingError(
+                f"{self._path}: is damaged, and recovering its {compression} chunks needs the Python package"
+                f" {_PACKAGES[compression]}; install it with: pip install {_PACKAGES[compression]}"
+            ) from error
         if checksum and len(content) == size and zlib.crc32(content) != checksum:
             raise _TruncatedError
         yield from self.records(content, 0)
@@ -105,27 +133,29 @@ def _string(record: bytes, position: int) -> tuple[str, int]:
 
 
 def _decompress(data: bytes, compression: str) -> bytes:
-    """As much as can be had of a compressed chunk, which may be cut short; both libraries come with rosbags."""
+    """As much as can be had of a compressed chunk, which may be cut short; both libraries come with rosbags.
+
+    Raises
+    ------
+    ImportError
+        The library is not installed.
+    """
     if not compression:
         return data
-    try:
-        if compression == "lz4":
-            from lz4.frame import LZ4FrameDecompressor
+    if compression == "lz4":
+        from lz4.frame import LZ4FrameDecompressor
 
+        try:
             return LZ4FrameDecompressor().decompress(data)
-        if compression == "zstd":
-            return _zstd(data)
-    except (RuntimeError, EOFError, OSError):
-        raise _TruncatedError from None
+        except (RuntimeError, EOFError, OSError):
+            raise _TruncatedError from None
+    if compression == "zstd":
+        try:
+            from compression import zstd
+        except ImportError:
+            from backports import zstd
+        try:
+            return zstd.ZstdDecompressor().decompress(data)
+        except (zstd.ZstdError, RuntimeError, EOFError, OSError):
+            raise _TruncatedError from None
     raise _TruncatedError
-
-
-def _zstd(data: bytes) -> bytes:
-    try:
-        from compression import zstd
-    except ImportError:
-        from backports import zstd
-    try:
-        return zstd.ZstdDecompressor().decompress(data)
-    except zstd.ZstdError:
-        raise _TruncatedError from None

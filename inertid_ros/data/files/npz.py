@@ -1,4 +1,4 @@
-"""Recording in and out of NumPy's ``.npz``."""
+"""Recordings in NumPy's ``.npz``, in and out."""
 
 import io
 import zipfile
@@ -22,8 +22,9 @@ def read_npz(path: str | Path) -> Recording:
 
     Raises
     ------
-    RecordingError: no such file, not an npz archive, a key is missing or holds something else, or see
-        :class:`Recording`.
+    RecordingError
+        No such file, not an npz archive, a key is missing or holds something else, or the content makes no
+        :class:`~inertid_ros.data.recording.Recording`.
     """
     path = Path(path)
     try:
@@ -32,7 +33,7 @@ def read_npz(path: str | Path) -> Recording:
             raise RecordingError(f"{path}: holds a single array; save {', '.join(_REQUIRED)} with numpy.savez")
         with archive:
             known = {key for key in archive.files if key in (*_REQUIRED, *_OPTIONAL) or key.startswith(WRENCH_PREFIX)}
-            content = {key: _entry(path, archive, key) for key in sorted(known)}
+            content = {key: _array(path, archive, key) for key in sorted(known)}
     except FileNotFoundError:
         raise RecordingError(f"{path}: no such file; check the path") from None
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
@@ -60,7 +61,8 @@ def write_npz(recording: Recording, path: str | Path) -> Path:
 
     Raises
     ------
-    RecordingError: it cannot be written.
+    RecordingError
+        It cannot be written.
     """
     path = Path(path)
     content: dict[str, Any] = {"joint_names": np.array(recording.joint_names), "time": recording.time}
@@ -78,7 +80,7 @@ def write_npz(recording: Recording, path: str | Path) -> Path:
     return path
 
 
-def _entry(path: Path, archive: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
+def _array(path: Path, archive: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
     try:
         value = archive[key]
     except (ValueError, zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:

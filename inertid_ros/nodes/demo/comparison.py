@@ -15,7 +15,7 @@ from inertid_ros.config.configuration import RobotOptions
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
-from inertid_ros.data.files.bags import read_bag
+from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance, mass_com_inertia
 from inertid_ros.robot.model import RobotModel, load_model

@@ -15,11 +15,10 @@ from rclpy.task import Future
 from std_srvs.srv import Trigger
 
 from inertid_ros.core.errors import InertidError, RecordingError
-from inertid_ros.data.base_messages import base_values
-from inertid_ros.data.files.bags import tare_topic
 from inertid_ros.data.files.live_bag import Topic
 from inertid_ros.data.live.batches import Batch
 from inertid_ros.data.live.wrench_watch import WrenchWatch
+from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, base_values, tare_topic
 from inertid_ros.msg import RecorderStatus, SampleBatch
 from inertid_ros.nodes.spin import run_node
 from inertid_ros.ros.conversions import from_wrench, to_batch, to_nanoseconds, to_wrench
@@ -30,7 +29,7 @@ from inertid_ros.ros.qos import BATCH, LATCHED, recording_profile
 
 from .parameters import RecorderOptions
 from .session import FRESH_NS, RecordingSession, SessionState
-from .sources import JOINT_STATE, WRENCH, Source, sources
+from .sources import Source, sources
 from .topic_graph import TopicState, inspect_topic
 
 _POLL_S = 0.02
@@ -44,7 +43,8 @@ class Recorder(Node):
         self.options = declare(self, RecorderOptions)
         self.profile = recording_profile(self.options.reliability)
         self.sources = sources(self.options, self.resolve_topic_name)
-        self.wrench_topics = [source.name for source in self.sources if source.type == WRENCH and not source.of_base]
+        wrenches = [source for source in self.sources if source.type == WRENCH_STAMPED and not source.of_base]
+        self.wrench_topics = [source.name for source in wrenches]
         thresholds = (self.options.contact_on_n, self.options.contact_off_n)
         self.watch = WrenchWatch(self.options.tare_s, self.options.tare_limit_n, *thresholds)
         self.session = RecordingSession(self.options, self.sources, self)
@@ -126,7 +126,7 @@ class Recorder(Node):
         prelude, stamp = [], self.get_clock().now().to_msg()
         for name, zero in self.watch.zeros.items():
             prelude.append((len(topics), serialize_message(to_wrench(zero, "", stamp))))
-            topics.append(Topic(tare_topic(name), WRENCH, message_definition(WRENCH)))
+            topics.append(Topic(tare_topic(name), WRENCH_STAMPED, message_definition(WRENCH_STAMPED)))
         return topics, prelude
 
     def publish_batch(self, batch: Batch) -> None:

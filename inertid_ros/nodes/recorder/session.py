@@ -8,13 +8,13 @@ from typing import Protocol
 
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.data.assembly import RecordingAssembler
-from inertid_ros.data.base_messages import channels_of
 from inertid_ros.data.files.live_bag import Committer, LiveBag, LiveBagOptions, Topic
 from inertid_ros.data.live.batches import Batch
 from inertid_ros.data.live.live_recording import LiveRecording
+from inertid_ros.data.messages import JOINT_STATE, channels_of
 
 from .parameters import RecorderOptions
-from .sources import JOINT_STATE, Source
+from .sources import Source
 
 CONFIRMATION_SAMPLES = 5  # that must have been received, and be committed, before a start is confirmed
 SILENCE_NS = 100_000_000  # after this time without a joint state the queues are taken to be empty

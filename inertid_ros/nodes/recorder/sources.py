@@ -4,12 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from inertid_ros.core.errors import InertidError
-from inertid_ros.data.base_messages import IMU, ODOMETRY, POSE_STAMPED, TWIST_STAMPED
+from inertid_ros.data.messages import IMU, JOINT_STATE, ODOMETRY, POSE_STAMPED, TWIST_STAMPED, WRENCH_STAMPED
 
 from .parameters import RecorderOptions
-
-JOINT_STATE = "sensor_msgs/msg/JointState"
-WRENCH = "geometry_msgs/msg/WrenchStamped"
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ def sources(options: RecorderOptions, resolve: Callable[[str], str]) -> list[Sou
     recorded = [Source(resolve("joint_states"), JOINT_STATE)]
     for entry in options.wrenches:
         topic, _, frame = entry.partition("=")
-        recorded.append(Source(resolve(topic), WRENCH, frame))
+        recorded.append(Source(resolve(topic), WRENCH_STAMPED, frame))
     of_base = {ODOMETRY: options.odometry, POSE_STAMPED: options.pose, TWIST_STAMPED: options.twist, IMU: options.imu}
     for message_type, topic in of_base.items():
         if topic:

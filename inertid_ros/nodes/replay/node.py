@@ -10,7 +10,8 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from std_srvs.srv import Trigger
 
 from inertid_ros.core.errors import InertidError
-from inertid_ros.data.files.bag_playback import TimedMessage, open_playback
+from inertid_ros.data.files.bag_backends import BagMessage
+from inertid_ros.data.files.bag_playback import open_playback
 from inertid_ros.msg import RecorderStatus
 from inertid_ros.nodes.spin import run_node
 from inertid_ros.ros.conversions import to_time
@@ -41,7 +42,7 @@ class Replay(Node):
         self.clock_publisher = self.create_publisher(ClockMessage, "/clock", 10) if self.options.clock_hz else None
         self.steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.messages = self.playback.messages()
-        self.waiting: TimedMessage | None = next(self.messages)
+        self.waiting: BagMessage | None = next(self.messages)
         self.recorder_name = ""
         self.created_ns = self.steady.now().nanoseconds
         self.ready_ns = self.started_ns = self.clock_ns = self.played = 0

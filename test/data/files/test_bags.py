@@ -2,20 +2,21 @@
 
 import os
 import shutil
-import time
+import sys
 
 import numpy as np
 import pytest
 
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.files.bags import BagTopics, bag_topics, read_bag, write_bag
+from inertid_ros.data.files.bag_backends import STORAGE_SUFFIXES, BagMessage, bag_backend
+from inertid_ros.data.files.bag_reading import BagTopics, bag_topics, read_bag
+from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording
-from inertid_ros.data.files.npz import read_npz
+from inertid_ros.data.files.npz import read_npz, write_npz
+from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED
 from inertid_ros.data.recording import Recording
 
-rosbag2 = pytest.importorskip("rosbags.rosbag2")
-typesys = pytest.importorskip("rosbags.typesys")
-
+pytestmark = pytest.mark.usefixtures("backend")
 STORAGES = ("mcap", "sqlite3")
 SUFFIX = {"mcap": ".mcap", "sqlite3": ".db3"}
 
@@ -32,47 +33,54 @@ def _recording(count=200, joints=3, wrenches=("tool",), velocity=True):
 
 
 class Bag:
-    """Writes messages one by one."""
+    """Collects messages one by one and writes them at the end."""
 
     def __init__(self, path, storage="mcap"):
-        plugin = getattr(rosbag2.StoragePlugin, storage.upper())
-        self.writer = rosbag2.Writer(path, version=9, storage_plugin=plugin)
-        self.store = typesys.get_typestore(typesys.Stores.ROS2_JAZZY)
-        self.connections = {}
-        self.writer.open()
+        self.path, self.storage, self.backend = path, storage, bag_backend()
+        self.types, self.messages = {}, []
 
     def __enter__(self):
         return self
 
     def __exit__(self, *error):
-        self.writer.close()
+        with self.backend.create(self.path, self.storage, self.types) as write:
+            for message in self.messages:
+                write(message)
 
     def header(self, stamp, frame=""):
-        types = self.store.types
-        moment = types["builtin_interfaces/msg/Time"](sec=stamp // 10**9, nanosec=stamp % 10**9)
-        return types["std_msgs/msg/Header"](stamp=moment, frame_id=frame)
+        moment = self.backend.message("builtin_interfaces/msg/Time", sec=stamp // 10**9, nanosec=stamp % 10**9)
+        return self.backend.message("std_msgs/msg/Header", stamp=moment, frame_id=frame)
 
-    def raw(self, topic, kind, stamp, data):
-        if topic not in self.connections:
-            self.connections[topic] = self.writer.add_connection(topic, kind, typestore=self.store)
-        self.writer.write(self.connections[topic], stamp, data)
+    def raw(self, topic, message_type, stamp, data):
+        self.types[topic] = message_type
+        self.messages.append(BagMessage(topic, stamp, data))
+
+    def add(self, topic, message_type, stamp, **fields):
+        message = self.backend.message(message_type, **fields)
+        self.raw(topic, message_type, stamp, self.backend.serialize(message, message_type))
 
     def joint_state(self, stamp, names, position, velocity, effort, topic="/joint_states", received=None):
-        kind = "sensor_msgs/msg/JointState"
         arrays = {"position": position, "velocity": velocity, "effort": effort}
         arrays = {key: np.asarray(value, dtype=float) for key, value in arrays.items()}
-        message = self.store.types[kind](header=self.header(stamp), name=list(names), **arrays)
-        self.raw(topic, kind, received or stamp, self.store.serialize_cdr(message, kind))
+        self.add(topic, JOINT_STATE, received or stamp, header=self.header(stamp), name=list(names), **arrays)
 
     def wrench(self, stamp, frame, force, topic):
-        kind, types = "geometry_msgs/msg/WrenchStamped", self.store.types
-        vectors = [types["geometry_msgs/msg/Vector3"](*map(float, values)) for values in (force, (0, 0, 0))]
-        message = types[kind](header=self.header(stamp, frame), wrench=types["geometry_msgs/msg/Wrench"](*vectors))
-        self.raw(topic, kind, stamp, self.store.serialize_cdr(message, kind))
+        values = {"force": force, "torque": (0, 0, 0)}
+        vectors = {
+            key: self.backend.message("geometry_msgs/msg/Vector3", x=float(x), y=float(y), z=float(z))
+            for key, (x, y, z) in values.items()
+        }
+        wrench = self.backend.message("geometry_msgs/msg/Wrench", **vectors)
+        self.add(topic, WRENCH_STAMPED, stamp, header=self.header(stamp, frame), wrench=wrench)
 
     def text(self, stamp, topic="/log"):
-        kind = "std_msgs/msg/String"
-        self.raw(topic, kind, stamp, self.store.serialize_cdr(self.store.types[kind](data="hello"), kind))
+        self.add(topic, "std_msgs/msg/String", stamp, data="hello")
+
+
+def file_of(bag):
+    """The file of messages in a bag directory."""
+    (file,) = (file for file in bag.iterdir() if file.suffix in STORAGE_SUFFIXES)
+    return file
 
 
 @pytest.mark.parametrize("storage", STORAGES)
@@ -80,10 +88,11 @@ class Bag:
 def test_what_is_written_comes_back_bit_for_bit(storage, velocity, tmp_path):
     recording = _recording(velocity=velocity)
     bag = write_bag(recording, tmp_path / "bag", storage)
-    assert sorted(os.listdir(bag)) == sorted([f"bag{SUFFIX[storage]}", "metadata.yaml"])
+    assert file_of(bag).suffix == SUFFIX[storage]
+    assert sorted(os.listdir(bag)) == sorted([file_of(bag).name, "metadata.yaml"])
     assert os.listdir(tmp_path) == ["bag"]
     topics = BagTopics(wrenches=("/wrench/tool",))
-    for path in (bag, bag / f"bag{SUFFIX[storage]}"):
+    for path in (bag, file_of(bag)):
         back = read_bag(path, topics)
         assert back.joint_names == recording.joint_names and back.notices == ()
         assert np.array_equal(back.time, recording.time)
@@ -103,14 +112,6 @@ def test_recorded_bags_equal_their_npz(datasets, run):
     assert bag.joint_names == npz.joint_names
     assert np.array_equal(bag.position, npz.position) and np.array_equal(bag.effort, npz.effort)
     assert np.abs(bag.time - npz.time).max() < 1e-9
-
-
-def test_five_thousand_messages_take_less_than_a_second(tmp_path):
-    bag = write_bag(_recording(5000, 7, ()), tmp_path / "bag")
-    read_bag(bag)  # imports
-    start = time.process_time()
-    assert len(read_bag(bag)) == 5000
-    assert time.process_time() - start < 1.0
 
 
 def test_time_is_the_header_stamp_and_not_the_arrival(tmp_path):
@@ -245,7 +246,7 @@ def test_split_bags_are_joined_in_the_order_of_their_numbers(tmp_path):
         piece = Recording(whole.joint_names, whole.time[rows], whole.position[rows], whole.effort[rows])
         start = 10**18 + round(whole.time[rows][0] * 1e9)
         bag = write_bag(piece, tmp_path / f"part_{part}", start_ns=start)
-        shutil.move(bag / f"part_{part}.mcap", folder / f"split_{part}.mcap")
+        shutil.move(file_of(bag), folder / f"split_{part}.mcap")
     back = read_bag(folder)
     assert np.array_equal(back.time, whole.time) and np.array_equal(back.position, whole.position)
 
@@ -253,11 +254,12 @@ def test_split_bags_are_joined_in_the_order_of_their_numbers(tmp_path):
 def test_an_mcap_cut_at_any_byte_gives_what_was_written_or_a_clean_error(tmp_path):
     recording = _recording(40, 2, ())
     bag = write_bag(recording, tmp_path / "bag")
-    whole = (bag / "bag.mcap").read_bytes()
+    file = file_of(bag)
+    whole = file.read_bytes()
     recovered = []
     for length in [*range(0, 60), *range(60, len(whole), 97), len(whole) - 1]:
-        (bag / "bag.mcap").write_bytes(whole[:length])
-        for path in (bag, bag / "bag.mcap"):
+        file.write_bytes(whole[:length])
+        for path in (bag, file):
             try:
                 back = read_bag(path)
             except RecordingError as error:
@@ -272,7 +274,7 @@ def test_an_mcap_cut_at_any_byte_gives_what_was_written_or_a_clean_error(tmp_pat
 @pytest.mark.parametrize("storage", STORAGES)
 def test_damaged_bytes_never_break_the_reader(storage, tmp_path):
     bag = write_bag(_recording(40, 2, ()), tmp_path / "bag", storage)
-    file = bag / f"bag{SUFFIX[storage]}"
+    file = file_of(bag)
     whole = file.read_bytes()
     rng = np.random.default_rng(1)
     for _ in range(150):
@@ -288,31 +290,45 @@ def test_damaged_bytes_never_break_the_reader(storage, tmp_path):
 
 def test_a_database_that_is_cut_is_a_clean_error(tmp_path):
     bag = write_bag(_recording(400, 2, ()), tmp_path / "bag", "sqlite3")
-    whole = (bag / "bag.db3").read_bytes()
+    file = file_of(bag)
+    whole = file.read_bytes()
     for length in range(0, len(whole) - 1, len(whole) // 40):
-        (bag / "bag.db3").write_bytes(whole[:length])
+        file.write_bytes(whole[:length])
         with pytest.raises(RecordingError, match="bag") as caught:
             read_bag(bag)
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("compression", ["lz4", "zstd"])
-def test_compressed_chunks_that_are_cut_are_recovered(compression, tmp_path):
-    writer = rosbag2.Writer(tmp_path / "bag", version=9, storage_plugin=rosbag2.StoragePlugin.MCAP)
-    writer.set_compression(rosbag2.CompressionMode.STORAGE, rosbag2.CompressionFormat.ZSTD)
-    bag = Bag.__new__(Bag)
-    bag.writer, bag.connections = writer, {}
-    bag.store = typesys.get_typestore(typesys.Stores.ROS2_JAZZY)
-    writer.open()
-    if compression == "lz4":
-        from lz4.frame import compress
+@pytest.fixture
+def compressed_bag(tmp_path):
+    """Bag whose chunks are compressed, of 8000 messages; rosbags writes it, whatever reads it."""
+    rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="compressed bags are made with rosbags")
+    from inertid_ros.data.files.rosbags_backend import RosbagsBackend, typestore
 
-        writer.storage.compression, writer.storage.compressor = "lz4", compress
-    rng = np.random.default_rng(2)
-    with bag:
+    def make(compression):
+        writer = rosbag2.Writer(tmp_path / "bag", version=9, storage_plugin=rosbag2.StoragePlugin.MCAP)
+        writer.set_compression(rosbag2.CompressionMode.STORAGE, rosbag2.CompressionFormat.ZSTD)
+        bag = Bag(tmp_path / "bag")
+        bag.backend = RosbagsBackend()
+        rng = np.random.default_rng(2)
         for k in range(8000):
             bag.joint_state(k * 10**6 + 1, "abcdefg", *rng.normal(size=(3, 7)))
-    file = tmp_path / "bag" / "bag.mcap"
+        with writer:
+            if compression == "lz4":
+                from lz4.frame import compress
+
+                writer.storage.compression, writer.storage.compressor = "lz4", compress
+            connection = writer.add_connection("/joint_states", JOINT_STATE, typestore=typestore())
+            for message in bag.messages:
+                writer.write(connection, message.time_ns, message.data)
+        return file_of(tmp_path / "bag")
+
+    return make
+
+
+@pytest.mark.parametrize("compression", ["lz4", "zstd"])
+def test_compressed_chunks_that_are_cut_are_recovered(compression, compressed_bag):
+    file = compressed_bag(compression)
     assert len(read_bag(file)) == 8000
     whole = file.read_bytes()
     file.write_bytes(whole[: len(whole) // 2])
@@ -320,13 +336,23 @@ def test_compressed_chunks_that_are_cut_are_recovered(compression, tmp_path):
     assert 2000 < len(back) < 6000 and "recovered" in back.notices[0]
 
 
-def test_kinds_are_known_by_content(tmp_path):
+@pytest.mark.parametrize(("compression", "package"), [("lz4", "lz4"), ("zstd", "backports.zstd")])
+def test_without_the_package_that_decompresses_recovery_names_it(compression, package, compressed_bag, monkeypatch):
+    file = compressed_bag(compression)
+    file.write_bytes(file.read_bytes()[:-100])
+    for module in ("lz4.frame", "compression.zstd", "backports.zstd", "backports", "compression"):
+        monkeypatch.setitem(sys.modules, module, None)
+    text = f"{compression} chunks needs the Python package {package}; install"
+    with pytest.raises(RecordingError, match=text) as caught:
+        read_bag(file)
+    assert str(caught.value).startswith(str(file)) and "\n" not in str(caught.value)
+
+
+def test_formats_are_recognised_by_content(tmp_path):
     recording = _recording(wrenches=())
     bag = write_bag(recording, tmp_path / "bag")
-    shutil.copy(bag / "bag.mcap", tmp_path / "renamed.dat")
+    shutil.copy(file_of(bag), tmp_path / "renamed.dat")
     assert np.array_equal(load_recording(tmp_path / "renamed.dat").time, recording.time)
-    from inertid_ros.data.files.npz import write_npz
-
     write_npz(recording, tmp_path / "also.mcap")
     assert np.array_equal(load_recording(tmp_path / "also.mcap").time, read_npz(tmp_path / "also.mcap").time)
 

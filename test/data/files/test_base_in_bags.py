@@ -8,8 +8,11 @@ import pytest
 from inertid_ros.config.options import ConfigurationError
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.assembly import RecordingAssembler
-from inertid_ros.data.files.bags import BagTopics, read_bag, tare_topic, typestore, write_bag
+from inertid_ros.data.files.bag_backends import BagMessage
+from inertid_ros.data.files.bag_reading import BagTopics, read_bag
+from inertid_ros.data.files.bag_writing import recorded_messages, recorded_topics, write_bag
 from inertid_ros.data.files.npz import read_npz, write_npz
+from inertid_ros.data.messages import WRENCH_STAMPED, tare_topic
 from inertid_ros.data.recording import Recording
 
 N = 60
@@ -37,12 +40,13 @@ def assert_same(one: Recording, other: Recording) -> None:
 
 
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
-def test_every_channel_comes_back(tmp_path, storage):
+def test_every_channel_comes_back(tmp_path, storage, backend):
     recording = made_up()
     assert_same(read_bag(write_bag(recording, tmp_path / "bag", storage), TOPICS), recording)
     assert_same(read_npz(write_npz(recording, tmp_path / "run.npz")), recording)
 
 
+@pytest.mark.usefixtures("backend")
 def test_pose_alone_comes_back_and_joint_torques_may_be_missing(tmp_path):
     recording = made_up(base_twist=None, effort=np.full((N, 2), np.nan))
     bag = write_bag(recording, tmp_path / "bag")
@@ -57,20 +61,18 @@ def test_pose_alone_comes_back_and_joint_torques_may_be_missing(tmp_path):
         BagTopics(odometry="/odometry", pose="/pose")
 
 
-def test_a_tare_in_the_bag_is_subtracted(tmp_path):
-    from rosbags.rosbag2 import StoragePlugin, Writer
-
-    from inertid_ros.data.files.bag_messages import WRENCH_STAMPED, write_messages
-
-    zero, recording, store = np.arange(1.0, 7.0), made_up(), typestore()
-    with Writer(tmp_path / "bag", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        types = store.types
-        wrench = types["geometry_msgs/msg/Wrench"](*(types["geometry_msgs/msg/Vector3"](*part) for part in
-                                                     (zero[:3], zero[3:])))
-        header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](1, 0), "left")
-        connection = writer.add_connection(tare_topic("/wrench/left"), WRENCH_STAMPED, typestore=store)
-        writer.write(connection, 10**18, store.serialize_cdr(types[WRENCH_STAMPED](header, wrench), WRENCH_STAMPED))
-        write_messages(writer, store, recording, 10**18)
+def test_a_tare_in_the_bag_is_subtracted(tmp_path, backend):
+    zero, recording, topic = np.arange(1.0, 7.0), made_up(), tare_topic("/wrench/left")
+    vectors = [backend.message("geometry_msgs/msg/Vector3", **dict(zip("xyz", map(float, values), strict=True)))
+               for values in (zero[:3], zero[3:])]
+    stamp = backend.message("builtin_interfaces/msg/Time", sec=1, nanosec=0)
+    header = backend.message("std_msgs/msg/Header", stamp=stamp, frame_id="left")
+    wrench = backend.message("geometry_msgs/msg/Wrench", force=vectors[0], torque=vectors[1])
+    tare = backend.serialize(backend.message(WRENCH_STAMPED, header=header, wrench=wrench), WRENCH_STAMPED)
+    with backend.create(tmp_path / "bag", "mcap", {topic: WRENCH_STAMPED, **recorded_topics(recording)}) as write:
+        write(BagMessage(topic, 10**18, tare))
+        for message in recorded_messages(recording, backend, 10**18):
+            write(message)
     again = read_bag(tmp_path / "bag", TOPICS)
     np.testing.assert_allclose(again.wrenches["left"], recording.wrenches["left"] - zero)
     np.testing.assert_allclose(again.wrenches["right"], recording.wrenches["right"])

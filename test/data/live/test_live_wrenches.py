@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from inertid_ros.data.assembly import RecordingAssembler
-from inertid_ros.data.files.bag_messages import JOINT_STATE, WRENCH_STAMPED
-from inertid_ros.data.files.bags import BagTopics, read_bag, tare_topic, typestore
+from inertid_ros.data.files.bag_reading import BagTopics, read_bag
 from inertid_ros.data.files.live_bag import LiveBag, LiveBagOptions, Topic
+from inertid_ros.data.files.rosbags_backend import typestore
 from inertid_ros.data.live.live_recording import LiveRecording
+from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, tare_topic
 
 pytest.importorskip("rosbags.rosbag2")
 PLATE = "/plate/wrench"

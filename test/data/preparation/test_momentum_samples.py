@@ -8,7 +8,8 @@ from support.robots.floating_robots import diver, motion, satellite
 
 from inertid_ros.config.options import ConfigurationError
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.files.bags import BagTopics, read_bag, write_bag
+from inertid_ros.data.files.bag_reading import BagTopics, read_bag
+from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.preparation.momentum_samples import prepare_momentum
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 

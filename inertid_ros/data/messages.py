@@ -1,6 +1,6 @@
-"""Messages that tell how a free base moves, to the channels of a recording.
+"""Types of the messages that make a recording, and messages of wrenches and base motion as arrays.
 
-They work on whatever has the fields of the message: rclpy's classes, or those that a bag reader makes.
+The functions take any object with the fields of the message: of rclpy's classes, or of those of a bag reader.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,6 +10,8 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 
+JOINT_STATE = "sensor_msgs/msg/JointState"
+WRENCH_STAMPED = "geometry_msgs/msg/WrenchStamped"
 ODOMETRY = "nav_msgs/msg/Odometry"
 POSE_STAMPED = "geometry_msgs/msg/PoseStamped"
 TWIST_STAMPED = "geometry_msgs/msg/TwistStamped"
@@ -17,14 +19,29 @@ IMU = "sensor_msgs/msg/Imu"
 WIDTHS = {"base_pose": 7, "base_twist": 6, "imu": 6}
 
 
-def base_values(kind: str, message: Any) -> Mapping[str, Array]:
-    """Channel to values of one message of type ``kind``, one of :data:`BASE_TYPES`."""
-    return _READ[kind](message)
+def stamp_ns(message: Any) -> int:
+    """Header stamp of a message [ns]."""
+    return int(message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec)
 
 
-def channels_of(kind: str) -> tuple[str, ...]:
-    """Channels that messages of a type fill."""
-    return BASE_TYPES[kind]
+def wrench_values(message: Any) -> Array:
+    """Force [N] and torque [N m] ``(6,)`` of a ``geometry_msgs/WrenchStamped``."""
+    return np.array([*_xyz(message.wrench.force), *_xyz(message.wrench.torque)])
+
+
+def base_values(message_type: str, message: Any) -> Mapping[str, Array]:
+    """Channel to values of one message of a type in :data:`BASE_TYPES`."""
+    return _READ[message_type](message)
+
+
+def channels_of(message_type: str) -> tuple[str, ...]:
+    """Channels of the base that messages of a type fill."""
+    return BASE_TYPES[message_type]
+
+
+def tare_topic(topic: str) -> str:
+    """Topic of a bag that holds what was subtracted from a wrench topic while it was recorded."""
+    return f"{topic}/tare"
 
 
 def _odometry(message: Any) -> Mapping[str, Array]:
@@ -48,8 +65,8 @@ def _imu(message: Any) -> Mapping[str, Array]:
 
 
 def _pose(pose: Any) -> Array:
-    turn = pose.orientation
-    return np.array([*_xyz(pose.position), turn.x, turn.y, turn.z, turn.w])
+    quaternion = pose.orientation
+    return np.array([*_xyz(pose.position), quaternion.x, quaternion.y, quaternion.z, quaternion.w])
 
 
 def _xyz(vector: Any) -> tuple[float, float, float]:

@@ -1,0 +1,283 @@
+"""Recordings from rosbag2 bags: a bag directory or a bare file, MCAP or SQLite."""
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertid_ros.config.options import ConfigurationError, option
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.data.assembly import RecordingAssembler
+from inertid_ros.data.messages import (
+    IMU,
+    JOINT_STATE,
+    ODOMETRY,
+    POSE_STAMPED,
+    TWIST_STAMPED,
+    WRENCH_STAMPED,
+    base_values,
+    channels_of,
+    stamp_ns,
+    tare_topic,
+    wrench_values,
+)
+from inertid_ros.data.recording import Recording
+
+from .bag_backends import STORAGE_SUFFIXES, BagBackend, BagMessage, bag_backend
+from .live_bag import FINALISED_KEY
+from .mcap_recovery import MAGIC as MCAP_MAGIC
+from .mcap_recovery import BagContent, recover
+
+_KEYS = {
+    JOINT_STATE: "joint_states", ODOMETRY: "odometry", POSE_STAMPED: "pose", TWIST_STAMPED: "twist", IMU: "imu",
+}
+SQLITE_MAGIC = b"SQLite format 3\x00"
+
+
+@dataclass(frozen=True)
+class BagTopics:
+    """Which topics make a recording."""
+
+    joint_states: str = option("/joint_states", "topic of sensor_msgs/JointState")
+    joints: tuple[str, ...] = option(
+        (), "joints to take; messages with none of them are skipped. Empty: those of the first message"
+    )
+    wrenches: tuple[str, ...] = option(
+        (),
+        "topics of geometry_msgs/WrenchStamped, each TOPIC or TOPIC=FRAME; without FRAME the messages' frame_id counts",
+    )
+    odometry: str = option("", "topic of nav_msgs/Odometry: pose and twist of a free base; empty takes none")
+    pose: str = option("", "topic of geometry_msgs/PoseStamped in place of odometry: the pose alone")
+    twist: str = option("", "topic of geometry_msgs/TwistStamped in place of odometry: twist in the base's axes")
+    imu: str = option("", "topic of sensor_msgs/Imu on a free base; empty takes none")
+    max_wrench_gap_s: float = option(
+        0.05, "a joint state farther than this from a wrench or a sample of the base on either side is left out [s]",
+        minimum=0.0, maximum=10.0,
+    )
+
+    def __post_init__(self) -> None:
+        if self.odometry and self.pose:
+            raise ConfigurationError("topics.odometry and topics.pose both give the pose of the base; set one")
+        if self.odometry and self.twist:
+            raise ConfigurationError("topics.odometry and topics.twist both give the twist of the base; set one")
+
+    @property
+    def base(self) -> dict[str, str]:
+        """Topic to type of what tells how a free base moves."""
+        given = (
+            (self.odometry, ODOMETRY), (self.pose, POSE_STAMPED), (self.twist, TWIST_STAMPED), (self.imu, IMU),
+        )
+        return {topic: kind for topic, kind in given if topic}
+
+
+def read_bag(path: str | Path, topics: BagTopics | None = None, joints: Sequence[str] = ()) -> Recording:
+    """Recording of a rosbag2 directory or of a bare ``.mcap`` or ``.db3`` file.
+
+    Time is the header stamp relative to the first. Of a bag that was not closed, or an MCAP file that is cut short,
+    whatever can be read is taken, with a line in :attr:`Recording.notices`.
+
+    Parameters
+    ----------
+    path : str or Path
+        The bag.
+    topics : BagTopics, optional
+        Which topics make the recording.
+    joints : sequence of str
+        Joints of the robot, as a hint: where several publishers share the topic, messages with none of these joints (a
+        gripper's) are skipped. ``topics.joints`` goes before it.
+
+    Returns
+    -------
+    Recording
+        Named by its path.
+
+    Raises
+    ------
+    RecordingError
+        No bag, unreadable, a topic is missing or of another type, or the messages make no recording.
+    """
+    path, topics = Path(path), topics or BagTopics()
+    frames = dict(_topic_and_frame(entry) for entry in topics.wrenches)
+    wanted = {topics.joint_states: JOINT_STATE, **dict.fromkeys(frames, WRENCH_STAMPED), **topics.base}
+    backend = bag_backend()
+    bag = _read_bag(backend, path, {*wanted, *map(tare_topic, frames)})
+    _check_topics(str(path), bag.types, wanted)
+    expected = () if topics.joints else tuple(joints)
+    assembler = _assemble(backend, bag, str(path), topics, frames, expected)
+    if expected and not assembler.joint_names:  # another robot's bag; the caller's check names its joints
+        assembler = _assemble(backend, bag, str(path), topics, frames, ())
+    return assembler.recording(bag.notices)
+
+
+def _assemble(
+    backend: BagBackend,
+    bag: BagContent,
+    name: str,
+    topics: BagTopics,
+    frames: dict[str, str],
+    expected: tuple[str, ...],
+) -> RecordingAssembler:
+    wrench_frames = tuple(filter(None, frames.values()))
+    channels = [channel for message_type in topics.base.values() for channel in channels_of(message_type)]
+    assembler = RecordingAssembler(name, topics.joints, wrench_frames, topics.max_wrench_gap_s, expected, channels)
+    tares = _tares(backend, bag, frames)
+    for index, message in enumerate(bag.messages):
+        if message.topic in map(tare_topic, frames):
+            continue
+        content = _deserialize(backend, message, bag.types[message.topic], f"{name}: message {index + 1}")
+        stamp = stamp_ns(content)
+        if message.topic == topics.joint_states:
+            assembler.add_joint_state(content.name, stamp, content.position, content.velocity, content.effort)
+        elif message.topic in topics.base:
+            for channel, values in base_values(topics.base[message.topic], content).items():
+                assembler.add_base(channel, stamp, values)
+        else:
+            wrench = wrench_values(content) - tares.get(message.topic, 0.0)
+            assembler.add_wrench(frames[message.topic] or content.header.frame_id, stamp, wrench[:3], wrench[3:])
+    return assembler
+
+
+def _tares(backend: BagBackend, bag: BagContent, frames: dict[str, str]) -> dict[str, NDArray[np.float64]]:
+    """Wrench topic to the zero ``(6,)`` that its recorder subtracted."""
+    tares, topics = {}, {tare_topic(topic): topic for topic in frames}
+    for message in bag.messages:
+        if message.topic in topics:
+            tares[topics[message.topic]] = wrench_values(_deserialize(backend, message, WRENCH_STAMPED, "tare"))
+    return tares
+
+
+def bag_topics(path: str | Path) -> dict[str, tuple[str, int]]:
+    """Topic to ``(type, number of messages)`` of a bag.
+
+    Raises
+    ------
+    RecordingError
+        No bag, or unreadable.
+    """
+    bag = _read_bag(bag_backend(), Path(path), set())
+    return {topic: (message_type, bag.counts.get(topic, 0)) for topic, message_type in bag.types.items()}
+
+
+def _read_bag(backend: BagBackend, path: Path, topics: set[str]) -> BagContent:
+    """Topics of a bag, its messages on the given ones, and how it was read where it was not closed."""
+    files = _storage_files(path)
+    closed = path.is_file() or (path / "metadata.yaml").exists()
+    try:
+        contents = [_read(backend, part, topics) for part in ([path] if closed else files)]
+        notice = "" if closed else "bag was not closed: metadata.yaml is missing"
+        notice = notice or ("bag was not closed: its recorder was killed" if _unfinalised(path) else "")
+    except RecordingError:
+        if any(file.suffix == ".db3" for file in files):
+            raise
+        contents = [recover(file, topics) for file in files]
+        total = sum(sum(content.counts.values()) for content in contents)
+        if total == 0:
+            raise
+        notice = f"bag was not closed or is damaged: recovered {total} messages"
+    bag = BagContent(notices=(notice,) if notice else ())
+    for content in contents:
+        bag.messages.extend(content.messages)
+        bag.types.update(content.types)
+        for topic, count in content.counts.items():
+            bag.counts[topic] = bag.counts.get(topic, 0) + count
+    return bag
+
+
+def _unfinalised(path: Path) -> bool:
+    """Whether metadata.yaml was left by a recorder of this package that did not close the bag."""
+    metadata = path / "metadata.yaml"
+    text = metadata.read_text(encoding="utf-8", errors="replace") if metadata.is_file() else ""
+    return re.search(rf"\b{FINALISED_KEY}: '?false", text) is not None
+
+
+def _storage_files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise RecordingError(f"{path}: no such bag; check the path")
+    files = sorted((file for file in path.iterdir() if file.suffix in STORAGE_SUFFIXES), key=_split_number)
+    if not files and not (path / "metadata.yaml").exists():
+        raise RecordingError(f"{path}: is a directory without metadata.yaml, .mcap or .db3; give a rosbag2 directory")
+    return files
+
+
+def _split_number(file: Path) -> tuple[int, str]:
+    """Split bags are numbered ``name_0.mcap``, ``name_1.mcap``, ..., ``name_10.mcap``."""
+    number = file.stem.rpartition("_")[2]
+    return (int(number) if number.isdigit() else 0, file.name)
+
+
+def _read(backend: BagBackend, path: Path, topics: set[str]) -> BagContent:
+    try:
+        with ExitStack() as stack:
+            bag = stack.enter_context(backend.open(stack.enter_context(_readable(path))))
+            return BagContent(bag.types, bag.counts, list(bag.messages(topics)))
+    except Exception as error:  # a library meets damage with whatever its parser raises
+        raise unreadable(path, error) from None
+
+
+def unreadable(path: Path, error: Exception) -> RecordingError:
+    """One line about a bag that a library could not read."""
+    reason = (str(error) or error.__class__.__name__).splitlines()[0]
+    return RecordingError(f"{path}: cannot be read as a bag ({reason}); record again, or try 'ros2 bag reindex'")
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[Path]:
+    """The path under a name with the suffix of its content, by which libraries choose the format."""
+    suffixes = [_checked_suffix(file) for file in _storage_files(path)]
+    if path.is_dir() or suffixes == [path.suffix]:
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        link = Path(folder) / f"bag{suffixes[0]}"
+        link.symlink_to(path.absolute())
+        yield link
+
+
+def _checked_suffix(file: Path) -> str:
+    """Suffix for the content of a file that is complete; of one cut short libraries may silently read the rest."""
+    with file.open("rb") as content:
+        head = content.read(32)
+        content.seek(max(content.seek(0, 2) - len(MCAP_MAGIC), 0))
+        tail = content.read()
+    if not head.startswith(SQLITE_MAGIC):
+        if head.startswith(MCAP_MAGIC) and tail != MCAP_MAGIC:
+            raise ValueError("the file is cut short")
+        return ".mcap"
+    size, pages = int.from_bytes(head[16:18], "big"), int.from_bytes(head[28:32], "big")
+    if file.stat().st_size < (65536 if size == 1 else size) * pages:
+        raise ValueError("the file is cut short")
+    return ".db3"
+
+
+def _check_topics(name: str, types: dict[str, str], wanted: dict[str, str]) -> None:
+    for topic, message_type in wanted.items():
+        if topic not in types:
+            there = ", ".join(f"{other} ({types[other].rpartition('/')[2]})" for other in sorted(types)) or "no topics"
+            key = f"topics.{_KEYS.get(message_type, 'wrenches')}"
+            raise RecordingError(f"{name}: has no topic {topic}; it has {there}; set {key}")
+        if types[topic] != message_type:
+            raise RecordingError(
+                f"{name}: topic {topic} is {types[topic]}, expected {message_type}; choose another topic"
+            )
+
+
+def _topic_and_frame(entry: str) -> tuple[str, str]:
+    topic, _, frame = entry.partition("=")
+    return topic, frame
+
+
+def _deserialize(backend: BagBackend, message: BagMessage, message_type: str, where: str) -> Any:
+    try:
+        return backend.deserialize(message.data, message_type)
+    except Exception as error:  # a library raises whatever the bytes lead to
+        reason = error.__class__.__name__
+        text = f"{where} on {message.topic}: is not a valid {message_type} ({reason}); record again"
+        raise RecordingError(text) from None

@@ -1,0 +1,88 @@
+"""Which library reads and writes bags, and that it makes no difference."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.data.files import bag_backends
+from inertid_ros.data.files.bag_backends import bag_backend
+from inertid_ros.data.files.bag_playback import open_playback
+from inertid_ros.data.files.bag_writing import recorded_messages, recorded_topics, write_bag
+from inertid_ros.data.messages import base_values, stamp_ns, wrench_values
+from inertid_ros.data.recording import Recording
+
+
+@pytest.fixture(scope="module")
+def recording():
+    rng, count = np.random.default_rng(0), 30
+    joints = {key: rng.normal(size=(count, 2)) for key in ("position", "effort", "velocity")}
+    base = {"base_pose": rng.normal(size=(count, 7)), "base_twist": rng.normal(size=(count, 6))}
+    wrenches = {"tool": rng.normal(size=(count, 6))}
+    return Recording(("a", "b"), np.arange(count) * 0.01, **joints, **base, imu=base["base_twist"], wrenches=wrenches)
+
+
+def test_rosbag2_py_comes_first_where_ros_provides_it():
+    reason = (
+        "rosbag2_py is not installed: it comes with ROS 2 and not from PyPI; bag tests run with rosbags and with a"
+        " stand-in for its interface only"
+    )
+    pytest.importorskip("rosbag2_py", reason=reason)
+    from inertid_ros.data.files.rosbag2_backend import Rosbag2Backend
+
+    assert isinstance(bag_backend(), Rosbag2Backend)
+
+
+def test_rosbags_is_used_where_there_is_no_rosbag2_py(monkeypatch):
+    pytest.importorskip("rosbags", reason="rosbags is not installed: pip install rosbags")
+    from inertid_ros.data.files.rosbags_backend import RosbagsBackend
+
+    monkeypatch.setitem(sys.modules, "rosbag2_py", None)
+    assert isinstance(bag_backend(), RosbagsBackend)
+
+
+def test_without_a_library_the_error_says_what_to_install(monkeypatch, recording, tmp_path):
+    for name in ("rosbag2_py", "rosbags"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for use in (lambda: write_bag(recording, tmp_path / "bag"), lambda: open_playback(tmp_path)):
+        with pytest.raises(RecordingError, match="^bags need rosbag2_py, .* or the Python package rosbags; install"):
+            use()
+
+
+def content(backend, messages, types):
+    """Messages as numbers; their bytes may differ, as rclpy leaves padding as it finds it."""
+    read = {
+        "sensor_msgs/msg/JointState": lambda message: (message.position, message.velocity, message.effort),
+        "geometry_msgs/msg/WrenchStamped": wrench_values,
+    }
+    for topic, time_ns, data in messages:
+        message = backend.deserialize(data, types[topic])
+        values = read[types[topic]](message) if types[topic] in read else base_values(types[topic], message).values()
+        yield topic, time_ns, len(data), stamp_ns(message), np.hstack(list(values)).tolist()
+
+
+def test_libraries_read_one_another(backend, recording, monkeypatch):
+    pytest.importorskip("rosbags", reason="rosbags is not installed: pip install rosbags")
+    types = recorded_topics(recording)
+    by_this = list(recorded_messages(recording, backend, 10**18))
+    monkeypatch.setattr(bag_backends, "BACKENDS", ("rosbags",))
+    other = bag_backend()
+    by_other = list(recorded_messages(recording, other, 10**18))
+    expected = list(content(other, by_other, types))
+    assert list(content(other, by_this, types)) == list(content(backend, by_other, types)) == expected
+    assert len(expected) == 4 * len(recording)
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+def test_playback_gives_the_chosen_messages_in_the_order_of_their_times(backend, recording, storage, tmp_path):
+    bag = write_bag(recording, tmp_path / "bag", storage)
+    playback = open_playback(bag, ("/imu", "/joint_states"))
+    assert playback.types == {"/joint_states": "sensor_msgs/msg/JointState", "/imu": "sensor_msgs/msg/Imu"}
+    assert (playback.start_ns, playback.end_ns) == (10**18, 10**18 + 290_000_001)
+    played = list(content(backend, playback.messages(), playback.types))
+    written = (message for message in recorded_messages(recording, backend, 10**18) if message.topic in playback.types)
+    assert sorted(played) == sorted(content(backend, written, playback.types))
+    assert [time_ns for _, time_ns, *_ in played] == sorted(time_ns for _, time_ns, *_ in played)
+    with pytest.raises(RecordingError, match="has no topic /other; it has /imu"):
+        open_playback(bag, ("/other",))
