@@ -27,7 +27,7 @@ def leg_coordinates(model: RobotModel) -> Coordinates:
     """Normalised coordinates; drives keep their SI units."""
     drives = model.layout.size - model.layout.inertial_size
     return normalised_coordinates(
-        model.layout, model.inertial_belief, model.inertial_locked, np.zeros(drives), np.ones(drives)
+        model.layout, model.consistent_prior, model.inertial_locked, np.zeros(drives), np.ones(drives)
     )
 
 
@@ -79,7 +79,7 @@ class RegularizedFits:
         self.coordinates = leg_coordinates(model)
         self.map_problem = MapProblem(self.coordinates, model.prior, Constraints(inside=bounds(leg)))
         self.regularizations = {
-            name: self.map_problem.completed(Regularization(name, 1.0, 1.0, 1.0), model.inertial_belief)
+            name: self.map_problem.completed(Regularization(name, 1.0, 1.0, 1.0), model.consistent_prior)
             for name in names or REGULARIZERS
         }
 

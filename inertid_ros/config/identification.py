@@ -47,7 +47,7 @@ class IdentifyOptions:
         maximum=100.0,
     )
     drive_weight: float = option(
-        1.0, "weight of the belief that friction, rotor inertia and stiffness are small", minimum=1e-6, maximum=1e3
+        1.0, "weight of the prior that friction, rotor inertia and stiffness are small", minimum=1e-6, maximum=1e3
     )
     outlier_threshold: float = option(
         12.0,

@@ -84,7 +84,7 @@ class MapFit:
         return cls(
             data,
             map_problem,
-            map_problem.completed(regularization, model.inertial_belief - model.inertial_locked),
+            map_problem.completed(regularization, model.consistent_prior - model.inertial_locked),
             options,
         )
 

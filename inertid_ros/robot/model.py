@@ -96,8 +96,8 @@ class RobotModel:
     wheels: MountedWheels
 
     @cached_property
-    def body_belief(self) -> Array:
-        """``(nb, 10)`` prior of identification: ``body_prior``, repaired where no real body could have it."""
+    def consistent_body_prior(self) -> Array:
+        """``(nb, 10)`` ``body_prior``, repaired where it is not physically consistent: the prior of identification."""
         return self.body_locked + nearest_consistent(self.body_prior - self.body_locked)
 
     @property
@@ -106,13 +106,13 @@ class RobotModel:
         return np.array([rotor.parameters for rotor in self.layout.rotors]).reshape(-1, BODY_PARAMETERS)
 
     @cached_property
-    def inertial_belief(self) -> Array:
-        """``(nb + r, 10)`` prior of identification, of links and rotors."""
-        return np.vstack([self.body_belief, nearest_consistent(self.rotor_prior)])
+    def consistent_prior(self) -> Array:
+        """``(nb + r, 10)`` the same of links and rotors."""
+        return np.vstack([self.consistent_body_prior, nearest_consistent(self.rotor_prior)])
 
     @cached_property
     def inertial_locked(self) -> Array:
-        """``(nb + r, 10)`` the certain part of it."""
+        """``(nb + r, 10)`` known part of it, of links behind locked joints."""
         return np.vstack([self.body_locked, np.zeros_like(self.rotor_prior)])
 
     @property

@@ -39,7 +39,7 @@ def perturb(model: RobotModel, rng: np.random.Generator, options: PerturbationOp
 
     What links behind locked joints contribute stays, so that the result can be written to a URDF.
     """
-    own = model.body_belief - model.body_locked
+    own = model.consistent_body_prior - model.body_locked
     return np.array([perturb_body(pi, rng, options) if pi.any() else pi for pi in own]) + model.body_locked
 
 

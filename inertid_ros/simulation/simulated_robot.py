@@ -58,7 +58,7 @@ class SimulatedRobot:
         drive_rng, sensor_rng = np.random.default_rng(self.options.seed).spawn(2)
         self.effort_limit = effort_scale(robot)
         self.drives = drives or typical_drives(robot, self.options.drives, drive_rng)
-        self.bodies = np.array(robot.body_belief if bodies is None else bodies, dtype=float)
+        self.bodies = np.array(robot.consistent_body_prior if bodies is None else bodies, dtype=float)
         self._mujoco = import_mujoco()
         self._compiled = build_mujoco(robot, self.options.timestep_s)
         if bodies is not None:

@@ -95,7 +95,7 @@ def prior_scaling(
     tail = slice(layout.inertial_size, None)
     scale = np.where(given[tail], model.prior[tail], typical_drives(model, limits))
     coordinates = normalised_coordinates(
-        layout, model.inertial_belief, model.inertial_locked, model.prior[tail], scale
+        layout, model.consistent_prior, model.inertial_locked, model.prior[tail], scale
     )
     root = pushforward_root(scaling_matrix("metric", coordinates)[np.ix_(columns, columns)], base)
     if scaling == "metric":

@@ -118,7 +118,7 @@ class Estimate:
     @property
     def distance_to_prior(self) -> Array:
         """``(nb,)`` geodesic distance of each body to the URDF as given (repaired where it is inconsistent)."""
-        return geodesic_distance(self.bodies, self.model.body_belief)
+        return geodesic_distance(self.bodies, self.model.consistent_body_prior)
 
     def torque(self, samples: Samples) -> Array:
         """``(N, c)`` predicted measurement along samples: joint torque, of equations of force."""

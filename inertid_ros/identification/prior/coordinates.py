@@ -89,7 +89,7 @@ def prior_coordinates(model: RobotModel, information: Information) -> Coordinate
     prior, tail = model.prior, slice(layout.inertial_size, None)
     # Not less than what the measurement shows: damping and friction of a URDF are often placeholders near zero.
     scale[layout.non_negative] = np.maximum(scale[layout.non_negative], prior[layout.non_negative])
-    return normalised_coordinates(layout, model.inertial_belief, model.inertial_locked, prior[tail], scale[tail])
+    return normalised_coordinates(layout, model.consistent_prior, model.inertial_locked, prior[tail], scale[tail])
 
 
 def scaling_matrix(scaling: str, coordinates: Coordinates) -> Array:

@@ -160,5 +160,3 @@ class _State:
             change[rows, rows] = block
         rows = self.rows @ change
         return rows.T @ rows + 2 * self.weight * change.T @ change
-
-

@@ -58,9 +58,7 @@ def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8) 
         try:
             return _solved(convex_program, start, tolerance)
         except np.linalg.LinAlgError:
-            raise IdentificationError(
-                "solver: numbers overflow; check units of effort and masses"
-            ) from None
+            raise IdentificationError("solver: numbers overflow; check units of effort and masses") from None
 
 
 def _solved(convex_program: ConvexProgram, start: Array, tolerance: float) -> Solution:

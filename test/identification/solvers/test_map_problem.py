@@ -52,7 +52,7 @@ def _problem(seed: int, regularizer: str, constraints: Constraints | None = None
     map_problem = MapProblem(coordinates, model.prior, constraints or Constraints())
     equations = coordinates.normalise(*information.whitened(np.full(3, 1 / 0.3)))
     regularization = map_problem.completed(
-        Regularization(regularizer, spread, 1.0, 20.0), model.inertial_belief - model.inertial_locked
+        Regularization(regularizer, spread, 1.0, 20.0), model.consistent_prior - model.inertial_locked
     )
     return map_problem, equations, regularization
 
@@ -139,7 +139,7 @@ def test_solutions_that_are_not_convex_are_minima(regularizer, seed):
     if regularizer == "geodesic":
         assert solution.gap < 1e-8 * (1 + solution.objective)
         return
-    convex_program = map_problem._program(*equations, regularization)
+    convex_program = map_problem._convex_program(*equations, regularization)
 
     def objective(x):
         return convex_program.objective(x) + regularization.weight * regularization.distance.value(layout.bodies(x))

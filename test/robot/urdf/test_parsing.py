@@ -61,7 +61,7 @@ def test_a_triangle_violation_is_noticed_and_repaired_for_identification(caplog)
     flat = INERTIAL.replace('izz="0.02"', 'izz="0.05"')
     model = load_model(_arm(_link("arm", flat)))
     assert "URDF link 'arm': inertia is not physically consistent" in caplog.text
-    assert not is_consistent(model.body_prior).any() and is_consistent(model.body_belief).all()
+    assert not is_consistent(model.body_prior).any() and is_consistent(model.consistent_body_prior).all()
 
 
 def test_a_moving_link_without_inertia_is_refused():
