@@ -1,0 +1,173 @@
+"""Supervisor and robot in a loop under a given time, with the product's own parameters: every fault stops the robot.
+
+The robot follows what it is sent as a JointTrajectoryController does, and reports its state at 200 Hz. States and
+commands are each a millisecond on their way.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from support.robots.quick_plans import quick_plan, simple_limits
+
+from inertid_ros.config.excitation import MonitorOptions
+from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
+from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
+from inertid_ros.excitation.execution.supervisor import Supervisor
+from inertid_ros.simulation.commands import CommandedTrajectory, Follower
+
+PERIOD_S, TICK_S, DELAY_S = 0.005, 0.005, 0.001
+EPOCH = 1.8e9  # ROS time minus steady time
+BEGIN, FAULT_AT = 50.0, 53.0
+LIMITS = simple_limits(2)
+TABLE = HorizonTable(quick_plan(LIMITS, np.zeros(2), 1), LIMITS)
+
+
+@dataclass
+class Robot:
+    """What is wrong with it, and what it did."""
+
+    silent: bool = False
+    frozen: bool = False
+    deaf: bool = False
+    not_finite: bool = False
+    effort: float = 0.0
+    stamp_offset: float = 0.0
+    clock_offset: float = 0.0  # the robot's clock has stepped, so the stamps of states and of commands
+    node_clock_offset: float = 0.0
+    drift: float = 0.0  # of the reported position since the fault [rad/s]
+    period: float = PERIOD_S
+    paused_until: float = 0.0  # the node does not run
+    renews: bool = True  # the client renews its lease
+    trace: list[tuple] = field(default_factory=list)
+
+
+def fault(**values: object) -> Callable[[Robot], None]:
+    return lambda robot: robot.__dict__.update(values)
+
+
+def run(change: Callable[[Robot], None], action: Callable[[Supervisor, float], Horizon | None] | None = None):
+    """A motion with a change of the robot, or an action of the supervisor, at FAULT_AT; supervisor, robot, stop.
+
+    The stop is when the first command after FAULT_AT reached the robot that ends before those of before did.
+    """
+    robot, follower, options = Robot(), Follower(TABLE.plan.start), MonitorOptions()
+    limits = TABLE.limits
+    watch = StateMonitor(limits.joint_names, limits.lower, limits.upper, limits.velocity, limits.effort, options, BEGIN)
+    lease = Lease(options.lease_timeout_s, BEGIN)
+    node = Supervisor(TABLE, watch, lease)
+    ends, stop, frozen, due = [np.inf], np.nan, TABLE.plan.start, BEGIN
+    changed, rng = False, np.random.default_rng(0)
+
+    def send(horizon: Horizon | None, now: float) -> None:
+        nonlocal stop
+        if horizon is None or not len(horizon):
+            return
+        start = horizon.stamp - EPOCH - robot.clock_offset
+        points = CommandedTrajectory(horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration)
+        if not robot.deaf:
+            follower.follow(points, now + DELAY_S, start)
+        end = start + horizon.time_from_start[-1]
+        if now >= FAULT_AT and np.isnan(stop) and end < ends[-1] - 0.02:
+            stop = now + DELAY_S
+        ends.append(end)
+
+    send(node.start(BEGIN, EPOCH), BEGIN)
+    for now in np.arange(BEGIN + TICK_S, BEGIN + TABLE.plan.duration + 2.0, TICK_S):
+        if now >= FAULT_AT and not changed:
+            changed = True
+            change(robot)
+            if action is not None:
+                send(action(node, now), now)
+        q, v, a = follower.desired(now)
+        robot.trace.append((now, q, v, a))
+        if now < robot.paused_until:
+            continue
+        if robot.renews:
+            lease.renew(now)
+        if not robot.silent and now >= due - 1e-9:
+            due = now + robot.period
+            frozen = frozen if robot.frozen else q
+            noise = 0.0 if robot.frozen else 1e-6 * rng.normal(size=2)
+            position = frozen + robot.drift * max(now - FAULT_AT, 0.0) + noise
+            if robot.not_finite:
+                position = np.full(2, np.nan)
+            stamp = now + EPOCH + robot.clock_offset + robot.stamp_offset
+            node.update(
+                stamp, now + EPOCH + robot.node_clock_offset, now + DELAY_S, position, robot.effort * np.ones(2)
+            )
+        send(node.tick(now + DELAY_S), now + DELAY_S)
+    return node, robot, stop
+
+
+def check(robot: Robot) -> np.ndarray:
+    """Limits were kept all the way; the times at which the robot moved."""
+    time, _, v, a = (np.array(column) for column in zip(*robot.trace, strict=True))
+    assert (np.abs(v) <= 1.02 * LIMITS.velocity).all() and (np.abs(a) <= 1.05 * LIMITS.acceleration).all()
+    return time[np.abs(v).max(axis=1) > 1e-6]
+
+
+def test_an_undisturbed_motion_runs_to_its_end():
+    node, robot, _ = run(lambda robot: None)
+    assert not node.fault and node.max_tracking_error < 1e-3
+    assert check(robot)[-1] == pytest.approx(BEGIN + TABLE.plan.duration, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason", "within_s"),
+    [
+        (fault(silent=True), "no joint state", 0.045),
+        (fault(not_finite=True), "position is not finite", 0.045),
+        (fault(stamp_offset=-0.2), "stamp is too old", 0.045),
+        (fault(stamp_offset=0.2), "stamp is in the future", 0.045),
+        (fault(frozen=True), "its state is stuck", 0.1),
+        (fault(drift=1.0), "from its commanded position", 0.12),
+        (fault(effort=101.0), "needs more than its limit", 0.07),
+        (fault(period=0.025), "below monitor.min_rate_hz", 0.5),
+        (fault(renews=False), "the lease was not renewed", 0.415),
+    ],
+)
+def test_every_fault_stops_the_robot_in_time_and_within_limits(change, reason, within_s):
+    node, robot, stop = run(change)
+    assert reason in node.fault
+    assert FAULT_AT < stop <= FAULT_AT + within_s
+    assert check(robot)[-1] < stop + TABLE.brakes.longest + TABLE.options.grid_s + 0.01
+
+
+def test_a_robot_that_does_not_follow_is_told_to_stop():
+    node, _, stop = run(fault(deaf=True))
+    assert "commanded position" in node.fault
+    assert stop - FAULT_AT < TABLE.longest + 0.05
+
+
+@pytest.mark.parametrize(
+    "action", [lambda node, now: node.cancel(now), lambda node, now: node.stop(now, "asked to")], ids=["cancel", "stop"]
+)
+def test_who_asks_for_a_stop_gets_it_at_once(action):
+    node, robot, stop = run(lambda robot: None, action)
+    assert node.canceled or node.fault == "asked to"
+    assert stop == pytest.approx(FAULT_AT + DELAY_S, abs=1.5 * TICK_S)
+    assert check(robot)[-1] < stop + TABLE.brakes.longest + TABLE.options.grid_s + 0.01
+
+
+@pytest.mark.parametrize("pause_s", [0.3, 5.0])
+def test_a_paused_node_leaves_the_robot_at_rest_and_does_not_catch_up(pause_s):
+    node, robot, _ = run(fault(paused_until=FAULT_AT + pause_s))
+    assert node.fault
+    assert check(robot)[-1] < FAULT_AT + TABLE.longest + 0.01
+
+
+@pytest.mark.parametrize("step", [-5.0, 5.0])
+def test_a_step_of_the_nodes_clock_changes_nothing(step):
+    node, robot, _ = run(fault(node_clock_offset=step))
+    assert not node.fault
+    assert check(robot)[-1] == pytest.approx(BEGIN + TABLE.plan.duration, abs=0.1)
+
+
+@pytest.mark.parametrize("step", [-5.0, 5.0])
+def test_a_step_of_both_clocks_ends_at_rest(step):
+    """The first state by the new time is compared with what was commanded by the old one: it is far from it here."""
+    node, robot, stop = run(fault(node_clock_offset=step, clock_offset=step))
+    assert "from its commanded position" in node.fault
+    assert check(robot)[-1] < stop + TABLE.brakes.longest + TABLE.options.grid_s + 0.01
