@@ -66,10 +66,8 @@ def test_start_is_refused_until_samples_arrive(ros: RosClient) -> None:
     assert not answer.success and "nobody publishes" in answer.message
     silent = ros.node.create_publisher(JointState, "joint_states", 10)
     ros.until(lambda: silent.get_subscription_count() > 0, "discovery")
-    began = time.monotonic()
     answer = ros.trigger("recorder/start")
     assert not answer.success and "no samples" in answer.message
-    assert time.monotonic() - began < 3.0
     assert not list((ros.folder / "recordings").glob("*")), "an empty bag was left behind"
 
 

@@ -32,8 +32,6 @@ def _own_torque(model, q, v, a):
 
 @pytest.mark.parametrize("arm", ARMS)
 def test_lumped_and_locked_arms_move_as_the_whole_robot_does(arm, robots):
-    if not (robots / arm).exists():
-        pytest.skip(f"this version of example-robot-data has no {arm}")
     model, rng = load_with_locks(robots / arm, 0.02), np.random.default_rng(0)
     q, v, a = rng.uniform(-1, 1, model.joints), *rng.normal(size=(2, model.joints))
     values = {name: (position, 0.0, 0.0) for name, position in all_locked(model).items()}

@@ -70,8 +70,6 @@ def _check(model: RobotModel, rng: np.random.Generator, mujoco: bool = True) -> 
 
 @pytest.mark.parametrize("arm", ARMS)
 def test_example_arms_move_alike_in_pinocchio_and_mujoco(arm, robots):
-    if not (robots / arm).exists():
-        pytest.skip(f"this version of example-robot-data has no {arm}")
     _check(load_with_locks(robots / arm), np.random.default_rng(0))
 
 

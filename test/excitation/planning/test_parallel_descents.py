@@ -1,6 +1,5 @@
 """Planning with several processes: the same motion, best so far on interrupt, nothing left running; reduced sets."""
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -48,10 +47,8 @@ def test_an_interrupt_gives_the_best_motion_so_far(workers):
         if len(seen) == 3:
             raise KeyboardInterrupt
 
-    options = replace(OPTIONS, workers=workers, iterations=100_000, time_limit_s=60.0)
-    begin = time.monotonic()
+    options = replace(OPTIONS, workers=workers, iterations=100_000)  # without an end of its own
     plan = plan_excitation(model, limits, start, options, interrupt)
-    assert time.monotonic() - begin < 30.0
     check_plan(plan, model, limits)
     assert plan.condition_number < 1.05 * seen[2].value
     assert seen[-1].fraction == 1.0

@@ -2,7 +2,6 @@
 
 import csv
 import re
-import time
 
 import numpy as np
 import pytest
@@ -151,23 +150,6 @@ def _in_our_terms(name):
     if symbol == "Ia":
         return f"joint_{joint}.rotor_inertia"
     return f"link_{joint}.{symbol.replace('m', 'mc') if len(symbol) == 2 else symbol}"
-
-
-@pytest.mark.parametrize(
-    ("file", "moving", "milliseconds"),
-    [
-        ("panda_description/urdf/panda.urdf", r"joint\d", 10),
-        ("simple_humanoid_description/urdf/simple_humanoid.urdf", WHOLE, 100),
-    ],
-)
-def test_closed_form_is_fast(robots, file, moving, milliseconds):
-    model = kinematics(robots / file, moving)
-    times = []
-    for _ in range(10):
-        began = time.process_time()
-        closed_form_base_parameters(model)
-        times.append(time.process_time() - began)
-    assert 1e3 * min(times) < milliseconds
 
 
 @pytest.mark.parametrize("file", ["xarm_description/urdf/xarm7.urdf", "so_arm_description/urdf/so100.urdf"])

