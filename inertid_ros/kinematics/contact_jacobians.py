@@ -12,7 +12,7 @@ from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.rotations import rotate_back, rotation_matrices
 from inertid_ros.robot.contacts import Contact
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.robot.tree import path
+from inertid_ros.robot.tree import path, subtree
 
 from .spatial import turned_forces
 from .tree_kinematics import BATCH, TreeKinematics
@@ -44,80 +44,72 @@ def external_force(model: RobotModel, q: Array, wrenches: Mapping[str, Array]) -
         if name not in known:
             raise RecordingError(f"wrench '{name}': the robot has no contact of this name; it has {', '.join(known)}")
     out = np.zeros((len(q), model.velocities))
-    kinematics = TreeKinematics.of(model)
+    paths = [ContactPath(model, known[name]) for name in wrenches]
     for start in range(0, len(q), BATCH):
         rows = slice(start, start + BATCH)
-        placements = kinematics.placements(q[rows, model.positions - model.joints :])
-        screws = kinematics.screws(placements)
-        for name, wrench in wrenches.items():
-            frames = measuring_frames(model, q[rows], known[name], placements)
-            _add(model, known[name], screws, turned_forces(frames, wrench[rows, :, None]), out[rows, :, None])
+        for contact, wrench in zip(paths, wrenches.values(), strict=True):
+            out[rows] += contact.generalized_forces(q[rows], wrench[rows, :, None])[..., 0]
     return out
 
 
 def contact_jacobians(model: RobotModel, q: Array) -> Array:
     """``(N, nv, 6 k)`` transposed Jacobians of the model's ``k`` contacts: wrenches to generalized force."""
-    kinematics = TreeKinematics.of(model)
-    placements = kinematics.placements(q[:, model.positions - model.joints :])
-    screws = kinematics.screws(placements)
-    out = np.zeros((len(q), model.velocities, 6 * len(model.options.contacts)))
-    for index, contact in enumerate(model.options.contacts):
-        frames = measuring_frames(model, q, contact, placements)
-        unit = np.broadcast_to(np.eye(6), (len(q), 6, 6))
-        _add(model, contact, screws, turned_forces(frames, unit), out[..., 6 * index : 6 * index + 6])
-    return out
+    unit = np.broadcast_to(np.eye(6), (len(q), 6, 6))
+    columns = [ContactPath(model, contact).generalized_forces(q, unit) for contact in model.options.contacts]
+    return np.concatenate(columns, axis=-1)
 
 
-def contact_body(model: RobotModel, contact: Contact) -> int:
-    """The body that a contact's wrench acts on; -1 for the ground of a fixed base."""
-    kinematics = model.pinocchio
-    return int(kinematics.frames[kinematics.getFrameId(contact.frame)].parentJoint) - 1
-
-
-def contact_velocities(model: RobotModel, contact: Contact) -> list[int]:
-    """Velocities that a contact's wrench enters: of the base, and of the joints between it and the contact."""
-    body = contact_body(model, contact)
-    return list(model.tree[body].ancestors) if body >= 0 else []
-
-
-def contact_frames(model: RobotModel, q: Array, contact: Contact) -> Array:
-    """``(N, 4, 4)`` placement of a contact's frame of the robot in the root frame, from positions ``(N, nq)``."""
-    kinematics, joints = TreeKinematics.of(model), q[:, model.positions - model.joints :]
-    batches = (joints[start : start + BATCH] for start in range(0, len(q), BATCH))
-    return np.concatenate([_on_robot(model, contact, kinematics.placements(batch)) for batch in batches])
-
-
-def measuring_frames(model: RobotModel, q: Array, contact: Contact, placements: Array) -> Array:
-    """``(N, 4, 4)`` placement in the root frame of the frame in which a contact's wrench is measured.
+class ContactPath:
+    """Kinematics of a contact: of the bodies from the root to the one that its wrench acts on.
 
     Parameters
     ----------
     model : RobotModel
-    q : ndarray, shape (N, nq)
-        Positions in the model's order.
     contact : Contact
-    placements : ndarray, shape (N, nb, 4, 4)
-        Of the bodies in the root frame.
+        Of the model.
+
+    Attributes
+    ----------
+    velocities : tuple of int
+        Those that the wrench enters: of a free base, and of the joints between it and the contact.
     """
-    if contact.plate is None:
-        return _on_robot(model, contact, placements)
-    out = np.tile(np.eye(4), (len(q), 1, 1))
-    out[:, :3, :3], out[:, :3, 3] = contact.plate.rotation, contact.plate.xyz
-    if model.free:
-        out[:, :3, 3] = rotate_back(q[:, 3:7], out[:, :3, 3] - q[:, :3])
-        out[:, :3, :3] = rotation_matrices(q[:, 3:7]).swapaxes(1, 2) @ contact.plate.rotation
-    return out
 
+    def __init__(self, model: RobotModel, contact: Contact) -> None:
+        frame = model.pinocchio.frames[model.pinocchio.getFrameId(contact.frame)]
+        body = int(frame.parentJoint) - 1  # -1: the ground of a fixed base
+        bodies = path(model.tree, body)
+        self.velocities = model.tree[body].ancestors if bodies else ()
+        self._free, self._plate, self._frame = model.free, contact.plate, frame.placement.homogeneous
+        self._kinematics = TreeKinematics(subtree(model.tree, bodies))
+        self._positions = [model.positions - model.joints + b - model.free for b in bodies if not model.tree[b].free]
+        self._size = model.velocities
 
-def _on_robot(model: RobotModel, contact: Contact, placements: Array) -> Array:
-    kinematics, body = model.pinocchio, contact_body(model, contact)
-    placement = kinematics.frames[kinematics.getFrameId(contact.frame)].placement.homogeneous
-    return np.asarray(placements[:, body] @ placement if body >= 0 else np.tile(placement, (len(placements), 1, 1)))
+    def frames(self, q: Array) -> Array:
+        """``(N, 4, 4)`` placement of the contact's frame of the robot in the root frame, from positions ``(N, nq)``."""
+        return self._on_robot(self._kinematics.placements(q[:, self._positions]))
 
+    def generalized_forces(self, q: Array, wrenches: Array) -> Array:
+        """``(N, nv, k)`` from ``k`` wrenches ``(N, 6, k)`` in the frame in which the contact is measured."""
+        placements = self._kinematics.placements(q[:, self._positions])
+        out = np.zeros((len(q), self._size, wrenches.shape[-1]))
+        wrenches = turned_forces(self._measuring_frames(q, placements), wrenches)
+        if self._free:
+            out[:, :6] = wrenches
+        screws = self._kinematics.screws(placements)[:, int(self._free) :]  # of joints
+        out[:, self.velocities[6 * self._free :]] = screws @ wrenches
+        return out
 
-def _add(model: RobotModel, contact: Contact, screws: Array, wrenches: Array, out: Array) -> None:
-    """Add the generalized force ``(N, nv, k)`` of wrenches ``(N, 6, k)`` at the root on a contact's body."""
-    if model.free:
-        out[:, :6] += wrenches
-    bodies = [body for body in path(model.tree, contact_body(model, contact)) if not model.tree[body].free]
-    out[:, [model.tree[body].ancestors[-1] for body in bodies]] += screws[:, bodies] @ wrenches
+    def _on_robot(self, placements: Array) -> Array:
+        bodies = placements.shape[1]
+        return np.asarray(placements[:, -1] @ self._frame if bodies else np.tile(self._frame, (len(placements), 1, 1)))
+
+    def _measuring_frames(self, q: Array, placements: Array) -> Array:
+        """``(N, 4, 4)`` placement in the root frame of the frame in which the wrench is measured."""
+        if self._plate is None:
+            return self._on_robot(placements)
+        out = np.tile(np.eye(4), (len(q), 1, 1))
+        out[:, :3, :3], out[:, :3, 3] = self._plate.rotation, self._plate.xyz
+        if self._free:
+            out[:, :3, 3] = rotate_back(q[:, 3:7], out[:, :3, 3] - q[:, :3])
+            out[:, :3, :3] = rotation_matrices(q[:, 3:7]).swapaxes(1, 2) @ self._plate.rotation
+        return out

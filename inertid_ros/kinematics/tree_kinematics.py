@@ -90,9 +90,9 @@ class TreeKinematics:
 
     def __init__(self, joints: Sequence[TreeJoint], gravity: Sequence[float] = (0.0, 0.0, 0.0)) -> None:
         self.parents = tuple(joint.parent for joint in joints)
-        self.axes = np.array([joint.axis for joint in joints])
+        self.axes = np.array([joint.axis for joint in joints]).reshape(-1, 6)
         self.gravity = np.concatenate([np.array(gravity, dtype=float), np.zeros(3)])
-        self._free = int(joints[0].free)
+        self._free = int(any(joint.free for joint in joints[:1]))
         self._joints = joints
         self._steps = [_step(joint, joints) for joint in joints]
         n = len(self.parents)
@@ -102,7 +102,7 @@ class TreeKinematics:
             while at >= 0:
                 self.ancestry[at, body] = True
                 at = self.parents[at]
-        self._root = np.array([parent < 0 for parent in self.parents])
+        self._root = np.array([parent < 0 for parent in self.parents], dtype=bool)
         self._moves = self.ancestry.astype(float)
 
     @classmethod

@@ -14,12 +14,13 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.rotations import cross, rotation_matrices
 from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
 from inertid_ros.kinematics.spatial import turned_forces
-from inertid_ros.kinematics.tree_kinematics import BATCH, RootMotion, TreeKinematics, TreeState
+from inertid_ros.kinematics.tree_kinematics import RootMotion, TreeKinematics, TreeState
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.tree import TreeJoint
 
 from .body_wrenches import in_body_frames, root_regressor
 
+_BATCH = 128  # samples worked out together; their regressor fits the cache
 _TABLE = np.ascontiguousarray(WRENCH_TABLE[..., :6].reshape(6 * BODY_PARAMETERS, -1).T)  # of velocities: momentum
 
 
@@ -46,8 +47,8 @@ def momentum_regressor(
     """
     kinematics = TreeKinematics(tree)
     out = np.empty((len(q), 6, BODY_PARAMETERS * len(tree)))
-    for start in range(0, len(q), BATCH):
-        rows = slice(start, start + BATCH)
+    for start in range(0, len(q), _BATCH):
+        rows = slice(start, start + _BATCH)
         state = kinematics.state(q[rows], v[rows], np.zeros_like(v[rows]), RootMotion.of_twist(twist[rows]))
         momenta = _momenta(state)
         if pose is not None:

@@ -1,7 +1,7 @@
 """The kinematic tree with every joint along the z axis of a frame of its own, as batched recursions want it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -92,6 +92,15 @@ def path(joints: Sequence[TreeJoint], body: int) -> list[int]:
         found.append(body)
         body = joints[body].parent
     return found[::-1]
+
+
+def subtree(joints: Sequence[TreeJoint], bodies: Sequence[int]) -> tuple[TreeJoint, ...]:
+    """Joints before some bodies in ascending order, among which are the parents of all of them, as a tree of its own.
+
+    ``ancestors`` are velocities of the whole tree as before.
+    """
+    index = {body: place for place, body in enumerate(bodies)}
+    return tuple(replace(joints[body], parent=index.get(joints[body].parent, -1)) for body in bodies)
 
 
 def _frame_of(axis: Array) -> Array:

@@ -14,7 +14,7 @@ from inertid_ros.data.screening.sensor_faults import faulty_wrenches, flagged_wi
 from inertid_ros.data.screening.transients import without_transients
 from inertid_ros.data.screening.wrench_checks import check_wrenches, notice_slipping, slipping
 from inertid_ros.dynamics.contact_wrenches import UNMEASURED, on_ground
-from inertid_ros.kinematics.contact_jacobians import contact_velocities, external_force
+from inertid_ros.kinematics.contact_jacobians import ContactPath, external_force
 from inertid_ros.robot.model import RobotModel
 
 from .external_wrenches import WrenchOptions, measured_wrenches
@@ -128,7 +128,7 @@ def _measured(
     measured = np.ones((len(motion.time), model.velocities), dtype=bool)
     measured[:, model.velocities - model.joints :] = np.isfinite(recording.effort[:, columns]).all(axis=0)
     for contact in model.options.contacts:
-        acted_on = contact_velocities(model, contact)
+        acted_on = list(ContactPath(model, contact).velocities)
         measured[:, acted_on] &= ~(faulty[contact.name] | slips[contact.name])[:, None]
         if contact.plate is not None and contact.plate.partial:
             measured[:, [velocity for velocity in acted_on if velocity >= 6 or velocity in UNMEASURED]] = False

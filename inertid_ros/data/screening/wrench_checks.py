@@ -13,7 +13,7 @@ from inertid_ros.core.rotations import rotate, rotate_back
 from inertid_ros.data.preparation.external_wrenches import WrenchOptions
 from inertid_ros.dynamics.contact_wrenches import UNMEASURED, on_ground
 from inertid_ros.dynamics.newton_euler import rigid_torque
-from inertid_ros.kinematics.contact_jacobians import contact_frames, external_force
+from inertid_ros.kinematics.contact_jacobians import ContactPath, external_force
 from inertid_ros.robot.contacts import Contact
 from inertid_ros.robot.model import RobotModel
 
@@ -148,7 +148,7 @@ def _lift(model: RobotModel, q: Array, contact: Contact, wrench: Array, up: Arra
     """``(N,)`` force against gravity [N]."""
     if contact.plate is not None:
         return np.asarray(wrench[:, :3] @ contact.plate.rotation.T @ up)
-    rotation = contact_frames(model, q, contact)[:, :3, :3]
+    rotation = ContactPath(model, contact).frames(q)[:, :3, :3]
     return np.asarray(rotate(q[:, 3:7], np.einsum("nij,nj->ni", rotation, wrench[:, :3])) @ up)
 
 
@@ -161,7 +161,7 @@ def _slip_speed(model: RobotModel, time: Array, q: Array, contact: Contact, wren
     pressed = force @ normal
     safe = np.where(np.abs(pressed) > 1e-9, pressed, 1.0)
     point = np.array(contact.plate.xyz) + np.cross(normal, torque) / safe[:, None]
-    frames = contact_frames(model, q, contact)
+    frames = ContactPath(model, contact).frames(q)
     rotation, origin = frames[:, :3, :3], frames[:, :3, 3]
     arm = np.einsum("nji,nj->ni", rotation, rotate_back(q[:, 3:7], point - q[:, :3]) - origin)
 
