@@ -26,7 +26,7 @@ from inertid_ros.identification.information.information import compress
 from inertid_ros.kinematics.contact_jacobians import external_force
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.simulation.force_plates.catalogue import standing_robot
+from inertid_ros.simulation.force_plates.catalogue import legged_robot
 
 PRIORS, CUTOFFS = 20, (30.0, 50.0, 70.0, 100.0)
 TRAIN, VALIDATION, NOISE, FIRST_PRIOR = 0, 1, 0, 100  # seeds
@@ -88,7 +88,7 @@ class Study:
     """One recording to learn from, one without noise to validate on."""
 
     def __init__(self) -> None:
-        self.model: RobotModel = plate_model(standing_robot("biped"))
+        self.model: RobotModel = plate_model(legged_robot("biped"))
         self.truth = simulate("biped", VALIDATION)
         self.validation = exact(self.model, self.truth, "validation")
         self.evaluation = Evaluation(self.model, self.validation)

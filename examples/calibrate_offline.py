@@ -17,7 +17,7 @@ from inertid_ros.robot.model import ModelOptions, load_model
 from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import example_urdf
-from inertid_ros.simulation.offline import simulate
+from inertid_ros.simulation.plan_recording import simulate
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 

@@ -12,8 +12,8 @@ from inertid_ros.data.preparation.filters import automatic_cutoff, derivatives, 
 from inertid_ros.kinematics.contact_jacobians import external_force
 from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.simulation.force_plates.catalogue import standing_robot
-from inertid_ros.simulation.force_plates.legged_robot import StandingRobot, StandingRobotDescription
+from inertid_ros.simulation.force_plates.catalogue import legged_robot
+from inertid_ros.simulation.force_plates.legged_robot import LeggedRobot, LeggedRobotDescription
 
 RATE_HZ, SAMPLE_HZ = 500.0, 50.0
 EDGE_S = 0.3  # left out at both ends, where filters settle
@@ -37,7 +37,7 @@ class Truth:
         return slice(edge, len(self.time) - edge, round(RATE_HZ / SAMPLE_HZ))
 
 
-def plate_model(robot: StandingRobotDescription, drive_terms: tuple[str, ...] = ()) -> RobotModel:
+def plate_model(robot: LeggedRobotDescription, drive_terms: tuple[str, ...] = ()) -> RobotModel:
     """Model of a standing robot with a plate under every sole."""
     plates = {plate.name: plate.placement for plate in robot.plates}
     contacts = [
@@ -54,7 +54,7 @@ def plate_model(robot: StandingRobotDescription, drive_terms: tuple[str, ...] = 
 def simulate(name: str, seed: int, movement: MovementOptions | None = None) -> Truth:
     """A standing robot's movements."""
     options = StandingOptions(seed=seed, movement=movement or MovementOptions())
-    robot = StandingRobot(standing_robot(name), options)
+    robot = LeggedRobot(legged_robot(name), options)
     steps = round(1 / (RATE_HZ * options.timestep_s))
     robot.move()
     rows, motion = [], []

@@ -12,8 +12,8 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.kinematics.contact_jacobians import contact_jacobians
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.simulation.force_plates.catalogue import standing_robot
-from inertid_ros.simulation.force_plates.legged_robot import StandingRobotDescription, stand
+from inertid_ros.simulation.force_plates.catalogue import legged_robot
+from inertid_ros.simulation.force_plates.legged_robot import LeggedRobotDescription, solve_stance
 
 SECONDS, RATE_HZ, CHECK_HZ = 3.0, 300.0, 15.0
 CONTROL_POINTS, RANGE_RAD, SMALLER, TRIES = 4, 0.5, 0.93, 200
@@ -24,7 +24,7 @@ FORCE_NOISE, MOMENT_NOISE = 0.5, 1.5  # N, N m, printed in C
 class OneFoot:
     """The robot, its model with the plate under the sole, and the place where it stands."""
 
-    robot: StandingRobotDescription
+    robot: LeggedRobotDescription
     model: RobotModel
 
     @property
@@ -46,7 +46,7 @@ class OneFoot:
             wanted = q.copy()
             wanted[7:] = np.clip(q[7:] + rng.uniform(-reach, reach, self.model.joints), limits.lower, limits.upper)
             try:
-                found = stand(kinematics, self.robot.soles, wanted)
+                found = solve_stance(kinematics, self.robot.soles, wanted)
             except ModelError:
                 continue  # no balance from here
             if ((found[7:] >= limits.lower) & (found[7:] <= limits.upper)).all():
@@ -123,5 +123,5 @@ class OneFoot:
 
 def one_foot(model_of) -> OneFoot:
     """The Unitree G1 on its right foot."""
-    robot = standing_robot("humanoid")
+    robot = legged_robot("humanoid")
     return OneFoot(robot, model_of(robot))

@@ -14,7 +14,7 @@ from inertid_ros.excitation.plans.plan import slower
 from inertid_ros.simulation.commands import CommandedTrajectory
 from inertid_ros.simulation.drives import Drives
 from inertid_ros.simulation.joint_sensors import FaultyChannel, StateFaults, StateSample
-from inertid_ros.simulation.offline import simulate
+from inertid_ros.simulation.plan_recording import simulate
 from inertid_ros.simulation.simulated_robot import ControlMode, SimulatedRobot
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")

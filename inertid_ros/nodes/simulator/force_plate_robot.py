@@ -23,8 +23,8 @@ from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.parameters import read
 from inertid_ros.ros.qos import LATCHED
 from inertid_ros.simulation.force_plates.body_sensors import BodySample
-from inertid_ros.simulation.force_plates.catalogue import STANCES, standing_robot
-from inertid_ros.simulation.force_plates.legged_robot import StandingRobot
+from inertid_ros.simulation.force_plates.catalogue import STANCES, legged_robot
+from inertid_ros.simulation.force_plates.legged_robot import LeggedRobot
 
 from .parameters import FaultOptions, SimulatorOptions
 
@@ -40,12 +40,12 @@ class StandingSide:
 
     def __init__(self, node: Node, options: SimulatorOptions) -> None:
         self.node, self.options = node, options
-        robot = standing_robot(options.standing.robot, options.standing.crouch_rad)
+        robot = legged_robot(options.standing.robot, options.standing.crouch_rad)
         known = replace(options.robot, base="free", plates=STANCES[options.standing.robot].plate_entries())
         truth = load_model(robot.urdf, known.model_options())
         given = self._given(truth)
         # The controller that keeps the robot on its feet is the maker's, and knows what its maker knows.
-        self.robot = StandingRobot(robot, options.standing, controller_urdf=given.urdf)
+        self.robot = LeggedRobot(robot, options.standing, controller_urdf=given.urdf)
         self.faults = FaultOptions()
         self.frozen: dict[str, np.ndarray] = {}
         sensor = QoSProfile(depth=50)

@@ -31,7 +31,7 @@ class BodySample:
     rate : ndarray, shape (3,)
         Of the gyroscope, in its own axes [rad/s].
     wrenches : mapping
-        Plate to force and torque ``(6,)`` on the robot, in the plate's frame.
+        SimulatedPlate to force and torque ``(6,)`` on the robot, in the plate's frame.
     """
 
     time: float

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 from inertid_ros.core.arrays import Array
 from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
 
-from .soles import Plate, Sole
+from .soles import SimulatedPlate, Sole
 
 # m, m c (x, y, z), I (xx, xy, yy, xz, yz, zz) about the link's origin; rows of the right leg.
 BODY = (13.5, -0.773, 0.0715, 4.94, 2.29, 0.00621, 2.31, 0.312, -0.029, 0.0951)
@@ -74,13 +74,13 @@ def soles(geometry: Geometry | None = None) -> tuple[Sole, Sole]:
     return out[0], out[1]
 
 
-def plates() -> tuple[Plate, Plate]:
+def plates() -> tuple[SimulatedPlate, SimulatedPlate]:
     """Right and left plate; frames as laboratories lay them, with z down and one turned, sunk below the surface."""
     turned = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
     down = np.diag([1.0, -1.0, -1.0])
     return (
-        Plate("right_plate", down, np.array([0.05, -0.21, -0.04])),
-        Plate("left_plate", turned, np.array([0.03, 0.24, -0.04])),
+        SimulatedPlate("right_plate", down, np.array([0.05, -0.21, -0.04])),
+        SimulatedPlate("left_plate", turned, np.array([0.03, 0.24, -0.04])),
     )
 
 

@@ -1,4 +1,4 @@
-"""StandingRobot: a free-floating robot in MuJoCo on force plates, under a balance controller."""
+"""LeggedRobot: a free-floating robot in MuJoCo on force plates, under a balance controller."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +13,10 @@ from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.simulation.mujoco_model import import_mujoco
 
-from .balance import BalanceController, carrying
 from .body_sensors import BodySample, BodySensors
 from .movement import Movement
-from .soles import Plate, Sole
+from .soles import SimulatedPlate, Sole
+from .whole_body_control import WholeBodyController, supporting_joints
 from .world import build_world, plate_wrench, set_configuration, to_pinocchio
 
 _SETTLE_S = 2.0
@@ -26,7 +26,7 @@ _FALLEN = 0.3  # m below where the base began
 
 
 @dataclass(frozen=True)
-class StandingRobotDescription:
+class LeggedRobotDescription:
     """A robot and how it stands.
 
     Attributes
@@ -47,19 +47,19 @@ class StandingRobotDescription:
 
     urdf: str
     soles: tuple[Sole, ...]
-    plates: tuple[Plate, ...]
+    plates: tuple[SimulatedPlate, ...]
     start: dict[str, float]
     passive: tuple[str, ...] = ()
     locked: tuple[str, ...] = ()
     imu: str = ""
 
 
-class StandingRobot:
+class LeggedRobot:
     """Physics, controller and sensors.
 
     Parameters
     ----------
-    robot : StandingRobotDescription
+    robot : LeggedRobotDescription
         The truth.
     options : StandingOptions, optional
         Behaviour.
@@ -68,7 +68,7 @@ class StandingRobot:
     """
 
     def __init__(
-        self, robot: StandingRobotDescription, options: StandingOptions | None = None, controller_urdf: str = ""
+        self, robot: LeggedRobotDescription, options: StandingOptions | None = None, controller_urdf: str = ""
     ) -> None:
         self.robot, self.options = robot, options or StandingOptions()
         self._movement_rng, sensor_rng = np.random.default_rng(self.options.seed).spawn(2)
@@ -80,10 +80,10 @@ class StandingRobot:
         self._mujoco = import_mujoco()
         self.world = build_world(robot.urdf, self.joint_names, robot.soles, robot.plates, self.options)
         self._data = self._mujoco.MjData(self.world.model)
-        self._start = self._standing_configuration()
+        self._start = self._start_configuration()
         set_configuration(self.world, self._data, self._start)
-        self._controller = BalanceController(believed, robot.soles, passive, self._start, self.options.balance)
-        self._ways = np.where(carrying(self.model, robot.soles), 0.0, self._room())
+        self._controller = WholeBodyController(believed, robot.soles, passive, self._start, self.options.balance)
+        self._ways = np.where(supporting_joints(self.model, robot.soles), 0.0, self._room())
         self._draw_movement()
         self._sensors = BodySensors(self.options.sensors, passive, sensor_rng)
         self._every = max(round(self.options.balance.period_s / self.options.timestep_s), 1)
@@ -189,14 +189,14 @@ class StandingRobot:
         self._applied = self._controller.torque(q, v, self.movement.at(self.time - self._zero))
         self._data.qfrc_applied[self.world.dof] = self._applied
 
-    def _standing_configuration(self) -> Array:
+    def _start_configuration(self) -> Array:
         """Soles flat on the ground, the centre of mass above their middle."""
         q = pin.neutral(self.model)
         for name, position in self.robot.start.items():
             if not self.model.existJointName(name):
                 raise ModelError(f"simulation: start names joint '{name}', which the robot does not have")
             q[self.model.joints[self.model.getJointId(name)].idx_q] = position
-        return stand(self.model, self.robot.soles, q)
+        return solve_stance(self.model, self.robot.soles, q)
 
 
 def _frame_on_base(model: pin.Model, frame: str) -> pin.SE3:
@@ -217,7 +217,7 @@ def free_model(urdf: str, locked: Sequence[str] = ()) -> pin.Model:
     return model
 
 
-def stand(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
+def solve_stance(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
     """The same joints with the first sole flat on the ground, then the centre of mass moved above the soles.
 
     Newton steps on soles, horizontal centre of mass and, weakly, the joints as they were.

@@ -56,7 +56,7 @@ class Sole:
 
 
 @dataclass(frozen=True)
-class Plate:
+class SimulatedPlate:
     """A force plate that is fixed in the world. It measures what the ground does to the robot, in its own frame.
 
     Attributes

@@ -14,7 +14,7 @@ from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.simulation.mujoco_model import fix_joints, import_mujoco
 
-from .soles import Plate, Sole
+from .soles import SimulatedPlate, Sole
 
 _CORNER = 0.005  # m, radius of the balls at the corners of a sole
 _PLATE_SIZE = (0.3, 0.2, 0.02)  # m, half
@@ -22,7 +22,7 @@ _STIFFNESS = (0.008, 1.0)  # time constant [s] and damping ratio of the contact
 
 
 @dataclass(frozen=True)
-class StandingWorld:
+class ForcePlateWorld:
     """A compiled world.
 
     Attributes
@@ -51,9 +51,9 @@ def build_world(
     urdf: str,
     joint_names: Sequence[str],
     soles: Sequence[Sole],
-    plates: Sequence[Plate],
+    plates: Sequence[SimulatedPlate],
     options: StandingOptions,
-) -> StandingWorld:
+) -> ForcePlateWorld:
     """Compile a URDF with a free root, balls at the corners of the soles, and boxes for the plates.
 
     Raises
@@ -98,7 +98,7 @@ def build_world(
     except ValueError as error:
         raise ModelError(f"URDF: MuJoCo refuses it ({str(error).splitlines()[0]}); fix the URDF") from None
     joints = [model.joint(name) for name in joint_names]
-    return StandingWorld(
+    return ForcePlateWorld(
         model,
         spec,
         np.array([int(joint.qposadr[0]) for joint in joints]),
@@ -108,7 +108,7 @@ def build_world(
     )
 
 
-def plate_wrench(world: StandingWorld, data: Any, plate: int, placement: Any) -> Array:
+def plate_wrench(world: ForcePlateWorld, data: Any, plate: int, placement: Any) -> Array:
     """Force and torque ``(6,)`` of a plate on the robot, in the plate's frame, at the last forward step."""
     mujoco = import_mujoco()
     total, point = np.zeros(6), np.zeros(6)
@@ -126,7 +126,7 @@ def plate_wrench(world: StandingWorld, data: Any, plate: int, placement: Any) ->
     return np.concatenate([placement.rotation.T @ total[:3], placement.rotation.T @ total[3:]])
 
 
-def to_pinocchio(world: StandingWorld, data: Any) -> tuple[Array, Array, Array]:
+def to_pinocchio(world: ForcePlateWorld, data: Any) -> tuple[Array, Array, Array]:
     """Configuration ``(n + 7,)``, velocity and acceleration ``(n + 6,)`` as Pinocchio has them.
 
     MuJoCo's free joint has the linear velocity in the world and the angular one in the body; Pinocchio has both in
@@ -143,7 +143,7 @@ def to_pinocchio(world: StandingWorld, data: Any) -> tuple[Array, Array, Array]:
     )
 
 
-def set_configuration(world: StandingWorld, data: Any, q: Array) -> None:
+def set_configuration(world: ForcePlateWorld, data: Any, q: Array) -> None:
     """Put the robot at a Pinocchio configuration."""
     data.qpos[:3], data.qpos[3:7] = q[:3], q[[6, 3, 4, 5]]
     data.qpos[world.position] = q[7:]

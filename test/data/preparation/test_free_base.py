@@ -20,7 +20,7 @@ from inertid_ros.identification.identify import identify
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import load_model
-from inertid_ros.simulation.force_plates.catalogue import standing_robot
+from inertid_ros.simulation.force_plates.catalogue import legged_robot
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 
@@ -128,7 +128,7 @@ def test_a_plate_that_is_dead_for_a_second_is_masked(caplog, value):
 
 def test_a_plate_that_nobody_stands_on_may_report_zero(caplog):
     empty = Contact("third", "left_foot", Plate((1.0, 0.0, 0.0)))
-    robot = standing_robot("biped")
+    robot = legged_robot("biped")
     model = load_model(robot.urdf, replace(model_options(robot), contacts=(*truth().options.contacts, empty)))
     recording = replace(biped(), wrenches={**biped().wrenches, "third": np.zeros((len(biped()), 6))})
     caplog.set_level(logging.WARNING)
@@ -183,7 +183,7 @@ def test_what_is_missing_is_named(change, source, message):
 
 
 def test_frames_that_do_not_exist_are_named():
-    robot = standing_robot("biped")
+    robot = legged_robot("biped")
     lost = (Contact("left_plate", "left_flipper", Plate()),)
     with pytest.raises(ModelError, match="contact 'left_plate': the robot has no frame 'left_flipper'"):
         load_model(robot.urdf, replace(model_options(robot), contacts=lost))

@@ -11,12 +11,12 @@ from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.perturbation import PerturbationOptions, perturb
 from inertid_ros.robot.urdf_writing import write_urdf
-from inertid_ros.simulation.force_plates.catalogue import standing_robot
-from inertid_ros.simulation.force_plates.legged_robot import StandingRobot, StandingRobotDescription
-from inertid_ros.simulation.force_plates.offline import simulate_standing
+from inertid_ros.simulation.force_plates.catalogue import legged_robot
+from inertid_ros.simulation.force_plates.legged_robot import LeggedRobot, LeggedRobotDescription
+from inertid_ros.simulation.force_plates.movement_recording import simulate_movements
 
 
-def model_options(robot: StandingRobotDescription, **changes) -> ModelOptions:
+def model_options(robot: LeggedRobotDescription, **changes) -> ModelOptions:
     """A free base on the robot's plates, joints without friction."""
     plates = {plate.name: plate for plate in robot.plates}
     contacts = []
@@ -31,13 +31,13 @@ def model_options(robot: StandingRobotDescription, **changes) -> ModelOptions:
 def biped(movements: int = 8, noise: bool = True, seed: int = 1) -> Recording:
     """The biped moving on its two plates."""
     options = StandingOptions(seed=seed, movement=MovementOptions(movements=movements, seconds=1.2))
-    return simulate_standing(StandingRobot(standing_robot("biped"), options), noise=noise, name="biped")
+    return simulate_movements(LeggedRobot(legged_robot("biped"), options), noise=noise, name="biped")
 
 
 @cache
 def truth() -> RobotModel:
     """The biped as it is."""
-    robot = standing_robot("biped")
+    robot = legged_robot("biped")
     return load_model(robot.urdf, model_options(robot))
 
 

@@ -19,7 +19,7 @@ _MOMENT_ARM = (0.06, 0.03, 0.05)  # m; a moment of a sole counts like this force
 _TANGENTIAL = 0.5  # a tangential force counts like this much of a normal one
 
 
-class BalanceController:
+class WholeBodyController:
     """Torques that follow a reference of centre of mass, torso and joints while the soles stay where they are.
 
     Accelerations minimise the weighted errors of all tasks. The wrenches that they need on the base and in the joints
@@ -43,7 +43,7 @@ class BalanceController:
     ) -> None:
         self._model, self._data, self._soles, self._options = model, model.createData(), tuple(soles), options
         self._passive, self._start = np.asarray(passive, dtype=bool), np.array(start)
-        carries = carrying(model, soles)
+        carries = supporting_joints(model, soles)
         self._joint_hz = np.where(carries, options.posture_hz, options.free_joint_hz)
         # The others are not there to move the centre of mass: that is the legs' work.
         self._joint_weight = np.where(carries, options.posture_weight, _FREE_JOINT_WEIGHT)
@@ -130,7 +130,7 @@ def _pd(error: Array, rate: Array, hertz: float | Array) -> Array:
     return omega**2 * error + 2 * omega * rate
 
 
-def carrying(model: pin.Model, soles: Sequence[Sole]) -> Array:
+def supporting_joints(model: pin.Model, soles: Sequence[Sole]) -> Array:
     """``(n,)`` bool: joints between the base and a sole."""
     out = np.zeros(model.nv - 6, dtype=bool)
     for sole in soles:

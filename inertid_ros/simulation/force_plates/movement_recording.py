@@ -7,13 +7,13 @@ import numpy as np
 from inertid_ros.data.recording import Recording
 
 from .body_sensors import BodySample
-from .legged_robot import StandingRobot
+from .legged_robot import LeggedRobot
 
 _TAIL_S = 0.2
 
 
-def simulate_standing(
-    robot: StandingRobot, *, state_hz: float = 200.0, noise: bool = True, name: str = "simulated"
+def simulate_movements(
+    robot: LeggedRobot, *, state_hz: float = 200.0, noise: bool = True, name: str = "simulated"
 ) -> Recording:
     """Run the robot's movements and record everything that its sensors see, all at one rate.
 
@@ -37,7 +37,7 @@ def simulate_standing(
     return recording_of(robot, samples, name, exact=not noise)
 
 
-def recording_of(robot: StandingRobot, samples: Sequence[BodySample], name: str, exact: bool = False) -> Recording:
+def recording_of(robot: LeggedRobot, samples: Sequence[BodySample], name: str, exact: bool = False) -> Recording:
     """Samples as one recording; ``exact`` keeps the base's true acceleration."""
 
     def table(key: str) -> np.ndarray:
