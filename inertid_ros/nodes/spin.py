@@ -1,6 +1,7 @@
 """The main loop of every node: signals, faults and exit status."""
 
 import gc
+import os
 import signal
 import sys
 import threading
@@ -10,11 +11,22 @@ from typing import Any
 
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from inertid_ros.core.errors import InertidError
 
 _PERIOD_S = 0.05  # a signal is noticed within this time, also where nothing else happens
+
+
+def raise_priority(node: Node, priority: int) -> None:
+    """Schedule this process in real time (SCHED_FIFO), where the system allows it; priority 0 changes nothing."""
+    if not priority:
+        return
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+    except OSError as error:
+        node.get_logger().warning(f"realtime_priority: not allowed ({error.strerror}); raise the rtprio limit")
 
 
 def run_node(make: Callable[[], Any], arguments: list[str] | None = None) -> int:

@@ -165,15 +165,15 @@ class MotionExecution:
         self.state, self._started = MotionState.MOVING, now
         return self.step(now)
 
-    def slip(self, seconds: float) -> None:
-        """Let the motion be as much later [s]: a robot that only follows streamed positions stood still so long."""
+    def delay(self, seconds: float) -> None:
+        """Shift the motion by a time [s] in which a robot that only follows streamed positions stood still."""
         self._started += seconds
 
     def step(self, now: float) -> Horizon:
         """What to send now; empty when stopping, at rest, or late."""
         phase = self._advance(now)
         if self.state is not MotionState.MOVING:
-            return self._nothing()
+            return self._empty_horizon()
         self._brake = max(self._brake, self.table.brake_index(phase, self.table.options.horizon_s))
         return self.table.horizon(phase, self._brake, now + self.clock_offset)
 
@@ -181,7 +181,7 @@ class MotionExecution:
         """Brake from the phase commanded now; the horizon that does it, empty when that makes no difference."""
         phase = self._advance(now)
         if self.state is not MotionState.MOVING:
-            return self._nothing()
+            return self._empty_horizon()
         brake = min(self.table.brake_index(phase, self.table.options.latency_s), self._brake)
         self.state, self.reason, self._brake = MotionState.STOPPING, reason, brake
         return self.table.horizon(phase, brake, now + self.clock_offset)
@@ -190,7 +190,7 @@ class MotionExecution:
         """What is left of the brake while stopping, to repeat it in case a message was lost; empty at rest."""
         phase = self._advance(now)
         if self.state is not MotionState.STOPPING:
-            return self._nothing()
+            return self._empty_horizon()
         return self.table.horizon(phase, self._brake, now + self.clock_offset)
 
     def commanded(self, now: float) -> tuple[Array, Array, Array]:
@@ -231,13 +231,6 @@ class MotionExecution:
             self.state = MotionState.STOPPED
         return phase
 
-    def _nothing(self) -> Horizon:
+    def _empty_horizon(self) -> Horizon:
         empty = np.zeros((0, len(self.table.plan.joint_names)))
         return Horizon(self.table.plan.joint_names, np.zeros(0), empty, empty, empty)
-
-
-def hold_horizon(joint_names: tuple[str, ...], position: Array, seconds: float = 0.1) -> Horizon:
-    """A horizon of one point at rest, for a robot that stands at ``position``."""
-    rest = np.zeros((1, len(joint_names)))
-    return Horizon(joint_names, np.array([seconds]), np.array([position], dtype=float), rest, rest)
-

@@ -1,8 +1,9 @@
-"""Supervisor: one run of a motion under watch. It decides at every tick what is sent, without ROS."""
+"""Supervisor: one execution of a motion under watch. At every tick it decides what is sent, without ROS."""
 
 import math
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 import numpy as np
 
@@ -11,8 +12,9 @@ from inertid_ros.core.arrays import Array
 from .horizons import Horizon, HorizonTable, MotionExecution, MotionState
 from .monitor import Lease, StateMonitor
 
-_ARRIVAL_S = 0.05  # s
+_ARRIVAL_S = 0.05  # what ends sooner has no effect
 _LONGEST_PAUSE_S = 0.05  # between streamed positions
+_LAG_S = 0.3  # of the controller behind the last command, until the robot is at rest
 
 
 class ExecutionStage(Enum):
@@ -41,18 +43,54 @@ class ExecutionProgress:
     tracking_error: Array
 
 
-class Supervisor:
-    """Execution, state monitor and lease of one motion. All times are the steady clock [s].
-
-    Parameters
-    ----------
-    streams: whether the robot follows the positions of each tick and nothing else, so that it stands while ticks are
-        missing. A long pause stops the motion, from where the robot stood: it never jumps to where it would be by now.
+class CommandInterface(Protocol):
+    """Where commands go.
 
     Attributes
     ----------
-    fault: why the motion was stopped by a fault; empty otherwise. A fault stays until the robot is armed again.
-    canceled: whether the motion was stopped because it was asked to.
+    streams : bool
+        Whether the robot follows the position of each tick and nothing else, so that it stands while ticks are missing.
+    """
+
+    streams: bool
+
+    def begin(self) -> None:
+        """Forget what went wrong in the last motion."""
+        ...
+
+    def send(self, horizon: Horizon) -> None:
+        """Replace what the robot follows."""
+        ...
+
+    def stream(self, position: Array) -> None:
+        """Position ``(n,)`` commanded at this tick; only robots that are streamed to use it."""
+        ...
+
+
+class Supervisor:
+    """Execution, state monitor and lease of one motion. All times are of the steady clock [s].
+
+    Where positions are streamed, a long pause stops the motion from where the robot stood: it never jumps to where it
+    would be by now.
+
+    Parameters
+    ----------
+    table : HorizonTable
+        Of the approach and the motion.
+    monitor : StateMonitor
+    lease : Lease
+    commands : CommandInterface
+    approach_s : float
+        Duration of the approach [s].
+
+    Attributes
+    ----------
+    fault : str
+        Why the motion was stopped by a fault; empty otherwise. A fault stays until the robot is armed again.
+    canceled : bool
+        Whether the motion was stopped on request.
+    max_tracking_error : float
+        Over all joints so far [rad or m].
     """
 
     def __init__(
@@ -60,44 +98,51 @@ class Supervisor:
         table: HorizonTable,
         monitor: StateMonitor,
         lease: Lease,
+        commands: CommandInterface,
         approach_s: float = 0.0,
-        streams: bool = False,
     ) -> None:
         self.execution = MotionExecution(table)
         self.monitor, self.lease = monitor, lease
         self.fault = ""
         self.canceled = False
         self.max_tracking_error = 0.0
+        self._commands = commands
         self._approach = approach_s
         self._grid = table.options.grid_s
-        self._streams = streams
-        self._ticked = math.nan
+        self._started = self._moved = self._sent = -math.inf
+        self._ticked = self._offset = math.nan
         self._paused = 0.0
-        self._sent = -np.inf
-        self._offset = float("nan")
         self._error = np.zeros(len(table.plan.joint_names))
         self._commanded: Array | None = None  # at the last accepted state
 
     @property
     def moving(self) -> bool:
+        """Whether the motion is followed; false once a brake has begun."""
         return self.execution.state is MotionState.MOVING
 
-    def start(self, now: float, clock_offset: float = float("nan")) -> Horizon:
-        """The first horizon; ``clock_offset`` is the robot's clock minus the steady clock [s], where it is known."""
+    def start(self, now: float, clock_offset: float = float("nan")) -> None:
+        """Send the first horizon.
+
+        Parameters
+        ----------
+        now : float
+        clock_offset : float
+            Robot's clock minus steady clock [s]; NaN where it is not known.
+        """
         self.execution.clock_offset = self._offset = clock_offset
-        self._sent = now
-        return self.execution.start(now)
+        self._started = self._moved = self._sent = now
+        self._send(self.execution.start(now))
 
     def commanded(self, now: float) -> Array:
-        """``(n,)`` position that the robot has been told to have."""
-        self._notice_pause(now)
-        told = min(now, self._ticked) if self._streams else now
-        return self.execution.commanded(told)[0]
+        """Return the position ``(n,)`` that is commanded at ``now``."""
+        self._account_for_pause(now)
+        latest = min(now, self._ticked) if self._commands.streams else now
+        return self.execution.commanded(latest)[0]
 
     def update(self, stamp: float, clock: float, now: float, position: Array, effort: Array) -> None:
         """Take a joint state; see :meth:`StateMonitor.update`."""
         offset = self.execution.clock_offset
-        # What was commanded when the state was measured: its way here is no tracking error.
+        # What was commanded when the state was measured: its latency is no tracking error.
         commanded = self.commanded(stamp - offset if np.isfinite(offset) and np.isfinite(stamp) else now)
         if not self.monitor.update(stamp, clock, now, position, effort, commanded):
             if np.isfinite(self._offset):
@@ -105,44 +150,47 @@ class Supervisor:
             self._commanded, self._error = commanded, commanded - position
             self.max_tracking_error = max(self.max_tracking_error, float(np.abs(self._error).max()))
 
-    def tick(self, now: float) -> Horizon | None:
-        """What to send now; None for nothing."""
-        self._notice_pause(now)
-        self._ticked = now
-        if self.moving and self._paused:
-            return self.stop(now, f"the sender paused for {self._paused:.3f} s; the robot stood still abruptly")
-        if self.moving:
-            fault = self.monitor.check(now, self._commanded) or self.lease.check(now)
-            if fault is not None:
-                return self.stop(now, fault.message)
-        if now - self._sent < self._grid - 1e-3:
-            return None
-        self._sent = now
-        horizon = self.execution.step(now) if self.moving else self.execution.remaining(now)
-        if not self.moving and self.execution.reason and not self.canceled and not self.fault:
-            self.fault = self.execution.reason  # a tick came too late; the robot brakes by itself
-        # What ends before it can arrive changes nothing, and controllers complain of it.
-        return horizon if len(horizon) and horizon.time_from_start[-1] > _ARRIVAL_S else None
+    def tick(self, now: float, cancel: bool = False) -> bool:
+        """Watch and send.
 
-    def stop(self, now: float, reason: str) -> Horizon | None:
+        Parameters
+        ----------
+        now : float
+        cancel : bool
+            Whether the motion is to be stopped on request.
+
+        Returns
+        -------
+        bool
+            Whether the robot has come to rest.
+        """
+        if self.moving and cancel:
+            self.canceled = True
+            self._brake(now, "canceled")
+        self._watch_and_send(now)
+        self._commands.stream(self.commanded(now))
+        if not self.at_rest(now):
+            self._moved = now
+        return now - self._moved >= _LAG_S
+
+    def stop(self, now: float, reason: str) -> None:
         """Brake because of a fault."""
         if not self.fault:
             self.fault = reason
-        return self._brake(now, reason)
-
-    def cancel(self, now: float) -> Horizon | None:
-        """Brake because it was asked for."""
-        self.canceled = True
-        return self._brake(now, "canceled")
+        self._brake(now, reason)
 
     def at_rest(self, now: float) -> bool:
-        """Whether everything that was sent has come to rest."""
-        self._notice_pause(now)
+        """Return whether all commands have come to rest."""
+        self._account_for_pause(now)
         return self.execution.at_rest(now)
 
+    def duration(self, now: float) -> float:
+        """Return the time since the start [s]."""
+        return now - self._started
+
     def progress(self, now: float) -> ExecutionProgress:
-        """Where the run is."""
-        self._notice_pause(now)
+        """Return how far the execution has come."""
+        self._account_for_pause(now)
         phase, duration = self.execution.phase(now), self.execution.table.plan.duration
         if not self.moving and not self.at_rest(now):
             return ExecutionProgress(ExecutionStage.STOPPING, phase / duration, self._error)
@@ -151,15 +199,39 @@ class Supervisor:
         done = (phase - self._approach) / max(duration - self._approach, 1e-9)
         return ExecutionProgress(ExecutionStage.MOVING, done, self._error)
 
-    def _notice_pause(self, now: float) -> None:
-        """The robot stood where the last streamed position was; from there it goes on, and brakes."""
+    def _watch_and_send(self, now: float) -> None:
+        self._account_for_pause(now)
+        self._ticked = now
+        if self.moving and self._paused:
+            self.stop(now, f"the sender paused for {self._paused:.3f} s; the robot stood still abruptly")
+            return
+        if self.moving:
+            fault = self.monitor.check(now, self._commanded) or self.lease.check(now)
+            if fault is not None:
+                self.stop(now, fault.message)
+                return
+        if now - self._sent < self._grid - 1e-3:
+            return
+        self._sent = now
+        horizon = self.execution.step(now) if self.moving else self.execution.remaining(now)
+        if not self.moving and self.execution.reason and not self.canceled and not self.fault:
+            self.fault = self.execution.reason  # a tick came too late; the robot brakes by itself
+        # A horizon that ends before it can arrive changes nothing, and controllers report it as an error.
+        if len(horizon) and horizon.time_from_start[-1] > _ARRIVAL_S:
+            self._send(horizon)
+
+    def _account_for_pause(self, now: float) -> None:
+        """After a pause the robot stands at the last streamed position; the motion continues, and brakes, there."""
         pause = now - self._ticked
-        if self._streams and pause > _LONGEST_PAUSE_S:
-            self.execution.slip(pause)
+        if self._commands.streams and pause > _LONGEST_PAUSE_S:
+            self.execution.delay(pause)
             self._ticked, self._paused = now, max(self._paused, pause)
 
-    def _brake(self, now: float, reason: str) -> Horizon | None:
-        self._notice_pause(now)
+    def _brake(self, now: float, reason: str) -> None:
+        self._account_for_pause(now)
         self._sent = now
-        horizon = self.execution.stop(now, reason)
-        return horizon if len(horizon) else None
+        self._send(self.execution.stop(now, reason))
+
+    def _send(self, horizon: Horizon) -> None:
+        if len(horizon):
+            self._commands.send(horizon)

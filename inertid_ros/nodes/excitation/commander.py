@@ -14,54 +14,45 @@ from trajectory_msgs.msg import JointTrajectory
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.execution.horizons import Horizon
+from inertid_ros.excitation.execution.supervisor import CommandInterface
 from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory, to_time
 from inertid_ros.ros.qos import COMMAND
 
 _ANSWER_S = 0.25  # a controller on the same machine answers within milliseconds
 
 
-class Commander(Protocol):
-    """What the excitation node needs of a command interface.
-
-    Attributes
-    ----------
-    streams: whether the robot only moves while positions come, so that it stands still where its sender is late.
-    """
-
-    streams: bool
-
-    def begin(self) -> None:
-        """A new motion: what went wrong with the last one does not count."""
-        ...
+class Commander(CommandInterface, Protocol):
+    """A command interface that notices when commands do not arrive."""
 
     def problem(self) -> str:
         """Why commands would not arrive, or who else commands; empty when all is well."""
         ...
 
-    def send(self, horizon: Horizon) -> None:
-        """Replace what the robot follows."""
-        ...
-
-    def stream(self, position: Array) -> None:
-        """Position commanded at this tick; only streams use it."""
-        ...
-
 
 def make_commander(node: Node, interface: str, joint_names: Sequence[str]) -> Commander:
-    """Commander of a kind.
+    """Return the commander of a command interface.
+
+    Parameters
+    ----------
+    node : Node
+    interface : str
+        ``joint_trajectory``, ``follow_joint_trajectory`` or ``position_stream``.
+    joint_names : sequence of str
+        In the model's order.
 
     Raises
     ------
-    ExcitationError: the kind is unknown, or its messages are not installed.
+    ExcitationError
+        The interface is unknown, or its messages are not installed.
     """
-    kinds: dict[str, Callable[[Node, tuple[str, ...]], Commander]] = {
+    commanders: dict[str, Callable[[Node, tuple[str, ...]], Commander]] = {
         "joint_trajectory": TrajectoryCommander,
         "follow_joint_trajectory": ActionCommander,
         "position_stream": StreamCommander,
     }
-    if interface not in kinds:
-        raise ExcitationError(f"command_interface '{interface}' is unknown; use one of {list(kinds)}")
-    return kinds[interface](node, tuple(joint_names))
+    if interface not in commanders:
+        raise ExcitationError(f"command_interface '{interface}' is unknown; use one of {list(commanders)}")
+    return commanders[interface](node, tuple(joint_names))
 
 
 class TrajectoryCommander:
@@ -89,8 +80,8 @@ class TrajectoryCommander:
 class StreamCommander:
     """``std_msgs/Float64MultiArray`` on ``position_commands``, one position each tick, in the model's joint order.
 
-    A robot that is commanded like this holds the last position when its sender dies: it stops at once, not within
-    limits. Prefer trajectories where the robot takes them.
+    A robot that is commanded like this holds the last position when its sender fails: it stops at once, not within
+    limits. Prefer trajectories where the robot accepts them.
     """
 
     streams = True
@@ -115,9 +106,9 @@ class StreamCommander:
 class ActionCommander:
     """``control_msgs/action/FollowJointTrajectory`` goals on ``follow_joint_trajectory``; each replaces the last.
 
-    Goals are never cancelled: controllers stop abruptly then. A brake is a goal like every other. What the controller
-    says of a goal is heeded where it rejects one, or gives one up for a violated tolerance; that a goal is ended
-    because the next one replaced it is as it should be.
+    Goals are never cancelled: controllers stop abruptly then. A brake is a goal like every other. A goal that the
+    controller rejects, or aborts for a violated tolerance, is a problem; one that ends because the next replaced it is
+    not.
     """
 
     streams = False
@@ -134,24 +125,24 @@ class ActionCommander:
         result = FollowJointTrajectory.Result
         self._violations = (result.PATH_TOLERANCE_VIOLATED, result.GOAL_TOLERANCE_VIOLATED)
         self._client = ActionClient(node, FollowJointTrajectory, "follow_joint_trajectory")
-        self._complaint = ""
+        self._problem = ""
         self._waiting: dict[Future, float] = {}  # goals without an answer, and when they were sent [s, steady]
 
     def begin(self) -> None:
-        """What the controller said or owed in the last motion does not count."""
-        self._complaint = ""
+        """Forget rejections and missing answers of the last motion."""
+        self._problem = ""
         self._waiting.clear()
 
     def problem(self) -> str:
         if not self._client.server_is_ready():
             return "no controller serves follow_joint_trajectory; start and activate it, or remap the action"
-        # One that was killed counts as ready until its middleware has been silent for many seconds.
+        # A server that was killed counts as ready until its middleware has been silent for many seconds.
         if self._waiting and time.monotonic() - next(iter(self._waiting.values())) > _ANSWER_S:
             return f"the controller has not answered a goal of follow_joint_trajectory for {_ANSWER_S:g} s; restart it"
-        return self._complaint
+        return self._problem
 
     def send(self, horizon: Horizon) -> None:
-        if self._client.server_is_ready():  # a goal that nobody takes would wait for its answer for good
+        if self._client.server_is_ready():  # a goal without a server would wait for its answer for good
             future = self._client.send_goal_async(self._action.Goal(trajectory=_message(horizon)))
             self._waiting[future] = time.monotonic()
             future.add_done_callback(self._answered)
@@ -163,7 +154,7 @@ class ActionCommander:
         self._waiting.pop(future, None)
         handle = future.result()
         if handle is None or not handle.accepted:
-            self._complaint = "the controller rejects goals of follow_joint_trajectory; activate it, and see its log"
+            self._problem = "the controller rejects goals of follow_joint_trajectory; activate it, and see its log"
             return
         handle.get_result_async().add_done_callback(self._ended)
 
@@ -171,7 +162,7 @@ class ActionCommander:
         answer = future.result()
         if answer is not None and answer.result.error_code in self._violations:
             why = answer.result.error_string or f"error code {answer.result.error_code}"
-            self._complaint = f"the controller gave the motion up ({why}); check for a collision and its tolerances"
+            self._problem = f"the controller aborted the motion ({why}); check for a collision and its tolerances"
 
 
 def _publisher_problem(node: Node, publisher: Any) -> str:

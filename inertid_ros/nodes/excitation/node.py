@@ -1,77 +1,87 @@
 """Excitation node: moves the robot along an exciting motion, and brings it to rest whatever happens.
 
-A lifecycle node. Active means armed: only then goals are taken. A fault stops the motion within limits and latches;
+A lifecycle node. Active means armed: only then goals are accepted. A fault stops the motion within limits and latches;
 deactivating and activating arms again. Commands are short horizons that each end at rest.
 """
 
-import os
 import sys
 import time
+from dataclasses import fields
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.task import Future
 from std_msgs.msg import Empty
 from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
 
+from inertid_ros.action import Excite
 from inertid_ros.core.errors import InertidError
-from inertid_ros.excitation.execution.supervisor import ExecutionStage
 from inertid_ros.msg import ExcitationStatus
-from inertid_ros.nodes.spin import run_node
+from inertid_ros.nodes.feedback import excite_feedback
+from inertid_ros.nodes.spin import raise_priority, run_node
+from inertid_ros.ros.conversions import JointSample
 from inertid_ros.ros.diagnostics import ERROR, OK, diagnostics
 from inertid_ros.ros.lifecycle import refuse_impossible_transitions
-from inertid_ros.ros.parameters import declare, guard
+from inertid_ros.ros.parameters import declare, guard, read
 from inertid_ros.ros.qos import LATCHED, STATE
 
-from .goals import ExciteGoals
+from .goal import Ending, ExcitationGoal, ExcitationRequest, GoalOutcome, GoalState
+from .messages import to_plan_message, to_result, to_status
 from .parameters import ExcitationNodeOptions, MotionOptions
+from .robot_interface import RobotInterface
 
-_STAGES = {
-    ExecutionStage.APPROACHING: ExcitationStatus.APPROACHING,
-    ExecutionStage.MOVING: ExcitationStatus.MOVING,
-    ExecutionStage.STOPPING: ExcitationStatus.STOPPING,
-}
-_FAREWELL_S = 0.3  # for the goal's result to reach its client before the process ends
+_RESULT_DELIVERY_S = 0.3  # for the goal's result to reach its client before the process ends
 
 
 class Excitation(LifecycleNode):
-    """See the module."""
+    """Lifecycle, action server and status around an :class:`~.goal.ExcitationGoal`."""
 
     def __init__(self) -> None:
         super().__init__("excitation")
         refuse_impossible_transitions(self)
         self.fixed = declare(self, ExcitationNodeOptions)
-        self._hurry(self.fixed.realtime_priority)
+        raise_priority(self, self.fixed.realtime_priority)
         declare(self, MotionOptions, read_only=False)
         self.state, self.message, self.published_at = ExcitationStatus.UNARMED, "not configured", -np.inf
+        self.goal: ExcitationGoal | None = None
+        self.goal_handle: ServerGoalHandle | None = None
+        self.goal_ended, self.goal_ended_at = Future(), -np.inf
         self.status_publisher = self.create_publisher(ExcitationStatus, "~/status", LATCHED)
+        self.plan_publisher = self.create_publisher(JointTrajectory, "~/plan", LATCHED)
         self.diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        self.goals = ExciteGoals(self, self.fixed, self._say, self._objection)
-        guard(self, MotionOptions, lambda: "a goal is active; wait for its end" if self.goals.busy else "")
-        self.create_subscription(Empty, "~/lease", self._renew, STATE)
+        self.robot = RobotInterface(
+            self, self.fixed, self._take_state, lambda: self._stop_goal("the robot description changed")
+        )
+        guard(self, MotionOptions, lambda: "a goal is active; wait for its end" if self.goal is not None else "")
+        self.create_subscription(Empty, "~/lease", self._renew_lease, STATE)
         self.create_service(Trigger, "~/stop", self._stop)
+        self.server = ActionServer(
+            self,
+            Excite,
+            "~/excite",
+            self._execute,
+            goal_callback=self._accept,
+            cancel_callback=lambda _goal: CancelResponse.ACCEPT,
+            callback_group=ReentrantCallbackGroup(),
+        )
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(self.fixed.tick_s, self.goals.tick, clock=steady)
-        self.create_timer(0.1, self._look_around, clock=steady)
+        self.create_timer(self.fixed.tick_s, self._tick, clock=steady)
+        self.create_timer(0.1, self.report_and_check, clock=steady)
         self.create_timer(1.0, self._publish_diagnostics, clock=steady)
         self._publish_status()
-
-    def _hurry(self, priority: int) -> None:
-        """Real-time scheduling of this process, where it is asked for and allowed."""
-        if not priority:
-            return
-        try:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
-        except OSError as error:
-            self.get_logger().warning(f"realtime_priority: not allowed ({error.strerror}); raise the rtprio limit")
 
     # Lifecycle
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the robot and prepare the command interface."""
         try:
-            self.goals.robot.configure()
+            self.robot.configure()
         except InertidError as error:
             self._disarm(str(error))
             self.get_logger().error(str(error))
@@ -80,8 +90,8 @@ class Excitation(LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Arm, unless the motion of before is still braking."""
-        if self.goals.busy:
+        """Arm, unless the last motion is still braking."""
+        if self.goal is not None:
             self.get_logger().error("not armed: the last motion is still coming to rest; try again")
             return TransitionCallbackReturn.FAILURE
         self.state, self.message = ExcitationStatus.READY, "armed"
@@ -91,7 +101,7 @@ class Excitation(LifecycleNode):
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Disarm; a motion brakes."""
         self._disarm("not armed; activate to arm")
-        self.goals.stop("deactivated")
+        self._stop_goal("deactivated")
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -100,9 +110,9 @@ class Excitation(LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Brake for good."""
+        """Disarm for good; a motion brakes."""
         self._disarm("shut down")
-        self.goals.stop("shut down")
+        self._stop_goal("shut down")
         return TransitionCallbackReturn.SUCCESS
 
     def _disarm(self, message: str) -> None:
@@ -110,32 +120,100 @@ class Excitation(LifecycleNode):
         self._publish_status()
 
     def _objection(self) -> str:
-        """Why no goal may begin."""
+        """Why no motion may begin; empty where one may."""
         if self.state == ExcitationStatus.UNARMED:
             return f"excitation is not armed ({self.message})"
         return self.message if self.state == ExcitationStatus.LATCHED else ""
 
+    # The goal
+
+    def _accept(self, request: Excite.Goal) -> GoalResponse:
+        if self.goal is not None:
+            self.get_logger().error("goal refused: another one is active")
+            return GoalResponse.REJECT
+        wanted = ExcitationRequest(**{field.name: getattr(request, field.name) for field in fields(ExcitationRequest)})
+        try:
+            options = read(self, MotionOptions)
+        except InertidError as error:
+            self.get_logger().error(f"goal refused: {error}")
+            return GoalResponse.REJECT
+        self.goal = ExcitationGoal(wanted, options, self.fixed.robot, self.robot, self._objection)
+        self.goal_ended = Future()
+        return GoalResponse.ACCEPT
+
+    async def _execute(self, handle: ServerGoalHandle) -> Excite.Result:
+        self.goal_handle = handle
+        outcome: GoalOutcome = await self.goal_ended
+        self.goal, self.goal_handle, self.goal_ended_at = None, None, time.monotonic()
+        if outcome.ending is Ending.CANCELED:
+            handle.canceled()
+        elif outcome.ending is Ending.SUCCEEDED:
+            handle.succeed()
+        else:
+            self.get_logger().error(outcome.message)
+            handle.abort()
+        return to_result(outcome)
+
+    def _tick(self) -> None:
+        goal = self.goal
+        if goal is None:
+            return
+        before = goal.state
+        after = goal.tick(self.goal_handle is not None and self.goal_handle.is_cancel_requested)
+        if after is before:
+            return
+        if after is GoalState.PLANNING:
+            self._set_state(ExcitationStatus.PLANNING, "planning")
+        if before is GoalState.PLANNING and goal.prepared is not None:
+            self.plan_publisher.publish(to_plan_message(goal.prepared.plan, self.get_clock().now().to_msg()))
+        if after is GoalState.ENDED:
+            self._conclude(goal.outcome)
+
+    def _conclude(self, outcome: GoalOutcome) -> None:
+        if outcome.fault:
+            stopped = f"stopped: {outcome.fault}; deactivate and activate to arm again"
+            self._set_state(ExcitationStatus.LATCHED, stopped)
+        else:
+            self._set_state(ExcitationStatus.READY, outcome.message)
+        self.goal_ended.set_result(outcome)
+
+    def _stop_goal(self, reason: str) -> None:
+        if self.goal is not None:
+            self.goal.stop(reason)
+
     # Input
 
-    def _renew(self, _message: Empty) -> None:
-        if self.goals.run is not None:
-            self.goals.run.lease.renew(time.monotonic())
+    def _take_state(self, sample: JointSample, now: float) -> None:
+        if self.goal is not None and self.goal.supervisor is not None:
+            stamp = sample.stamp_ns * 1e-9
+            self.goal.supervisor.update(stamp, self.robot.clock(), now, sample.position, sample.effort)
+
+    def _renew_lease(self, _message: Empty) -> None:
+        if self.goal is not None and self.goal.supervisor is not None:
+            self.goal.supervisor.lease.renew(time.monotonic())
 
     def _stop(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Stop now, and stay stopped until armed again."""
-        self.goals.stop("stopped on request")
-        self._say(ExcitationStatus.LATCHED, "stopped on request; deactivate and activate to arm again")
+        self._stop_goal("stopped on request")
+        self._set_state(ExcitationStatus.LATCHED, "stopped on request; deactivate and activate to arm again")
         response.success, response.message = True, self.message
         return response
 
-    def _look_around(self) -> None:
-        self.goals.look_around()
-        if self.goals.run is not None or time.monotonic() - self.published_at > 1.0:
-            self._publish_status()
-
     # Output
 
-    def _say(self, state: int, message: str) -> None:
+    def report_and_check(self) -> None:
+        """Ten times a second: who else commands or publishes, feedback and status."""
+        goal = self.goal
+        if goal is not None and goal.moving:
+            problem = self.robot.interference()
+            if problem:
+                goal.stop(problem)
+        if goal is not None and self.goal_handle is not None and self.goal_handle.is_active:
+            self.goal_handle.publish_feedback(excite_feedback(goal.progress))
+        if (goal is not None and goal.supervisor is not None) or time.monotonic() - self.published_at > 1.0:
+            self._publish_status()
+
+    def _set_state(self, state: int, message: str) -> None:
         """A new state; while not armed or latched, only arming changes it."""
         if self.state == ExcitationStatus.UNARMED:
             return
@@ -145,15 +223,11 @@ class Excitation(LifecycleNode):
 
     def _publish_status(self) -> None:
         self.published_at = time.monotonic()
-        status = ExcitationStatus(state=self.state, message=self.message)
+        status, goal = ExcitationStatus(state=self.state, message=self.message), self.goal
+        if goal is not None and goal.supervisor is not None and goal.state is GoalState.EXECUTING:
+            progress = goal.supervisor.progress(time.monotonic())
+            status = to_status(progress, goal.supervisor.fault, self.robot.model.joint_names)
         status.header.stamp = self.get_clock().now().to_msg()
-        goals = getattr(self, "goals", None)
-        if goals is not None and goals.run is not None:
-            progress = goals.run.progress()
-            status.state, status.fraction = _STAGES[progress.stage], float(progress.fraction)
-            status.message = goals.run.fault or progress.stage.value
-            status.joint_names = list(goals.robot.model.joint_names)
-            status.tracking_error = progress.tracking_error.tolist()
         self.status_publisher.publish(status)
 
     def _publish_diagnostics(self) -> None:
@@ -164,16 +238,21 @@ class Excitation(LifecycleNode):
 
     def begin_shutdown(self) -> None:
         """A signal came: brake, then end."""
-        self.goals.stop("the excitation node was asked to end")
+        self._stop_goal("the excitation node was asked to end")
 
     @property
     def shutdown_complete(self) -> bool:
-        """Whether the robot is at rest, and the client of the last goal knows."""
-        return not self.goals.busy and time.monotonic() - self.goals.ended_at > _FAREWELL_S
+        """Whether the robot is at rest, and the client of the last goal has its result."""
+        return self.goal is None and time.monotonic() - self.goal_ended_at > _RESULT_DELIVERY_S
 
     def on_fault(self, error: Exception) -> None:
-        """A callback raised: bring the robot to rest with what still works."""
-        self.goals.brake_without_executor(f"internal error: {error}")
+        """A callback raised and nothing spins any more: bring the robot to rest with what still works."""
+        if self.goal is None:
+            return
+        self.goal.stop(f"internal error: {error}")
+        while not self.goal.at_rest:
+            self.goal.tick(cancel=False)
+            time.sleep(self.fixed.tick_s)
 
 
 def main() -> int:

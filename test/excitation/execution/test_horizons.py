@@ -11,7 +11,7 @@ from support.robots.quick_plans import PANDA_START, panda, panda_limits, quick_p
 from inertid_ros.config.excitation import BrakeOptions, ExcitationOptions, ExecutionOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.execution.brake import brake_table
-from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable, MotionExecution, MotionState, hold_horizon
+from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable, MotionExecution, MotionState
 from inertid_ros.excitation.execution.plan_check import with_approach
 from inertid_ros.excitation.limits.motion_limits import check_curve
 from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
@@ -257,10 +257,3 @@ def test_impossible_options_are_refused():
     for wrong in ({"grid_s": 0.02, "step_s": 0.015}, {"step_s": 0.0}, {"latency_s": 0.2}, {"latency_s": -0.1}):
         with pytest.raises(ExcitationError):
             ExecutionOptions(**wrong)
-
-
-def test_hold_is_one_point_at_rest():
-    horizon = hold_horizon(("a", "b"), np.array([0.3, 0.4]))
-    assert horizon.position.tolist() == [[0.3, 0.4]]
-    assert np.abs(horizon.velocity).max() == 0
-    assert len(horizon) == 1

@@ -5,11 +5,29 @@ import pytest
 from support.robots.quick_plans import quick_plan, simple_limits
 
 from inertid_ros.config.excitation import MonitorOptions
-from inertid_ros.excitation.execution.horizons import HorizonTable
+from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
 from inertid_ros.excitation.execution.supervisor import Supervisor
 
 TICK = 0.005
+
+
+class StreamedRobot:
+    """Keeps the positions that it is commanded, one each tick."""
+
+    streams = True
+
+    def __init__(self) -> None:
+        self.positions: list[np.ndarray] = []
+
+    def begin(self) -> None:
+        """Nothing to forget."""
+
+    def send(self, horizon: Horizon) -> None:
+        """Nothing: positions are streamed."""
+
+    def stream(self, position: np.ndarray) -> None:
+        self.positions.append(position)
 
 
 @pytest.fixture(scope="module")
@@ -23,18 +41,18 @@ def stream(table: HorizonTable, pauses: dict[float, float], look_first: bool = F
     limits, now = table.limits, 100.0
     options = MonitorOptions(state_timeout_s=2.0, max_age_s=10.0, min_rate_hz=1.0, rate_window_s=10.0)
     monitor = StateMonitor(limits.joint_names, limits.lower, limits.upper, limits.velocity, limits.effort, options, now)
-    run = Supervisor(table, monitor, Lease(1.0, now, wanted=False), streams=True)
+    robot = StreamedRobot()
+    run = Supervisor(table, monitor, Lease(1.0, now, wanted=False), robot)
     run.start(now)
-    sent, begin = [], now
+    begin = now
     while not run.at_rest(now) and now < begin + 40:
-        sent.append(run.commanded(now))
         pause = next((length for at, length in pauses.items() if now - begin <= at < now - begin + TICK), TICK)
-        run.update(now, now, now, sent[-1], np.zeros(2))
+        run.update(now, now, now, run.commanded(now), np.zeros(2))
         now += pause
         if look_first:
             run.progress(now)
         run.tick(now)
-    return run, np.array([*sent, run.commanded(now)])
+    return run, np.array([table.plan.start, *robot.positions])
 
 
 def test_an_undisturbed_stream_is_the_plan(table: HorizonTable) -> None:

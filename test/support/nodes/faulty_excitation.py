@@ -3,19 +3,18 @@
 import sys
 from pathlib import Path
 
-from inertid_ros.nodes.excitation.goals import ExciteGoals
-from inertid_ros.nodes.excitation.node import main
+from inertid_ros.nodes.excitation.node import Excitation, main
 
 TRIGGER = Path(sys.argv.pop(1))
-look_around = ExciteGoals.look_around
+report_and_check = Excitation.report_and_check
 
 
-def faulty(self: ExciteGoals) -> None:
+def faulty(self: Excitation) -> None:
     """Raise once the file is there."""
     if TRIGGER.exists():
         raise RuntimeError("made to fail")
-    look_around(self)
+    report_and_check(self)
 
 
-ExciteGoals.look_around = faulty  # type: ignore[method-assign]
+Excitation.report_and_check = faulty  # type: ignore[method-assign]
 sys.exit(main())

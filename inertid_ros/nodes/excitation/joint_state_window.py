@@ -1,4 +1,4 @@
-"""StateWatch: the latest joint states, and whether a robot may begin to move from them."""
+"""JointStateWindow: the latest joint states, and whether a robot may begin to move from them."""
 
 from collections import deque
 
@@ -14,8 +14,14 @@ from inertid_ros.ros.conversions import JointOrder, JointSample
 _WINDOW_S = 0.25
 
 
-class StateWatch:
-    """Keeps the joint states of the last quarter of a second by their receipt on the steady clock."""
+class JointStateWindow:
+    """Keeps the joint states of the last quarter of a second by their receipt on the steady clock.
+
+    Parameters
+    ----------
+    order : JointOrder
+        Joints of the model.
+    """
 
     def __init__(self, order: JointOrder) -> None:
         self._order = order
@@ -23,14 +29,16 @@ class StateWatch:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
+        """The ``n`` joints of the model."""
         return self._order.joint_names
 
     def take(self, message: JointState, now: float) -> JointSample | None:
-        """The wanted joints of a message; None where it has none of them.
+        """Return the model's joints of a message; None where it has none of them.
 
         Raises
         ------
-        RecordingError: see :meth:`JointOrder.sample`.
+        RecordingError
+            See :meth:`JointOrder.sample`.
         """
         sample = self._order.sample(message)
         if sample is not None:
@@ -38,17 +46,13 @@ class StateWatch:
             self._forget(now)
         return sample
 
-    def _forget(self, now: float) -> None:
-        while self._recent and self._recent[0][0] < now - _WINDOW_S:
-            self._recent.popleft()
-
     def filled(self, now: float) -> bool:
-        """Whether enough has been seen of late to tell a robot at rest."""
+        """Return whether enough was received lately to check that the robot is at rest."""
         self._forget(now)
         return bool(self._recent) and self._recent[-1][0] - self._recent[0][0] > 0.6 * _WINDOW_S
 
     def position(self) -> Array:
-        """``(n,)`` mean of the recent positions: where a robot at rest stands, with less noise."""
+        """Return the mean ``(n,)`` of the recent positions: where a robot at rest is, with less noise."""
         return np.mean([sample.position for _, sample in self._recent], axis=0)
 
     def check(self, now: float, clock: float, options: MonitorOptions) -> None:
@@ -56,11 +60,16 @@ class StateWatch:
 
         Parameters
         ----------
-        now, clock: steady clock and the clock of the stamps [s].
+        now : float
+            Steady clock [s].
+        clock : float
+            Clock of the stamps [s].
+        options : MonitorOptions
 
         Raises
         ------
-        ExcitationError: naming what is wrong.
+        ExcitationError
+            Naming what is wrong.
         """
         self._forget(now)
         if not self._recent or now - self._recent[-1][0] > 2 * options.state_timeout_s:
@@ -80,3 +89,7 @@ class StateWatch:
         half = len(values) // 2
         drift = (values[half:].mean(axis=0) - values[:half].mean(axis=0)) / (0.5 * span)
         check_at_rest(self.joint_names, drift)
+
+    def _forget(self, now: float) -> None:
+        while self._recent and self._recent[0][0] < now - _WINDOW_S:
+            self._recent.popleft()

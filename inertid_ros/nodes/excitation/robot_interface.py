@@ -1,14 +1,14 @@
-"""RobotSide: what the excitation node hears of the robot, and whether it may begin to move it."""
+"""RobotInterface: what the excitation node receives from the robot, and whether it may begin to move it."""
 
 import time
 from collections.abc import Callable
 
-import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from inertid_ros.config.excitation import MonitorOptions
+from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, InertidError, RecordingError
 from inertid_ros.msg import RecorderStatus
 from inertid_ros.robot.model import RobotModel, load_model
@@ -17,19 +17,23 @@ from inertid_ros.ros.conversions import JointOrder, JointSample
 from inertid_ros.ros.qos import LATCHED, STATE
 
 from .commander import Commander, make_commander
-from .joint_state_watch import StateWatch
+from .joint_state_window import JointStateWindow
 from .parameters import ExcitationNodeOptions
 
 _RECORDER_TIMEOUT_S = 3.0
 
 
-class RobotSide:
+class RobotInterface:
     """Robot description, joint states, recorder and command interface of one robot.
 
     Parameters
     ----------
-    on_state: called with every joint state that could be read and its receipt on the steady clock [s].
-    on_other_robot: called where the description changes to other kinematics.
+    node : Node
+    options : ExcitationNodeOptions
+    on_state : callable
+        Called with every joint state that could be read and its receipt on the steady clock [s].
+    on_other_robot : callable
+        Called where the description changes to other kinematics.
     """
 
     def __init__(
@@ -42,20 +46,21 @@ class RobotSide:
         self._node, self._options = node, options
         self._on_state, self._on_other_robot = on_state, on_other_robot
         self._model: RobotModel | None = None
-        self._watch: StateWatch | None = None
+        self._window: JointStateWindow | None = None
         self._commander: Commander | None = None
-        self._recorder: tuple[float, RecorderStatus] | None = None
+        self._recorder: tuple[float, RecorderStatus] | None = None  # the last status and its receipt
         node.create_subscription(JointState, "joint_states", self._take_state, STATE)
-        node.create_subscription(RecorderStatus, "recorder/status", self._take_recorder, LATCHED)
+        node.create_subscription(RecorderStatus, "recorder/status", self._take_recorder_status, LATCHED)
         if not options.urdf:
-            node.create_subscription(String, "robot_description", self._describe, LATCHED)
+            node.create_subscription(String, "robot_description", self._receive_description, LATCHED)
 
     def configure(self) -> None:
         """Read the robot and prepare the command interface.
 
         Raises
         ------
-        InertidError: no usable robot description, or the command interface is not available.
+        InertidError
+            No usable robot description, or the command interface is not available.
         """
         if self._options.urdf:
             self._take_description(read_description(self._options.urdf))
@@ -66,61 +71,67 @@ class RobotSide:
 
     @property
     def model(self) -> RobotModel:
+        """The robot as described last."""
         if self._model is None:
             raise ExcitationError("no robot description has been received; configure the excitation node first")
         return self._model
 
     @property
     def commander(self) -> Commander:
+        """The command interface."""
         if self._commander is None:
             raise ExcitationError("no command interface; configure the excitation node first")
         return self._commander
 
     @property
-    def heard(self) -> bool:
-        """Whether joint states have come for long enough to judge them."""
-        return self._watch is not None and self._watch.filled(time.monotonic())
+    def has_states(self) -> bool:
+        """Whether joint states have been received for long enough to check them."""
+        return self._window is not None and self._window.filled(time.monotonic())
 
     @property
-    def recorder_heard(self) -> bool:
-        """Whether the recorder has told of late what it does."""
+    def recorder_is_fresh(self) -> bool:
+        """Whether a status of the recorder was received lately."""
         return self._recorder is not None and time.monotonic() - self._recorder[0] <= _RECORDER_TIMEOUT_S
 
-    def position(self) -> np.ndarray:
-        """``(n,)`` where the robot stands."""
+    def position(self) -> Array:
+        """Return the position ``(n,)`` of the robot at rest."""
         return self._states().position()
 
+    def steady(self) -> float:
+        """Return the time of the steady clock [s]."""
+        return time.monotonic()
+
     def clock(self) -> float:
-        """ROS time [s], the clock of the stamps."""
+        """Return ROS time [s], the clock of the stamps."""
         return float(self._node.get_clock().now().nanoseconds * 1e-9)
 
     def check_states(self, options: MonitorOptions) -> None:
-        """Raise ExcitationError unless fresh joint states tell of a robot at rest."""
+        """Raise ExcitationError unless fresh joint states show a robot at rest."""
         self._states().check(time.monotonic(), self.clock(), options)
 
     def check_recorder(self) -> None:
-        """Raise ExcitationError unless the recorder says that samples are being written."""
+        """Raise ExcitationError unless the recorder confirms that samples are being written."""
         status = self._recorder[1] if self._recorder is not None else None
-        if status is None or not self.recorder_heard or not status.recording:
-            why = status.message if status is not None else "it was not heard"
+        if status is None or not self.recorder_is_fresh or not status.recording:
+            why = status.message if status is not None else "no status was received from it"
             raise ExcitationError(f"the recorder does not confirm that it writes ({why}); start it first")
 
-    def intruder(self) -> str:
+    def interference(self) -> str:
         """Why commands do not arrive or are not ours alone, or states come from several; empty when all is well."""
         problem = self.commander.problem()
         topic = self._node.resolve_topic_name("joint_states")
-        offers = self._node.get_publishers_info_by_topic(topic)
-        if problem or len(offers) <= 1:
+        publishers = self._node.get_publishers_info_by_topic(topic)
+        if problem or len(publishers) <= 1:
             return problem
-        names = ", ".join(f"{offer.node_namespace.rstrip('/')}/{offer.node_name}" for offer in offers)
+        names = ", ".join(f"{other.node_namespace.rstrip('/')}/{other.node_name}" for other in publishers)
         return f"several nodes publish {topic}: {names}; stop all but the robot's"
 
-    def _states(self) -> StateWatch:
-        if self._watch is None:
+    def _states(self) -> JointStateWindow:
+        if self._window is None:
             raise ExcitationError("no robot description has been received; configure the excitation node first")
-        return self._watch
+        return self._window
 
-    def _describe(self, message: String) -> None:
+    def _receive_description(self, message: String) -> None:
         try:
             self._take_description(message.data)
         except InertidError as error:
@@ -130,19 +141,19 @@ class RobotSide:
         model = load_model(text, self._options.robot.model_options())
         if self._model is not None and model.hash != self._model.hash:
             self._on_other_robot()
-        if self._watch is None or self._watch.joint_names != model.joint_names:
-            self._watch = StateWatch(JointOrder(model.joint_names))
+        if self._window is None or self._window.joint_names != model.joint_names:
+            self._window = JointStateWindow(JointOrder(model.joint_names))
         self._model = model
 
-    def _take_recorder(self, status: RecorderStatus) -> None:
+    def _take_recorder_status(self, status: RecorderStatus) -> None:
         self._recorder = (time.monotonic(), status)
 
     def _take_state(self, message: JointState) -> None:
-        if self._watch is None:
+        if self._window is None:
             return
         now = time.monotonic()
         try:
-            sample = self._watch.take(message, now)
+            sample = self._window.take(message, now)
         except RecordingError as error:
             self._node.get_logger().warning(str(error), throttle_duration_sec=1.0)
             return

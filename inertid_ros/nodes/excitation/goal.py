@@ -1,0 +1,324 @@
+"""ExcitationGoal: one goal of the excitation node from its request to the robot at rest, without ROS."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Protocol
+
+import numpy as np
+
+from inertid_ros.app.excitation_job import ExcitationJob, PreparationProgress, PreparedMotion, prepare_motion
+from inertid_ros.config.configuration import RobotOptions
+from inertid_ros.config.excitation import MonitorOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError, InertidError
+from inertid_ros.core.worker import Worker
+from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
+from inertid_ros.excitation.execution.plan_check import check_start
+from inertid_ros.excitation.execution.supervisor import CommandInterface, ExecutionProgress, Supervisor
+from inertid_ros.robot.model import RobotModel
+
+from .parameters import MotionOptions
+
+_START_TOLERANCE = 0.01  # rad or m; the robot must not have moved while the motion was planned
+_COLLECT_S, _LONGEST_COLLECT_S = 1.0, 5.0
+_STALL_S = 0.1  # a thread that was held up for this long has missed joint states
+
+PlanningWorker = Worker[PreparationProgress, PreparedMotion]
+
+
+class GoalState(Enum):
+    """What a goal is at."""
+
+    COLLECTING = "collecting"  # joint states, and where one is needed the recorder's status, before planning
+    PLANNING = "planning"  # in another process
+    CHECKING = "checking"  # joint states are collected anew; then come the last checks
+    EXECUTING = "executing"  # the robot moves
+    ENDED = "ended"  # the robot is at rest
+
+
+class Ending(Enum):
+    """How a goal ended."""
+
+    SUCCEEDED = "succeeded"
+    CANCELED = "canceled"  # stopped on request
+    REFUSED = "refused"  # nothing moved
+    STOPPED = "stopped"  # a fault stopped the motion
+
+
+@dataclass(frozen=True)
+class ExcitationRequest:
+    """What a client asks for; the fields are those of the action's goal."""
+
+    plan_file: str = ""
+    prior: str = ""
+    motion: str = ""
+    duration: float = 0.0
+    seed: int = 0
+    speed_scale: float = 0.0
+    lease: bool = False
+    plan_only: bool = False
+
+
+@dataclass(frozen=True)
+class GoalOutcome:
+    """How a goal ended.
+
+    Attributes
+    ----------
+    ending : Ending
+    message : str
+        One line: what happened, and the remedy.
+    fault : str
+        What stopped the motion; empty unless a fault did.
+    condition_number : float
+        Of the base regressor along the plan; NaN where none was made.
+    duration : float
+        Of the motion with its approach [s]; 0 where nothing moved.
+    max_tracking_error : float
+        Over all joints [rad or m]; NaN where nothing moved.
+    """
+
+    ending: Ending
+    message: str
+    fault: str = ""
+    condition_number: float = float("nan")
+    duration: float = 0.0
+    max_tracking_error: float = float("nan")
+
+
+class GoalRobot(Protocol):
+    """What a goal needs of the robot; see :class:`~.robot_interface.RobotInterface`."""
+
+    @property
+    def model(self) -> RobotModel: ...
+    @property
+    def commander(self) -> CommandInterface: ...
+    @property
+    def has_states(self) -> bool: ...
+    @property
+    def recorder_is_fresh(self) -> bool: ...
+    def position(self) -> Array: ...
+    def steady(self) -> float: ...
+    def clock(self) -> float: ...
+    def check_states(self, options: MonitorOptions) -> None: ...
+    def check_recorder(self) -> None: ...
+    def interference(self) -> str: ...
+
+
+def start_planning(job: ExcitationJob) -> PlanningWorker:
+    """Prepare a motion in another process."""
+    return Worker("planning", prepare_motion, (job,), timeout_s=10 * job.excitation.time_limit_s)
+
+
+class ExcitationGoal:
+    """The state machine of one goal. Everything but planning runs in the caller's thread, in :meth:`tick`.
+
+    Parameters
+    ----------
+    request : ExcitationRequest
+    options : MotionOptions
+    robot_options : RobotOptions
+    robot : GoalRobot
+    objection : callable
+        Why no motion may begin now; empty where one may.
+    planner : callable
+        Starts the preparation of a motion elsewhere.
+
+    Attributes
+    ----------
+    state : GoalState
+    outcome : GoalOutcome
+        Valid once the goal has ended.
+    prepared : PreparedMotion or None
+        The motion, once it is planned.
+    supervisor : Supervisor or None
+        Of the motion, once it has begun.
+    """
+
+    def __init__(
+        self,
+        request: ExcitationRequest,
+        options: MotionOptions,
+        robot_options: RobotOptions,
+        robot: GoalRobot,
+        objection: Callable[[], str],
+        planner: Callable[[ExcitationJob], PlanningWorker] = start_planning,
+    ) -> None:
+        self.state = GoalState.COLLECTING
+        self.outcome = GoalOutcome(Ending.REFUSED, "not ended yet")
+        self.prepared: PreparedMotion | None = None
+        self.supervisor: Supervisor | None = None
+        self._request, self._options, self._robot_options = request, options, robot_options
+        self._robot, self._objection, self._planner = robot, objection, planner
+        self._worker: PlanningWorker | None = None
+        self._stop_reason = ""
+        self._ticked = -np.inf
+        self._collect()
+
+    @property
+    def progress(self) -> PreparationProgress | ExecutionProgress | None:
+        """How far planning or execution has come; None before either."""
+        if self.supervisor is not None:
+            return self.supervisor.progress(self._robot.steady())
+        return self._worker.progress if self._worker is not None else None
+
+    @property
+    def moving(self) -> bool:
+        """Whether the motion is followed; false once a brake has begun."""
+        return self.state is GoalState.EXECUTING and self.supervisor is not None and self.supervisor.moving
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether all commands, if there were any, have come to rest."""
+        return self.supervisor is None or self.supervisor.at_rest(self._robot.steady())
+
+    def stop(self, reason: str) -> None:
+        """Brake now because of a fault; where nothing moves yet, nothing will."""
+        self._stop_reason = self._stop_reason or reason
+        if self.supervisor is not None:
+            self.supervisor.stop(self._robot.steady(), reason)
+
+    def tick(self, cancel: bool) -> GoalState:
+        """Take the next step where it is due; to be called every few milliseconds on the steady clock.
+
+        Parameters
+        ----------
+        cancel : bool
+            Whether the client has asked for the end of the goal.
+
+        Returns
+        -------
+        GoalState
+            The state after the step.
+        """
+        now = self._robot.steady()
+        if self.supervisor is not None:
+            if self.state is not GoalState.ENDED and self.supervisor.tick(now, cancel):
+                self._end_of_motion(self.supervisor, now)
+        elif self.state is not GoalState.ENDED:
+            try:
+                if cancel:
+                    self._end(GoalOutcome(Ending.CANCELED, "canceled; nothing moved"))
+                elif self._stop_reason:
+                    raise ExcitationError(self._stop_reason)
+                elif self._worker is not None:
+                    self._poll_planning(self._worker)
+                elif self._collected(now):
+                    if self.prepared is None:
+                        self._plan()
+                    else:
+                        self._begin(self.prepared)
+            except InertidError as error:
+                self._end(GoalOutcome(Ending.REFUSED, f"{error} (nothing moved)"))
+        return self.state
+
+    # Before planning
+
+    def _collect(self) -> None:
+        self._collecting_since = self._robot.steady()
+        self._collecting_until = self._collecting_since + _COLLECT_S
+
+    def _collected(self, now: float) -> bool:
+        """Whether enough joint states have been received lately to check them, or none will be."""
+        stalled, self._ticked = now - self._ticked > _STALL_S, now
+        longest = self._collecting_since + _LONGEST_COLLECT_S
+        if stalled:
+            self._collecting_until = min(now + _COLLECT_S, longest)
+        if self._needs_recorder and not (self._objection() or self._robot.recorder_is_fresh) and now < longest:
+            return False  # it may not have been discovered yet
+        return self._robot.has_states or now > self._collecting_until
+
+    @property
+    def _needs_recorder(self) -> bool:
+        return self._options.require_recorder and not self._request.plan_only
+
+    def _plan(self) -> None:
+        """Refuse what must not move; otherwise plan."""
+        request, objection = self._request, self._objection()
+        if objection:
+            raise ExcitationError(objection)
+        self._robot.commander.begin()
+        if not 0 <= request.speed_scale <= 1:
+            raise ExcitationError(f"speed_scale is {request.speed_scale:g}; give a value above 0, at most 1")
+        if not 0 <= request.duration < np.inf:
+            raise ExcitationError(f"duration is {request.duration:g} s; give a positive one, or 0 for the parameter")
+        self._check_robot()
+        self._worker = self._planner(self._job())
+        self.state = GoalState.PLANNING
+
+    def _check_robot(self) -> None:
+        self._robot.check_states(self._options.monitor)
+        if self._request.plan_only:
+            return
+        problem = self._robot.interference()
+        if problem:
+            raise ExcitationError(problem)
+        if self._needs_recorder:
+            self._robot.check_recorder()
+
+    def _job(self) -> ExcitationJob:
+        request, given = self._request, self._options.excitation
+        return ExcitationJob(
+            urdf=self._robot.model.urdf,
+            measured_position=self._robot.position(),
+            start=np.array(self._options.start) if self._options.start else None,
+            plan_file=request.plan_file,
+            speed_scale=request.speed_scale or 1.0,
+            prior=request.prior,
+            robot=self._robot_options,
+            limits=self._options.limits,
+            excitation=replace(
+                given,
+                kind=request.motion or given.kind,
+                duration_s=request.duration or given.duration_s,
+                seed=request.seed,
+            ),
+            execution=self._options.execution,
+        )
+
+    # From the plan to the motion
+
+    def _poll_planning(self, worker: PlanningWorker) -> None:
+        if not worker.poll():
+            return
+        self._worker = None
+        self.prepared = worker.result()
+        if self._request.plan_only:
+            message = f"planned {self.prepared.plan.duration:.1f} s; nothing moved"
+            self._end(GoalOutcome(Ending.SUCCEEDED, message))
+            return
+        self.state = GoalState.CHECKING  # taking over a large plan may have held up this thread
+        self._collect()
+
+    def _begin(self, prepared: PreparedMotion) -> None:
+        """Check for the last time, then send the first horizon."""
+        robot, objection = self._robot, self._objection()
+        if objection:
+            raise ExcitationError(objection)
+        self._check_robot()
+        check_start(prepared.table.plan, robot.position(), _START_TOLERANCE)
+        names, limits, options, now = robot.model.joint_names, robot.model.limits, self._options.monitor, robot.steady()
+        monitor = StateMonitor(names, limits.lower, limits.upper, limits.velocity, limits.effort, options, now)
+        lease = Lease(options.lease_timeout_s, now, self._request.lease)
+        self.supervisor = Supervisor(prepared.table, monitor, lease, robot.commander, prepared.approach_s)
+        self.state = GoalState.EXECUTING
+        self.supervisor.start(now, robot.clock() - now)
+
+    def _end_of_motion(self, supervisor: Supervisor, now: float) -> None:
+        error, fault = supervisor.max_tracking_error, supervisor.fault
+        if fault:
+            ending, message = Ending.STOPPED, f"{fault}; arm again before the next goal"
+        elif supervisor.canceled:
+            ending, message = Ending.CANCELED, "canceled; the robot is at rest"
+        else:
+            ending, message = Ending.SUCCEEDED, f"done; largest tracking error {error:.4g}"
+        self._end(GoalOutcome(ending, message, fault, duration=supervisor.duration(now), max_tracking_error=error))
+
+    def _end(self, outcome: GoalOutcome) -> None:
+        if self._worker is not None:
+            self._worker.cancel()
+            self._worker = None
+        if self.prepared is not None:
+            outcome = replace(outcome, condition_number=float(self.prepared.plan.condition_number))
+        self.outcome, self.state = outcome, GoalState.ENDED
