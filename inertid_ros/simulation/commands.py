@@ -1,4 +1,4 @@
-"""What the simulated controller follows: trajectories as a JointTrajectoryController does, or a stream of positions."""
+"""References of the simulated controller: trajectories as for a JointTrajectoryController, or streamed positions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class CommandedTrajectory:
     Attributes
     ----------
     time_from_start : ndarray, shape (P,)
-        [s]
+        Times of the points [s].
     position : ndarray, shape (P, n)
     velocity, acceleration : ndarray, shape (P, n) or None
         Or ``None`` where the message leaves them out.
@@ -51,11 +51,11 @@ def in_order(wanted: Sequence[str], given: Sequence[str]) -> list[int]:
 
 
 class Follower:
-    """Desired position, velocity and acceleration over time, with the semantics of a JointTrajectoryController.
+    """Desired position, velocity and acceleration over time, as a JointTrajectoryController has them.
 
     A new trajectory replaces the old one. Where it has a point at or before the present, the robot is at once on the
     segment that holds the present; otherwise it goes from its present desired state to the first point. It holds the
-    last one. Segments are quintic, cubic or linear, by what the points carry.
+    last one. Segments are quintic, cubic or linear, by what the points contain.
     """
 
     def __init__(self, position: Array) -> None:
@@ -71,7 +71,7 @@ class Follower:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing but holding a position was asked for."""
+        """Whether the robot only holds a position."""
         return not len(self._times)
 
     def follow(self, trajectory: CommandedTrajectory, now: float, start: float) -> None:

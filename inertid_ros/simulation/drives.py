@@ -1,4 +1,4 @@
-"""Drives of the simulated robot: what a URDF does not tell."""
+"""Drives of the simulated robot, which a URDF does not describe."""
 
 from dataclasses import dataclass
 

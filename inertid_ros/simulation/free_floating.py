@@ -1,7 +1,7 @@
-"""A robot that floats freely, moved by its joints and reaction wheels alone: its base follows from momentum (B §6.3).
+"""Simulation of a free-floating robot with joints and reaction wheels: momentum decides the motion of its base.
 
-Joints and wheels are driven by their rates, as drives with good velocity loops do. What robot and wheels hold of
-momentum then decides how the base moves; without external wrenches it stays as it was at the start.
+Joints and wheels are driven by their rates, as drives with good velocity loops do ([Naveen2019]_ sec. 6.3). The
+momentum of robot and wheels then decides how the base moves; without external wrenches it is conserved.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ ExternalTorque = Callable[[Array, Array], Array]
 
 @dataclass(frozen=True)
 class GravityGradient:
-    """Torque of an orbit on a body that is not round: ``3 n^2 r x (I r)``, ``r`` the direction away from the planet.
+    """Torque of gravity in an orbit: ``3 n^2 r x (I r)``, ``r`` the direction away from the planet.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class GravityGradient:
 
 @dataclass(frozen=True)
 class RateNoise:
-    """Standard deviations of white noise on every sample of measured rates; the defaults are those of B §6.3.
+    """Standard deviations of white noise on measured rates; the defaults are those of [Naveen2019]_ sec. 6.3.
 
     Attributes
     ----------
@@ -63,18 +63,20 @@ class RateNoise:
 
 @dataclass(frozen=True)
 class FreeMotion:
-    """What the robot really did.
+    """True motion of the robot.
 
     Attributes
     ----------
     time : ndarray, shape (N,)
-        [s]
-    pose, twist : ndarray, shape (N, 7)
-        Of the base in the world, and ``(N, 6)`` in its own frame.
+        Times of the samples [s].
+    pose : ndarray, shape (N, 7)
+        Pose of the base in the world (position, quaternion x y z w).
+    twist : ndarray, shape (N, 6)
+        Its twist in its own frame.
     q, v : ndarray, shape (N, n)
-        Joints.
+        Positions and velocities of the joints.
     angles, speeds : ndarray, shape (N, w)
-        Wheels [rad], [rad/s].
+        Angles and speeds of the wheels [rad], [rad/s].
     momentum : ndarray, shape (N, 6)
         Of robot and wheels about the origin of the world, in its axes [N s], [N m s].
     """
@@ -134,29 +136,30 @@ def float_freely(
     start = np.zeros(6) if momentum is None else np.asarray(momentum, dtype=float)
     total = np.tile(start, (len(time), 1))
     pose = np.tile(REST_POSE, (len(time), 1))
-    for _ in range(_ROUNDS):  # where the base is decides what its momentum is in its own frame: a fixed point
+    for _ in range(_ROUNDS):  # the pose of the base decides its momentum in its own frame: a fixed point
         local = _to_base(total, pose)
         twist: Array = np.asarray(np.linalg.solve(inertia, (local - own)[..., None])[..., 0], dtype=float)
-        known = _between(fine_dead_reckoning(period, twist, REST_POSE), twist, period)
-        change, pose = float(np.abs(known - pose).max()), known
+        updated = _between(fine_dead_reckoning(period, twist, REST_POSE), twist, period)
+        change, pose = float(np.abs(updated - pose).max()), updated
         if torque is not None:
             total = start + _impulse(torque(time, _central_inertia(inertia, pose)), period)
         if change < _SETTLED or (not start.any() and torque is None):
             break
     samples = slice(None, None, 2)
-    found = momentum_regressor(model.tree, twist[samples], q[samples], v[samples], pose[samples]) @ np.ravel(bodies)
+    regressor = momentum_regressor(model.tree, twist[samples], q[samples], v[samples], pose[samples])
+    total_momentum = regressor @ np.ravel(bodies)
     spin = base.wheel_momentum(q[samples], speeds[samples])
-    found[:, 3:] += rotate(pose[samples, 3:], spin)
+    total_momentum[:, 3:] += rotate(pose[samples, 3:], spin)
     return FreeMotion(
         time[samples], pose[samples], twist[samples], q[samples], v[samples], both[samples, model.joints :],
-        speeds[samples], found,
+        speeds[samples], total_momentum,
     )
 
 
 def measured(model: RobotModel, motion: FreeMotion, noise: RateNoise, rng: np.random.Generator, name: str) -> Recording:
-    """What sensors of rates say of a motion; positions and poses are integrated from the measured rates (B §7.3).
+    """Recording of a motion by rate sensors; positions and poses are integrated from them ([Naveen2019]_ sec. 7.3).
 
-    Joint positions and the base's pose are known at the start only.
+    Joint positions and the pose of the base are given at the start only.
     """
     twist = motion.twist + rng.normal(size=motion.twist.shape) * np.repeat([noise.linear, noise.angular], 3)
     rates = np.hstack([motion.v, motion.speeds])
@@ -208,7 +211,7 @@ def _central_inertia(inertia: Array, pose: Array) -> Array:
 
 
 def _impulse(torque: Array, period: float) -> Array:
-    """``(M, 6)`` momentum that a torque at samples and midway, ``(M, 3)``, has brought."""
+    """``(M, 6)`` momentum of a torque at samples and midway, ``(M, 3)``."""
     first, middle, last = torque[:-1:2], torque[1::2], torque[2::2]
     out = np.zeros((len(torque), 6))
     out[2::2, 3:] = np.cumsum(period / 6 * (first + 4 * middle + last), axis=0)

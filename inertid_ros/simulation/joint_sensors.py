@@ -1,4 +1,4 @@
-"""What the simulated robot reports: noise, resolution, and faults of the state channel."""
+"""Sensors of the simulated robot: noise, resolution, and faults of the state channel."""
 
 from collections import deque
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ class Sensors:
         self.options, self._effort_scale, self._rng = options, effort_scale, rng
 
     def measure(self, true: StateSample) -> StateSample:
-        """The state as the robot would report it."""
+        """The state as the sensors report it."""
         noise = self._rng.standard_normal((3, len(true.position)))
         position = true.position + self.options.position_noise * noise[0]
         if self.options.position_resolution > 0:
@@ -44,7 +44,7 @@ class Sensors:
 
 @dataclass(frozen=True)
 class StateFaults:
-    """What goes wrong with the reported states from now on.
+    """Faults of the reported states.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class StateFaults:
 
 
 class FaultyChannel:
-    """The way of the states from the robot to its users."""
+    """Channel of the states from the robot to its users."""
 
     def __init__(self, rng: np.random.Generator, faults: StateFaults | None = None) -> None:
         self.faults = faults or StateFaults()

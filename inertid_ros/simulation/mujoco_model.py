@@ -1,6 +1,6 @@
 """From URDF text to a MuJoCo model, through MuJoCo's own URDF reader.
 
-Nothing of Pinocchio's reading enters, so that the simulator is an independent witness of the dynamics.
+Pinocchio's reader is not used, so that the simulator tests the dynamics independently.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Run a plan on the simulated robot and record it, without ROS and as fast as the machine can."""
+"""Execute a plan on the simulated robot and record it, without ROS and as fast as the machine can."""
 
 from dataclasses import replace
 
@@ -26,17 +26,17 @@ def simulate(
 ) -> Recording:
     """Approach the start of a plan, execute it, and record joint states from there to half a second after its end.
 
-    Commands go the way they go on a real robot: short horizons that each end at rest. Stamps begin at zero with the
+    Commands are those on a real robot: short horizons that each end at rest. Stamps begin at zero with the
     plan.
 
     Raises
     ------
     ExcitationError
-        The plan may not be executed from where the robot stands.
+        The plan may not be executed from the pose of the robot.
     """
     options = execution or ExecutionOptions()
     first = robot.state()
-    # The measured pose holds noise; where it is commanded to be is what the first horizon continues from.
+    # The measured pose is noisy; the first horizon continues from the commanded one.
     whole, approach_time = with_approach(plan, robot.robot, robot.desired()[0], options)
     run = MotionExecution(HorizonTable(whole, whole.limits, options))
     run.clock_offset = 0.0

@@ -1,4 +1,4 @@
-"""SimulatedRobot: a torque-controlled arm in MuJoCo that stands in for hardware."""
+"""SimulatedRobot: a torque-controlled arm in MuJoCo in place of hardware."""
 
 from enum import Enum
 
@@ -19,7 +19,7 @@ _FRICTION_IMPEDANCE = 0.99
 
 
 class ControlMode(Enum):
-    """What the arm's controller does."""
+    """Mode of the arm's controller."""
 
     POSITION = "position"  # follows trajectories or streamed positions, holds otherwise
     EFFORT = "effort"  # passes efforts on
@@ -31,11 +31,11 @@ class SimulatedRobot:
     Parameters
     ----------
     robot : RobotModel
-        The truth; its URDF is read by MuJoCo itself.
+        The true robot; its URDF is read by MuJoCo itself.
     options : SimulationOptions, optional
         Behaviour.
     controller_model : RobotModel, optional
-        What the arm's controller believes of itself; the truth where not given.
+        Model that the arm's controller uses; the true one where not given.
     bodies : ndarray, shape (nb, 10), optional
         True parameters in place of the URDF's.
     drives : Drives, optional
@@ -71,8 +71,8 @@ class SimulatedRobot:
         model.dof_solref[dof] = (2 * self.options.timestep_s, 1.0)
         model.dof_solimp[dof, :2] = _FRICTION_IMPEDANCE
         self._data = self._mujoco.MjData(model)
-        self._believed = (controller_model or robot).pinocchio
-        self._believed_data = self._believed.createData()
+        self._controller_model = (controller_model or robot).pinocchio
+        self._controller_data = self._controller_model.createData()
         self._sensors = Sensors(self.options.sensors, self.effort_limit, sensor_rng)
         self._set_gains()
         self.reset(start)
@@ -93,7 +93,7 @@ class SimulatedRobot:
         return self._steps * self.options.timestep_s
 
     def reset(self, position: Array | None = None) -> None:
-        """Stand still at a pose, at time zero, holding it.
+        """Hold a pose at rest, at time zero.
 
         Raises
         ------
@@ -183,13 +183,13 @@ class SimulatedRobot:
             self._take_position_control()
         q, v = self._data.qpos[self._compiled.position], self._data.qvel[self._compiled.dof]
         wanted_q, wanted_v, wanted_a = self._follower.desired(self.time)
-        gravity = pin.computeGeneralizedGravity(self._believed, self._believed_data, q)
+        gravity = pin.computeGeneralizedGravity(self._controller_model, self._controller_data, q)
         effort = gravity + self._inertia * wanted_a + self._stiffness * (wanted_q - q) + self._damping * (wanted_v - v)
         return np.clip(effort, -self.effort_limit, self.effort_limit)
 
     def _set_gains(self) -> None:
-        """Constant gains from the mean diagonal of the believed mass matrix."""
-        rng, model, data = np.random.default_rng(0), self._believed, self._believed_data
+        """Constant gains from the mean diagonal of the controller's mass matrix."""
+        rng, model, data = np.random.default_rng(0), self._controller_model, self._controller_data
         lower = np.where(np.isfinite(self.robot.limits.lower), self.robot.limits.lower, -np.pi)
         upper = np.where(np.isfinite(self.robot.limits.upper), self.robot.limits.upper, np.pi)
         poses = rng.uniform(lower, upper, (50, self.robot.joints))

@@ -74,7 +74,7 @@ class MotionSamples:
 
     @cached_property
     def wrenches(self) -> BodyWrenches:
-        """Wrenches of the bodies per unit of their parameters: ``entries @ body_prior.ravel()`` is the reaction."""
+        """Wrenches of the bodies per unit of their parameters: ``regressor @ body_prior.ravel()`` is the reaction."""
         return BodyWrenches.of(self.state)
 
 

@@ -1,4 +1,4 @@
-"""What a standing robot and its force plates report."""
+"""Sensors of a legged robot and of the force plates below it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,16 +12,16 @@ from inertid_ros.core.arrays import Array
 
 @dataclass(frozen=True)
 class BodySample:
-    """Everything at one instant.
+    """State and measurements at one instant.
 
     Attributes
     ----------
     time : float
-        [s]
+        Simulated time [s].
     position, velocity, effort : ndarray, shape (n,)
         Of the joints.
     base_pose : ndarray, shape (7,)
-        X y z [m], qx qy qz qw.
+        Position x y z [m] and quaternion qx qy qz qw.
     base_twist : ndarray, shape (6,)
         Linear then angular, in the base frame.
     base_acceleration : ndarray, shape (6,)
@@ -31,7 +31,7 @@ class BodySample:
     rate : ndarray, shape (3,)
         Of the gyroscope, in its own axes [rad/s].
     wrenches : mapping
-        SimulatedPlate to force and torque ``(6,)`` on the robot, in the plate's frame.
+        Name of the plate to force and torque ``(6,)`` on the robot, in the plate's frame.
     """
 
     time: float
@@ -47,13 +47,13 @@ class BodySample:
 
 
 class BodySensors:
-    """Adds noise; passive joints have no torque sensor and report zero, which is what acts in them."""
+    """Adds noise; passive joints have no torque sensor and report zero, which is their true torque."""
 
     def __init__(self, options: BodySensorOptions, passive: Array, rng: np.random.Generator) -> None:
         self.options, self._passive, self._rng = options, passive, rng
 
     def measure(self, true: BodySample) -> BodySample:
-        """The sample as it would be reported."""
+        """The sample with noise."""
         o = self.options
         pose = true.base_pose.copy()
         pose[:3] += self._noise(o.base_position, 3)

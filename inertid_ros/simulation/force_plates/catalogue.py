@@ -1,4 +1,4 @@
-"""Standing robots by name."""
+"""Legged robots on force plates by name."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ HUMANOID = "g1_description/urdf/g1_29dof_rev_1_0.urdf"
 
 @dataclass(frozen=True)
 class Stance:
-    """How a robot stands: its soles, the plates below them, and the frame of its inertial measurement unit."""
+    """Stance of a robot: its soles, the plates below them, and the frame of its inertial measurement unit."""
 
     soles: tuple[Sole, ...]
     plates: tuple[SimulatedPlate, ...]
@@ -70,13 +70,13 @@ ROBOTS: dict[str, Callable[[float], LeggedRobotDescription]] = dict(
 
 
 def legged_robot(name: str, crouch: float = 0.3) -> LeggedRobotDescription:
-    """One of them.
+    """A legged robot of the catalogue.
 
     Raises
     ------
     ModelError
-        No such robot, or its files are not installed.
+        There is no such robot, or its files are not installed.
     """
     if name not in ROBOTS:
-        raise ModelError(f"simulation: no standing robot '{name}'; choose from {', '.join(ROBOTS)}")
+        raise ModelError(f"simulation: no legged robot '{name}'; choose from {', '.join(ROBOTS)}")
     return ROBOTS[name](crouch)

@@ -1,10 +1,11 @@
-"""A biped with the inertial parameters of the Symbitron lower-limb exoskeleton (D, Table D.1, column "Real").
+"""A biped with the inertial parameters of the Symbitron lower-limb exoskeleton ([vanDerGaag2024]_ table D.1, column
+"Real").
 
-The table gives mass, first moment and inertia about the link's origin, whose z axis is the joint's (D 2.2.2). What it
-does not give is the geometry; the lengths here are those of a person of 1.8 m, and the axes are laid so that the
-centres of mass lie where the parts of an exoskeleton are: thigh and shank along their x axes, the foot's before and
-below the ankle, the torso's above and behind the hips. The left leg mirrors the right one: z axes are turned over, as
-the signs of the table show, and joints of the same name move symmetrically at equal positions.
+The table gives mass, first moment and inertia about the link's origin, whose z axis is the joint's ([vanDerGaag2024]_
+sec. 2.2.2). What it does not give is the geometry; the lengths here are those of a person of 1.8 m, and the axes are
+laid so that the centres of mass lie where the parts of an exoskeleton are: thigh and shank along their x axes, the
+foot's before and below the ankle, the torso's above and behind the hips. The left leg mirrors the right one: z axes are
+turned over, as the signs of the table show, and joints of the same name move symmetrically at equal positions.
 """
 
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ class Geometry:
 
 
 def link_parameters() -> dict[str, Array]:
-    """Link to its ten parameters about its origin, in the project's order (D, Table D.1)."""
+    """Link to its ten parameters about its origin, in the project's order ([vanDerGaag2024]_ table D.1)."""
     links = {"body": np.array(BODY)}
     for side, sign in (("right", np.ones(10)), ("left", _MIRRORED)):
         links |= {f"{side}_{part}": sign * np.array(row) for part, row in LEG.items()}

@@ -1,4 +1,4 @@
-"""LeggedRobot: a free-floating robot in MuJoCo on force plates, under a balance controller."""
+"""LeggedRobot: a free-floating robot in MuJoCo on force plates, under a whole-body controller."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,21 +20,23 @@ from .whole_body_control import WholeBodyController, supporting_joints
 from .world import build_world, plate_wrench, set_configuration, to_pinocchio
 
 _SETTLE_S = 2.0
-_SAFE = 0.3  # of the way from the middle of the soles to their edge
-_MOST = 0.7  # of the way to a limit may be asked for
+_SAFE = 0.3  # largest displacement of the centre of mass, as a fraction of half the extent of the soles
+_MOST = 0.7  # largest displacement of a joint, as a fraction of the distance to its limit
 _FALLEN = 0.3  # m below where the base began
 
 
 @dataclass(frozen=True)
 class LeggedRobotDescription:
-    """A robot and how it stands.
+    """A robot and its stance.
 
     Attributes
     ----------
     urdf : str
-        Text; the true robot.
-    soles, plates : tuple of Sole
-        What it stands on, and what measures there.
+        Text of the true robot's URDF.
+    soles : tuple of Sole
+        Contacts with the ground.
+    plates : tuple of SimulatedPlate
+        Force plates below them.
     start : dict
         Joint to position [rad] where it is not zero.
     passive : tuple of str
@@ -60,11 +62,11 @@ class LeggedRobot:
     Parameters
     ----------
     robot : LeggedRobotDescription
-        The truth.
+        The true robot.
     options : StandingOptions, optional
         Behaviour.
     controller_urdf : str, optional
-        What the controller believes; the truth where not given.
+        URDF that the controller uses; the true one where not given.
     """
 
     def __init__(
@@ -73,7 +75,7 @@ class LeggedRobot:
         self.robot, self.options = robot, options or StandingOptions()
         self._movement_rng, sensor_rng = np.random.default_rng(self.options.seed).spawn(2)
         self.model = free_model(robot.urdf, robot.locked)
-        believed = free_model(controller_urdf, robot.locked) if controller_urdf else self.model
+        controller_model = free_model(controller_urdf, robot.locked) if controller_urdf else self.model
         self.joint_names = tuple(str(name) for name in self.model.names)[2:]
         passive = np.array([name in robot.passive for name in self.joint_names])
         self._imu = _frame_on_base(self.model, robot.imu)
@@ -82,8 +84,10 @@ class LeggedRobot:
         self._data = self._mujoco.MjData(self.world.model)
         self._start = self._start_configuration()
         set_configuration(self.world, self._data, self._start)
-        self._controller = WholeBodyController(believed, robot.soles, passive, self._start, self.options.balance)
-        self._ways = np.where(supporting_joints(self.model, robot.soles), 0.0, self._room())
+        self._controller = WholeBodyController(
+            controller_model, robot.soles, passive, self._start, self.options.balance
+        )
+        self._amplitudes = np.where(supporting_joints(self.model, robot.soles), 0.0, self._joint_amplitudes())
         self._draw_movement()
         self._sensors = BodySensors(self.options.sensors, passive, sensor_rng)
         self._every = max(round(self.options.balance.period_s / self.options.timestep_s), 1)
@@ -109,7 +113,7 @@ class LeggedRobot:
         return self._zero <= self.time < self._zero + self.movement.duration
 
     def move(self) -> None:
-        """Begin the movements now; every time others."""
+        """Begin random movements now, new ones at each call."""
         if np.isfinite(self._zero):
             self._draw_movement()
         self._zero = self.time
@@ -131,7 +135,7 @@ class LeggedRobot:
             raise ModelError(f"simulation: the robot fell after {self.time:.1f} s; make its movements smaller")
 
     def true_state(self) -> BodySample:
-        """Everything without noise."""
+        """State and measurements without noise."""
         self._mujoco.mj_forward(self.world.model, self._data)
         q, v, a = to_pinocchio(self.world, self._data)
         linear, angular, turn = a[:3] + np.cross(v[3:6], v[:3]), v[3:6], Rotation.from_quat(q[3:7]).inv()
@@ -158,14 +162,14 @@ class LeggedRobot:
         return to_pinocchio(self.world, self._data)
 
     def state(self) -> BodySample:
-        """Everything as it is reported."""
+        """State and measurements with noise."""
         return self._sensors.measure(self.true_state())
 
     def _draw_movement(self) -> None:
         options = self.options.movement
         safe = np.minimum(options.com_m, [*(_SAFE * self._support()), np.inf])
-        options = replace(options, com_m=tuple(float(way) for way in safe))
-        self.movement = Movement(options, self._ways, self._movement_rng)
+        options = replace(options, com_m=tuple(float(limit) for limit in safe))
+        self.movement = Movement(options, self._amplitudes, self._movement_rng)
 
     def _support(self) -> Array:
         """``(2,)`` half the extent of the soles on the ground [m]."""
@@ -178,8 +182,8 @@ class LeggedRobot:
         ]
         return 0.5 * np.ptp(corners, axis=0)[:2]
 
-    def _room(self) -> Array:
-        """``(n,)`` most of the way from the start to the nearer limit of each joint [rad]."""
+    def _joint_amplitudes(self) -> Array:
+        """``(n,)`` largest displacement of each joint, a share of the distance to its nearer limit [rad]."""
         q = self._start[7:]
         nearer = np.minimum(q - self.model.lowerPositionLimit[7:], self.model.upperPositionLimit[7:] - q)
         return _MOST * np.maximum(nearer, 0.0)
@@ -190,7 +194,7 @@ class LeggedRobot:
         self._data.qfrc_applied[self.world.dof] = self._applied
 
     def _start_configuration(self) -> Array:
-        """Soles flat on the ground, the centre of mass above their middle."""
+        """Configuration with the soles flat on the ground and the centre of mass above their middle."""
         q = pin.neutral(self.model)
         for name, position in self.robot.start.items():
             if not self.model.existJointName(name):
@@ -225,7 +229,7 @@ def solve_stance(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
     Raises
     ------
     ModelError
-        It is not possible.
+        There is no such configuration.
     """
     data, start = model.createData(), q.copy()
     frames = [model.getFrameId(sole.frame) for sole in soles]

@@ -1,4 +1,4 @@
-"""What a standing robot is asked to do: straight movements of centre of mass, torso and free joints."""
+"""Reference movements of a legged robot: straight movements of centre of mass, torso and free joints."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from inertid_ros.core.arrays import Array
 
 @dataclass(frozen=True)
 class Reference:
-    """At one instant; value, first and second derivative of each, all as ways from the start.
+    """Reference at one instant; value, first and second derivative of each, relative to the start.
 
     Attributes
     ----------
@@ -29,11 +29,11 @@ class Reference:
 
 
 class Movement:
-    """Cubic from target to target, at rest there; before and after it the robot stands at its start."""
+    """Cubic from target to target, at rest there; before and after it the robot is at its start."""
 
-    def __init__(self, options: MovementOptions, ways: Array, rng: np.random.Generator) -> None:
-        """``ways`` is ``(n,)``, how far each joint may be sent to either side; zero where it carries the robot."""
-        ranges = np.concatenate([options.com_m, options.torso_rad, np.minimum(options.joint_rad, ways)])
+    def __init__(self, options: MovementOptions, amplitudes: Array, rng: np.random.Generator) -> None:
+        """``amplitudes`` ``(n,)`` is the largest displacement of each joint to either side [rad]; zero for the legs."""
+        ranges = np.concatenate([options.com_m, options.torso_rad, np.minimum(options.joint_rad, amplitudes)])
         targets = rng.uniform(-1.0, 1.0, (options.movements + 1, len(ranges))) * ranges
         if options.one_tilt_at_a_time:
             targets[:, :6] = _one_tilt(targets[:, :6])

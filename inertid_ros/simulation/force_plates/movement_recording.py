@@ -1,4 +1,4 @@
-"""Record a standing robot's movements, without ROS and as fast as the machine can."""
+"""Record the movements of a legged robot, without ROS and as fast as the machine can."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ _TAIL_S = 0.2
 def simulate_movements(
     robot: LeggedRobot, *, state_hz: float = 200.0, noise: bool = True, name: str = "simulated"
 ) -> Recording:
-    """Run the robot's movements and record everything that its sensors see, all at one rate.
+    """Run the robot's movements and record all its sensors at one rate.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where a standing robot touches the ground: soles of its feet, and the force plates below them."""
+"""Contact of a legged robot with the ground: soles of its feet, and the force plates below them."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from inertid_ros.core.errors import ModelError
 
 @dataclass(frozen=True)
 class Sole:
-    """A flat rectangle that the robot stands on.
+    """A flat rectangle of a foot that is in contact with the ground.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Sole:
 
 @dataclass(frozen=True)
 class SimulatedPlate:
-    """A force plate that is fixed in the world. It measures what the ground does to the robot, in its own frame.
+    """A force plate that is fixed in the world. It measures the wrench of the ground on the robot, in its own frame.
 
     Attributes
     ----------

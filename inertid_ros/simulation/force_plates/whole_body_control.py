@@ -23,15 +23,15 @@ class WholeBodyController:
     """Torques that follow a reference of centre of mass, torso and joints while the soles stay where they are.
 
     Accelerations minimise the weighted errors of all tasks. The wrenches that they need on the base and in the joints
-    without a motor are spread over the soles with the least moments and tangential forces. Inverse dynamics gives the
-    torques of the other joints.
+    without a motor are distributed over the soles with the least moments and tangential forces. Inverse dynamics gives
+    the torques of the other joints.
 
     Parameters
     ----------
     model : pin.Model
-        Free-flyer model that the controller believes.
+        Free-flyer model of the controller.
     soles : sequence of Sole
-        What stands on the ground.
+        Soles in contact with the ground.
     passive : ndarray, shape (n,)
         Bool, joints without a motor.
     start : ndarray
@@ -43,10 +43,10 @@ class WholeBodyController:
     ) -> None:
         self._model, self._data, self._soles, self._options = model, model.createData(), tuple(soles), options
         self._passive, self._start = np.asarray(passive, dtype=bool), np.array(start)
-        carries = supporting_joints(model, soles)
-        self._joint_hz = np.where(carries, options.posture_hz, options.free_joint_hz)
-        # The others are not there to move the centre of mass: that is the legs' work.
-        self._joint_weight = np.where(carries, options.posture_weight, _FREE_JOINT_WEIGHT)
+        supporting = supporting_joints(model, soles)
+        self._joint_hz = np.where(supporting, options.posture_hz, options.free_joint_hz)
+        # Only the legs shall move the centre of mass.
+        self._joint_weight = np.where(supporting, options.posture_weight, _FREE_JOINT_WEIGHT)
         self._frames = [model.getFrameId(sole.frame) for sole in soles]
         pin.framesForwardKinematics(model, self._data, start)
         self._stance = [self._sole_pose(index) for index in range(len(soles))]
@@ -68,9 +68,9 @@ class WholeBodyController:
         needed = mass @ acceleration + data.nle
         stacked = np.vstack(jacobians)
         rows = np.concatenate([np.ones(6, dtype=bool), self._passive])
-        spread = stacked[:, rows] / self._wrench_cost[:, None]
-        gram = stacked[:, rows].T @ spread
-        wrench = spread @ np.linalg.solve(gram + 1e-9 * np.trace(gram) * np.eye(len(gram)), needed[rows])
+        weighted = stacked[:, rows] / self._wrench_cost[:, None]
+        gram = stacked[:, rows].T @ weighted
+        wrench = weighted @ np.linalg.solve(gram + 1e-9 * np.trace(gram) * np.eye(len(gram)), needed[rows])
         torque = (needed - stacked.T @ wrench)[6:] - self._options.joint_damping * np.diag(mass)[6:] * v[6:]
         return np.where(self._passive, 0.0, torque)
 
@@ -125,7 +125,7 @@ class WholeBodyController:
 
 
 def _pd(error: Array, rate: Array, hertz: float | Array) -> Array:
-    """Critically damped."""
+    """Critically damped second-order response."""
     omega = 2 * np.pi * hertz
     return omega**2 * error + 2 * omega * rate
 

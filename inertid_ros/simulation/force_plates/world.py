@@ -1,4 +1,4 @@
-"""The MuJoCo world of a standing robot: its URDF with a free root, soles, and force plates."""
+"""The MuJoCo world of a legged robot: its URDF with a free root, soles, and force plates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
