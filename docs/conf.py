@@ -5,6 +5,8 @@ import re
 import sys
 from pathlib import Path
 
+from sphinx.ext.autodoc.mock import _MockObject
+
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 if importlib.util.find_spec("inertid_ros") is None:  # not installed: the source tree
     sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path.cwd())]
@@ -30,6 +32,7 @@ IMPORTED = {
     for name in re.findall(r"^\s*(?:from|import) ([a-z_]\w+)", file.read_text(encoding="utf-8"), re.M)
 } | {"inertid_ros.msg", "inertid_ros.action"}
 autodoc_mock_imports = sorted(name for name in IMPORTED if importlib.util.find_spec(name) is None)
+_MockObject.__or__ = lambda self, other: self  # annotations such as `Time | Duration`
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
