@@ -114,8 +114,8 @@ def _plot(constraints: Curves, regularizers: Curves, floating: dict[str, Array])
         axis.legend()
     reference = floating["euclidean"].mean(axis=0)
     for index, name in enumerate(REGULARIZERS):
-        mean, spread = floating[name].mean(axis=0) / reference, floating[name].std(axis=0) / reference
-        moving.bar(np.arange(3) + 0.16 * (index - 2), mean, 0.15, yerr=spread, capsize=2)
+        mean, deviation = floating[name].mean(axis=0) / reference, floating[name].std(axis=0) / reference
+        moving.bar(np.arange(3) + 0.16 * (index - 2), mean, 0.15, yerr=deviation, capsize=2)
     moving.set(title="moving base, relative to Euclidean", ylabel="RMS error")
     moving.set_xticks(range(3), ["joint torque", "body force", "body moment"])
     FIGURES.mkdir(parents=True, exist_ok=True)

@@ -29,7 +29,7 @@ HARMONICS, OMEGA, SAMPLES, PERIOD = 10, np.pi / 4, 40, 0.2  # of [Ayusawa2017]_ 
 WANTED_RATIO, WANTED_SPEEDUP = 5.0, 60.0
 
 
-def errors(kind: str, scaling: str, measured: tuple[str, ...]) -> list[float]:
+def errors(name: str, scaling: str, measured: tuple[str, ...]) -> list[float]:
     """Relative errors of directional derivatives along position, velocity and acceleration, over random robots."""
     out = []
     for seed in range(ROBOTS):
@@ -39,7 +39,7 @@ def errors(kind: str, scaling: str, measured: tuple[str, ...]) -> list[float]:
         limits = MotionLimits(model.joint_names, -one, one, 2 * one, 5 * one, rng.uniform(10.0, 100.0, n))
         size = model.layout.size
         known = EarlierInformation(rng.normal(size=(size, size)), rng.uniform(0.5, 2.0, n)) if seed % 2 else None
-        options = ExcitationOptions(criterion=kind, scaling=scaling, measured=measured)
+        options = ExcitationOptions(criterion=name, scaling=scaling, measured=measured)
         criterion = make_criterion(model, limits, options, known)
         at = rng.normal(size=(3, SAMPLES, n))
         found = criterion.gradient(criterion.evaluate(samples(criterion, at)))
@@ -109,10 +109,12 @@ def seconds(work: Callable[[], object], repeats: int) -> float:
     return float(np.median(times))
 
 
-def costs(name: str, model: RobotModel, kinds: tuple[str, ...], scaling: str) -> list[list[object]]:
+def costs(name: str, model: RobotModel, criteria: tuple[str, ...], scaling: str) -> list[list[object]]:
     rows = []
-    for kind in kinds:
-        criterion = make_criterion(model, limits_of(model), ExcitationOptions(criterion=kind, scaling=scaling))
+    for criterion_name in criteria:
+        criterion = make_criterion(
+            model, limits_of(model), ExcitationOptions(criterion=criterion_name, scaling=scaling)
+        )
         series = Series(criterion)
         rng = np.random.default_rng(0)
         parameters = rng.normal(size=(2 * HARMONICS + 1, model.joints)) * 0.3
@@ -124,7 +126,8 @@ def costs(name: str, model: RobotModel, kinds: tuple[str, ...], scaling: str) ->
         exact = series.gradient(parameters)
         rows.append(
             [
-                name, kind, parameters.size, criterion.count, f"{1e3 * evaluation:.2f}", f"{1e3 * gradient:.2f}",
+                name, criterion_name, parameters.size, criterion.count,
+                f"{1e3 * evaluation:.2f}", f"{1e3 * gradient:.2f}",
                 f"**{gradient / evaluation:.1f}**", f"{forward:.2f}", f"**{forward / gradient:.0f}x**",
                 f"{np.linalg.norm(approximate - exact) / np.linalg.norm(exact):.1e}",
             ]
@@ -142,7 +145,7 @@ def main() -> None:
     accuracy = []
     for measured in (MEASURED[:1], MEASURED[1:], MEASURED):
         for scaling in SCALINGS:
-            worst = [f"{max(errors(kind, scaling, measured)):.1e}" for kind in CRITERIA]
+            worst = [f"{max(errors(name, scaling, measured)):.1e}" for name in CRITERIA]
             accuracy.append([" and ".join(measured), scaling, *worst])
     arms = humanoid(ARMS.fullmatch)
     cost = [

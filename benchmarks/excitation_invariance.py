@@ -47,18 +47,20 @@ def payload() -> str:
     study = scara.Study()
     starts = [study.start(seed) for seed in range(STARTS)]
     median = {("random", 0): np.median([study.errors(start) for start in starts], axis=0)}
-    rows, spread = [], {}
-    for kind in SCALINGS:
+    rows, difference = [], {}
+    for scaling in SCALINGS:
         motions = {
-            frame: [study.optimised(study.criterion(kind, frame), start) for start in starts] for frame in scara.FRAMES
+            frame: [study.optimised(study.criterion(scaling, frame), start) for start in starts]
+            for frame in scara.FRAMES
         }
         # Velocities and accelerations count in the same units here: the largest change of any number.
-        spread[kind] = max(float(np.abs(motions[f][k] - motions[1][k]).max()) for f in motions for k in range(STARTS))
+        largest_of = [np.abs(motions[frame][k] - motions[1][k]).max() for frame in motions for k in range(STARTS)]
+        difference[scaling] = float(max(largest_of))
         for frame, found in motions.items():
-            median[kind, frame] = np.median([study.errors(motion) for motion in found], axis=0)
-    for (kind, frame), errors in median.items():
-        published = PAYLOAD.get((kind, frame)) or PAYLOAD[kind, 1]
-        rows.append([kind, frame or "", *cells(errors), *cells(published)])
+            median[scaling, frame] = np.median([study.errors(motion) for motion in found], axis=0)
+    for (scaling, frame), errors in median.items():
+        published = PAYLOAD.get((scaling, frame)) or PAYLOAD[scaling, 1]
+        rows.append([scaling, frame or "", *cells(errors), *cells(published)])
     names = ("m [kg]", "p_x [mm]", "p_y [mm]", "r_z [mm]")
     own = (*names, "parameters", "acc. [rad/s²]")
     return (
@@ -67,9 +69,9 @@ def payload() -> str:
         + f"\n\nRMS errors of least squares in frame 3, of all parameters in the prior's metric, and of acceleration at"
         f" random states; medians over {STARTS} random starts; {scara.ITERATIONS} steps."
         " Motions from the same start"
-        f" differ between frames by up to {spread['none']:.1g} (none), {spread['diagonal']:.1g} (diagonal) and"
-        f" **{spread['invariant']:.1g}** (invariant; wanted {SAME:g}) in rad, rad/s and rad/s². The source prints no"
-        f" lengths, limits or frames; here {scara.UPPER} m and {scara.FOREARM} m, {scara.LIMITS[0]} rad,"
+        f" differ between frames by up to {difference['none']:.1g} (none), {difference['diagonal']:.1g} (diagonal) and"
+        f" **{difference['invariant']:.1g}** (invariant; wanted {SAME:g}) in rad, rad/s and rad/s². The source prints"
+        f" no lengths, limits or frames; here {scara.UPPER} m and {scara.FOREARM} m, {scara.LIMITS[0]} rad,"
         f" {scara.LIMITS[1]} rad/s, {scara.LIMITS[2]} rad/s², frames at the elbow (1), on the forearm and turned by 45°"
         " (2), at the payload's centre (3) and beside it (4). As in the source, the invariant criterion is the most"
         " even: the smallest error of all parameters in the prior's metric and of the arm of inertia, at the price of"
@@ -83,20 +85,20 @@ def arm(name: str) -> str:
     starts = [study.start(seed) for seed in range(STARTS)]
     median = {("random", 0): np.median([study.errors(start) for start in starts], axis=0)}
     rows, apart = [], {}
-    for kind in SCALINGS:
+    for scaling in SCALINGS:
         motions = {
-            base: [study.optimised(study.criterion(kind, base), start) for start in starts]
+            base: [study.optimised(study.criterion(scaling, base), start) for start in starts]
             for base in seven_joints.BASES
         }
-        apart[kind] = largest(motions, study)
+        apart[scaling] = largest(motions, study)
         for base, found in motions.items():
-            median[kind, base] = np.median([study.errors(motion) for motion in found], axis=0)
+            median[scaling, base] = np.median([study.errors(motion) for motion in found], axis=0)
     longer = seven_joints.Study(name, LONGER)
     continued = {
         base: [longer.optimised(longer.criterion("invariant", base), start) for start in starts] for base in (1, 2)
     }
-    for (kind, base), errors in median.items():
-        rows.append([kind, base or "", *cells(errors), *cells(ARM.get((kind, base)) or ARM[kind, 1])])
+    for (scaling, base), errors in median.items():
+        rows.append([scaling, base or "", *cells(errors), *cells(ARM.get((scaling, base)) or ARM[scaling, 1])])
     joints = ("1, 2", "3, 4", "5, 6", "7")
     header = ["scaling", "base", "parameters", *(f"torque {j}" for j in joints), *(f"acc. {j}" for j in joints)]
     published = ["published parameters", *(f"published acc. {j}" for j in joints)]

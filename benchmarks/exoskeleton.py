@@ -35,11 +35,11 @@ KNOWN = 1 / np.sqrt(3)  # standard deviation over largest error, of errors that 
 
 @dataclass(frozen=True)
 class Case:
-    """One kind of prior, and what was printed for it: rows of :data:`METRICS`, then the number of singular values."""
+    """One set of random priors and its printed values: rows of :data:`METRICS`, then the number of singular values."""
 
     name: str
     draw: Draw
-    spread: float
+    prior_spread: float
     printed: dict[str, Sequence[float]]
 
 
@@ -114,8 +114,8 @@ class Study:
         method = METHODS["WLS-RC"]
         errors["WLS-RC, our filter"] = self._mean([truncated(method, again, validation, prior)[0] for prior in priors])
         for name, regularizer in OURS.items():
-            spread = case.spread if regularizer == "relative" else 0.0
-            options = IdentifyOptions(regularizer=regularizer, prior_spread=spread)
+            prior_spread = case.prior_spread if regularizer == "relative" else 0.0
+            options = IdentifyOptions(regularizer=regularizer, prior_spread=prior_spread)
             kept[name] = [ours(self.ours, self.model, prior, options) for prior in priors]
             errors[name] = self._mean(kept[name])
         return errors, kept

@@ -12,7 +12,8 @@ def expected_squares(model: RobotModel, q: Array, torque: Array) -> Array:
 
     Parameters
     ----------
-    torque: ``(N, n, k)`` root of the covariance of the torque's errors.
+    torque : ndarray, shape (N, n, k)
+        Root of the covariance of the torque's errors.
     """
     data = model.pinocchio.createData()
     mass = np.array([pin.crba(model.pinocchio, data, pose) for pose in q])

@@ -8,19 +8,23 @@ from inertid_ros.excitation.criteria.criterion_scaling import FixedScaling, push
 SCALINGS = ("none", "diagonal", "invariant")
 
 
-def scaling_in(kind: str, change: Array, base: Array, root: Array, prior: Array) -> FixedScaling:
+def scaling_in(scaling: str, change: Array, base: Array, root: Array, prior: Array) -> FixedScaling:
     """The scaling that one works out in parameters ``change @ x``, for rows of equations in ``x``.
 
     Parameters
     ----------
-    change: ``(r, r)`` the parameters x to those of the frame or base.
-    base: ``(r, p)`` parameters of bodies, seen from that frame, to x in that frame or base.
-    root: ``(p, p)`` inverse root of the prior's metric in that frame.
-    prior: ``(p,)`` parameters of bodies in that frame.
+    change : ndarray, shape (r, r)
+        The parameters x to those of the frame or base.
+    base : ndarray, shape (r, p)
+        Parameters of bodies, seen from that frame, to x in that frame or base.
+    root : ndarray, shape (p, p)
+        Inverse root of the prior's metric in that frame.
+    prior : ndarray, shape (p,)
+        Parameters of bodies in that frame.
     """
-    if kind == "none":
+    if scaling == "none":
         return FixedScaling(np.linalg.inv(change))
-    if kind == "diagonal":
+    if scaling == "diagonal":
         return FixedScaling(np.linalg.inv(change) @ np.diag(np.abs(base @ prior)))
     # Random bases are badly conditioned: what is worked out in them is carried back with more digits than double has.
     wide = np.asarray(base, dtype=np.longdouble) @ np.asarray(root, dtype=np.longdouble)

@@ -83,8 +83,10 @@ class Method:
 
     Attributes
     ----------
-    rows: weighted by the residual's deviation of ordinary least squares ([vanDerGaag2024]_ eqs. 29-32).
-    columns: scaled by the prior ([vanDerGaag2024]_ sec. III-C).
+    rows : bool
+        Weighted by the residual's deviation of ordinary least squares ([vanDerGaag2024]_ eqs. 29-32).
+    columns : bool
+        Scaled by the prior ([vanDerGaag2024]_ sec. III-C).
     """
 
     rows: bool

@@ -36,7 +36,8 @@ class OneFoot:
 
         Raises
         ------
-        RuntimeError: none was found.
+        RuntimeError
+            None was found.
         """
         kinematics, limits = self.model.pinocchio, self.model.limits
         q = pin.neutral(kinematics)

@@ -58,14 +58,14 @@ class Study:
         self.model = scara()
         self.rows = MeasurementRegressor(self.model, np.full(2, 1 / NOISE), np.zeros(0))
 
-    def criterion(self, kind: str, frame: int) -> Criterion:
+    def criterion(self, name: str, frame: int) -> Criterion:
         """Condition number under a scaling worked out in one of the frames."""
         change = np.array([_seen(unit, frame)[PLANAR] for unit in np.eye(10)[PLANAR]]).T
         prior = _seen(PRIOR, frame)
         L = np.linalg.cholesky(pseudo_inertia(prior))
         root = from_pseudo_inertia(L @ PSEUDO_INERTIA_BASIS @ L.T).T @ np.linalg.inv(np.linalg.cholesky(PULLBACK)).T
         pick = np.eye(10)[PLANAR]
-        scaling = scaling_in(kind, change, pick, root, prior)
+        scaling = scaling_in(name, change, pick, root, prior)
         return Criterion(self.rows, 10 + PLANAR, pick, scaling, OptimalityCriterion("condition"), np.zeros((0, 4)))
 
     def start(self, seed: int) -> Array:
@@ -101,10 +101,11 @@ class Study:
         return float(np.sqrt(np.trace(np.linalg.inv(scaled.T @ scaled)) / len(PLANAR)))
 
     def _acceleration(self, motion: Array) -> float:
-        spread = np.linalg.inv(np.linalg.qr(self.criterion("none", 1).evaluate(self._motion(motion)).scaled, mode="r"))
+        scaled = self.criterion("none", 1).evaluate(self._motion(motion)).scaled
+        covariance_root = np.linalg.inv(np.linalg.qr(scaled, mode="r"))
         q, v, a = np.random.default_rng(1).uniform(-1, 1, (3, STATES, 2)) * LIMITS[:, None, None]
         plain = self.rows.regressor(MotionSamples(self.rows.chain, q, v, a), 10 + PLANAR) * NOISE
-        return float(np.sqrt(np.mean(expected_squares(self.model, q, plain @ spread))))
+        return float(np.sqrt(np.mean(expected_squares(self.model, q, plain @ covariance_root))))
 
     def _payload(self, motion: Array) -> tuple[float, ...]:
         information = self.criterion("none", 3).evaluate(self._motion(motion)).scaled

@@ -69,11 +69,11 @@ class Study:
     def count(self) -> int:
         return len(self.columns)
 
-    def criterion(self, kind: str, base: int) -> Criterion:
+    def criterion(self, name: str, base: int) -> Criterion:
         """E-optimality under a scaling worked out in one of the bases."""
         change = self.changes[base]
         extended = change.astype(np.longdouble) @ self.base.astype(np.longdouble)
-        scaling = scaling_in(kind, change, extended, self.root, self.prior)
+        scaling = scaling_in(name, change, extended, self.root, self.prior)
         scaling = type(scaling)(np.asarray(scaling.root, dtype=float))
         optimality, no_rows = OptimalityCriterion("e"), np.zeros((0, self.count))
         return Criterion(self.rows, self.columns, self.base, scaling, optimality, no_rows)
@@ -108,10 +108,10 @@ class Study:
         """
         motion = self._motion(parameters)
         rows = np.sqrt(motion.step) * self.rows.regressor(motion, self.columns).reshape(-1, self.count)
-        spread = np.linalg.inv(np.linalg.qr(rows, mode="r"))  # covariance = spread spread^T
+        covariance_root = np.linalg.inv(np.linalg.qr(rows, mode="r"))  # covariance = covariance_root covariance_root^T
         inverse = np.linalg.inv(self.criterion("invariant", 1).scaling.root)
-        parameter = np.sqrt(np.sum((inverse @ spread) ** 2) / self.count)
-        torque, acceleration = self._validation(spread)
+        parameter = np.sqrt(np.sum((inverse @ covariance_root) ** 2) / self.count)
+        torque, acceleration = self._validation(covariance_root)
         groups = [np.sqrt(np.mean(square[:, joints])) for square in (torque, acceleration) for joints in JOINTS]
         return np.array([parameter, *groups, np.sqrt(np.mean(acceleration))])
 
@@ -119,13 +119,13 @@ class Study:
         """``(instants, 7)`` positions."""
         return self.middle + self._functions[0] @ parameters
 
-    def _validation(self, spread: Array) -> tuple[Array, Array]:
+    def _validation(self, covariance_root: Array) -> tuple[Array, Array]:
         """``(states, 7)`` expected squares of the errors of torque and of acceleration."""
         rng = np.random.default_rng(1)
         q = rng.uniform(self.limits.lower, self.limits.upper, (STATES, 7))
         v, a = (rng.uniform(-1, 1, (STATES, 7)) * bound for bound in (self.limits.velocity, ACCELERATION))
         plain = self.rows.regressor(MotionSamples(self.rows.chain, q, v, a), self.columns) * NOISE
-        torque = plain @ spread
+        torque = plain @ covariance_root
         return np.sum(torque**2, axis=2), expected_squares(self.model, q, torque)
 
     def _changes(self) -> dict[int, Array]:

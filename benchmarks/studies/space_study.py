@@ -71,8 +71,10 @@ class Errors:
 
     Attributes
     ----------
-    parameters: ``(S, 52)`` relative errors of the base parameters ([Naveen2019]_ eqs. 38-39).
-    twist, torque: ``(S, 6)`` and ``(S, 6)`` root mean square errors of predictions ([Naveen2019]_ eq. 42).
+    parameters : ndarray, shape (S, 52)
+        Relative errors of the base parameters ([Naveen2019]_ eqs. 38-39).
+    twist, torque : ndarray, shape (S, 6) and (S, 6)
+        Root mean square errors of predictions ([Naveen2019]_ eq. 42).
     """
 
     parameters: Array
@@ -91,9 +93,12 @@ class Study:
 
     Parameters
     ----------
-    guess: the robot with the prior. bodies: true parameters.
-    motion: of joints and wheels. intervals: of it that are recorded, from the first, all if there are fewer.
-    gradient: torque of an orbit, or none.
+    guess : RobotModel
+        The robot with the prior. bodies: true parameters.
+    motion : IntervalMotion
+        Of joints and wheels. intervals: of it that are recorded, from the first, all if there are fewer.
+    gradient : GravityGradient or None
+        Torque of an orbit, or none.
     """
 
     def __init__(

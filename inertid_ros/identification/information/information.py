@@ -171,11 +171,6 @@ def fingerprint(equations: Equations) -> str:
     return hashlib.sha256(model.hash.encode() + rounded.tobytes() + equation_type.encode()).hexdigest()
 
 
-def empty_information(equations: RobotModel | Equations) -> Information:
-    """Information of no data."""
-    return compress(equations, ())
-
-
 def compress(equations: RobotModel | Equations, recordings: Iterable[Samples]) -> Information:
     """Information of any number of recordings, in memory that does not grow with their length.
 

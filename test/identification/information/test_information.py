@@ -8,7 +8,7 @@ from support.robots.random_robots import random_bodies, random_model, random_sta
 
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.base_parameters import base_parameters, structural_base_parameters
-from inertid_ros.identification.information.information import compress, empty_information
+from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.model import ModelOptions, load_model
 
@@ -53,7 +53,7 @@ def test_merging_parts_equals_the_whole(seed):
 
 def test_information_of_nothing_is_neutral():
     model, samples, _, _ = _measured(1)
-    one, both = compress(model, [samples]), empty_information(model) + compress(model, [samples])
+    one, both = compress(model, [samples]), compress(model, ()) + compress(model, [samples])
     np.testing.assert_allclose(both.rms_measured, one.rms_measured)
 
 
@@ -66,7 +66,7 @@ def test_information_does_not_grow_with_the_recording():
 def test_information_of_different_robots_does_not_merge():
     first, second = _measured(0)[0], _measured(1, joints=3)[0]
     with pytest.raises(IdentificationError, match="different robots"):
-        empty_information(first) + empty_information(second)
+        compress(first, ()) + compress(second, ())
 
 
 @pytest.mark.parametrize("seed", range(6))
