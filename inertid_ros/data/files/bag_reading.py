@@ -1,6 +1,5 @@
 """Recordings from rosbag2 bags: a bag directory or a bare file, MCAP or SQLite."""
 
-import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -30,8 +29,8 @@ from inertid_ros.data.messages import (
 from inertid_ros.data.recording import Recording
 
 from .bag_backends import STORAGE_SUFFIXES, BagBackend, BagMessage, bag_backend
-from .live_bag import FINALISED_KEY
-from .mcap_recovery import MAGIC as MCAP_MAGIC
+from .bag_metadata import METADATA, is_unfinalised
+from .mcap_format import MAGIC as MCAP_MAGIC
 from .mcap_recovery import BagContent, recover
 
 _KEYS = {
@@ -167,11 +166,11 @@ def bag_topics(path: str | Path) -> dict[str, tuple[str, int]]:
 def _read_bag(backend: BagBackend, path: Path, topics: set[str]) -> BagContent:
     """Topics of a bag, its messages on the given ones, and how it was read where it was not closed."""
     files = _storage_files(path)
-    closed = path.is_file() or (path / "metadata.yaml").exists()
+    closed = path.is_file() or (path / METADATA).exists()
     try:
         contents = [_read(backend, part, topics) for part in ([path] if closed else files)]
         notice = "" if closed else "bag was not closed: metadata.yaml is missing"
-        notice = notice or ("bag was not closed: its recorder was killed" if _unfinalised(path) else "")
+        notice = notice or ("bag was not closed: its recorder was killed" if is_unfinalised(path) else "")
     except RecordingError:
         if any(file.suffix == ".db3" for file in files):
             raise
@@ -189,20 +188,13 @@ def _read_bag(backend: BagBackend, path: Path, topics: set[str]) -> BagContent:
     return bag
 
 
-def _unfinalised(path: Path) -> bool:
-    """Whether metadata.yaml was left by a recorder of this package that did not close the bag."""
-    metadata = path / "metadata.yaml"
-    text = metadata.read_text(encoding="utf-8", errors="replace") if metadata.is_file() else ""
-    return re.search(rf"\b{FINALISED_KEY}: '?false", text) is not None
-
-
 def _storage_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
         raise RecordingError(f"{path}: no such bag; check the path")
     files = sorted((file for file in path.iterdir() if file.suffix in STORAGE_SUFFIXES), key=_split_number)
-    if not files and not (path / "metadata.yaml").exists():
+    if not files and not (path / METADATA).exists():
         raise RecordingError(f"{path}: is a directory without metadata.yaml, .mcap or .db3; give a rosbag2 directory")
     return files
 

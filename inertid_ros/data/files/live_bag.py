@@ -7,39 +7,14 @@ and says ``inertid_finalised: 'false'`` until the bag is closed.
 """
 
 import os
-import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
-
 from inertid_ros.core.errors import RecordingError
 
-_MAGIC = b"\x89MCAP0\r\n"
-_HEADER, _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _DATA_END, _STATISTICS = 0x01, 0x02, 0x03, 0x04, 0x05, 0x0F, 0x0B
-FINALISED_KEY = "inertid_finalised"
-
-
-@dataclass(frozen=True)
-class Topic:
-    """A topic of the bag.
-
-    Attributes
-    ----------
-    name : str
-        Of the topic.
-    type : str
-        Type of its messages, ``pkg/msg/Name``.
-    definition : str
-        Definition of the type in ``ros2msg`` form.
-    type_hash : str
-        Hash of the definition as ROS 2 computes it; empty where it is not available.
-    """
-
-    name: str
-    type: str
-    definition: str
-    type_hash: str = ""
+from . import mcap_format as mcap
+from .bag_metadata import METADATA, live_metadata
+from .mcap_format import Topic
 
 
 @dataclass(frozen=True)
@@ -99,11 +74,8 @@ class LiveBag:
         self._pending = _Statistics(counts=dict.fromkeys(range(len(topics)), 0))
         self._descriptor = -1
         self._create()
-        header = _string("ros2") + _string("inertid_ros")
         self._end = 0
-        self._records += _MAGIC + _record(_HEADER, header)
-        for record in self._schemas_and_channels():
-            self._records += record
+        self._records += mcap.header() + mcap.schemas_and_channels(topics)
         self.commit()
 
     @property
@@ -142,9 +114,8 @@ class LiveBag:
             It is larger than ``max_message_bytes``.
         """
         self.check(topic, data)
-        sequence = (self._committed.counts[topic] + self._pending.counts[topic]) & 0xFFFFFFFF
-        head = struct.pack("<HIQQ", topic + 1, sequence, stamp_ns, stamp_ns)
-        self._records += _record(_MESSAGE, head + data)
+        sequence = self._committed.counts[topic] + self._pending.counts[topic]
+        self._records += mcap.message(topic, sequence, stamp_ns, data)
         self._pending.add(topic, stamp_ns)
 
     def commit(self) -> None:
@@ -157,8 +128,7 @@ class LiveBag:
         """
         if not self._records:
             return
-        tail = _record(_DATA_END, struct.pack("<I", 0)) + _record(_FOOTER, struct.pack("<QQI", 0, 0, 0)) + _MAGIC
-        self._put(bytes(self._records) + tail, len(tail))
+        self._put(bytes(self._records) + mcap.end(self._end))
         self._end += len(self._records)
         self._records.clear()
         self._merge()
@@ -183,10 +153,9 @@ class LiveBag:
             return
         try:
             self.commit()
-            data_end = _record(_DATA_END, struct.pack("<I", 0))
-            summary = b"".join(self._schemas_and_channels()) + self._statistics_record()
-            footer = _record(_FOOTER, struct.pack("<QQI", self._end + len(data_end), 0, 0))
-            self._put(data_end + summary + footer + _MAGIC, 0)
+            done = self._committed
+            statistics = mcap.statistics(done.counts, done.start_ns, done.end_ns)
+            self._put(mcap.end(self._end, mcap.schemas_and_channels(self._topics) + statistics))
             try:
                 os.fsync(self._descriptor)
             except OSError as error:
@@ -198,7 +167,7 @@ class LiveBag:
 
     def remove(self) -> None:
         """Delete a closed bag in which nothing was recorded."""
-        for file in (self.file, self.path / "metadata.yaml"):
+        for file in (self.file, self.path / METADATA):
             file.unlink(missing_ok=True)
         self.path.rmdir()
 
@@ -214,7 +183,7 @@ class LiveBag:
             raise self._failure(error) from None
         self._write_metadata(finalised=False)
 
-    def _put(self, content: bytes, tail: int) -> None:
+    def _put(self, content: bytes) -> None:
         """One positional write; on failure the old end of the file is restored, in blocks that it already had."""
         try:
             written = os.pwrite(self._descriptor, content, self._end)
@@ -225,7 +194,7 @@ class LiveBag:
             raise self._failure(error) from None
 
     def _restore(self) -> None:
-        tail = _record(_DATA_END, struct.pack("<I", 0)) + _record(_FOOTER, struct.pack("<QQI", 0, 0, 0)) + _MAGIC
+        tail = mcap.end(self._end)
         try:
             os.pwrite(self._descriptor, tail, self._end)
             os.ftruncate(self._descriptor, self._end + len(tail))
@@ -244,66 +213,16 @@ class LiveBag:
         remedy = "free space or choose another directory"
         return RecordingError(f"{self.path}: cannot be written ({error.strerror}); {remedy}")
 
-    def _schemas_and_channels(self) -> list[bytes]:
-        records = []
-        for index, topic in enumerate(self._topics, start=1):
-            schema = struct.pack("<H", index) + _string(topic.type) + _string("ros2msg") + _string(topic.definition)
-            records.append(_record(_SCHEMA, schema))
-            qos = _string("offered_qos_profiles") + _string("")
-            channel = struct.pack("<HH", index, index) + _string(topic.name) + _string("cdr")
-            records.append(_record(_CHANNEL, channel + struct.pack("<I", len(qos)) + qos))
-        return records
-
-    def _statistics_record(self) -> bytes:
-        done = self._committed
-        counts = b"".join(struct.pack("<HQ", key + 1, count) for key, count in done.counts.items())
-        topics = len(self._topics)
-        head = struct.pack("<QHIIIIQQ", done.total, topics, topics, 0, 0, 0, done.start_ns, done.end_ns)
-        return _record(_STATISTICS, head + struct.pack("<I", len(counts)) + counts)
-
     def _write_metadata(self, finalised: bool) -> None:
-        done = self._committed
-
-        def extent() -> dict[str, object]:
-            return {
-                "starting_time": {"nanoseconds_since_epoch": done.start_ns},
-                "duration": {"nanoseconds": done.end_ns - done.start_ns},
-                "message_count": done.total,
-            }
-
-        topics = [
-            {
-                "topic_metadata": {
-                    "name": topic.name,
-                    "type": topic.type,
-                    "serialization_format": "cdr",
-                    "offered_qos_profiles": [],
-                    "type_description_hash": topic.type_hash,
-                },
-                "message_count": done.counts[index],
-            }
-            for index, topic in enumerate(self._topics)
-        ]
-        content = {
-            "version": 9,
-            "storage_identifier": "mcap",
-            "relative_file_paths": [self.file.name],
-            **extent(),
-            "topics_with_message_count": topics,
-            "compression_format": "",
-            "compression_mode": "",
-            "files": [{"path": self.file.name, **extent()}],
-            "custom_data": {FINALISED_KEY: str(finalised).lower()},
-            "ros_distro": os.environ.get("ROS_DISTRO", "unknown"),
-        }
-        scratch = self.path / ".metadata.yaml"
+        done, scratch = self._committed, self.path / f".{METADATA}"
+        text = live_metadata(self.file.name, self._topics, done.counts, done.start_ns, done.end_ns, finalised)
         try:
             with scratch.open("w", encoding="utf-8") as stream:
-                yaml.safe_dump({"rosbag2_bagfile_information": content}, stream, sort_keys=False)
+                stream.write(text)
                 stream.flush()
                 if finalised:
                     os.fsync(stream.fileno())
-            scratch.replace(self.path / "metadata.yaml")
+            scratch.replace(self.path / METADATA)
         except OSError as error:
             raise self._failure(error) from None
 
@@ -334,12 +253,3 @@ def _check_space(path: Path, needed: int) -> None:
             f"{path}: only {free // 2**20} MiB free, {needed // 2**20} MiB are required; free space or choose another"
             " directory"
         )
-
-
-def _record(opcode: int, content: bytes) -> bytes:
-    return struct.pack("<BQ", opcode, len(content)) + content
-
-
-def _string(text: str) -> bytes:
-    data = text.encode()
-    return struct.pack("<I", len(data)) + data

@@ -7,7 +7,7 @@ from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.recording import Recording
 
 from .bag_reading import SQLITE_MAGIC, BagTopics, read_bag
-from .mcap_recovery import MAGIC as MCAP_MAGIC
+from .mcap_format import MAGIC as MCAP_MAGIC
 from .npz import read_npz
 
 ACCEPTED = "an .npz recording, a rosbag2 directory, or a .mcap or .db3 file"

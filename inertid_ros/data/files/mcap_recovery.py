@@ -15,10 +15,9 @@ from pathlib import Path
 from inertid_ros.core.errors import RecordingError
 
 from .bag_backends import BagMessage
+from .mcap_format import CHANNEL, CHUNK, DATA_END, FOOTER, MAGIC, MESSAGE, SCHEMA
 
-MAGIC = b"\x89MCAP0\r\n"
 _PACKAGES = {"lz4": "lz4", "zstd": "backports.zstd"}
-_SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _DATA_END, _FOOTER = 0x03, 0x04, 0x05, 0x06, 0x0F, 0x02
 
 
 @dataclass
@@ -91,16 +90,16 @@ class _Reader:
             opcode, length = content[position], struct.unpack_from("<Q", content, position + 1)[0]
             start, position = position + 9, position + 9 + length
             record = content[start:position]
-            if opcode == _CHUNK:
+            if opcode == CHUNK:
                 yield from self._chunk(record)
-            if len(record) < length or opcode in (_DATA_END, _FOOTER):
+            if len(record) < length or opcode in (DATA_END, FOOTER):
                 return
-            if opcode == _SCHEMA:
+            if opcode == SCHEMA:
                 self._types[struct.unpack_from("<H", record)[0]] = _string(record, 2)[0]
-            elif opcode == _CHANNEL:
+            elif opcode == CHANNEL:
                 key, schema = struct.unpack_from("<HH", record)
                 self._channels[key] = (_string(record, 4)[0], self._types.get(schema, ""))
-            elif opcode == _MESSAGE:
+            elif opcode == MESSAGE:
                 key = struct.unpack_from("<H", record)[0]
                 if key not in self._channels:
                     raise _TruncatedError

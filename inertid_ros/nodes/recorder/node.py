@@ -15,7 +15,7 @@ from rclpy.task import Future
 from std_srvs.srv import Trigger
 
 from inertid_ros.core.errors import InertidError, RecordingError
-from inertid_ros.data.files.live_bag import Topic
+from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.live.batches import Batch
 from inertid_ros.data.live.wrench_watch import WrenchWatch
 from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, base_values, tare_topic

@@ -13,8 +13,10 @@ import pytest
 import yaml
 
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.data.files.bag_metadata import FINALISED_KEY
 from inertid_ros.data.files.bag_reading import read_bag
-from inertid_ros.data.files.live_bag import FINALISED_KEY, LiveBag, LiveBagOptions, Topic
+from inertid_ros.data.files.live_bag import LiveBag, LiveBagOptions
+from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.files.rosbags_backend import typestore
 
 rosbag2 = pytest.importorskip("rosbags.rosbag2")

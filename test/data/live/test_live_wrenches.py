@@ -8,7 +8,8 @@ import pytest
 
 from inertid_ros.data.assembly import RecordingAssembler
 from inertid_ros.data.files.bag_reading import BagTopics, read_bag
-from inertid_ros.data.files.live_bag import LiveBag, LiveBagOptions, Topic
+from inertid_ros.data.files.live_bag import LiveBag, LiveBagOptions
+from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.files.rosbags_backend import typestore
 from inertid_ros.data.live.live_recording import LiveRecording
 from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, tare_topic
