@@ -12,9 +12,9 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.core.rotations import cross
-from inertid_ros.kinematics.spatial import turned_forces
+from inertid_ros.core.rotations import cross, skew
 from inertid_ros.kinematics.tree_kinematics import RootMotion, TreeKinematics
+from inertid_ros.robot.bodies.inertial_parameters import from_pseudo_inertia, pseudo_inertia
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.tree import TreeJoint, path
 from inertid_ros.robot.wheels import MountedWheels
@@ -36,7 +36,7 @@ class BaseMotion:
 
     def __init__(self, tree: Sequence[TreeJoint], bodies: Array, wheels: MountedWheels | None = None) -> None:
         self._kinematics = TreeKinematics(tree)
-        self._inertias = np.einsum("rcz,bc->brz", WRENCH_TABLE[..., :6], np.asarray(bodies, dtype=float))
+        self._pseudo_inertias = pseudo_inertia(bodies)
         self._wheels = wheels or MountedWheels((), (), np.zeros((0, 3)))
 
     def momentum(self, q: Array, v: Array, speeds: Array) -> tuple[Array, Array]:
@@ -55,12 +55,16 @@ class BaseMotion:
         momentum : ndarray, shape (N, 6)
             Linear [N s], angular [N m s].
         """
-        state = self._kinematics.state(q, v, np.zeros_like(v))
-        half = turned_forces(state.placements, np.broadcast_to(self._inertias, (*state.velocity.shape, 6)))
-        inertias = turned_forces(state.placements, half.swapaxes(-1, -2))  # of every body: X I X^T
-        momentum = np.einsum("kbij,kbj->ki", inertias, state.velocity)
-        momentum[:, 3:] += self._wheel_momentum(state.placements, speeds)
-        return inertias.sum(axis=1), momentum
+        placements, _, velocity = self._kinematics.motion(q, v)
+        # The pseudo-inertia of a body with the placement P is P J P^T; that of its velocities and points, dP/dt J P^T.
+        placed = placements @ self._pseudo_inertias
+        rates = np.concatenate([skew(velocity[..., 3:]), velocity[..., :3, None]], axis=-1)
+        whole = _summed(placed, placements)
+        moving = _summed(rates @ placements, placed)
+        momentum = np.stack([moving[:, 0, 3], moving[:, 1, 3], moving[:, 2, 3], moving[:, 2, 1] - moving[:, 1, 2],
+                             moving[:, 0, 2] - moving[:, 2, 0], moving[:, 1, 0] - moving[:, 0, 1]], axis=-1)
+        momentum[:, 3:] += self._wheel_momentum(placements, speeds)
+        return np.einsum("rcz,kc->krz", WRENCH_TABLE[..., :6], from_pseudo_inertia(whole)), momentum
 
     def wheel_momentum(self, q: Array, speeds: Array) -> Array:
         """``(N, 3)`` angular momentum of the wheels relative to their links [N m s], the same about any point."""
@@ -75,6 +79,12 @@ class BaseMotion:
     def _wheel_momentum(self, placements: Array, speeds: Array) -> Array:
         rotations = placements[:, list(self._wheels.bodies), :3, :3]
         return np.asarray(np.einsum("kwij,wj,kw->ki", rotations, self._wheels.axes, speeds))
+
+
+def _summed(left: Array, right: Array) -> Array:
+    """``(N, i, j)`` sum over bodies of ``L R^T``, from ``(N, nb, i, 4)`` and ``(N, nb, j, 4)``."""
+    left, right = (np.ascontiguousarray(x.swapaxes(1, 2)).reshape(len(x), x.shape[2], -1) for x in (left, right))
+    return np.asarray(left @ right.swapaxes(1, 2))
 
 
 @dataclass(frozen=True)
@@ -128,13 +138,12 @@ def predict_floating(model: RobotModel, bodies: Array, q: Array, v: Array, a: Ar
 
 def _wheel_force(model: RobotModel, q: Array, v: Array, speeds: Array, rates: Array) -> Array:
     """``(N, 6 + n)`` generalized force that it takes to change the momentum of the wheels."""
-    root = RootMotion.of_twist(v[:, :6])
-    state = TreeKinematics(model.tree).state(q, v[:, 6:], np.zeros_like(q), root)
+    placements, screws, velocity = TreeKinematics(model.tree).motion(q, v[:, 6:], RootMotion.of_twist(v[:, :6]))
     out = np.zeros((len(q), model.velocities))
     for index, body in enumerate(model.wheels.bodies):
-        axis = state.placements[:, body, :3, :3] @ model.wheels.axes[index]
-        torque = axis * rates[:, index, None] + cross(state.velocity[:, body, 3:], axis * speeds[:, index, None])
+        axis = placements[:, body, :3, :3] @ model.wheels.axes[index]
+        torque = axis * rates[:, index, None] + cross(velocity[:, body, 3:], axis * speeds[:, index, None])
         out[:, 3:6] += torque
         joints = path(model.tree, body)[1:]
-        out[:, [5 + joint for joint in joints]] += (state.screws[:, joints, 3:] @ torque[..., None])[..., 0]
+        out[:, [5 + joint for joint in joints]] += (screws[:, joints, 3:] @ torque[..., None])[..., 0]
     return out

@@ -5,10 +5,9 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.kinematics.body_recursion import PRODUCTS, BodyRecursion
 from inertid_ros.kinematics.tree_kinematics import BATCH
-from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, INERTIA_ELEMENTS
 from inertid_ros.robot.model import RobotModel
 
-_INERTIA = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # elements in the order of the parameters
 _SQUARES = {(0, 0): 6, (0, 1): 7, (0, 2): 8, (1, 1): 9, (1, 2): 10, (2, 2): 11}  # places of w w^T in the products
 
 
@@ -26,7 +25,7 @@ def _wrench_table() -> Array:
     force[:, 1:4, 3:6] = np.swapaxes(cross, 1, 2)
     force[:, 1:4] += outer - np.eye(3)[:, :, None] * np.trace(outer)
     torque[:, 1:4, :3] = cross
-    for column, (x, y) in enumerate(_INERTIA, start=4):
+    for column, (x, y) in enumerate(INERTIA_ELEMENTS, start=4):
         unit = np.zeros((3, 3))
         unit[x, y] = unit[y, x] = 1.0
         torque[:, column, 3:6] = unit

@@ -141,6 +141,13 @@ class TreeKinematics:
         linear = (rotation @ self.axes[:, :3, None])[..., 0] + cross(origin, angular)
         return np.concatenate([linear, angular], axis=-1)
 
+    def motion(self, q: Array, v: Array, root: RootMotion | None = None) -> tuple[Array, Array, Array]:
+        """Placements, screws and velocities as in :class:`TreeState`, from ``(N, n)`` positions and velocities."""
+        placements = self.placements(q, root)
+        screws = self.screws(placements)
+        velocity = self._moves.T @ (screws * self._per_body(v)[..., None])
+        return placements, screws, velocity if root is None else root.velocity[:, None] + velocity
+
     def state(self, q: Array, v: Array, a: Array, root: RootMotion | None = None) -> TreeState:
         """Placements, screws, velocities and accelerations.
 
@@ -151,18 +158,18 @@ class TreeKinematics:
         root : RootMotion, optional
             The root stands still without it.
         """
-        placements = self.placements(q, root)
-        screws = self.screws(placements)
+        placements, screws, velocity = self.motion(q, v, root)
         still = np.zeros((len(q), 6))
         start, lifted = (still, still) if root is None else (root.velocity, root.acceleration)
         lifted = lifted - self.gravity
-        if self._free:  # the base has no joint of its own
-            v, a = (np.hstack([np.zeros((len(q), 1)), rates]) for rates in (v, a))
-        own = screws * v[..., None]
-        velocity = start[:, None] + self._moves.T @ own
+        v, a = self._per_body(v), self._per_body(a)
         before = np.where(self._root[:, None], start[:, None], velocity[:, list(self.parents)])
-        acceleration = lifted[:, None] + self._moves.T @ (screws * a[..., None] + motion_cross(before, own))
-        return TreeState(placements, screws, velocity, acceleration, start, lifted)
+        changes = screws * a[..., None] + motion_cross(before, screws * v[..., None])
+        return TreeState(placements, screws, velocity, lifted[:, None] + self._moves.T @ changes, start, lifted)
+
+    def _per_body(self, rates: Array) -> Array:
+        """``(N, nb)`` from ``(N, n)``; a free base has no joint of its own."""
+        return np.hstack([np.zeros((len(rates), 1)), rates]) if self._free else rates
 
     def parent_motion(self, state: TreeState) -> tuple[Array, Array]:
         """``(N, nb, 6)`` velocity and acceleration of the body, or root, that each joint is mounted on."""

@@ -40,38 +40,16 @@ class BodyWrenches:
         x, A = state.placements[..., :3, 3], state.acceleration
         v, w = state.velocity[..., :3], state.velocity[..., 3:]
         at_origin = A[..., :3] + cross(A[..., 3:], x) + cross(w, v + cross(w, x))
-        local = in_body_frames(state, at_origin, A[..., 3:], w)
+        local = np.stack([at_origin, A[..., 3:], w], axis=-2) @ state.placements[..., :3, :3]  # rows: R^T applied
         products = wrench_products(local[..., 0, :], local[..., 1, :], local[..., 2, :])
-        return cls(local[..., 2, :], root_regressor(state, products, _TABLE))
+        samples, bodies, count = products.shape
+        wrenches = (products.reshape(-1, count) @ _TABLE).reshape(samples, bodies, 6, BODY_PARAMETERS)
+        regressor = turned_forces(state.placements, wrenches).swapaxes(1, 2)
+        return cls(local[..., 2, :], regressor.reshape(samples, 6, bodies * BODY_PARAMETERS))
 
     def joint_rows(self, kinematics: TreeKinematics, state: TreeState) -> Array:
         """``(N, n, 10 nb)`` regressor of the joint torques of a robot on a fixed base."""
         return (state.screws @ self.regressor) * moved_columns(kinematics)
-
-
-def in_body_frames(state: TreeState, *vectors: Array) -> Array:
-    """``(N, nb, k, 3)`` in the frames of the bodies, of ``k`` vectors ``(N, nb, 3)`` in the root frame."""
-    return np.stack(vectors, axis=-2) @ state.placements[..., :3, :3]  # rows: R^T applied to each
-
-
-def root_regressor(state: TreeState, products: Array, table: Array) -> Array:
-    """Regressor of spatial forces of the bodies, in the root frame and about its origin.
-
-    Parameters
-    ----------
-    state : TreeState
-    products : ndarray, shape (N, nb, z)
-        What the forces are linear in.
-    table : ndarray, shape (z, 6 * 10)
-        Per product the forces (force, torque) of unit parameters at the body's origin, in its frame.
-
-    Returns
-    -------
-    ndarray, shape (N, 6, 10 nb)
-    """
-    samples, bodies, count = products.shape
-    local = (products.reshape(-1, count) @ table).reshape(samples, bodies, 6, BODY_PARAMETERS)
-    return turned_forces(state.placements, local).swapaxes(1, 2).reshape(samples, 6, bodies * BODY_PARAMETERS)
 
 
 def moved_columns(kinematics: TreeKinematics) -> Array:

@@ -12,16 +12,11 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.rotations import cross, rotation_matrices
-from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
-from inertid_ros.kinematics.spatial import turned_forces
-from inertid_ros.kinematics.tree_kinematics import RootMotion, TreeKinematics, TreeState
-from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.kinematics.tree_kinematics import RootMotion, TreeKinematics
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, INERTIA_ELEMENTS
 from inertid_ros.robot.tree import TreeJoint
 
-from .body_wrenches import in_body_frames, root_regressor
-
-_BATCH = 128  # samples worked out together; their regressor fits the cache
-_TABLE = np.ascontiguousarray(WRENCH_TABLE[..., :6].reshape(6 * BODY_PARAMETERS, -1).T)  # of velocities: momentum
+_BATCH = 256  # samples worked out together; the arrays of all bodies fit the cache
 
 
 def momentum_regressor(
@@ -44,23 +39,39 @@ def momentum_regressor(
     Returns
     -------
     ndarray, shape (N, 6, 10 nb)
+        In memory the samples of one column are neighbours.
     """
     kinematics = TreeKinematics(tree)
-    out = np.empty((len(q), 6, BODY_PARAMETERS * len(tree)))
+    out = np.empty((6, len(tree), BODY_PARAMETERS, len(q)))
     for start in range(0, len(q), _BATCH):
         rows = slice(start, start + _BATCH)
-        state = kinematics.state(q[rows], v[rows], np.zeros_like(v[rows]), RootMotion.of_twist(twist[rows]))
-        momenta = _momenta(state)
-        if pose is not None:
-            placements = np.tile(np.eye(4), (len(momenta), 1, 1))
-            placements[:, :3, :3], placements[:, :3, 3] = rotation_matrices(pose[rows, 3:]), pose[rows, :3]
-            momenta = turned_forces(placements, momenta)
-        out[rows] = momenta
-    return out
+        placements, _, velocity = kinematics.motion(q[rows], v[rows], RootMotion.of_twist(twist[rows]))
+        _write(_samples_last(placements), _samples_last(velocity), out[..., rows])
+    momenta = out.reshape(6, BODY_PARAMETERS * len(tree), len(q))
+    if pose is not None:
+        turn, lever = np.moveaxis(rotation_matrices(pose[:, 3:]), 0, -1), pose[:, :3].T
+        momenta[:3] = np.einsum("ijk,jck->ick", turn, momenta[:3])
+        momenta[3:] = np.einsum("ijk,jck->ick", turn, momenta[3:]) + cross(lever[:, None], momenta[:3], axis=0)
+    return momenta.transpose(2, 0, 1)
 
 
-def _momenta(state: TreeState) -> Array:
-    """``(N, 6, 10 nb)`` momentum of each unit parameter ([Naveen2019]_ eq. 10)."""
-    x, w = state.placements[..., :3, 3], state.velocity[..., 3:]
-    local = in_body_frames(state, state.velocity[..., :3] + cross(w, x), w)
-    return root_regressor(state, local.reshape(*w.shape[:2], 6), _TABLE)
+def _samples_last(values: Array) -> Array:
+    """``(N, nb, ...)`` to ``(..., nb, N)``, in memory, too."""
+    return np.ascontiguousarray(np.moveaxis(values, (0, 1), (-1, -2)))
+
+
+def _write(placements: Array, velocity: Array, out: Array) -> None:
+    """Fill ``out (6, nb, 10, k)`` with the momentum of each unit parameter of each body ([Naveen2019]_ eq. 10)."""
+    R, p, w = placements[:3, :3], placements[:3, 3], velocity[3:]
+    linear = velocity[:3] + cross(w, p, axis=0)  # of the origin of the body's frame
+    force, torque = np.moveaxis(out, 2, 1)[:3], np.moveaxis(out, 2, 1)[3:]
+    force[:, 0] = linear
+    force[:, 1:4] = cross(w[:, None], R, axis=0)
+    force[:, 4:] = 0.0
+    torque[:, 0] = cross(p, linear, axis=0)
+    torque[:, 1:4] = cross(p[:, None], force[:, 1:4], axis=0) + cross(R, linear[:, None], axis=0)
+    local = np.einsum("ij...,i...->j...", R, w)
+    for column, (a, b) in enumerate(INERTIA_ELEMENTS, start=4):
+        torque[:, column] = R[:, a] * local[b]
+        if a != b:
+            torque[:, column] += R[:, b] * local[a]

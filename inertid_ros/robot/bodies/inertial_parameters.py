@@ -19,6 +19,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.rotations import skew
 
 BODY_PARAMETERS = 10
+INERTIA_ELEMENTS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # in the order of the parameters
 _FLAT = 1e-9  # of the largest second moment of a body: what is thinner has no thickness but rounding
 NAMES = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 
@@ -147,5 +148,5 @@ def geodesic_distance(pi: ArrayLike, other: ArrayLike) -> Array:
 
 def _upper(inertia: Array) -> Array:
     """(xx, xy, yy, xz, yz, zz) of ``(..., 3, 3)``."""
-    rows, cols = (0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)
-    return inertia[..., rows, cols]
+    rows, columns = zip(*INERTIA_ELEMENTS, strict=True)
+    return inertia[..., rows, columns]
