@@ -47,7 +47,7 @@ class Residuals:
         sizes = [np.abs(self.joint(joint)) for joint in range(len(least))]
         return np.maximum([MAD_TO_DEVIATION * np.median(size) if len(size) else 0.0 for size in sizes], least)
 
-    def clipped(self, scale: Array) -> Array:
+    def clipped_share(self, scale: Array) -> Array:
         """``(n,)`` share of the equations beyond the limit: at most half, by definition of the scale."""
         sizes = [np.abs(self.joint(joint)) for joint in range(len(scale))]
         limits = TUNING * scale
@@ -66,17 +66,17 @@ class Residuals:
 
         The clipped residual is divided by the share that is not clipped: so its variance is the estimator's.
         """
-        limit, share = TUNING * scale, 1 - self.clipped(scale)
+        limit, share = TUNING * scale, 1 - self.clipped_share(scale)
         for samples, values in zip(self.recordings, self.values, strict=True):
             yield replace(samples, tau=samples.tau - values + np.clip(values, -limit, limit) / share)
 
-    def slope(self, scale: Array) -> Iterator[Samples]:
+    def clipped_torque(self, scale: Array) -> Iterator[Samples]:
         """Recordings whose torque is the clipped residual."""
         limit = TUNING * scale
         for samples, values in zip(self.recordings, self.values, strict=True):
             yield replace(samples, tau=np.clip(values, -limit, limit))
 
-    def within(self, scale: Array) -> Iterator[Samples]:
+    def without_clipped(self, scale: Array) -> Iterator[Samples]:
         """Recordings without the clipped equations."""
         for samples, values in zip(self.recordings, self.values, strict=True):
             yield replace(samples, mask=samples.mask & (np.abs(values) <= TUNING * scale))

@@ -96,12 +96,12 @@ def least_squares(
     parameters = fit.spectrum.solution(rank)
     errors = [channel.squared_error(parameters) for channel in fit.information.channels]
     R, z = fit.information.whitened(fit.weights)
-    slope = fit.spectrum.left[:, :rank].T @ (z - R @ parameters)
+    gradient = fit.spectrum.left[:, :rank].T @ (z - R @ parameters)
     solution = Solution(
         x=parameters,
         hessian=R.T @ R,
         objective=0.5 * float(fit.weights**2 @ errors),
-        gap=fit.gap + 0.5 * float(slope @ slope),
+        gap=fit.gap + 0.5 * float(gradient @ gradient),
         solver=options.name,
         iterations=fit.iterations,
         seconds=time.perf_counter() - began,

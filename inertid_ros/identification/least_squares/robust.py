@@ -47,9 +47,9 @@ def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], mea
     # divided by the share not clipped, belong to a loss of that much more weight.
     weights = fit.weights
     if linear_problem.options.weighting == "residual":
-        weights = weights / np.sqrt(1 - residuals.clipped(scale))
+        weights = weights / np.sqrt(1 - residuals.clipped_share(scale))
     residuals, gap, passes = _minimise(linear_problem, recordings, scale, replace(fit, weights=weights))
-    clipped = residuals.clipped(scale)
+    clipped = residuals.clipped_share(scale)
     information = compress(linear_problem.equations, residuals.pseudo_values(scale))
     fit = linear_problem.fit(information, weights * np.sqrt(1 - clipped), fraction)
     return replace(fit, scale=scale, clipped=clipped, gap=gap, iterations=passes)
@@ -79,12 +79,12 @@ def _minimise(
     objective = residuals.objective(scale, weights)
     rounding = _ROUNDING * float(weights**2 @ (fit.information.rms_measured**2 * fit.information.counts))
     for passes in range(1, _PASSES + 1):
-        R, z = compress(linear_problem.equations, residuals.slope(scale)).whitened(weights)
+        R, z = compress(linear_problem.equations, residuals.clipped_torque(scale)).whitened(weights)
         every = R @ span
-        inner = compress(linear_problem.equations, residuals.within(scale)).whitened(weights)[0] @ span
-        slope = every.T @ z
-        step = cho_solve(cho_factor(inner.T @ inner + _DAMPING * every.T @ every), slope)
-        gap = 0.5 * float(slope @ step)
+        inner = compress(linear_problem.equations, residuals.without_clipped(scale)).whitened(weights)[0] @ span
+        gradient = every.T @ z
+        step = cho_solve(cho_factor(inner.T @ inner + _DAMPING * every.T @ every), gradient)
+        gap = 0.5 * float(gradient @ step)
         if gap <= _TOLERANCE * objective + rounding:
             return residuals, gap, passes
         before = objective

@@ -217,29 +217,25 @@ def _split(convex_program: ConvexProgram, constraints: Constraints, coordinates:
         locked = pseudo_inertia(np.linalg.solve(body, offset))  # belongs to the body, so it must lie within as well
         blocks += MatrixInequalities((basis @ remainder)[None], locked[None], (name,))
     wide = _widened(convex_program, size)
-    linear = _stack(rows, size)
-    length = np.linalg.norm(linear.matrix, axis=1)
-    return replace(
-        wide,
-        inequalities=wide.inequalities
-        + LinearConstraints(linear.matrix / length[:, None], linear.shift / length, linear.names),
-        blocks=wide.blocks + blocks,
-    )
+    inside = _stack(rows, size)
+    length = np.linalg.norm(inside.matrix, axis=1)
+    inside = LinearConstraints(inside.matrix / length[:, None], inside.shift / length, inside.names)
+    return replace(wide, inequalities=wide.inequalities + inside, blocks=wide.blocks + blocks)
 
 
 def _widened(convex_program: ConvexProgram, size: int) -> ConvexProgram:
     """The convex program with further columns that nothing depends on yet."""
     more = size - convex_program.R.shape[1]
 
-    def linear(rows: LinearConstraints) -> LinearConstraints:
+    def padded(rows: LinearConstraints) -> LinearConstraints:
         return LinearConstraints(np.pad(rows.matrix, ((0, 0), (0, more))), rows.shift, rows.names)
 
     blocks = convex_program.blocks
     return replace(
         convex_program,
         R=np.pad(convex_program.R, ((0, 0), (0, more))),
-        slope=np.pad(convex_program.slope, (0, more)),
-        inequalities=linear(convex_program.inequalities),
-        equalities=linear(convex_program.equalities),
+        linear=np.pad(convex_program.linear, (0, more)),
+        inequalities=padded(convex_program.inequalities),
+        equalities=padded(convex_program.equalities),
         blocks=MatrixInequalities(np.pad(blocks.matrix, ((0, 0), (0, 0), (0, more))), blocks.shift, blocks.names),
     )

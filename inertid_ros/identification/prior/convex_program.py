@@ -92,7 +92,7 @@ class ConvexProgram:
     ----------
     R, z : ndarray, shape (k, p) and (k,)
         Rows of the quadratic part.
-    slope : ndarray, shape (p,)
+    linear : ndarray, shape (p,)
         c of the linear term.
     body_weights : ndarray, shape (nb,)
         w, not negative; bodies are the first ``10 nb`` columns.
@@ -104,7 +104,7 @@ class ConvexProgram:
 
     R: Array
     z: Array
-    slope: Array
+    linear: Array
     body_weights: Array
     positive: np.ndarray
     positive_weights: Array
@@ -129,7 +129,7 @@ class ConvexProgram:
 
     def gradient(self, x: Array) -> Array:
         """``(p,)`` of the quadratic and linear part; not by way of ``gram``, whose rounding errors are much larger."""
-        return self.R.T @ (self.R @ x - self.z) + self.slope
+        return self.R.T @ (self.R @ x - self.z) + self.linear
 
     def matrices(self, x: Array) -> Array:
         """``(nb, 4, 4)`` normalised pseudo-inertias."""
@@ -139,7 +139,7 @@ class ConvexProgram:
     def objective(self, x: Array) -> float:
         """Value at ``x``; infinite outside the domain of the soft terms, whatever the hard constraints."""
         residual = self.R @ x - self.z
-        value = 0.5 * float(residual @ residual) + float(self.slope @ x) + self.constant
+        value = 0.5 * float(residual @ residual) + float(self.linear @ x) + self.constant
         soft = self.body_weights > 0
         if soft.any():
             try:

@@ -127,11 +127,11 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
     offsets = np.arange(size)[layout.drive("offset")]
     rows = [R, _unit_rows(offsets, size) / regularization.offset_deviation]
     targets = [z, np.zeros(len(offsets))]
-    slope, constant = np.zeros(size), 0.0
-    slope[positive] = regularization.drive_weight
+    linear, constant = np.zeros(size), 0.0
+    linear[positive] = regularization.drive_weight
     body_weights = np.zeros(bodies)
     if regularization.regularizer == "entropic":
-        slope[:inertial] = regularization.weight * np.tile(TRACE, bodies)
+        linear[:inertial] = regularization.weight * np.tile(TRACE, bodies)
         constant -= 4 * regularization.weight * bodies
         body_weights += regularization.weight
     elif isinstance(regularization.distance, Quadratic):
@@ -142,7 +142,7 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
     return ConvexProgram(
         R=np.vstack(rows),
         z=np.concatenate(targets),
-        slope=slope,
+        linear=linear,
         body_weights=body_weights,
         positive=positive,
         positive_weights=np.full(len(positive), _BARRIER * regularization.drive_weight),

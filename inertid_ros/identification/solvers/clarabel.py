@@ -31,7 +31,7 @@ def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
     x = cp.Variable(convex_program.R.shape[1])
     objective = (
         0.5 * cp.sum_squares(convex_program.R @ x - convex_program.z)
-        + convex_program.slope @ x
+        + convex_program.linear @ x
         + convex_program.constant
     )
     constraints = []

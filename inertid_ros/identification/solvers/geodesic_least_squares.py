@@ -88,17 +88,17 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array, tole
     S = pseudo_inertia(start)
     planes = Hyperplanes.of(A, b)
     used = planes.weights > _NEGLIGIBLE * planes.weights.max(initial=0.0)
-    used[used] = project(S, planes.keep(used)).exists
+    used[used] = project(S, planes.select(used)).exists
     if not used.any():
         raise IdentificationError("geodesic least squares: no equation can be met near the start; check the units")
-    state = _State(S, planes.keep(used), weight)
+    state = _State(S, planes.select(used), weight)
     for iteration in range(1, _STEPS + 1):
         step, gap = state.newton()
         if gap <= tolerance * (1 + state.value):
             bodies = from_pseudo_inertia(state.S)
             seconds = time.perf_counter() - began
-            return GeodesicFit(bodies, used, state.value, gap, state.by_parameters(), iteration, seconds)
-        state, kept = state.searched(step, gap)
+            return GeodesicFit(bodies, used, state.value, gap, state.parameter_hessian(), iteration, seconds)
+        state, kept = state.line_search(step, gap)
         used[used] = kept
     raise IdentificationError(
         f"geodesic least squares: no minimum after {_STEPS} steps (gap {gap:.1e}); use the entropic regularizer"
@@ -111,26 +111,26 @@ class _State:
     def __init__(self, S: Array, planes: Hyperplanes, weight: float) -> None:
         self.S, self.planes, self.weight = S, planes, weight
         projections = project(S, planes)
-        self.home = -logarithm(S)  # tangent that leads to the prior
+        self.to_prior = -logarithm(S)  # tangent that leads to the prior
         self.exists, self.value = projections.exists, np.inf
         if not self.exists.all():
             return
         self.distance = projections.distance
-        self.value = 0.5 * float(planes.weights @ self.distance**2) + weight * 0.5 * float(np.sum(self.home**2))
+        self.value = 0.5 * float(planes.weights @ self.distance**2) + weight * 0.5 * float(np.sum(self.to_prior**2))
         rows = 0.5 * np.einsum("mbij,kij->mbk", projections.direction, _ORTHONORMAL).reshape(len(self.distance), -1)
         roots = np.sqrt(planes.weights)
         self.rows, self.residual = roots[:, None] * rows, roots * self.distance
 
     def newton(self) -> tuple[Array, float]:
         """Step ``(nb, 4, 4)`` in the tangent space, and the decrease that it promises."""
-        home = 0.5 * np.einsum("bij,kij->bk", self.home, _ORTHONORMAL).ravel()
-        hessian = self.rows.T @ self.rows + 2 * self.weight * np.eye(len(home))
-        gradient = self.rows.T @ self.residual - 2 * self.weight * home
+        to_prior = 0.5 * np.einsum("bij,kij->bk", self.to_prior, _ORTHONORMAL).ravel()
+        hessian = self.rows.T @ self.rows + 2 * self.weight * np.eye(len(to_prior))
+        gradient = self.rows.T @ self.residual - 2 * self.weight * to_prior
         step = -np.linalg.solve(hessian, gradient)
         tangent = np.einsum("bk,kij->bij", step.reshape(len(self.S), BODY_PARAMETERS), _ORTHONORMAL)
         return tangent, float(-0.5 * gradient @ step)
 
-    def searched(self, step: Array, promised: float) -> tuple["_State", np.ndarray]:
+    def line_search(self, step: Array, expected_decrease: float) -> tuple["_State", np.ndarray]:
         """The first point of enough decrease, halving the step, and which hyperplanes are kept.
 
         A hyperplane that would block the step, because it has no nearest point even a small part of the step from here,
@@ -142,14 +142,14 @@ class _State:
         for _ in range(_HALVINGS):
             moved = root @ exponential(length * step) @ root
             state = _State(0.5 * (moved + np.swapaxes(moved, 1, 2)), self.planes, self.weight)
-            if state.value <= self.value - 1e-4 * length * promised + 1e-12 * (1 + self.value):
+            if state.value <= self.value - 1e-4 * length * expected_decrease + 1e-12 * (1 + self.value):
                 return state, every
             if length <= _SHORT and not state.exists.all():
-                return _State(self.S, self.planes.keep(state.exists), self.weight), state.exists
+                return _State(self.S, self.planes.select(state.exists), self.weight), state.exists
             length *= 0.5
         raise IdentificationError("geodesic least squares: no step leads down; use the entropic regularizer")
 
-    def by_parameters(self) -> Array:
+    def parameter_hessian(self) -> Array:
         """Hessian of the model by the parameters: ``d xi = S^-1/2 dS S^-1/2``."""
         inverse = np.linalg.inv(matrix_root(self.S))[:, None]
         maps = 0.5 * np.einsum("bkij,lij->blk", inverse @ PSEUDO_INERTIA_BASIS @ inverse, _ORTHONORMAL)

@@ -45,7 +45,7 @@ class Hyperplanes:
         weights = np.einsum("mbk,kl,mbl->m", rows, np.linalg.inv(PULLBACK), rows)
         return cls(np.einsum("mbk,kij->mbij", rows, _DUAL), b, weights)
 
-    def keep(self, rows: np.ndarray) -> "Hyperplanes":
+    def select(self, rows: np.ndarray) -> "Hyperplanes":
         """Some of the hyperplanes."""
         return Hyperplanes(self.X[rows], self.b[rows], self.weights[rows])
 

@@ -58,7 +58,7 @@ def _solved(convex_program: ConvexProgram, start: Array, tolerance: float) -> So
         if newton.gap <= 1e3 * (tolerance * highest + rounding) and newton.infeasibility <= 1e-8:
             objective = convex_program.objective(iterate.x)
             if newton.gap <= tolerance * (1 + abs(objective)) + rounding:
-                x, objective = _polished(convex_program, iterate, newton, objective)
+                x, objective = _last_step(convex_program, iterate, newton, objective)
                 seconds = time.perf_counter() - began
                 return Solution(x, newton.hessian, objective, newton.gap, "interior_point", iteration, seconds)
         # Where steps are short, the products have shrunk ahead of the gradient: they are raised until it catches up.
@@ -71,7 +71,7 @@ def _solved(convex_program: ConvexProgram, start: Array, tolerance: float) -> So
     raise IdentificationError(_failure_message(convex_program, iterate, newton))
 
 
-def _polished(
+def _last_step(
     convex_program: ConvexProgram, iterate: Iterate, newton: NewtonSystem, objective: float
 ) -> tuple[Array, float]:
     """One more step, for which the Hessian is already factored: near the optimum it squares the error."""

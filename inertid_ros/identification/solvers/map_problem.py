@@ -97,10 +97,10 @@ class MapProblem:
         if regularization.regularizer == "riemannian":
             first = start or self.solve(R, z, replace(regularization, regularizer="entropic"))
             starts = self._start(convex_program, first.x), self._start(convex_program)
-            return self._cut(solve_riemannian(convex_program, regularization.weight, *starts))
+            return self._without_pieces(solve_riemannian(convex_program, regularization.weight, *starts))
         if self.solver == "clarabel":
-            return self._cut(solve_with_clarabel(convex_program))
-        return self._cut(solve(convex_program, self._start(convex_program)))
+            return self._without_pieces(solve_with_clarabel(convex_program))
+        return self._without_pieces(solve(convex_program, self._start(convex_program)))
 
     def _convex_program(self, R: Array, z: Array, regularization: Regularization) -> ConvexProgram:
         convex_program = regularized(R, z, self.coordinates.layout, regularization)
@@ -114,7 +114,7 @@ class MapProblem:
             start[layout.non_negative] = 1.0
         return start
 
-    def _cut(self, solution: Solution) -> Solution:
+    def _without_pieces(self, solution: Solution) -> Solution:
         """Without the pieces of bodies in unions of ellipsoids."""
         size = self.coordinates.layout.size
         return replace(solution, x=solution.x[:size], hessian=marginal_hessian(solution.hessian, size))

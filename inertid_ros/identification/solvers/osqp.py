@@ -95,7 +95,7 @@ def _matrices(convex_program: ConvexProgram, points: PointMasses, weight: float,
     """OSQP's ``P, q, A, l, u``; unknowns are masses, drives and the residuals of the equations."""
     masses, count, rows = len(points.prior), expansion.shape[1], len(convex_program.z)
     curvature = np.concatenate([np.full(masses, 2 * weight * points.scale), np.zeros(count - masses), np.ones(rows)])
-    linear = expansion.T @ convex_program.slope
+    linear = expansion.T @ convex_program.linear
     linear[:masses] -= 2 * weight * points.scale * points.prior
     lower = np.full(count, -np.inf)
     lower[:masses] = 0.0
@@ -114,7 +114,7 @@ def _matrices(convex_program: ConvexProgram, points: PointMasses, weight: float,
 def _objective(convex_program: ConvexProgram, points: PointMasses, weight: float, x: Array, masses: Array) -> float:
     residual = convex_program.R @ x - convex_program.z
     change = masses[: len(points.prior)] - points.prior
-    value = 0.5 * float(residual @ residual) + float(convex_program.slope @ x) + convex_program.constant
+    value = 0.5 * float(residual @ residual) + float(convex_program.linear @ x) + convex_program.constant
     return value + weight * points.scale * float(change @ change)
 
 

@@ -24,7 +24,7 @@ _ITERATIONS = 300
 _EXACT = 1e-14  # decrement relative to the objective that is rounding
 _HALVINGS = 40
 _LONGEST = 64.0
-_SUFFICIENT = 1e-4  # share of the decrease that the slope promises which a step must bring
+_SUFFICIENT = 1e-4  # share of the decrease by the directional derivative that a step must reach
 _LEAST = 0.05  # curvature of models, as a share of the log-det divergence's
 _ZERO = 1e-12
 
@@ -62,8 +62,8 @@ def solve_riemannian(
             solution = solve(model, fallback, tolerance)
         seconds, iterations = seconds + solution.seconds, iterations + solution.iterations
         step = solution.x - x
-        promised = -objective.slope(x, step)
-        decrement = 0.5 * max(abs(promised), float(np.sum((model.R @ step) ** 2)))
+        expected_decrease = -objective.directional_derivative(x, step)
+        decrement = 0.5 * max(abs(expected_decrease), float(np.sum((model.R @ step) ** 2)))
         reached = objective(solution.x)
         scale = 1 + abs(value)
         # The Hessian is that of the step before: steps go on, down to rounding errors, while they help.
@@ -78,20 +78,22 @@ def solve_riemannian(
                 seconds=seconds,
             )
         before = decrement
-        x, value = _searched(objective, x, value, step, promised)
+        x, value = _line_search(objective, x, value, step, expected_decrease)
     raise IdentificationError(
         f"riemannian regularizer: no minimum after {_ITERATIONS} steps (decrement {decrement:.1e});"
         " use the entropic regularizer"
     )
 
 
-def _searched(objective: "_Objective", x: Array, value: float, step: Array, promised: float) -> tuple[Array, float]:
+def _line_search(
+    objective: "_Objective", x: Array, value: float, step: Array, expected_decrease: float
+) -> tuple[Array, float]:
     """The first point of enough decrease, halving the step; or the last one that doubling it brings further down."""
     length, best = 1.0, (x, value)
     for _ in range(_HALVINGS):
         candidate = x + length * step
         reached = objective(candidate)
-        if reached <= value - _SUFFICIENT * length * max(promised, 0.0) + 1e-12 * (1 + abs(value)):
+        if reached <= value - _SUFFICIENT * length * max(expected_decrease, 0.0) + 1e-12 * (1 + abs(value)):
             best = candidate, reached
             break
         length *= 0.5
@@ -101,7 +103,7 @@ def _searched(objective: "_Objective", x: Array, value: float, step: Array, prom
         length *= 2
         candidate = x + length * step
         reached = objective(candidate)
-        if not (reached < best[1] and objective.allows(candidate)):
+        if not (reached < best[1] and objective.feasible(candidate)):
             break
         best = candidate, reached
     return best
@@ -118,7 +120,7 @@ class _Objective:
     def __call__(self, x: Array) -> float:
         return self.convex_program.objective(x) + self.weight * Riemannian().value(self._bodies(x))
 
-    def allows(self, x: Array) -> bool:
+    def feasible(self, x: Array) -> bool:
         """Whether inequalities hold; steps up to a model's minimum always keep them."""
         blocks = self.convex_program.blocks(x)
         inside = len(blocks) == 0 or np.linalg.eigvalsh(blocks).min() >= 0
@@ -146,13 +148,13 @@ class _Objective:
         share = float(np.clip(values[0], _LEAST, 1.0))
         lifted = root @ vectors * np.sqrt(np.maximum(share - values, 0.0))
         hessian[inside, inside] += lifted @ lifted.T - share * divergence
-        slope = self.gradient(x)
-        slope[inside] += share * self.weight * (TRACE - Entropic().gradient(bodies)).ravel()  # tr(S^-1 E_k)
+        linear = self.gradient(x)
+        linear[inside] += share * self.weight * (TRACE - Entropic().gradient(bodies)).ravel()  # tr(S^-1 E_k)
         rows = _root(hessian)
         weights = np.full(self.bodies, share * self.weight)
-        return replace(self.convex_program, R=rows, z=rows @ x, slope=slope, body_weights=weights)
+        return replace(self.convex_program, R=rows, z=rows @ x, linear=linear, body_weights=weights)
 
-    def slope(self, x: Array, step: Array) -> float:
+    def directional_derivative(self, x: Array, step: Array) -> float:
         """Derivative of the objective along a step."""
         along = float(self.gradient(x) @ step)
         soft = self.convex_program.positive_weights > 0
