@@ -57,8 +57,9 @@ def write_bag(recording: Recording, path: str | Path, storage: Storage = "mcap",
                 for message in recorded_messages(recording, backend, start_ns):
                     write(message)
             os.rename(Path(scratch) / path.name, path)
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be written ({error.strerror}); choose another path") from None
+    except (OSError, RuntimeError) as error:  # rosbag2 raises RuntimeError alone
+        reason = (getattr(error, "strerror", None) or str(error) or error.__class__.__name__).splitlines()[0]
+        raise RecordingError(f"{path}: cannot be written ({reason}); choose another path") from None
     return path
 
 

@@ -34,6 +34,16 @@ def test_rosbag2_py_comes_first_where_ros_provides_it():
     assert isinstance(bag_backend(), Rosbag2Backend)
 
 
+def test_what_a_library_cannot_write_is_one_line_and_leaves_nothing(backend, recording, tmp_path, monkeypatch):
+    def fails(*_):
+        raise RuntimeError("No storage could be initialized\nfrom the inputs.")
+
+    monkeypatch.setattr(type(backend), "create", fails)
+    with pytest.raises(RecordingError, match=r"bag: cannot be written \(No storage could be initialized\)"):
+        write_bag(recording, tmp_path / "bag")
+    assert not list(tmp_path.iterdir())
+
+
 def test_rosbags_is_used_where_there_is_no_rosbag2_py(monkeypatch):
     pytest.importorskip("rosbags", reason="rosbags is not installed: pip install rosbags")
     from inertid_ros.data.files.rosbags_backend import RosbagsBackend
