@@ -159,7 +159,7 @@ def parts(folder: Path, rounds: int, runs: Runs) -> None:
     mine, other = [ours("parts", folder, 1) for _ in range(rounds)], runs[1][1]
     ours_total, their_total = _median(mine, "regressor_sum"), _median(other, "regressor_sum")
     if other and abs(ours_total - their_total) > 1e-9 * their_total:
-        sys.exit(f"the regressors differ: their absolute entries add up to {ours_total} and {their_total}")
+        sys.exit(f"the regressors differ: their absolute elements add up to {ours_total} and {their_total}")
     copy = SAMPLES / _median(mine, "copy")
 
     def row(label: str, key: str, side: list[dict]) -> list[str]:

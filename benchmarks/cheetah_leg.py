@@ -4,7 +4,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 from studies.leg_fits import CONSTRAINTS, REGULARIZERS
-from studies.leg_study import EXACTNESS, GAMMA, NOISE, SPREAD, Curves, Study
+from studies.leg_study import EXACTNESS, GAMMA, NOISE, PRIOR_SPREAD, Curves, Study
 from support.robots.cheetah_leg import read_leg
 from tables import FIGURES, datasets, machine, publish, table
 
@@ -65,14 +65,14 @@ def _regularizers(curves: Curves, residuals: dict[int, float]) -> str:
     rows = [*_rows(curves, (*REGULARIZERS, "prior"), SIZES), fitted]
     return f"""Regularizers at equal training residual, friction known, bodies inside their ellipsoids. The residual is
 that of the entropic one at `gamma = {GAMMA:.1f}`, the variance of the noise over that of a geodesic distance of
-{SPREAD}.
+{PRIOR_SPREAD}.
 
 {table(("samples", *SIZES), rows)}"""
 
 
 def _at_published_weight(curves: Curves, sizes: tuple[int, ...]) -> str:
     return f"""At the published `gamma = {PUBLISHED_GAMMA}`, {GAMMA / PUBLISHED_GAMMA:.0f} times less than this noise
-asks for, fits of very few samples follow the noise whatever the distance:
+requires, fits of very few samples follow the noise whatever the distance:
 
 {table(("samples", *sizes), _rows(curves, ("euclidean", "entropic"), sizes))}"""
 

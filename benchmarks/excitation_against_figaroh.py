@@ -32,7 +32,7 @@ from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 
 PROBES = 300
-# FIGAROH knows no limit of acceleration: ours may have one that no motion reaches, and, beside it, its default.
+# FIGAROH has no limit of acceleration: ours may have one that no motion reaches, and, beside it, its default.
 FREE, DEFAULT = 50.0, 5.0  # rad/s^2
 PLANNED = (("none", FREE), ("columns", FREE), ("none", DEFAULT))
 INTERVALS = 12  # of our quintic B-spline
@@ -41,7 +41,7 @@ A UR10, bodies only, 8 s at 10 Hz (at 100 Hz FIGAROH takes minutes). FIGAROH's o
 spline through five waypoints, 24 variables, IPOPT with forward differences, limits of position, velocity and torque at
 samples, and **no** collision pairs. Ours gets the limits that its spline object holds and keeps them between samples
 too; self-collision by the URDF's meshes is on, and the motion, a quintic B-spline, returns to where it began.
-FIGAROH knows no limit of acceleration, and in the first two rows of ours none binds; the third keeps our default of
+FIGAROH has no limit of acceleration, and in the first two rows of ours none binds; the third keeps our default of
 {default:g} rad/s^2, and is no like for like. All are evaluated by one regressor, Pinocchio's, at the same instants: the
 condition number of its base columns, in SI units, which is what FIGAROH minimises, and with columns of unit norm, which
 does not depend on units. Ours is planned once for either. Time is processor time on one thread, of planning and all

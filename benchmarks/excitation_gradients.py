@@ -99,7 +99,7 @@ class Series:
 
 
 def seconds(work: Callable[[], object], repeats: int) -> float:
-    """Median processor time; the machine may have other things to do."""
+    """Median processor time; the machine may be busy otherwise."""
     work()
     times = []
     for _ in range(repeats):

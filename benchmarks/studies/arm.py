@@ -38,7 +38,7 @@ def model(text: str) -> RobotModel:
 
 
 def truth(robot: RobotModel) -> Array:
-    """Parameters of the robot that makes the torque; its URDF is wrong and says nothing of the drives."""
+    """Parameters of the robot that makes the torque; its URDF is wrong and has no drive parameters."""
     bodies = perturb(robot, np.random.default_rng(0))
     drives = [0.5, 5.0, 3.0, 0.2]  # kg m^2, N m s/rad, N m, N m
     return np.concatenate([bodies.ravel(), np.repeat(drives, robot.joints)])

@@ -26,7 +26,7 @@ def scaling_in(scaling: str, change: Array, base: Array, root: Array, prior: Arr
         return FixedScaling(np.linalg.inv(change))
     if scaling == "diagonal":
         return FixedScaling(np.linalg.inv(change) @ np.diag(np.abs(base @ prior)))
-    # Random bases are badly conditioned: what is worked out in them is carried back with more digits than double has.
+    # Random bases are badly conditioned: results are transformed back with more digits than double has.
     wide = np.asarray(base, dtype=np.longdouble) @ np.asarray(root, dtype=np.longdouble)
     return FixedScaling(pushforward_root(np.eye(len(root)), _solve(change, wide)))
 

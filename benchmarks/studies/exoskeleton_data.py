@@ -21,7 +21,7 @@ EDGE_S = 0.3  # left out at both ends, where filters settle
 
 @dataclass(frozen=True)
 class Truth:
-    """What the simulation knows, at :data:`RATE_HZ`: ``(N, ...)``; wrenches in the plates' frames."""
+    """Quantities of the simulation, at :data:`RATE_HZ`: ``(N, ...)``; wrenches in the plates' frames."""
 
     time: Array
     q: Array
@@ -38,7 +38,7 @@ class Truth:
 
 
 def plate_model(robot: LeggedRobotDescription, drive_terms: tuple[str, ...] = ()) -> RobotModel:
-    """Model of a standing robot with a plate under every sole."""
+    """Model of a legged robot with a plate under every sole."""
     plates = {plate.name: plate.placement for plate in robot.plates}
     contacts = [
         Contact(
@@ -52,7 +52,7 @@ def plate_model(robot: LeggedRobotDescription, drive_terms: tuple[str, ...] = ()
 
 
 def simulate(name: str, seed: int, movement: MovementOptions | None = None) -> Truth:
-    """A standing robot's movements."""
+    """A legged robot's movements."""
     options = StandingOptions(seed=seed, movement=movement or MovementOptions())
     robot = LeggedRobot(legged_robot(name), options)
     steps = round(1 / (RATE_HZ * options.timestep_s))
@@ -113,7 +113,7 @@ def filtered_as_published(model: RobotModel, sensors: Truth, cutoff: float) -> S
 
 def filtered_as_ours(model: RobotModel, sensors: Truth) -> Samples:
     """Samples as :mod:`inertid_ros.data.preparation.prepare` makes them: one zero-phase filter on every channel,
-    at the cutoff that the motion asks for, and spline derivatives."""
+    at the cutoff chosen from the motion, and spline derivatives."""
     period = 1 / RATE_HZ
     cutoff = automatic_cutoff(spectrum(sensors.q[:, 7:], period), period)
 

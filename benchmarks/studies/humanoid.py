@@ -17,7 +17,7 @@ BODY = re.compile(r"(arm|leg|torso|head)_.*_?joint")
 
 
 def humanoid(free: Callable[[str], object], terms: tuple[str, ...] = ()) -> RobotModel:
-    """TALOS with the joints of which ``free`` says so, mounted at its waist."""
+    """TALOS with the joints for which ``free`` is true, mounted at its waist."""
     try:
         text = example_urdf(TALOS).read_text()
     except ModelError:
@@ -28,7 +28,7 @@ def humanoid(free: Callable[[str], object], terms: tuple[str, ...] = ()) -> Robo
 
 
 def limits_of(model: RobotModel, acceleration: float = 10.0) -> MotionLimits:
-    """Its limits; what a URDF does not say of accelerations is the same for all joints."""
+    """Its limits; accelerations, which a URDF does not limit, are the same for all joints."""
     given = model.limits
     lower, upper = (np.clip(bound, -np.pi, np.pi) for bound in (given.lower, given.upper))
     return MotionLimits(

@@ -1,4 +1,4 @@
-"""Two arms of a standing humanoid.
+"""Two arms of a humanoid on its feet.
 
 Motions one after the other, each planned with the information of the last ones ([Ayusawa2017]_ sec. IV).
 """

@@ -15,8 +15,8 @@ from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.model import RobotModel
 
 NOISE = 1.0  # N m, of each torque sample
-SPREAD = 0.3  # standard deviation of the geodesic distance of a body to its prior
-GAMMA = NOISE**2 / SPREAD**2  # of the entropic regularizer that sets the residual for all others
+PRIOR_SPREAD = 0.3  # standard deviation of the geodesic distance of a body to its prior
+GAMMA = NOISE**2 / PRIOR_SPREAD**2  # of the entropic regularizer that sets the residual for all others
 SECONDS = 10.0  # of motion to fit, and as much again to test
 EXACTNESS = 0.005  # N m, RMS residual of the fits without noise
 

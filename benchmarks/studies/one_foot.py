@@ -31,7 +31,7 @@ class OneFoot:
     def _frame(self) -> int:
         return int(self.model.pinocchio.getFrameId(self.robot.soles[0].frame))
 
-    def pose(self, rng: np.random.Generator, reach: float = RANGE_RAD) -> Array:
+    def pose(self, rng: np.random.Generator, amplitude: float = RANGE_RAD) -> Array:
         """A random configuration in static balance, within the joints' limits.
 
         Raises
@@ -45,7 +45,9 @@ class OneFoot:
             q[kinematics.joints[kinematics.getJointId(name)].idx_q] = position
         for _ in range(TRIES):
             wanted = q.copy()
-            wanted[7:] = np.clip(q[7:] + rng.uniform(-reach, reach, self.model.joints), limits.lower, limits.upper)
+            wanted[7:] = np.clip(
+                q[7:] + rng.uniform(-amplitude, amplitude, self.model.joints), limits.lower, limits.upper
+            )
             try:
                 found = solve_stance(kinematics, self.robot.soles, wanted)
             except ModelError:
@@ -57,8 +59,8 @@ class OneFoot:
     def motion(self, rng: np.random.Generator) -> Samples:
         """A B-spline through poses in balance, at rest at both ends, whose zero-moment point stays in the sole."""
         for attempt in range(TRIES):
-            reach = RANGE_RAD * SMALLER**attempt
-            points = np.array([self.pose(rng, reach)[7:] for _ in range(CONTROL_POINTS)])
+            amplitude = RANGE_RAD * SMALLER**attempt
+            points = np.array([self.pose(rng, amplitude)[7:] for _ in range(CONTROL_POINTS)])
             times = np.linspace(0, SECONDS, CONTROL_POINTS)
             still = [(1, np.zeros(points.shape[1])), (2, np.zeros(points.shape[1]))]
             spline = make_interp_spline(times, points, k=5, bc_type=(still, still))

@@ -99,7 +99,7 @@ def run_stream(robot: RobotModel) -> dict:
 
 
 def _copy(robot: RobotModel, samples: Samples) -> tuple[float, float]:
-    """Processor seconds to copy the whole regressor into memory that is there, and the sum of its absolute entries."""
+    """Processor seconds to copy the whole regressor into memory that is there, and the sum of its absolute elements."""
     regressor = np.concatenate([part.transpose(1, 2, 0) for part in _dense(robot, samples)], axis=1)
     target = np.zeros_like(regressor)
     return _median(lambda: np.copyto(target, regressor)), float(np.abs(regressor).sum())

@@ -25,7 +25,7 @@ LIMITS = np.array([2.6, 3.0, 10.0])  # rad, rad/s, rad/s^2
 NOISE, SAMPLES, ITERATIONS, DRAWS, STATES = 0.03, 50, 60, 20_000, 1000
 MASS, ARM = 4.0, 0.08165  # kg, m; [Lee2019]_ table 4.1
 PRIOR = from_mass_com_inertia(4.58, [0.02e-3, FOREARM + 1.94e-3, 0.0], 4.58 * 0.08607**2 * np.eye(3))
-PLANAR = np.array([0, 1, 2, 9])  # m, h_x, h_y, I_zz: all that a planar robot can tell
+PLANAR = np.array([0, 1, 2, 9])  # m, h_x, h_y, I_zz: all that a planar robot identifies
 # Angle [rad] and origin [m] of the body-fixed frames in that of joint 2; the third is at the payload's centre.
 FRAMES = {1: (0.0, (0.0, 0.0)), 2: (np.pi / 4, (0.1, 0.15)), 3: (0.0, (0.0, FOREARM)), 4: (0.0, (-0.2, 0.1))}
 
