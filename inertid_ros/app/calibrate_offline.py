@@ -9,8 +9,8 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import IdentificationProgress, identify
 from inertid_ros.identification.information.delay import without_delay
-from inertid_ros.report.outcome import Outcome
-from inertid_ros.report.provenance import provenance, recording_source
+from inertid_ros.identification.outcome import IdentificationOutcome
+from inertid_ros.identification.provenance import provenance, recording_source
 from inertid_ros.robot.model import RobotModel
 
 _PREPARED, _SOLVED = 0.3, 0.9
@@ -22,7 +22,7 @@ def calibrate(
     held_out: Sequence[Recording] = (),
     configuration: Configuration | None = None,
     progress: Callable[[IdentificationProgress], None] = lambda report: None,
-) -> Outcome:
+) -> IdentificationOutcome:
     """Prepare, identify and validate; the command line and the identifier node both do exactly this.
 
     Parameters
@@ -58,7 +58,7 @@ def calibrate(
     sources = [recording_source(*entry) for entry in zip(everything, samples, roles, strict=True)]
     progress(IdentificationProgress("validating", 1.0))
     fitted, judged = (tuple(without_delay(entry, estimate.delay) for entry in group) for group in (fitted, judged))
-    return Outcome(
+    return IdentificationOutcome(
         estimate, fitted, judged, validation, provenance(model, tuple(sources), configuration), clock.seconds
     )
 

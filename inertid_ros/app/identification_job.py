@@ -12,6 +12,7 @@ from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.validation import Validation
 from inertid_ros.identification.identify import IdentificationProgress
 from inertid_ros.identification.rounds import Round, RoundDecision, RoundsOptions
+from inertid_ros.report.report_content import report_content
 from inertid_ros.report.results import read_result, write_result
 from inertid_ros.robot.model import load_model
 
@@ -93,7 +94,7 @@ def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgr
     return IdentificationResult(
         estimate=outcome.estimate,
         validation=outcome.validation,
-        report=outcome.report,
+        report=report_content(outcome),
         urdf=outcome.urdf,
         output=job.output,
         history=outcome.history,

@@ -19,7 +19,7 @@ from inertid_ros.core.atomic_files import write_file
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
-from inertid_ros.report.outcome import plain
+from inertid_ros.report.report_content import plain
 
 T = TypeVar("T", Configuration, ExcitationConfiguration)
 ShowProgress = Callable[[str, float], None]

@@ -15,7 +15,7 @@ from inertid_ros.excitation.direction_combinations.interval_planner import Inter
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, check_curve
 from inertid_ros.excitation.motions.trajectories import Concatenation, QuinticRamp
 from inertid_ros.excitation.plans.plan import Plan, plan_of
-from inertid_ros.report.outcome import plain
+from inertid_ros.report.report_content import plain
 from inertid_ros.robot.model import RobotModel
 
 from .common import number, print_json

@@ -9,6 +9,7 @@ from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.regressors.momentum_equations import MomentumEquations
+from inertid_ros.report.report_content import report_content
 from inertid_ros.report.results import check_target, write_result
 from inertid_ros.robot.model import load_model
 
@@ -37,10 +38,11 @@ def run(options: argparse.Namespace) -> int:
         outcome = replace(outcome, timing=timing)
         progress("writing", 0.8)
         directory = write_result(outcome, options.output, options.force)
+    report = report_content(outcome)
     if options.json:
-        print_json({**outcome.report, "result_directory": str(directory)})
+        print_json({**report, "result_directory": str(directory)})
     else:
-        print_report(outcome.report)
+        print_report(report)
         print(f"written to {directory}")
     return 0 if outcome.passed else _REJECTED
 

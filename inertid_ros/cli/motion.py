@@ -14,7 +14,7 @@ from inertid_ros.excitation.planning.optimize import PlanningProgress
 from inertid_ros.excitation.plans.joint_trajectory_file import joint_trajectory_text
 from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.excitation.plans.plan_file import plan_text
-from inertid_ros.report.outcome import plain
+from inertid_ros.report.report_content import plain
 from inertid_ros.robot.model import RobotModel
 
 from .common import number, percent, print_table

@@ -15,6 +15,8 @@ Files:
 - ``map_fit``: weights of channels and prior spread, iterated with the solution.
 - ``stribeck_speed``: the only nonlinear parameter, by an outer loop.
 - ``rounds``: when further rounds of excitation and identification end.
+- ``provenance``: recordings, robot, configuration and versions that a result comes from.
+- ``outcome``: an estimate with its errors and confidence, and whether it is accepted.
 
 It may import ``core``, ``config``, ``robot``, ``kinematics``, ``dynamics``, ``data`` and ``regressors``.
 """

@@ -6,12 +6,12 @@ from typing import Any
 
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.identifiability import VERDICTS
+from inertid_ros.identification.outcome import IdentificationOutcome
 
-from .outcome import Outcome
 from .torque_plot import torque_plot
 
 
-def render_page(report: Mapping[str, Any], outcome: Outcome | None = None) -> str:
+def render_page(report: Mapping[str, Any], outcome: IdentificationOutcome | None = None) -> str:
     """HTML of a report.
 
     Parameters
@@ -31,7 +31,7 @@ def render_page(report: Mapping[str, Any], outcome: Outcome | None = None) -> st
     return environment.from_string(template).render(report=report, plot=plot, plotted=plotted)
 
 
-def _plot(outcome: Outcome) -> tuple[str, str]:
+def _plot(outcome: IdentificationOutcome) -> tuple[str, str]:
     samples = (outcome.held_out or outcome.train)[0]
     estimate: Estimate = outcome.estimate
     prior = estimate.equations.predict(estimate.prior, samples)

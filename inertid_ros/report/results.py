@@ -16,13 +16,14 @@ from inertid_ros.core.atomic_files import write_directory
 from inertid_ros.core.errors import IdentificationError, InertidError
 from inertid_ros.identification.information.information import Information
 from inertid_ros.identification.information.information_file import information_bytes, read_information
+from inertid_ros.identification.outcome import URDF, IdentificationOutcome
 from inertid_ros.robot.bodies.layout import Coupling
 from inertid_ros.robot.bodies.rotors import Rotor
 from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.wheels import Wheel
 
-from .outcome import FORMAT, URDF, Outcome, plain
+from .report_content import FORMAT, plain, report_content
 from .result_page import render_page
 
 PARAMETERS, REPORT, PAGE = "parameters.yaml", "report.json", "report.html"
@@ -107,7 +108,7 @@ def check_target(
         raise ResultError(f"{target}: has no {missing}, so it is not replaced; choose another directory")
 
 
-def write_result(outcome: Outcome, directory: str | Path, overwrite: bool = False) -> Path:
+def write_result(outcome: IdentificationOutcome, directory: str | Path, overwrite: bool = False) -> Path:
     """Write a result directory, which appears complete or not at all.
 
     Parameters
@@ -122,9 +123,9 @@ def write_result(outcome: Outcome, directory: str | Path, overwrite: bool = Fals
     """
     target = Path(directory)
     check_target(target, overwrite)
-    report = outcome.report
+    report = report_content(outcome)
     files = {
-        PARAMETERS: _dump(parameters_content(outcome)).encode(),
+        PARAMETERS: _dump(parameters_content(outcome, report)).encode(),
         URDF: outcome.urdf.encode(),
         REPORT: (json.dumps(report, indent=1, allow_nan=False) + "\n").encode(),
         PAGE: render_page(report, outcome).encode(),
@@ -194,9 +195,9 @@ def _tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def parameters_content(outcome: Outcome) -> dict[str, Any]:
+def parameters_content(outcome: IdentificationOutcome, report: Mapping[str, Any]) -> dict[str, Any]:
     """Content of ``parameters.yaml``: what a program needs to use the result, and where it comes from."""
-    estimate, report = outcome.estimate, outcome.report
+    estimate = outcome.estimate
     options = estimate.model.options
     return {
         "format": FORMAT,

@@ -9,6 +9,7 @@ from support.recordings.synthetic_calibration import made_up_case
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.report.report_content import report_content
 from inertid_ros.report.results import URDF, read_result, write_result
 
 
@@ -21,9 +22,9 @@ def test_a_baseline_without_real_bodies_is_written_and_rejected(tmp_path, held_o
     outcome = calibrate(case.given, [loud], case.recordings[1:] if held_out else (), configuration)
     assert not outcome.estimate.consistent
     assert not outcome.passed
-    assert outcome.report["status"] == "rejected"
-    assert outcome.report["solver"]["name"] == "ols"
-    assert ("not physically consistent" if held_out else "no real bodies") in outcome.report["message"]
+    assert report_content(outcome)["status"] == "rejected"
+    assert report_content(outcome)["solver"]["name"] == "ols"
+    assert ("not physically consistent" if held_out else "no real bodies") in report_content(outcome)["message"]
     directory = write_result(outcome, tmp_path / "result")
     assert (directory / URDF).read_text(encoding="utf-8") == case.given.urdf
     stored = read_result(directory)
@@ -34,7 +35,7 @@ def test_a_consistent_result_needs_no_held_out_data():
     case = made_up_case(0, duration=8.0)
     outcome = calibrate(case.given, case.recordings)
     assert outcome.passed
-    assert outcome.report["status"] == "not validated"
+    assert report_content(outcome)["status"] == "not validated"
     assert outcome.urdf != case.given.urdf
     estimate = replace(outcome.estimate, parameters=-outcome.estimate.parameters)
-    assert replace(outcome, estimate=estimate).report["status"] == "rejected"
+    assert report_content(replace(outcome, estimate=estimate))["status"] == "rejected"

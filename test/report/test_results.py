@@ -16,6 +16,7 @@ from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.config.configuration import Configuration, RobotOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.report import results
+from inertid_ros.report.report_content import report_content
 from inertid_ros.report.result_page import render_page
 from inertid_ros.report.results import ResultError, check_target, read_result, write_result
 from inertid_ros.robot.bodies.inertial_parameters import is_consistent
@@ -54,7 +55,7 @@ def test_calibration_finds_what_the_recordings_were_made_with(outcome, case):
 
 
 def test_the_report_holds_what_it_promises(outcome, case):
-    report, n = outcome.report, case.given.joints
+    report, n = report_content(outcome), case.given.joints
     assert json.loads(json.dumps(report, allow_nan=False)) == report
     sections = [report["train"], report["validation"], report["prior"], report["prior"]["train"]]
     for section in [*sections, report["prior"]["validation"]]:
@@ -82,7 +83,7 @@ def test_the_report_holds_what_it_promises(outcome, case):
 
 
 def test_provenance_names_robot_recordings_configuration_and_versions(outcome, case):
-    where = outcome.report["provenance"]
+    where = report_content(outcome)["provenance"]
     assert where["model_hash"] == case.given.hash
     assert [(source["name"], source["role"]) for source in where["recordings"]] == [
         ("recording 0", "train"),
@@ -100,7 +101,7 @@ def test_a_result_reads_back_as_it_was(outcome, written):
     assert np.array_equal(stored.parameters, outcome.estimate.parameters)
     assert np.array_equal(stored.prior, outcome.estimate.prior)
     assert np.allclose(stored.covariance, outcome.estimate.covariance, rtol=1e-8)
-    assert stored.report == outcome.report
+    assert stored.report == report_content(outcome)
     assert stored.model.hash == outcome.estimate.model.hash
     for channel, other in zip(stored.information.channels, outcome.estimate.information.channels, strict=True):
         assert np.array_equal(channel.r_factor, other.r_factor)
@@ -135,18 +136,18 @@ def test_the_page_does_without_matplotlib(outcome, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    page = render_page(outcome.report, outcome)
+    page = render_page(report_content(outcome), outcome)
     assert "<svg" not in page and "Torque errors" in page
 
 
 def test_names_in_the_page_are_escaped(outcome):
-    report = outcome.report | {"robot": "<script>alert(1)</script>"}
+    report = report_content(outcome) | {"robot": "<script>alert(1)</script>"}
     assert "<script>" not in render_page(report)
 
 
 def test_without_held_out_data_the_result_is_not_validated(case, tmp_path):
     outcome = calibrate(case.given, case.recordings)
-    report = outcome.report
+    report = report_content(outcome)
     assert "validation" not in report and report["status"] == "not validated" and outcome.passed
     assert report["prior"]["relative_error"] == report["prior"]["train"]["relative_error"]
     stored = read_result(write_result(outcome, tmp_path / "out"))
@@ -156,8 +157,8 @@ def test_without_held_out_data_the_result_is_not_validated(case, tmp_path):
 def test_a_rejected_result_says_so(outcome):
     validation = replace(outcome.validation, passed=False, message="rejected: worse")
     rejected = replace(outcome, validation=validation)
-    assert not rejected.passed and rejected.report["status"] == "rejected"
-    assert 'class="verdict rejected"' in render_page(rejected.report)
+    assert not rejected.passed and report_content(rejected)["status"] == "rejected"
+    assert 'class="verdict rejected"' in render_page(report_content(rejected))
 
 
 def test_locked_joints_and_terms_come_back(case, tmp_path):

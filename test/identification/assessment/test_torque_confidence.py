@@ -15,6 +15,7 @@ from inertid_ros.identification.assessment.torque_confidence import TorqueConfid
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.rounds import Round, RoundsOptions, decide
 from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.report.report_content import report_content
 
 
 @pytest.fixture(scope="module")
@@ -108,5 +109,5 @@ def test_reports_tell_confidence_and_the_history_of_rounds(case, tmp_path):
     assert report["rounds"]["stopped"].startswith("all rounds are done")
     assert report["rounds"]["done"][2]["gain"] == pytest.approx(third.decision.gain)
     assert report["confidence"]["deviation"] == pytest.approx(third.history[-1].deviation)
-    alone = calibrate(case.given, case.recordings[:1]).report
+    alone = report_content(calibrate(case.given, case.recordings[:1]))
     assert alone["rounds"] is None and alone["confidence"]["deviation"] > 0

@@ -1,4 +1,4 @@
-"""Where a result comes from: recordings with checksums, robot, configuration, versions."""
+"""Provenance of a result: recordings with checksums, robot, configuration, versions."""
 
 import hashlib
 import platform

@@ -1,0 +1,211 @@
+"""Content of report.json: an outcome as plain data."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence
+from inertid_ros.identification.assessment.validation import TorqueErrors
+from inertid_ros.identification.outcome import IdentificationOutcome
+from inertid_ros.identification.rounds import Round, RoundsOptions, decide
+from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
+from inertid_ros.robot.bodies.layout import COUPLING_TERMS
+
+FORMAT = 1  # of report.json and parameters.yaml
+
+
+def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
+    """Content of ``report.json``; numbers that are not finite are None."""
+    estimate, validation = outcome.estimate, outcome.validation
+    prior: dict[str, Any] = {"train": errors_content(outcome.train_errors_of_prior)}
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "robot": estimate.model.name,
+        "status": outcome.status,
+        "message": outcome.message,
+        "joint_names": list(estimate.model.joint_names),
+        "channels": list(estimate.equations.channels),
+        "residual_deviation": estimate.residual_deviation,
+        "effective_samples": estimate.effective_counts,
+        "train": errors_content(outcome.train_errors),
+    }
+    if validation is not None:
+        content["validation"] = errors_content(validation.calibrated)
+        prior["validation"] = errors_content(validation.prior)
+    # Errors of the URDF on the deciding data are at the top of their section, as those of the result are.
+    content["prior"] = {**prior.get("validation", prior["train"]), **prior}
+    content |= {
+        "links": _links(estimate),
+        "joints": _joints(estimate),
+        "couplings": _couplings(estimate),
+        "rotors": _rotors(estimate),
+        "base_parameters": _base_parameters(estimate),
+        "statements": [asdict(parameter) for parameter in estimate.identifiability],
+        "solver": _solver(estimate),
+        "confidence": _confidence(outcome.confidence),
+        "rounds": _rounds(outcome.history, outcome.rounds[0]),
+        "effort_delay_s": estimate.delay,
+        "timing": dict(outcome.timing),
+        "peak_memory_mb": outcome.peak_memory_mb,
+        "provenance": asdict(outcome.provenance),
+    }
+    report: dict[str, Any] = plain(content)
+    return report
+
+
+def errors_content(errors: TorqueErrors) -> dict[str, Any]:
+    """One section of torque errors; lists are in the order of the channels."""
+    return {
+        "relative_error": errors.relative_error,
+        "rms_torque": errors.rms_torque,
+        "rms_error": errors.rms_error,
+        "samples": errors.samples,
+        "recordings": errors.recordings,
+    }
+
+
+def _links(estimate: Estimate) -> list[dict[str, Any]]:
+    """Moving bodies; inertia (3x3) about the centre of mass, ``parameters`` about the joint frame origin."""
+    mass, com, inertia = mass_com_inertia(estimate.bodies)
+    prior_mass, prior_com, prior_inertia = mass_com_inertia(estimate.model.body_prior)
+    deviations = estimate.layout.bodies(estimate.standard_deviation)
+    return [
+        {
+            "name": name,
+            "mass": mass[i],
+            "com": com[i],
+            "inertia": inertia[i],
+            "parameters": estimate.bodies[i],
+            "standard_deviation": deviations[i],
+            "min_pseudo_inertia_eigenvalue": estimate.min_eigenvalues[i],
+            "geodesic_distance_to_prior": estimate.distance_to_prior[i],
+            "prior": {"mass": prior_mass[i], "com": prior_com[i], "inertia": prior_inertia[i]},
+        }
+        for i, name in enumerate(estimate.model.link_names)
+    ]
+
+
+def _rotors(estimate: Estimate) -> list[dict[str, Any]]:
+    """Motors that are bodies of their own; inertia (3x3) about the centre of mass, in the rotor's frame."""
+    mass, com, inertia = mass_com_inertia(estimate.rotors)
+    first = len(estimate.layout.links)
+    return [
+        {
+            "name": rotor.name,
+            "joint": rotor.joint,
+            "link": rotor.link,
+            "ratio": rotor.ratio,
+            "mass": mass[i],
+            "com": com[i],
+            "inertia": inertia[i],
+            "parameters": estimate.rotors[i],
+            "standard_deviation": estimate.standard_deviation[estimate.layout.body(first + i)],
+        }
+        for i, rotor in enumerate(estimate.layout.rotors)
+    ]
+
+
+def _joints(estimate: Estimate) -> list[dict[str, Any]]:
+    """Every joint's drive terms that were identified, with standard deviations."""
+    terms = estimate.layout.drive_terms
+    values = {term: estimate.parameters[estimate.layout.drive(term)] for term in terms}
+    deviations = {term: estimate.standard_deviation[estimate.layout.drive(term)] for term in terms}
+    of_joints = estimate.equations.of_joints
+    residual = of_joints(estimate.residual_deviation)
+    outliers = None if estimate.outliers is None else of_joints(estimate.outliers)
+    return [
+        {
+            "name": name,
+            **{term: values[term][i] for term in terms},
+            "standard_deviation": {term: deviations[term][i] for term in terms},
+            "residual_deviation": residual[i],
+            "stribeck_speed": estimate.layout.stribeck_speed[i],
+            "outliers": None if outliers is None else outliers[i],
+        }
+        for i, name in enumerate(estimate.model.joint_names)
+    ]
+
+
+def _couplings(estimate: Estimate) -> list[dict[str, Any]]:
+    """Every drive that turns with several joints, with standard deviations."""
+    layout, size = estimate.layout, len(COUPLING_TERMS)
+    couplings = []
+    for index, coupling in enumerate(layout.couplings):
+        start = layout.coupling_start + size * index
+        rows = slice(start, start + size)
+        values, deviations = estimate.parameters[rows], estimate.standard_deviation[rows]
+        couplings.append(
+            {
+                **asdict(coupling),
+                **dict(zip(COUPLING_TERMS, values, strict=True)),
+                "standard_deviation": dict(zip(COUPLING_TERMS, deviations, strict=True)),
+            }
+        )
+    return couplings
+
+
+def _base_parameters(estimate: Estimate) -> dict[str, Any]:
+    base = estimate.base
+    deviation = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", base.projection, estimate.covariance, base.projection), 0))
+    values: Array = base.projection @ estimate.parameters
+    return {
+        "count": base.count,
+        "condition_number": base.condition_number,
+        "names": base.names,
+        "values": values,
+        "standard_deviation": deviation,
+    }
+
+
+def _solver(estimate: Estimate) -> dict[str, Any]:
+    solution = estimate.solution
+    return {
+        "name": solution.solver,
+        "status": solution.status,
+        "iterations": solution.iterations,
+        "seconds": solution.seconds,
+        "objective": solution.objective,
+        "gap": solution.gap,
+        "prior_spread": estimate.prior_spread,
+    }
+
+
+def _confidence(confidence: TorqueConfidence | None) -> dict[str, Any] | None:
+    """Standard deviation of predicted torque at random states of the robot, per joint."""
+    if confidence is None:
+        return None
+    return {
+        "deviation": confidence.share,
+        "joint": confidence.joint,
+        "torque_deviation": confidence.deviation,
+        "rms_torque": confidence.torque,
+    }
+
+
+def _rounds(history: Sequence[Round], options: RoundsOptions) -> dict[str, Any] | None:
+    """The rounds so far, and why the last one ended them; None for a single round."""
+    if not history or options.rounds == 1:
+        return None
+    decisions = [decide(history[: index + 1], options) for index in range(len(history))]
+    done = [{**asdict(each), "gain": decision.gain} for each, decision in zip(history, decisions, strict=True)]
+    return {"done": done, "stopped": decisions[-1].reason}
+
+
+def plain(value: Any) -> Any:
+    """NumPy values as JSON and YAML have them; numbers that are not finite become None."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(element) for key, element in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [plain(element) for element in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
