@@ -17,7 +17,8 @@ def write_file(target: Path, content: bytes) -> None:
 
     Raises
     ------
-    OSError: it cannot be written; nothing is left behind.
+    OSError
+        It cannot be written; nothing is left behind.
     """
     target = target.absolute()
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -40,8 +41,10 @@ def write_directory(target: Path, files: Mapping[str, bytes], replace: bool) -> 
 
     Raises
     ------
-    FileExistsError: ``target`` holds something and ``replace`` is false.
-    OSError: it cannot be written; nothing is left behind.
+    FileExistsError
+        ``target`` holds something and ``replace`` is false.
+    OSError
+        It cannot be written; nothing is left behind.
     """
     target = target.absolute()
     target.parent.mkdir(parents=True, exist_ok=True)

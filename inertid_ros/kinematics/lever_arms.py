@@ -13,8 +13,10 @@ def reaches(model: RobotModel, body: int, distance: float) -> Array:
 
     Parameters
     ----------
-    body: index of the moving body that carries the point; -1 for the root, which nothing moves.
-    distance: of the point from the joint of that body [m].
+    body : int
+        Index of the moving body that carries the point; -1 for the root, which nothing moves.
+    distance : float
+        Of the point from the joint of that body [m].
     """
     robot, out = model.pinocchio, np.zeros(model.joints)
     reach, joint = distance, body + 1

@@ -27,12 +27,18 @@ class Equations(ABC):
 
     Attributes
     ----------
-    kind: short name, as in the configuration.
-    model: the robot, whose ``layout`` orders ``x``.
-    channels: ``c`` names, for messages and reports; joint names where a channel is a joint's.
-    columns: ``c`` arrays, the layout's columns that each channel depends on.
-    joint_channels: the channels that are the joints', in their order; empty where there are none such.
-    optional: whether channels may stay without any sample; else a channel without is an error.
+    kind : str]
+        Short name, as in the configuration.
+    model : RobotModel
+        The robot, whose ``layout`` orders ``x``.
+    channels : tuple of str
+        ``c`` names, for messages and reports; joint names where a channel is a joint's.
+    columns : tuple of ndarray
+        ``c`` arrays, the layout's columns that each channel depends on.
+    joint_channels : slice
+        The channels that are the joints', in their order; empty where there are none such.
+    optional : bool
+        Whether channels may stay without any sample; else a channel without is an error.
     """
 
     kind: ClassVar[str]
@@ -89,8 +95,10 @@ class RowWriter(ABC):
 
     Attributes
     ----------
-    spans: for each channel, its columns in the array; the last of them is left for the measured side.
-    expansions: for each channel ``(s - 1, len(columns))``, columns of the layout from those written.
+    spans : tuple of slice
+        For each channel, its columns in the array; the last of them is left for the measured side.
+    expansions : tuple of ndarray
+        For each channel ``(s - 1, len(columns))``, columns of the layout from those written.
     """
 
     spans: tuple[slice, ...]

@@ -55,11 +55,14 @@ def regressor_product_gradient(
 
     Parameters
     ----------
-    state: from ``chain.state(q, v, a)``, N samples.
-    joint_weights: ``(N, n, 10 nb)`` of the joint torque regressor; entries of bodies that a joint does not carry have
-        no effect.
-    base_weights: ``(N, 6, 10 nb)`` of the regressor of the reaction wrench at the root (force, torque).
-    wrenches: of the state, where they are known already.
+    state : TreeState
+        From ``chain.state(q, v, a)``, N samples.
+    joint_weights : ndarray, shape (N, n, 10 nb)
+        Of the joint torque regressor; entries of bodies that a joint does not carry have no effect.
+    base_weights : ndarray, shape (N, 6, 10 nb)
+        Of the regressor of the reaction wrench at the root (force, torque).
+    wrenches : BodyWrenches, optional
+        Of the state, where they are known already.
     """
     wrenches = wrenches or BodyWrenches.of(state)
     S, V, F = state.screws, state.velocity, wrenches.regressor

@@ -28,9 +28,10 @@ class Regrouping:
 
     Attributes
     ----------
-    columns: for each body the parameters kept, in its frame of :mod:`inertid_ros.robot.tree`.
-    matrix: ``(c, 10 nb)``: ``Y = Y[kept] @ matrix`` for every motion, ``Y`` the regressor of the parameters in URDF
-        frames.
+    columns : tuple of tuple of int
+        For each body the parameters kept, in its frame of :mod:`inertid_ros.robot.tree`.
+    matrix : ndarray, shape (c, 10 nb)
+        ``Y = Y[kept] @ matrix`` for every motion, ``Y`` the regressor of the parameters in URDF frames.
     """
 
     columns: tuple[tuple[int, ...], ...]

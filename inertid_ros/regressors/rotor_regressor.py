@@ -39,7 +39,8 @@ def rotor_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
 
     Parameters
     ----------
-    q, v, a: ``(N, nq)``, ``(N, nv)`` position, velocity, acceleration, in the model's order.
+    q, v, a : ndarray, shapes (N, nq), (N, nv)
+        Position, velocity, acceleration, in the model's order.
     """
     regressor, width = RotorRegressor(model), BODY_PARAMETERS * len(model.layout.rotors)
     out = np.empty((len(q), model.velocities, width))

@@ -24,12 +24,14 @@ def joint_torque_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> A
 
     Parameters
     ----------
-    q, v, a: ``(N, nq)``, ``(N, nv)`` position, velocity, acceleration in the model's order.
+    q, v, a : ndarray, shapes (N, nq), (N, nv)
+        Position, velocity, acceleration in the model's order.
 
     Returns
     -------
-    ``(N, nv, 10 nb)``; row ``j`` of a sample is zero outside the bodies that velocity ``j`` moves. In memory the
-    samples of one entry are neighbours.
+    ndarray, shape (N, nv, 10 nb)
+        Row ``j`` of a sample is zero outside the bodies that velocity ``j`` moves. In memory the samples of one entry
+        are neighbours.
     """
     regressor = TorqueRegressor(model)
     out = np.zeros((model.velocities, model.layout.body_size, len(q)))
@@ -57,8 +59,9 @@ class TorqueRegressor:
 
     Parameters
     ----------
-    columns: for each body the parameters to write, **in its frame of** :mod:`inertid_ros.robot.tree`; all ten, in the
-        frames of the URDF, if not given.
+    columns : sequence of sequence of int, optional
+        For each body the parameters to write, **in its frame of** :mod:`inertid_ros.robot.tree`; all ten, in the frames
+        of the URDF, if not given.
     """
 
     def __init__(self, model: RobotModel, columns: Sequence[Sequence[int]] | None = None) -> None:
@@ -125,7 +128,8 @@ class _Wrenches:
 
     Attributes
     ----------
-    columns: which of the chosen ones are masses, first moments, inertias.
+    columns
+        Which of the chosen ones are masses, first moments, inertias.
     """
 
     def __init__(self, table: Array, chosen: Sequence[int]) -> None:

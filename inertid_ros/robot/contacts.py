@@ -19,10 +19,13 @@ class Plate:
 
     Attributes
     ----------
-    xyz: m, its origin in the world.
-    rpy: rad, its orientation in the world.
-    partial: whether it measures the force along its z-axis and the centre of pressure only, as a balance board does.
-        Of its wrench, force along x and y and torque about z are unknown then, whatever is recorded.
+    xyz : tuple of float
+        m, its origin in the world.
+    rpy : tuple of float
+        rad, its orientation in the world.
+    partial : bool
+        Whether it measures the force along its z-axis and the centre of pressure only, as a balance board does. Of its
+        wrench, force along x and y and torque about z are unknown then, whatever is recorded.
     """
 
     xyz: tuple[float, ...] = (0.0, 0.0, 0.0)
@@ -41,9 +44,12 @@ class Contact:
 
     Attributes
     ----------
-    name: of the measurement, the key of ``Recording.wrenches``.
-    frame: of the robot, that of a link for example. The wrench acts on the body that carries it.
-    plate: where the wrench is measured by a plate in the world; None where it is measured in ``frame`` itself.
+    name : str
+        Of the measurement, the key of ``Recording.wrenches``.
+    frame : str
+        Of the robot, that of a link for example. The wrench acts on the body that carries it.
+    plate : Plate, optional
+        Where the wrench is measured by a plate in the world; None where it is measured in ``frame`` itself.
     """
 
     name: str
@@ -64,7 +70,8 @@ def ground_of(contacts: Sequence[Contact]) -> Plate | None:
 
     Raises
     ------
-    ModelError: partial plates in several planes. What one does not measure would enter what the other does.
+    ModelError
+        Partial plates in several planes. What one does not measure would enter what the other does.
     """
     partial = [(contact.name, contact.plate) for contact in contacts if contact.plate and contact.plate.partial]
     if not partial:

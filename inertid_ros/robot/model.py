@@ -32,16 +32,25 @@ class ModelOptions:
 
     Attributes
     ----------
-    locked_joints: joint name to the position [rad or m] at which it is held; its subtree moves with its parent.
-        Mimic joints of a locked joint are locked with it.
-    drive_terms: the drive terms to identify per joint, see :class:`ParameterLayout`.
-    gravity: (3,) m/s^2 in the frame of the root link; of the world where the base is free.
-    couplings: drives that turn with several joints.
-    rotors: motors that are bodies of their own.
-    base: "fixed", or "free" where the root link moves in the world and is a body to identify like the others.
-    contacts: external wrenches that are measured.
-    stribeck_speeds: joint name to the speed of its Stribeck friction [rad/s or m/s], where it is known.
-    wheels: reaction wheels on a free base; their joints are held.
+    locked_joints : mapping of str to float
+        Joint name to the position [rad or m] at which it is held; its subtree moves with its parent. Mimic joints of a
+        locked joint are locked with it.
+    drive_terms : tuple of str
+        The drive terms to identify per joint, see :class:`ParameterLayout`.
+    gravity : tuple of float
+        (3,) m/s^2 in the frame of the root link; of the world where the base is free.
+    couplings : tuple of Coupling
+        Drives that turn with several joints.
+    rotors : tuple of Rotor
+        Motors that are bodies of their own.
+    base : str
+        "fixed", or "free" where the root link moves in the world and is a body to identify like the others.
+    contacts : tuple of Contact
+        External wrenches that are measured.
+    stribeck_speeds : mapping of str to float
+        Joint name to the speed of its Stribeck friction [rad/s or m/s], where it is known.
+    wheels : tuple of Wheel
+        Reaction wheels on a free base; their joints are held.
     """
 
     locked_joints: Mapping[str, float] = field(default_factory=dict)
@@ -72,16 +81,25 @@ class RobotModel:
 
     Attributes
     ----------
-    name: of the robot in the URDF.
-    urdf: the text as given.
-    pinocchio: model of the moving bodies; locked and fixed joints are lumped into them.
-    layout: columns of the parameter vector.
-    body_prior: ``(nb, 10)`` parameters of the moving bodies as the URDF states them, lumped links included.
-    body_locked: ``(nb, 10)`` the part of ``body_prior`` that links behind locked joints contribute. It keeps its
-        own inertial elements in the written URDF, so that a consistent estimate is at least this much.
-    drive_prior: drive term to ``(n,)``; friction from ``<dynamics>``, zero where absent.
-    limits: of the joints.
-    wheels: reaction wheels on the bodies.
+    name : str
+        Of the robot in the URDF.
+    urdf : str
+        The text as given.
+    pinocchio : pin.Model
+        Model of the moving bodies; locked and fixed joints are lumped into them.
+    layout : ParameterLayout
+        Columns of the parameter vector.
+    body_prior : ndarray, shape (nb, 10)
+        Parameters of the moving bodies as the URDF states them, lumped links included.
+    body_locked : ndarray, shape (nb, 10)
+        The part of ``body_prior`` that links behind locked joints contribute. It keeps its own inertial elements in the
+        written URDF, so that a consistent estimate is at least this much.
+    drive_prior : mapping of str to ndarray
+        Drive term to ``(n,)``; friction from ``<dynamics>``, zero where absent.
+    limits : JointLimits
+        Of the joints.
+    wheels : MountedWheels
+        Reaction wheels on the bodies.
     """
 
     name: str
@@ -215,8 +233,9 @@ def load_model(source: str | Path, options: ModelOptions | None = None) -> Robot
 
     Raises
     ------
-    ModelError: the URDF is broken, has no inertia for a moving link, or has joints that are not supported
-        (mimic, planar, floating) and not locked; or a locked joint does not exist.
+    ModelError
+        The URDF is broken, has no inertia for a moving link, or has joints that are not supported (mimic, planar,
+        floating) and not locked; or a locked joint does not exist.
     """
     text = parsing.read_description(source)
     try:

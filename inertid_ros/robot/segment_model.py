@@ -21,12 +21,15 @@ def segment_model(
 
     Parameters
     ----------
-    prior: ``(nb, 10)`` parameters of the segments in their own frames.
-    gravity: ``(3,)`` m/s^2 in the world.
+    prior : ndarray, shape (nb, 10)
+        Parameters of the segments in their own frames.
+    gravity : sequence of float
+        ``(3,)`` m/s^2 in the world.
 
     Raises
     ------
-    ModelError: a segment is named twice, or the prior has another shape or no mass.
+    ModelError
+        A segment is named twice, or the prior has another shape or no mass.
     """
     prior = np.asarray(prior, dtype=float)
     if len(set(segments)) != len(segments) or prior.shape != (len(segments), BODY_PARAMETERS):

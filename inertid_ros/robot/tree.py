@@ -18,12 +18,18 @@ class TreeJoint:
 
     Attributes
     ----------
-    parent: index of the body before it; -1 at the root.
-    prismatic: it slides along z, else it turns about z.
-    ancestors: the velocities that move the body, root first, its own last: six of a free base, one of every joint.
-    rotation: ``(3, 3)`` this frame in the joint frame.
-    placement_rotation, placement_translation: this frame at zero position in that of the parent, ``(3, 3)``, ``(3,)``.
-    free: no joint at all, but a base that moves freely; only the first body can be.
+    parent : int
+        Index of the body before it; -1 at the root.
+    prismatic : bool
+        It slides along z, else it turns about z.
+    ancestors : tuple of int
+        The velocities that move the body, root first, its own last: six of a free base, one of every joint.
+    rotation : ndarray, shape (3, 3)
+        This frame in the joint frame.
+    placement_rotation, placement_translation : ndarray
+        This frame at zero position in that of the parent, ``(3, 3)``, ``(3,)``.
+    free : bool
+        No joint at all, but a base that moves freely; only the first body can be.
     """
 
     parent: int

@@ -23,12 +23,15 @@ def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] |
 
     Parameters
     ----------
-    bodies: ``(nb, 10)`` parameters of the moving bodies about their joint frames.
-    friction: ``viscous`` and ``coulomb`` to ``(n,)``; written as ``<dynamics damping friction>`` where given.
+    bodies : ndarray, shape (nb, 10)
+        Parameters of the moving bodies about their joint frames.
+    friction : mapping of str to ndarray, optional
+        ``viscous`` and ``coulomb`` to ``(n,)``; written as ``<dynamics damping friction>`` where given.
 
     Raises
     ------
-    ModelError: a body has impossible parameters, or is less than what its links behind locked joints have.
+    ModelError
+        A body has impossible parameters, or is less than what its links behind locked joints have.
     """
     own = np.asarray(bodies, dtype=float) - model.body_locked
     _check(model, bodies, own)

@@ -20,11 +20,15 @@ class Wheel:
 
     Attributes
     ----------
-    name: of its joint in the recording, whose velocity is the wheel's speed relative to the link [rad/s]. If the URDF
-        has a joint of this name, it is held, and what is not given here is read from the URDF.
-    inertia: about its axis [kg m^2]; must be known, as it is the measure of all else. NaN where not given.
-    link: of the URDF that carries it; empty where not given.
-    axis: of its bearings, in the frame of the link; the speed counts about it by the right hand. Empty where not given.
+    name : str
+        Of its joint in the recording, whose velocity is the wheel's speed relative to the link [rad/s]. If the URDF has
+        a joint of this name, it is held, and what is not given here is read from the URDF.
+    inertia : float
+        About its axis [kg m^2]; must be known, as it is the measure of all else. NaN where not given.
+    link : str
+        Of the URDF that carries it; empty where not given.
+    axis : tuple of float
+        Of its bearings, in the frame of the link; the speed counts about it by the right hand. Empty where not given.
     """
 
     name: str
@@ -50,9 +54,12 @@ class MountedWheels:
 
     Attributes
     ----------
-    names: ``w``.
-    bodies: index of the moving body that carries each.
-    axes: ``(w, 3)`` inertia times unit axis in the frame of that body [kg m^2].
+    names : tuple of str
+        ``w``.
+    bodies : tuple of int
+        Index of the moving body that carries each.
+    axes : ndarray, shape (w, 3)
+        Inertia times unit axis in the frame of that body [kg m^2].
     """
 
     names: tuple[str, ...]
@@ -65,7 +72,8 @@ def completed(root: etree._Element, wheels: Sequence[Wheel]) -> tuple[Wheel, ...
 
     Raises
     ------
-    ModelError: inertia, link or axis is neither given nor in the URDF, or the wheel of the URDF is out of balance.
+    ModelError
+        Inertia, link or axis is neither given nor in the URDF, or the wheel of the URDF is out of balance.
     """
     joints = {joint.get("name"): joint for joint in root.findall("joint")}
     links = {link.get("name"): link for link in root.findall("link")}
@@ -77,7 +85,8 @@ def mount(kinematics: pin.Model, wheels: Sequence[Wheel]) -> MountedWheels:
 
     Raises
     ------
-    ModelError: a wheel is named twice, or its link does not exist.
+    ModelError
+        A wheel is named twice, or its link does not exist.
     """
     names, bodies, axes = tuple(wheel.name for wheel in wheels), [], np.zeros((len(wheels), 3))
     for index, wheel in enumerate(wheels):

@@ -16,8 +16,10 @@ class Ellipsoid:
 
     Attributes
     ----------
-    centre: ``(3,)`` m.
-    shape: ``(3, 3)`` m^2, positive definite; semi-axes are the roots of its eigenvalues.
+    centre : ndarray, shape (3,)
+        m.
+    shape : ndarray, shape (3, 3)
+        m^2, positive definite; semi-axes are the roots of its eigenvalues.
     """
 
     centre: Array

@@ -25,8 +25,10 @@ class Coupling:
 
     Attributes
     ----------
-    name: of its parameters, such as ``wrist.viscous``.
-    joints, ratios: ``k`` names and ``k`` factors.
+    name : str
+        Of its parameters, such as ``wrist.viscous``.
+    joints, ratios : tuple of str
+        ``k`` names and ``k`` factors.
     """
 
     name: str
@@ -43,12 +45,18 @@ class ParameterLayout:
 
     Attributes
     ----------
-    links: names of the moving bodies, in Pinocchio's joint order.
-    joints: names of the joints, in Pinocchio's velocity order.
-    drive_terms: subset of :data:`DRIVE_TERMS` that is identified, in that order.
-    couplings: drives that turn with several joints, three terms each (:data:`COUPLING_TERMS`).
-    rotors: motors that are bodies of their own.
-    stribeck_speeds: ``n`` speeds ``v_s`` [rad/s or m/s]; empty where all are :data:`STRIBECK_SPEED`.
+    links : tuple of str
+        Names of the moving bodies, in Pinocchio's joint order.
+    joints : tuple of str
+        Names of the joints, in Pinocchio's velocity order.
+    drive_terms : tuple of str
+        Subset of :data:`DRIVE_TERMS` that is identified, in that order.
+    couplings : tuple of Coupling
+        Drives that turn with several joints, three terms each (:data:`COUPLING_TERMS`).
+    rotors : tuple of Rotor
+        Motors that are bodies of their own.
+    stribeck_speeds : tuple of float
+        ``n`` speeds ``v_s`` [rad/s or m/s]; empty where all are :data:`STRIBECK_SPEED`.
     """
 
     links: tuple[str, ...]

@@ -24,13 +24,20 @@ class Rotor:
 
     Attributes
     ----------
-    name: of the body, unlike that of any link.
-    joint: movable joint that it turns with.
-    link: link of the URDF that carries it, also one that does not move.
-    ratio: turns of the rotor per turn of the joint (per metre of a prismatic one), with sign [1 or rad/m].
-    xyz, rpy: its frame in that of the link [m], [rad].
-    axis: of its bearings, in its frame.
-    mass, com, inertia: prior; kg, m in its frame, and kg m^2 about the centre of mass (xx, xy, xz, yy, yz, zz).
+    name : str
+        Of the body, unlike that of any link.
+    joint : str
+        Movable joint that it turns with.
+    link : str
+        Link of the URDF that carries it, also one that does not move.
+    ratio : float
+        Turns of the rotor per turn of the joint (per metre of a prismatic one), with sign [1 or rad/m].
+    xyz, rpy : tuple of float
+        Its frame in that of the link [m], [rad].
+    axis : tuple of float
+        Of its bearings, in its frame.
+    mass, com, inertia : float
+        Prior; kg, m in its frame, and kg m^2 about the centre of mass (xx, xy, xz, yy, yz, zz).
     """
 
     name: str
@@ -82,7 +89,8 @@ def with_rotors(kinematics: pin.Model, rotors: Sequence[Rotor]) -> pin.Model:
 
     Raises
     ------
-    ModelError: a rotor's joint or link does not exist.
+    ModelError
+        A rotor's joint or link does not exist.
     """
     extended = pin.Model(kinematics)
     for rotor in rotors:

@@ -24,7 +24,8 @@ class Capsule:
 
     Attributes
     ----------
-    start, end: ``(3,)`` m; the same for a ball.
+    start, end : ndarray, shape (3,)
+        m; the same for a ball.
     """
 
     start: Array
@@ -56,7 +57,8 @@ def shape_capsules(shape: CollisionShape) -> tuple[Capsule, ...]:
 
     Raises
     ------
-    ModelError: a mesh cannot be read.
+    ModelError
+        A mesh cannot be read.
     """
     own: tuple[Capsule, ...]
     if shape.kind == "sphere":

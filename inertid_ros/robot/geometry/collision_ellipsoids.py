@@ -25,8 +25,10 @@ def collision_ellipsoids(
 
     Parameters
     ----------
-    packages: folders in which ``package://`` meshes are looked for.
-    margin: factor on all semi-axes.
+    packages : tuple of str
+        Folders in which ``package://`` meshes are looked for.
+    margin : float
+        Factor on all semi-axes.
     """
     shapes, problems = collision_shapes(model, packages)
     found: dict[str, list[Ellipsoid]] = {link: [] for link in model.link_names}

@@ -25,13 +25,19 @@ class CollisionShape:
 
     Attributes
     ----------
-    link: that has it.
-    body: index of the moving body that carries the link; -1 for the root, which does not move.
-    placement: ``(4, 4)`` of the shape in the frame of that body (of the root link for -1).
-    kind: ``box``, ``sphere``, ``cylinder``, ``capsule`` (both along z; a capsule's length is without its caps) or
+    link : str
+        That has it.
+    body : int
+        Index of the moving body that carries the link; -1 for the root, which does not move.
+    placement : ndarray, shape (4, 4)
+        Of the shape in the frame of that body (of the root link for -1).
+    kind : str
+        ``box``, ``sphere``, ``cylinder``, ``capsule`` (both along z; a capsule's length is without its caps) or
         ``mesh``.
-    size: m; full edges of a box; radius; radius and length; nothing for a mesh.
-    mesh, scale: file and factors along its axes, for a mesh.
+    size : tuple of float
+        m; full edges of a box; radius; radius and length; nothing for a mesh.
+    mesh, scale : Path, optional
+        File and factors along its axes, for a mesh.
     """
 
     link: str
@@ -50,7 +56,8 @@ def collision_shapes(
 
     Parameters
     ----------
-    packages: folders in which ``package://`` meshes are looked for, before those of a sourced ROS workspace.
+    packages : sequence of str
+        Folders in which ``package://`` meshes are looked for, before those of a sourced ROS workspace.
     """
     robot = model.pinocchio
     found: list[CollisionShape] = []
@@ -95,7 +102,8 @@ def locate_mesh(filename: str, where: str, packages: Sequence[str] = ()) -> Path
 
     Raises
     ------
-    ModelError: it is not found.
+    ModelError
+        It is not found.
     """
     name = filename.removeprefix("file://")
     if name.startswith("package://"):

@@ -18,7 +18,8 @@ def collision_library() -> ModuleType:
 
     Raises
     ------
-    ModelError: it is not installed.
+    ModelError
+        It is not installed.
     """
     try:
         import coal
@@ -32,7 +33,8 @@ def mesh(shape: CollisionShape) -> Any:
 
     Raises
     ------
-    ModelError: it cannot be read, or has no volume; names link and file.
+    ModelError
+        It cannot be read, or has no volume; names link and file.
     """
     try:
         return _load(str(shape.mesh), Path(str(shape.mesh)).stat().st_mtime_ns, shape.scale)
@@ -48,7 +50,8 @@ def mesh_points(shape: CollisionShape) -> Array:
 
     Raises
     ------
-    ModelError: see :func:`mesh`.
+    ModelError
+        See :func:`mesh`.
     """
     return np.array(mesh(shape).convex.points(), dtype=float)
 

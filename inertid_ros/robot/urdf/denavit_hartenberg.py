@@ -17,9 +17,12 @@ class DhJoint:
 
     Attributes
     ----------
-    parent: index of the link that carries it, the base is 0, the link behind the first row 1, and so on.
-    alpha, theta: rad. a, d: m. The joint's position adds to theta, or to d where it is prismatic.
-    mount: ``(3,)`` m; moves the row's start in the parent's frame, for arms that begin away from the base's origin.
+    parent : int
+        Index of the link that carries it, the base is 0, the link behind the first row 1, and so on.
+    alpha, theta : float
+        rad. a, d: m. The joint's position adds to theta, or to d where it is prismatic.
+    mount : tuple of float
+        ``(3,)`` m; moves the row's start in the parent's frame, for arms that begin away from the base's origin.
     """
 
     parent: int
@@ -48,12 +51,15 @@ def dh_urdf(name: str, table: Sequence[DhJoint], bodies: Array, links: Sequence[
 
     Parameters
     ----------
-    bodies: ``(1 + n, 10)`` inertial parameters, the base first.
-    links: names instead of ``L0``, ...
+    bodies : ndarray, shape (1 + n, 10)
+        Inertial parameters, the base first.
+    links : sequence of str
+        Names instead of ``L0``, ...
 
     Raises
     ------
-    ModelError: a row's parent does not come before it, or the numbers of bodies or names do not fit.
+    ModelError
+        A row's parent does not come before it, or the numbers of bodies or names do not fit.
     """
     names = tuple(links) or tuple(f"L{index}" for index in range(len(table) + 1))
     if len(bodies) != len(table) + 1 or len(names) != len(table) + 1:

@@ -26,7 +26,8 @@ def read_description(source: str | Path) -> str:
 
     Raises
     ------
-    ModelError: no such file, a directory, or not text.
+    ModelError
+        No such file, a directory, or not text.
     """
     text = str(source)
     if text.lstrip("\ufeff \t\r\n").startswith("<"):
@@ -54,7 +55,8 @@ def parse_description(text: str) -> etree._Element:
 
     Raises
     ------
-    ModelError: not XML, not a robot, absurd size, not one tree, or a link or joint with impossible numbers.
+    ModelError
+        Not XML, not a robot, absurd size, not one tree, or a link or joint with impossible numbers.
     """
     if len(text) > MAX_BYTES:
         raise ModelError(f"URDF: larger than {MAX_BYTES // 2**20} MiB; this is not a robot description")
@@ -158,7 +160,8 @@ def number(
 
     Raises
     ------
-    ModelError: missing without default, not a number, or not finite.
+    ModelError
+        Missing without default, not a number, or not finite.
     """
     text = element.get(key) if element is not None else None
     if text is None:

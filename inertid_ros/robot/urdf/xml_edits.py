@@ -13,8 +13,10 @@ class Element:
 
     Attributes
     ----------
-    start, end: of the whole element, end exclusive.
-    inside: where its content starts; equal to ``end`` for an empty tag ``<a/>``.
+    start, end : int
+        Of the whole element, end exclusive.
+    inside : int
+        Where its content starts; equal to ``end`` for an empty tag ``<a/>``.
     """
 
     tag: str
@@ -47,7 +49,8 @@ def locate(text: bytes) -> Element:
 
     Raises
     ------
-    xml.parsers.expat.ExpatError: the text is not well-formed.
+    xml.parsers.expat.ExpatError
+        The text is not well-formed.
     """
     parser = expat.ParserCreate("utf-8")
     top = Element("", {}, 0, 0)
