@@ -4,6 +4,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from support.equal_residual import project_onto_residual
 from support.robots.cheetah_leg import bounds
 
 from inertid_ros.core.arrays import Array
@@ -12,7 +13,6 @@ from inertid_ros.identification.prior.constraints import Constraints, constraine
 from inertid_ros.identification.prior.convex_program import ConvexProgram
 from inertid_ros.identification.prior.coordinates import Coordinates, normalised_coordinates
 from inertid_ros.identification.prior.regularizers import Regularization
-from inertid_ros.identification.solvers.equal_residual import project_onto_residual
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.identification.solvers.map_problem import MapProblem
 from inertid_ros.robot.bodies.inertial_parameters import inertia_about_origin

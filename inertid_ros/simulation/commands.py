@@ -1,6 +1,5 @@
 """References of the simulated controller: trajectories as for a JointTrajectoryController, or streamed positions."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,24 +29,6 @@ class CommandedTrajectory:
     position: Array
     velocity: Array | None = None
     acceleration: Array | None = None
-
-
-def in_order(wanted: Sequence[str], given: Sequence[str]) -> list[int]:
-    """Column of each wanted joint among the given ones.
-
-    Raises
-    ------
-    ExcitationError
-        A joint is missing, unknown or named twice.
-    """
-    missing = [name for name in wanted if name not in given]
-    extra = [name for name in given if name not in wanted]
-    if missing or extra or len(set(given)) != len(given):
-        raise ExcitationError(
-            f"command: joints {list(given)} are not exactly {list(wanted)} (missing {missing}, unknown {extra});"
-            " name every joint once"
-        )
-    return [list(given).index(name) for name in wanted]
 
 
 class Follower:

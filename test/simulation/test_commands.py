@@ -5,7 +5,7 @@ import pytest
 
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.motions.trajectories import QuinticRamp
-from inertid_ros.simulation.commands import CommandedTrajectory, Follower, in_order
+from inertid_ros.simulation.commands import CommandedTrajectory, Follower
 
 RAMP = QuinticRamp(np.zeros(2), np.array([1.0, -0.5]), 2.0)
 TIMES = np.linspace(0, 2, 41)
@@ -114,10 +114,3 @@ def test_streamed_positions_are_followed_and_the_last_is_held():
     for wrong in (np.zeros(3), np.array([np.nan, 0])):
         with pytest.raises(ExcitationError):
             follower.stream(wrong, 4.0)
-
-
-def test_joints_are_matched_by_name():
-    assert in_order(("a", "b", "c"), ("c", "a", "b")) == [1, 2, 0]
-    for given in (("a", "b"), ("a", "b", "c", "d"), ("a", "b", "b"), ("a", "b", "c", "c")):
-        with pytest.raises(ExcitationError, match="are not exactly"):
-            in_order(("a", "b", "c"), given)

@@ -6,7 +6,6 @@
 - ``osqp``: quadratic programs over point masses by OSQP.
 - ``riemannian``: squared geodesic distance, by successive convex models.
 - ``hyperplane_projection``, ``geodesic_least_squares``: geodesic distances to the hyperplanes of equations.
-- ``equal_residual``: comparison of regularizers at equal training residual.
 
 It may import ``prior`` and the folders before it.
 """

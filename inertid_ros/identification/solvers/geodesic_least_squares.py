@@ -20,7 +20,7 @@ from inertid_ros.robot.bodies.inertial_parameters import (
     pseudo_inertia,
 )
 
-from .hyperplane_projection import Hyperplanes, exponential, karcher_mean, logarithm, matrix_root, project
+from .hyperplane_projection import Hyperplanes, exponential, logarithm, matrix_root, project
 
 _ORTHONORMAL = np.einsum(
     "kl,lij->kij", np.linalg.inv(np.linalg.cholesky(PULLBACK)), PSEUDO_INERTIA_BASIS
@@ -54,16 +54,6 @@ class GeodesicFit:
     hessian: Array
     iterations: int
     seconds: float
-
-
-def cyclic_step(S: Array, planes: Hyperplanes, weight: float) -> Array:
-    """One cycle of projections and Karcher mean ([Lee2019]_ sec. 3.4.2); it never increases the objective.
-
-    The mean moves by a small share of the way, so that many thousands of cycles may be needed.
-    :func:`geodesic_least_squares` comes to the same point in a dozen steps.
-    """
-    points = np.concatenate([project(S, planes).points(S), np.tile(np.eye(4), (1, len(S), 1, 1))])
-    return karcher_mean(points, np.append(planes.weights, 2 * weight))
 
 
 def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array, tolerance: float = 1e-10) -> GeodesicFit:

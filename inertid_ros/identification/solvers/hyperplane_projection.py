@@ -9,7 +9,6 @@ import numpy as np
 import scipy
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.prior.distances import PULLBACK
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
 
@@ -19,7 +18,6 @@ _LEAST = -0.95 * np.exp(-0.95)  # where Lambert's W is -0.95; at -1 its slope, a
 _ROOT_STEPS = 80
 _EXACT = 1e-15
 _DOUBLINGS = 60
-_MEAN_STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -98,43 +96,6 @@ def project(S: Array, planes: Hyperplanes) -> Projections:
     direction = (vectors * unit[..., None, :]) @ np.swapaxes(vectors, -1, -2)
     # unit tangents of the metric 1/2 tr(U V) have Frobenius norm sqrt(2)
     return Projections(exists, multiplier * length / np.sqrt(2), np.sqrt(2) * direction)
-
-
-def karcher_mean(points: Array, weights: Array, tolerance: float = 1e-12) -> Array:
-    """Point of the least weighted sum of squared geodesic distances to given points ([Lee2019]_ eq. 3.4.42).
-
-    Parameters
-    ----------
-    points : ndarray, shape (m, nb, 4, 4)
-        Positive definite.
-    weights : ndarray, shape (m,)
-        Not negative.
-    tolerance : float, optional
-        On the length of the step.
-
-    Returns
-    -------
-    ndarray, shape (nb, 4, 4)
-
-    Raises
-    ------
-    IdentificationError
-        The iteration does not settle.
-    """
-    shares = weights / weights.sum()
-    mean = np.einsum("m,mbij->bij", shares, points)
-    length, before = 1.0, np.inf
-    for _ in range(_MEAN_STEPS):
-        root = matrix_root(mean)
-        inverse = np.linalg.inv(root)
-        tangent = np.einsum("m,mbij->bij", shares, logarithm(inverse @ points @ inverse))
-        size = float(np.linalg.norm(tangent))
-        if size <= tolerance:
-            return mean
-        length = length if size < before else 0.5 * length  # points far apart want shorter steps
-        before = size
-        mean = root @ exponential(length * tangent) @ root
-    raise IdentificationError("geodesic mean: does not settle; the points are too far apart")
 
 
 def _slope(x: Array) -> Array:

@@ -48,11 +48,6 @@ class Geometry:
     sole_before_ankle: float = 0.05
     imu: tuple[float, float, float] = (-0.12, 0.0, 0.35)
 
-    @property
-    def leg_to_midline(self) -> float:
-        """Of the plane in which a straight leg stands."""
-        return self.hip_to_midline + self.abduction_to_flexion
-
 
 def link_parameters() -> dict[str, Array]:
     """Link to its ten parameters about its origin, in the project's order ([vanDerGaag2024]_ table D.1)."""

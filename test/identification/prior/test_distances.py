@@ -2,16 +2,11 @@
 
 import numpy as np
 import pytest
+from support.cyclic_projection import cyclic_step, karcher_mean
 from support.robots.random_robots import random_bodies
 
 from inertid_ros.identification.prior.distances import IDENTITY, PULLBACK, Entropic, Quadratic, Riemannian
-from inertid_ros.identification.solvers.geodesic_least_squares import (
-    Hyperplanes,
-    cyclic_step,
-    geodesic_least_squares,
-    karcher_mean,
-    project,
-)
+from inertid_ros.identification.solvers.geodesic_least_squares import Hyperplanes, geodesic_least_squares, project
 from inertid_ros.robot.bodies.inertial_parameters import (
     from_pseudo_inertia,
     geodesic_distance,

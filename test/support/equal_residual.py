@@ -13,8 +13,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.prior.convex_program import Solution
 from inertid_ros.identification.prior.regularizers import Regularization
-
-from .map_problem import MapProblem
+from inertid_ros.identification.solvers.map_problem import MapProblem
 
 _WIDEST = np.log(1e7)  # of the search, around the first weight
 _EVALUATIONS = 60
