@@ -49,12 +49,12 @@ def install() -> None:
 def ours(task: str, folder: Path, threads: int) -> dict:
     path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, **_threads(threads), "PYTHONPATH": path}
-    return _run([sys.executable, "-m", "studies.ours", task, str(folder)], environment)
+    return _run([sys.executable, "-m", "studies.inertid_tasks", task, str(folder)], environment)
 
 
 def theirs(folder: Path, threads: int) -> dict:
     return _run(
-        [str(ENVIRONMENT / "bin" / "python"), str(HERE / "studies" / "theirs.py"), str(folder)], _plain(threads)
+        [str(ENVIRONMENT / "bin" / "python"), str(HERE / "studies" / "figaroh_tasks.py"), str(folder)], _plain(threads)
     )
 
 

@@ -77,7 +77,7 @@ def check_effort_varies(equations: Equations, recordings: Sequence[Samples]) -> 
             names = ", ".join(samples.name for samples in recordings)
             raise IdentificationError(
                 f"{names}: effort of joint '{joint_name}' is {effort[0]:.6g} throughout while it moves; its driver does"
-                " not report torque: mend it, or lock the joint (robot.locked_joints)"
+                " not report torque: correct it, or lock the joint (robot.locked_joints)"
             )
 
 

@@ -1,4 +1,4 @@
-"""This library on given samples: ``python -m studies.ours TASK FOLDER``; the last line printed is JSON."""
+"""This library on given samples: ``python -m studies.inertid_tasks TASK FOLDER``; the last line printed is JSON."""
 
 import json
 import statistics
@@ -120,7 +120,7 @@ def _dense(robot: RobotModel, samples: Samples) -> tuple[Array, Array]:
 
 
 def _drives(robot: RobotModel, samples: Samples) -> Array:
-    """``(N, n, 4 n)`` columns of the drives; in memory the samples of one entry are neighbours."""
+    """``(N, n, 4 n)`` columns of the drives; in memory the samples of one element are neighbours."""
     terms, motion = len(robot.layout.drive_terms), Motion.of(robot.layout, samples)
     out = np.zeros((robot.joints, terms * robot.joints, len(samples)))
     for joint in range(robot.joints):
@@ -137,15 +137,15 @@ def _write(robot: RobotModel, samples: Samples) -> None:
 
 
 def _reduce(robot: RobotModel, count: int) -> None:
-    """Square roots of as many batches, of the shapes that compression has."""
+    """R factors of as many batches, of the shapes that compression has."""
     columns = regroup(robot.tree).columns
     extra = len(robot.layout.drive_terms) + 1
     sizes = [sum(map(len, columns[joint:])) + extra for joint in range(robot.joints)]
     rng = np.random.default_rng(0)
     works = [(IncrementalQR(size), rng.normal(size=(size, BATCH))) for size in sizes]
     for _ in range(0, count, BATCH):
-        for root, columns in works:
-            root.append(columns.copy())
+        for qr, columns in works:
+            qr.append(columns.copy())
 
 
 def _batches(samples: Samples) -> Iterator[Samples]:

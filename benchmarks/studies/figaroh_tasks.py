@@ -1,4 +1,4 @@
-"""FIGAROH on given samples, in an interpreter that has it: ``theirs.py FOLDER``; the last line printed is JSON.
+"""FIGAROH on given samples, in an interpreter that has it: ``figaroh_tasks.py FOLDER``; the last line printed is JSON.
 
 The shortest way through its public functions: regressor of all samples, problem, effort fit with a pseudo-inertia
 LMI per link (the estimator that its ``select_stage: physical_fit`` selects). Its full workflow adds more to that.
