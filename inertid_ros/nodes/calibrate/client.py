@@ -1,9 +1,9 @@
 """FlowClient: a step-by-step client of services, actions and lifecycle nodes, that can be interrupted anywhere."""
 
+import math
 import signal
 import sys
 import time
-from collections import deque
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
@@ -30,6 +30,7 @@ T = TypeVar("T")
 _ANSWER_S = 10.0
 _CANCEL_S = 15.0
 _LEASE_S = 0.1
+_STALE_S = 5.0  # nodes publish their status at least once a second
 _TRANSITIONS = {
     Transition.TRANSITION_CONFIGURE: "configure",
     Transition.TRANSITION_ACTIVATE: "activate",
@@ -45,8 +46,33 @@ class Interrupted(Exception):  # noqa: N818 - an interruption is no error
     """SIGINT or SIGTERM came."""
 
 
+class ReceivedMessages:
+    """The last message of a topic, and how long ago it was received."""
+
+    def __init__(self) -> None:
+        self.last: Any = None
+        self._at = -math.inf
+
+    def take(self, message: Any) -> None:
+        """Keep a message that was received now."""
+        self.last, self._at = message, time.monotonic()
+
+    def stale(self, node: str) -> str:
+        """Return why a node must be taken for dead; empty while its messages are fresh."""
+        silent = time.monotonic() - self._at
+        return f"no message from {node} for {silent:.0f} s; see its output" if silent > _STALE_S else ""
+
+
 class FlowClient:
-    """Node and executor of a flow; use as a context manager. Every wait has a limit and ends on a signal."""
+    """Node and executor of a flow; use as a context manager. Every wait has a limit and ends on a signal.
+
+    Parameters
+    ----------
+    name : str
+        Of the node.
+    lease_topic : str
+        Where the lease of a motion is renewed.
+    """
 
     def __init__(self, name: str, lease_topic: str) -> None:
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
@@ -64,30 +90,30 @@ class FlowClient:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._line.end()
         self._executor.shutdown(timeout_sec=0.0)
         self.node.destroy_node()
         rclpy.try_shutdown()
 
-    # Talking to the person
+    # Messages to the user
 
-    def say(self, message: str) -> None:
-        """One line of progress."""
-        self._line.say(message)
+    def show(self, message: str) -> None:
+        """Print one line of progress."""
+        self._line.print(message)
 
-    def complain(self, message: str) -> None:
-        """One line of what went wrong."""
+    def show_error(self, message: str) -> None:
+        """Print one line of what went wrong."""
         self._line.end()
         print(f"error: {message}", file=sys.stderr, flush=True)
 
-    # Talking to nodes
+    # Requests to nodes
 
-    def latest(self, kind: Any, topic: str, qos: QoSProfile) -> deque:
-        """The last message of a topic, once it came."""
-        received: deque = deque(maxlen=1)
-        self.node.create_subscription(kind, topic, lambda message: received.append(message), qos)
+    def received(self, message_type: Any, topic: str, qos: QoSProfile) -> ReceivedMessages:
+        """Subscribe to a topic and return what is received."""
+        received = ReceivedMessages()
+        self.node.create_subscription(message_type, topic, received.take, qos)
         return received
 
     def until(self, condition: Callable[[], Any], otherwise: str, timeout_s: float) -> None:
@@ -95,8 +121,10 @@ class FlowClient:
 
         Raises
         ------
-        FlowError: with ``otherwise``, when it does not within the time.
-        Interrupted: a signal came.
+        FlowError
+            With ``otherwise``, when it does not within the time.
+        Interrupted
+            A signal came.
         """
         end = time.monotonic() + timeout_s
         while not condition():
@@ -104,7 +132,7 @@ class FlowClient:
                 raise FlowError(otherwise)
             self._executor.spin_once(timeout_sec=0.05)
             if self._interrupted and not self._cleaning:
-                self._cleaning = True  # what is put in order from here on is not interrupted again
+                self._cleaning = True  # stopping and disarming from here on is not interrupted again
                 raise Interrupted
 
     def wait_for_service(self, name: str, timeout_s: float) -> None:
@@ -117,21 +145,22 @@ class FlowClient:
 
         self.until(there, f"{full} is not there; start {owner}", timeout_s)
 
-    def wait_for_action(self, kind: Any, name: str, timeout_s: float) -> None:
+    def wait_for_action(self, action_type: Any, name: str, timeout_s: float) -> None:
         """Raise FlowError unless somebody serves the action."""
-        client = ActionClient(self.node, kind, name)
+        client = ActionClient(self.node, action_type, name)
         owner = name.rpartition("/")[0]
         self.until(client.server_is_ready, f"action {name} is not there; start {owner}", timeout_s)
         client.destroy()
 
-    def call(self, kind: Any, name: str, request: Any) -> Any:
-        """Answer of a service.
+    def call(self, service_type: Any, name: str, request: Any) -> Any:
+        """Return the answer of a service.
 
         Raises
         ------
-        FlowError: no answer.
+        FlowError
+            There is no answer.
         """
-        client = self.node.create_client(kind, name)
+        client = self.node.create_client(service_type, name)
         try:
             absent = f"{client.srv_name} is not there; is its node still running?"
             self.until(client.service_is_ready, absent, _ANSWER_S)
@@ -154,15 +183,17 @@ class FlowClient:
         """Raise FlowError unless a lifecycle node makes the transition."""
         request = ChangeState.Request(transition=Transition(id=transition))
         if not self.call(ChangeState, f"{node}/change_state", request).success:
-            raise FlowError(f"{node} refuses to {_TRANSITIONS[transition]}; its log and {node}/status say why")
+            raise FlowError(f"{node} refuses to {_TRANSITIONS[transition]}; see its log and {node}/status")
 
-    def patiently(self, step: Callable[[], T], timeout_s: float) -> T:
-        """What a step returns, taken again and again where what it needs is not there yet.
+    def with_retries(self, step: Callable[[], T], timeout_s: float) -> T:
+        """Return the result of a step, repeated while what it needs is not there yet.
 
         Raises
         ------
-        FlowError: of the step, once the time is over.
-        Interrupted: a signal came.
+        FlowError
+            Of the step, once the time is over.
+        Interrupted
+            A signal came.
         """
         end = time.monotonic() + timeout_s
         while True:
@@ -175,7 +206,7 @@ class FlowClient:
 
     def run_action(
         self,
-        kind: Any,
+        action_type: Any,
         name: str,
         goal: Any,
         describe: Callable[[Any], tuple[str, float]],
@@ -183,19 +214,34 @@ class FlowClient:
         lease: bool = False,
         watch: Callable[[], str] = lambda: "",
     ) -> tuple[int, Any]:
-        """Goal to its end: status and result. An interruption cancels it and waits until it has ended.
+        """Send a goal and wait for its end. An interruption cancels it and waits until it has ended.
 
         Parameters
         ----------
-        lease: whether to renew the lease meanwhile.
-        watch: asked all the time; why the goal is pointless by now, or an empty string.
+        action_type, name, goal
+            The action and its goal.
+        describe : callable
+            Label and fraction of a feedback.
+        timeout_s : float
+            Longest time [s].
+        lease : bool
+            Whether to renew the lease meanwhile.
+        watch : callable
+            Asked all the time; why the goal has become useless, or an empty string.
+
+        Returns
+        -------
+        tuple of int and message
+            Status of the goal and its result.
 
         Raises
         ------
-        FlowError: refused, not ended in time or pointless; then it is canceled.
-        Interrupted: a signal came and the goal has ended.
+        FlowError
+            Refused, not ended in time or useless; then it is canceled.
+        Interrupted
+            A signal came and the goal has ended.
         """
-        client = ActionClient(self.node, kind, name)
+        client = ActionClient(self.node, action_type, name)
         self._leasing = lease
         try:
             self.until(client.server_is_ready, f"action {name} is not there; is its node still running?", _ANSWER_S)

@@ -1,4 +1,4 @@
-"""Progress of long steps for a person: one line that changes on a terminal, a few lines in a log."""
+"""Progress of long steps for the user: one line that changes on a terminal, a few lines in a log."""
 
 import sys
 from typing import TextIO
@@ -17,7 +17,7 @@ class ProgressLine:
         self._label, self._shown = "", -1.0
 
     def show(self, label: str, fraction: float) -> None:
-        """A step and the fraction of it that is done, 0 to 1."""
+        """Show the label of a step and the fraction of it that is done, 0 to 1."""
         fraction = min(max(fraction, 0.0), 1.0)
         if self._terminal:
             bar = "#" * round(_WIDTH * fraction)
@@ -29,13 +29,13 @@ class ProgressLine:
             self._shown = fraction
         self._label = label
 
-    def say(self, message: str) -> None:
-        """A line that stays."""
+    def print(self, message: str) -> None:
+        """Print a line that stays."""
         self.end()
         print(message, file=self._stream, flush=True)
 
     def end(self) -> None:
-        """Leave the changing line."""
+        """End the changing line."""
         if self._open:
             self._stream.write("\n")
             self._stream.flush()

@@ -1,7 +1,7 @@
 """ExcitationGoal: one goal of the excitation node from its request to the robot at rest, without ROS."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Protocol
 
@@ -19,6 +19,7 @@ from inertid_ros.excitation.execution.supervisor import CommandInterface, Execut
 from inertid_ros.robot.model import RobotModel
 
 from .parameters import MotionOptions
+from .request import Ending, ExcitationRequest, GoalOutcome
 
 _START_TOLERANCE = 0.01  # rad or m; the robot must not have moved while the motion was planned
 _COLLECT_S, _LONGEST_COLLECT_S = 1.0, 5.0
@@ -35,56 +36,6 @@ class GoalState(Enum):
     CHECKING = "checking"  # joint states are collected anew; then come the last checks
     EXECUTING = "executing"  # the robot moves
     ENDED = "ended"  # the robot is at rest
-
-
-class Ending(Enum):
-    """How a goal ended."""
-
-    SUCCEEDED = "succeeded"
-    CANCELED = "canceled"  # stopped on request
-    REFUSED = "refused"  # nothing moved
-    STOPPED = "stopped"  # a fault stopped the motion
-
-
-@dataclass(frozen=True)
-class ExcitationRequest:
-    """What a client asks for; the fields are those of the action's goal."""
-
-    plan_file: str = ""
-    prior: str = ""
-    motion: str = ""
-    duration: float = 0.0
-    seed: int = 0
-    speed_scale: float = 0.0
-    lease: bool = False
-    plan_only: bool = False
-
-
-@dataclass(frozen=True)
-class GoalOutcome:
-    """How a goal ended.
-
-    Attributes
-    ----------
-    ending : Ending
-    message : str
-        One line: what happened, and the remedy.
-    fault : str
-        What stopped the motion; empty unless a fault did.
-    condition_number : float
-        Of the base regressor along the plan; NaN where none was made.
-    duration : float
-        Of the motion with its approach [s]; 0 where nothing moved.
-    max_tracking_error : float
-        Over all joints [rad or m]; NaN where nothing moved.
-    """
-
-    ending: Ending
-    message: str
-    fault: str = ""
-    condition_number: float = float("nan")
-    duration: float = 0.0
-    max_tracking_error: float = float("nan")
 
 
 class GoalRobot(Protocol):

@@ -6,7 +6,6 @@ deactivating and activating arms again. Commands are short horizons that each en
 
 import sys
 import time
-from dataclasses import fields
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
@@ -31,9 +30,11 @@ from inertid_ros.ros.lifecycle import refuse_impossible_transitions
 from inertid_ros.ros.parameters import declare, guard, read
 from inertid_ros.ros.qos import LATCHED, STATE
 
-from .goal import Ending, ExcitationGoal, ExcitationRequest, GoalOutcome, GoalState
-from .messages import to_plan_message, to_result, to_status
+from .arming import Arming, ArmingState
+from .goal import ExcitationGoal, GoalState
+from .messages import from_goal, to_plan_message, to_result, to_status
 from .parameters import ExcitationNodeOptions, MotionOptions
+from .request import Ending, GoalOutcome
 from .robot_interface import RobotInterface
 
 _RESULT_DELIVERY_S = 0.3  # for the goal's result to reach its client before the process ends
@@ -48,7 +49,7 @@ class Excitation(LifecycleNode):
         self.fixed = declare(self, ExcitationNodeOptions)
         raise_priority(self, self.fixed.realtime_priority)
         declare(self, MotionOptions, read_only=False)
-        self.state, self.message, self.published_at = ExcitationStatus.UNARMED, "not configured", -np.inf
+        self.arming, self.published_at = Arming(self._publish_status), -np.inf
         self.goal: ExcitationGoal | None = None
         self.goal_handle: ServerGoalHandle | None = None
         self.goal_ended, self.goal_ended_at = Future(), -np.inf
@@ -83,10 +84,10 @@ class Excitation(LifecycleNode):
         try:
             self.robot.configure()
         except InertidError as error:
-            self._disarm(str(error))
+            self.arming.disarm(str(error))
             self.get_logger().error(str(error))
             return TransitionCallbackReturn.FAILURE
-        self._disarm("configured; activate to arm")
+        self.arming.disarm("configured; activate to arm")
         return TransitionCallbackReturn.SUCCESS
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -94,36 +95,25 @@ class Excitation(LifecycleNode):
         if self.goal is not None:
             self.get_logger().error("not armed: the last motion is still coming to rest; try again")
             return TransitionCallbackReturn.FAILURE
-        self.state, self.message = ExcitationStatus.READY, "armed"
-        self._publish_status()
+        self.arming.arm()
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Disarm; a motion brakes."""
-        self._disarm("not armed; activate to arm")
+        self.arming.disarm("not armed; activate to arm")
         self._stop_goal("deactivated")
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Back to not configured."""
-        self._disarm("not configured")
+        self.arming.disarm("not configured")
         return TransitionCallbackReturn.SUCCESS
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Disarm for good; a motion brakes."""
-        self._disarm("shut down")
+        self.arming.disarm("shut down")
         self._stop_goal("shut down")
         return TransitionCallbackReturn.SUCCESS
-
-    def _disarm(self, message: str) -> None:
-        self.state, self.message = ExcitationStatus.UNARMED, message
-        self._publish_status()
-
-    def _objection(self) -> str:
-        """Why no motion may begin; empty where one may."""
-        if self.state == ExcitationStatus.UNARMED:
-            return f"excitation is not armed ({self.message})"
-        return self.message if self.state == ExcitationStatus.LATCHED else ""
 
     # The goal
 
@@ -131,13 +121,14 @@ class Excitation(LifecycleNode):
         if self.goal is not None:
             self.get_logger().error("goal refused: another one is active")
             return GoalResponse.REJECT
-        wanted = ExcitationRequest(**{field.name: getattr(request, field.name) for field in fields(ExcitationRequest)})
         try:
             options = read(self, MotionOptions)
         except InertidError as error:
             self.get_logger().error(f"goal refused: {error}")
             return GoalResponse.REJECT
-        self.goal = ExcitationGoal(wanted, options, self.fixed.robot, self.robot, self._objection)
+        self.goal = ExcitationGoal(
+            from_goal(request), options, self.fixed.robot, self.robot, lambda: self.arming.objection
+        )
         self.goal_ended = Future()
         return GoalResponse.ACCEPT
 
@@ -163,7 +154,7 @@ class Excitation(LifecycleNode):
         if after is before:
             return
         if after is GoalState.PLANNING:
-            self._set_state(ExcitationStatus.PLANNING, "planning")
+            self.arming.change(ArmingState.PLANNING, "planning")
         if before is GoalState.PLANNING and goal.prepared is not None:
             self.plan_publisher.publish(to_plan_message(goal.prepared.plan, self.get_clock().now().to_msg()))
         if after is GoalState.ENDED:
@@ -172,9 +163,9 @@ class Excitation(LifecycleNode):
     def _conclude(self, outcome: GoalOutcome) -> None:
         if outcome.fault:
             stopped = f"stopped: {outcome.fault}; deactivate and activate to arm again"
-            self._set_state(ExcitationStatus.LATCHED, stopped)
+            self.arming.change(ArmingState.LATCHED, stopped)
         else:
-            self._set_state(ExcitationStatus.READY, outcome.message)
+            self.arming.change(ArmingState.READY, outcome.message)
         self.goal_ended.set_result(outcome)
 
     def _stop_goal(self, reason: str) -> None:
@@ -195,8 +186,8 @@ class Excitation(LifecycleNode):
     def _stop(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Stop now, and stay stopped until armed again."""
         self._stop_goal("stopped on request")
-        self._set_state(ExcitationStatus.LATCHED, "stopped on request; deactivate and activate to arm again")
-        response.success, response.message = True, self.message
+        self.arming.change(ArmingState.LATCHED, "stopped on request; deactivate and activate to arm again")
+        response.success, response.message = True, self.arming.message
         return response
 
     # Output
@@ -213,26 +204,17 @@ class Excitation(LifecycleNode):
         if (goal is not None and goal.supervisor is not None) or time.monotonic() - self.published_at > 1.0:
             self._publish_status()
 
-    def _set_state(self, state: int, message: str) -> None:
-        """A new state; while not armed or latched, only arming changes it."""
-        if self.state == ExcitationStatus.UNARMED:
-            return
-        if self.state != ExcitationStatus.LATCHED:
-            self.state, self.message = state, message
-        self._publish_status()
-
     def _publish_status(self) -> None:
-        self.published_at = time.monotonic()
-        status, goal = ExcitationStatus(state=self.state, message=self.message), self.goal
-        if goal is not None and goal.supervisor is not None and goal.state is GoalState.EXECUTING:
-            progress = goal.supervisor.progress(time.monotonic())
-            status = to_status(progress, goal.supervisor.fault, self.robot.model.joint_names)
+        self.published_at, goal = time.monotonic(), self.goal
+        executing = goal is not None and goal.state is GoalState.EXECUTING
+        status = to_status(self.arming, goal.supervisor if goal is not None and executing else None, self.published_at)
         status.header.stamp = self.get_clock().now().to_msg()
         self.status_publisher.publish(status)
 
     def _publish_diagnostics(self) -> None:
-        level = ERROR if self.state == ExcitationStatus.LATCHED else OK
-        self.diagnostics.publish(diagnostics(self, "motion", level, self.message, {"state": self.state}))
+        arming, level = self.arming, ERROR if self.arming.state is ArmingState.LATCHED else OK
+        state = to_status(arming, None, time.monotonic()).state
+        self.diagnostics.publish(diagnostics(self, "motion", level, arming.message, {"state": state}))
 
     # Ending
 

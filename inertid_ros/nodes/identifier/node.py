@@ -1,7 +1,6 @@
 """Identifier node: recordings in, validated parameters out, latched for controllers."""
 
 import sys
-from pathlib import Path
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
@@ -13,18 +12,15 @@ from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
 
 from inertid_ros.action import Identify
-from inertid_ros.app.identification_job import IdentificationJob, IdentificationResult, identify_job
+from inertid_ros.app.identification_job import IdentificationResult, identify_job
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.core.errors import InertidError, ModelError, RecordingError
+from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.core.worker import Worker
 from inertid_ros.data.live.batches import ReceivedRecordings
-from inertid_ros.data.recording import Recording
 from inertid_ros.identification.identify import IdentificationProgress
-from inertid_ros.identification.rounds import RoundsOptions
 from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters, SampleBatch
 from inertid_ros.nodes.feedback import identify_feedback
 from inertid_ros.nodes.spin import run_node
-from inertid_ros.report.results import check_target
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros.conversions import from_batch
@@ -33,6 +29,7 @@ from inertid_ros.ros.parameter_messages import to_inertial_parameters, to_report
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.qos import BATCH, LATCHED
 
+from .job import identification_job
 from .parameters import IdentifierOptions
 
 _NUMBERS = (
@@ -41,7 +38,7 @@ _NUMBERS = (
 
 
 class Identifier(Node):
-    """See the module. Solving runs in a process of its own; this one only talks."""
+    """Action, subscriptions and publishers. Solving runs in a process of its own."""
 
     def __init__(self) -> None:
         super().__init__("identifier")
@@ -63,7 +60,7 @@ class Identifier(Node):
         if self.options.urdf:
             self._take_description(read_description(self.options.urdf))
         else:
-            self.create_subscription(String, "robot_description", lambda m: self._describe(m.data), LATCHED)
+            self.create_subscription(String, "robot_description", lambda m: self._receive_description(m.data), LATCHED)
         self.server = ActionServer(
             self,
             Identify,
@@ -80,17 +77,17 @@ class Identifier(Node):
 
     # Input
 
-    def _describe(self, text: str) -> None:
+    def _receive_description(self, text: str) -> None:
         try:
             self._take_description(text)
         except InertidError as error:
-            self._say(IdentifierStatus.WAITING, f"robot_description: {error}")
+            self._set_state(IdentifierStatus.WAITING, f"robot_description: {error}")
             self.get_logger().error(self.message)
 
     def _take_description(self, text: str) -> None:
         self.model = load_model(text, self.configuration.robot.model_options())
         if self.state == IdentifierStatus.WAITING:
-            self._say(IdentifierStatus.READY, f"ready for '{self.model.name}' with {self.model.joints} joints")
+            self._set_state(IdentifierStatus.READY, f"ready for '{self.model.name}' with {self.model.joints} joints")
         stamp = self.get_clock().now().to_msg()
         self.marker_publisher.publish(
             inertia_markers(self.model.link_names, self.model.body_prior, stamp, "given", GIVEN)
@@ -107,7 +104,7 @@ class Identifier(Node):
         if message.last:
             self._publish_status()
             if self.options.automatic and message.recording in self.recordings.complete:
-                self.executor.create_task(self._identify_by_itself, message.recording)
+                self.executor.create_task(self._identify_automatically, message.recording)
 
     # Action
 
@@ -129,21 +126,25 @@ class Identifier(Node):
             goal.abort()
         return answer
 
-    async def _identify_by_itself(self, name: str) -> None:
+    async def _identify_automatically(self, name: str) -> None:
         if self.outcome is None and self.model is not None:
             self.outcome = Future()
             await self._identify(Identify.Goal(train=[name]))
 
     async def _identify(self, request: Identify.Goal) -> Identify.Result:
-        self._say(IdentifierStatus.SOLVING, "identifying")
+        self._set_state(IdentifierStatus.SOLVING, "identifying")
         answer = Identify.Result(**dict.fromkeys(_NUMBERS, float("nan")))
         outcome = self.outcome = self.outcome or Future()
         try:
-            self.worker = Worker("identification", identify_job, (self._job(request),), *self._bounds())
+            options = self.options
+            job = identification_job(
+                request, self.model, self.configuration, self.recordings, options.output_directory
+            )
+            self.worker = Worker("identification", identify_job, (job,), options.timeout_s, options.memory_mb)
             self._publish_result(await outcome, answer)
         except InertidError as error:
             answer.message = str(error)
-            self._say(IdentifierStatus.FAILED, answer.message)
+            self._set_state(IdentifierStatus.FAILED, answer.message)
             self.get_logger().error(answer.message)
         finally:
             self.worker = self.outcome = self.goal = None
@@ -161,43 +162,6 @@ class Identifier(Node):
                 self.outcome.set_exception(error)
         elif self.goal is not None and self.worker.progress is not None:
             self.goal.publish_feedback(identify_feedback(self.worker.progress))
-
-    def _job(self, goal: Identify.Goal) -> IdentificationJob:
-        if self.model is None:
-            raise ModelError("no robot description has been received; publish robot_description or set urdf")
-        train = tuple(goal.train) or self.recordings.complete
-        if not train:
-            raise RecordingError("identify: nothing was recorded yet; record a motion or name a bag")
-        return IdentificationJob(
-            urdf=self.model.urdf,
-            configuration=self.configuration,
-            train=tuple(self._source(name) for name in train),
-            held_out=tuple(self._source(name) for name in goal.validation),
-            output=self._output(goal.output_directory),
-            rounds=RoundsOptions(goal.rounds or 1, goal.wanted_deviation, goal.least_gain),
-            previous=goal.previous,
-        )
-
-    def _source(self, name: str) -> Recording | str:
-        """A recording that was received, else a path."""
-        if name in self.recordings or not Path(name).expanduser().exists():
-            return self.recordings.recording(name)
-        return str(Path(name).expanduser().absolute())
-
-    def _output(self, wanted: str) -> Path | None:
-        if wanted:
-            target = Path(wanted).expanduser().absolute()
-            check_target(target)
-            return target
-        if not self.options.output_directory:
-            return None
-        base, number = Path(self.options.output_directory).expanduser().absolute(), 1
-        while (base / f"identification_{number:03d}").exists():
-            number += 1
-        return base / f"identification_{number:03d}"
-
-    def _bounds(self) -> tuple[float, int]:
-        return self.options.timeout_s, self.options.memory_mb
 
     # Output
 
@@ -222,7 +186,7 @@ class Identifier(Node):
             self.get_logger().info(report.message)
         else:
             self.get_logger().error(f"not published: {report.message}")
-        self._say(IdentifierStatus.READY if accepted else IdentifierStatus.FAILED, report.message)
+        self._set_state(IdentifierStatus.READY if accepted else IdentifierStatus.FAILED, report.message)
         answer.success, answer.message = True, report.message
         answer.validation_status, answer.result_directory = message.validation_status, report.result_directory
         answer.train_relative_error = report.train_relative_error
@@ -232,7 +196,7 @@ class Identifier(Node):
             answer.torque_deviation, answer.gain = result.history[-1].deviation, result.decision.gain
             answer.stop_reason = result.decision.reason
 
-    def _say(self, state: int, message: str) -> None:
+    def _set_state(self, state: int, message: str) -> None:
         self.state, self.message = state, message
         self._publish_status()
 
@@ -243,12 +207,12 @@ class Identifier(Node):
         self.status_publisher.publish(status)
 
     def begin_shutdown(self) -> None:
-        """A signal came."""
+        """A signal came: give up the identification."""
         if self.worker is not None:
             self.worker.cancel()
 
     def on_fault(self, _error: Exception) -> None:
-        """A callback raised."""
+        """A callback raised: give up the identification."""
         self.begin_shutdown()
 
 

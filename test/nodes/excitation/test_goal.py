@@ -14,8 +14,10 @@ from inertid_ros.core.worker import WorkerError
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
 from inertid_ros.excitation.execution.supervisor import ExecutionProgress, ExecutionStage
 from inertid_ros.excitation.limits.motion_limits import motion_limits
-from inertid_ros.nodes.excitation.goal import Ending, ExcitationGoal, ExcitationRequest, GoalState
+from inertid_ros.nodes.excitation.arming import Arming, ArmingState
+from inertid_ros.nodes.excitation.goal import ExcitationGoal, GoalState
 from inertid_ros.nodes.excitation.parameters import MotionOptions
+from inertid_ros.nodes.excitation.request import Ending, ExcitationRequest
 from inertid_ros.robot.model import RobotModel, load_model
 
 TICK_S = 0.005
@@ -321,3 +323,20 @@ def test_a_late_tick_is_not_made_up_for(run: Run) -> None:
     run.run(5.0)
     assert goal.outcome.ending is Ending.STOPPED
     assert len(run.robot.commands) <= count + 1
+
+
+def test_a_latched_node_is_armed_only_by_arming() -> None:
+    changes: list[ArmingState] = []
+    arming = Arming(lambda: changes.append(arming.state))
+    arming.change(ArmingState.READY, "done")
+    assert not changes and arming.objection == "excitation is not armed (not configured)"
+    arming.arm()
+    assert arming.objection == ""
+    arming.change(ArmingState.LATCHED, "stopped: fault")
+    arming.change(ArmingState.READY, "done")
+    assert arming.state is ArmingState.LATCHED and arming.objection == "stopped: fault"
+    arming.disarm("not armed; activate to arm")
+    arming.change(ArmingState.LATCHED, "stopped: another")
+    assert arming.objection == "excitation is not armed (not armed; activate to arm)"
+    arming.arm()
+    assert arming.state is ArmingState.READY

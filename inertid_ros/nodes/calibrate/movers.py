@@ -1,0 +1,151 @@
+"""Who moves the robot: the excitation node, or the robot itself, when it balances with a controller of its own."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from action_msgs.msg import GoalStatus
+from lifecycle_msgs.msg import State, Transition
+from std_msgs.msg import Bool
+
+from inertid_ros.action import Excite
+from inertid_ros.msg import ExcitationStatus
+from inertid_ros.ros.qos import LATCHED
+
+from .client import FlowClient, FlowError
+from .parameters import CalibrateOptions
+
+_MOTION_S = 1800.0  # longest time for planning and one motion
+
+Check = Callable[[], str]
+"""Why the motion has become useless; empty while it has not."""
+
+
+class Mover(Protocol):
+    """What moves the robot along one motion after the other."""
+
+    name: str
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until it can be asked to move the robot."""
+        ...
+
+    def arm(self) -> None:
+        """Make it ready to move the robot."""
+        ...
+
+    def disarm(self) -> None:
+        """Make sure that it moves the robot no more."""
+        ...
+
+    def move(self, purpose: str, goal: Excite.Goal, check: Check) -> None:
+        """Move the robot along one motion.
+
+        Parameters
+        ----------
+        purpose : str
+            Of the motion, for messages.
+        goal : Excite.Goal
+            The motion that is wanted.
+        check : callable
+            Asked all the time; ends the motion with what it returns.
+
+        Raises
+        ------
+        FlowError
+            The motion was refused, stopped or has become useless.
+        """
+        ...
+
+
+class ExcitationMover:
+    """The excitation node moves the robot; it is armed only as long as motions are wanted."""
+
+    name = "excitation"
+
+    def __init__(self, client: FlowClient, options: CalibrateOptions) -> None:
+        self._client, self._wait_s = client, options.wait_s
+        self._status = client.received(ExcitationStatus, "excitation/status", LATCHED)
+        self._armed = False
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until its services and its action are there."""
+        self._client.wait_for_service("excitation/get_state", timeout_s)
+        self._client.wait_for_action(Excite, "excitation/excite", timeout_s)
+
+    def arm(self) -> None:
+        """Make it active and not latched, whatever it was before."""
+        client = self._client
+        state = client.lifecycle_state("excitation")
+        if state == State.PRIMARY_STATE_ACTIVE:
+            client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
+            state = State.PRIMARY_STATE_INACTIVE
+        if state == State.PRIMARY_STATE_UNCONFIGURED:
+            client.with_retries(
+                lambda: client.change_state("excitation", Transition.TRANSITION_CONFIGURE), self._wait_s
+            )
+        client.change_state("excitation", Transition.TRANSITION_ACTIVATE)
+        self._armed = True
+        client.show("excitation is armed")
+
+    def disarm(self) -> None:
+        """Deactivate it, where it is active."""
+        if self._armed:
+            self._armed = False
+            self._client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
+
+    def move(self, purpose: str, goal: Excite.Goal, check: Check) -> None:
+        """Have the node plan and execute the motion."""
+
+        def describe(feedback: Excite.Feedback) -> tuple[str, float]:
+            return f"{purpose}: {feedback.stage or 'checking'}", feedback.fraction
+
+        def watch() -> str:
+            return self._status.stale("excitation") or check()
+
+        goal.lease = True
+        status, result = self._client.run_action(
+            Excite, "excitation/excite", goal, describe, _MOTION_S, lease=True, watch=watch
+        )
+        if status != GoalStatus.STATUS_SUCCEEDED:
+            raise FlowError(f"{purpose} motion: {result.message}")
+        self._client.show(f"{purpose} motion: {result.message}, condition number {result.condition_number:.1f}")
+
+
+class SelfMovingRobot:
+    """A robot that moves by itself when a service asks it to; which motion is its own choice."""
+
+    name = "the robot"
+
+    def __init__(self, client: FlowClient, options: CalibrateOptions) -> None:
+        self._client, self._options = client, options
+        self._moving = client.received(Bool, options.moving_topic, LATCHED)
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until its service is there."""
+        self._client.wait_for_service(self._options.move_service, timeout_s)
+
+    def arm(self) -> None:
+        """Nothing to do."""
+
+    def disarm(self) -> None:
+        """Nothing to do."""
+
+    def move(self, purpose: str, goal: Excite.Goal, check: Check) -> None:
+        """Ask it to move, and wait until it has."""
+        client, options = self._client, self._options
+        answer = client.trigger(options.move_service)
+        if not answer.success:
+            raise FlowError(f"{purpose} motion: {answer.message}")
+        client.show(f"{purpose} motion: {answer.message}")
+        unmoved = f"{options.moving_topic} does not show that the robot moves; check the topic"
+        client.until(self._is_moving, unmoved, options.wait_s)
+
+        def ended() -> bool:
+            if problem := check():
+                raise FlowError(problem)
+            return not self._is_moving()
+
+        client.until(ended, f"{purpose} motion: the robot does not end it", _MOTION_S)
+
+    def _is_moving(self) -> bool:
+        return self._moving.last is not None and bool(self._moving.last.data)

@@ -1,0 +1,87 @@
+"""What a goal of the identifier node asks for as a job for the worker; no ROS."""
+
+from pathlib import Path
+from typing import Protocol
+
+from inertid_ros.app.identification_job import IdentificationJob
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.errors import ModelError, RecordingError
+from inertid_ros.data.live.batches import ReceivedRecordings
+from inertid_ros.data.recording import Recording
+from inertid_ros.identification.rounds import RoundsOptions
+from inertid_ros.report.results import check_target
+from inertid_ros.robot.model import RobotModel
+
+
+class IdentifyRequest(Protocol):
+    """The fields of the goal of ``Identify``."""
+
+    train: list[str]
+    validation: list[str]
+    output_directory: str
+    previous: str
+    rounds: int
+    wanted_deviation: float
+    least_gain: float
+
+
+def identification_job(
+    request: IdentifyRequest,
+    model: RobotModel | None,
+    configuration: Configuration,
+    recordings: ReceivedRecordings,
+    default_output: str,
+) -> IdentificationJob:
+    """Return the job for a request.
+
+    Parameters
+    ----------
+    request : IdentifyRequest
+        Recordings are paths, or names of recordings that were received.
+    model : RobotModel or None
+        None where no description has been received.
+    configuration : Configuration
+    recordings : ReceivedRecordings
+        All complete ones are fitted where the request names none.
+    default_output : str
+        Directory of numbered results, for a request without a directory of its own; empty writes none.
+
+    Raises
+    ------
+    InertidError
+        There is no model or nothing to fit, a recording is unknown, or the output directory cannot be used.
+    """
+    if model is None:
+        raise ModelError("no robot description has been received; publish robot_description or set urdf")
+    train = tuple(request.train) or recordings.complete
+    if not train:
+        raise RecordingError("identify: nothing was recorded yet; record a motion or name a bag")
+    return IdentificationJob(
+        urdf=model.urdf,
+        configuration=configuration,
+        train=tuple(_source(name, recordings) for name in train),
+        held_out=tuple(_source(name, recordings) for name in request.validation),
+        output=_output(request.output_directory, default_output),
+        rounds=RoundsOptions(request.rounds or 1, request.wanted_deviation, request.least_gain),
+        previous=request.previous,
+    )
+
+
+def _source(name: str, recordings: ReceivedRecordings) -> Recording | str:
+    """A recording that was received, else a path."""
+    if name in recordings or not Path(name).expanduser().exists():
+        return recordings.recording(name)
+    return str(Path(name).expanduser().absolute())
+
+
+def _output(wanted: str, default: str) -> Path | None:
+    if wanted:
+        target = Path(wanted).expanduser().absolute()
+        check_target(target)
+        return target
+    if not default:
+        return None
+    base, number = Path(default).expanduser().absolute(), 1
+    while (base / f"identification_{number:03d}").exists():
+        number += 1
+    return base / f"identification_{number:03d}"
