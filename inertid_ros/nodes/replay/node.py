@@ -27,7 +27,7 @@ _LARGEST_BURST = 200  # messages per tick, so that a reliable queue is not overr
 
 
 class Replay(Node):
-    """See the module. Ends by itself after the last message."""
+    """Plays a bag and ends by itself after the last message."""
 
     def __init__(self) -> None:
         super().__init__("replay")
@@ -36,8 +36,8 @@ class Replay(Node):
             raise InertidError("replay: no bag given; set the parameter bag")
         self.playback = open_playback(self.options.bag, self.options.topics)
         self.player = {
-            topic: self.create_publisher(message_class(kind), topic, QoSProfile(depth=1000))
-            for topic, kind in self.playback.types.items()
+            topic: self.create_publisher(message_class(message_type), topic, QoSProfile(depth=1000))
+            for topic, message_type in self.playback.types.items()
         }
         self.clock_publisher = self.create_publisher(ClockMessage, "/clock", 10) if self.options.clock_hz else None
         self.steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -78,11 +78,12 @@ class Replay(Node):
             self._finish()
 
     def _ready(self, now: int) -> bool:
-        """Whether somebody listens to every topic and, where it is to record, the recorder takes samples."""
-        deaf = [topic for topic, publisher in self.player.items() if publisher.get_subscription_count() == 0]
-        if deaf and self.options.wait_s:
+        """Whether every topic has a subscriber and, where it is to be recorded, the recorder takes samples."""
+        unsubscribed = [topic for topic, publisher in self.player.items() if publisher.get_subscription_count() == 0]
+        if unsubscribed and self.options.wait_s:
             if now - self.created_ns > self.options.wait_s * 1e9:
-                raise InertidError(f"replay: nobody subscribes to {deaf[0]}; start its receiver, or set wait_s to 0")
+                topic = unsubscribed[0]
+                raise InertidError(f"replay: nobody subscribes to {topic}; start its receiver, or set wait_s to 0")
             return False
         self.ready_ns = self.ready_ns or now
         if now - self.ready_ns < _SETTLE_S * 1e9 and self.options.wait_s:

@@ -1,4 +1,4 @@
-"""The simulator node's other robots: free bases on force plates, with the topics of a laboratory."""
+"""Simulated robots with a free base on force plates, with the topics of a laboratory."""
 
 from dataclasses import replace
 
@@ -31,11 +31,25 @@ from .parameters import FaultOptions, SimulatorOptions
 _LARGEST_LAG_S = 0.1
 
 
-class StandingSide:
+def described_model(truth: RobotModel, options: SimulatorOptions) -> RobotModel:
+    """Return the robot as the simulator describes it: the true one, or one that is wrong by point masses."""
+    if not options.perturb:
+        return truth
+    rng = np.random.default_rng(options.perturbation_seed)
+    return load_model(write_urdf(truth, perturb(truth, rng, options.perturbation)), truth.options)
+
+
+class ForcePlateRobot:
     """A MuJoCo biped or humanoid in real time. It balances, and moves when ``~/move`` asks it to.
 
     Publishes ``joint_states``, ``odometry``, ``imu``, ``<plate>/wrench`` for every plate, ``robot_description``, and
     latched ``~/moving`` and ``~/true_parameters``.
+
+    Parameters
+    ----------
+    node : Node
+        Of the simulator.
+    options : SimulatorOptions
     """
 
     def __init__(self, node: Node, options: SimulatorOptions) -> None:
@@ -43,9 +57,9 @@ class StandingSide:
         robot = legged_robot(options.standing.robot, options.standing.crouch_rad)
         known = replace(options.robot, base="free", plates=STANCES[options.standing.robot].plate_entries())
         truth = load_model(robot.urdf, known.model_options())
-        given = self._given(truth)
-        # The controller that keeps the robot on its feet is the maker's, and knows what its maker knows.
-        self.robot = LeggedRobot(robot, options.standing, controller_urdf=given.urdf)
+        described = described_model(truth, options)
+        # The balancing controller is based on the description, as that of a real robot is.
+        self.robot = LeggedRobot(robot, options.standing, controller_urdf=described.urdf)
         self.faults = FaultOptions()
         self.frozen: dict[str, np.ndarray] = {}
         sensor = QoSProfile(depth=50)
@@ -57,7 +71,7 @@ class StandingSide:
         }
         self.clock_publisher = node.create_publisher(ClockMessage, "/clock", 10) if options.publish_clock else None
         self.description = node.create_publisher(String, "robot_description", LATCHED)
-        self.description.publish(String(data=given.urdf))
+        self.description.publish(String(data=described.urdf))
         self.true_parameters = node.create_publisher(InertialParameters, "~/true_parameters", LATCHED)
         drives = {term: np.zeros(truth.joints) for term in DRIVE_TERMS}
         stamp = node.get_clock().now().to_msg()
@@ -73,23 +87,17 @@ class StandingSide:
         node.create_timer(0.2, self._read_faults, clock=self.steady)
         node.get_logger().info(f"simulating '{truth.name}' with {truth.joints} joints on {len(robot.plates)} plates")
 
-    def _given(self, truth: RobotModel) -> RobotModel:
-        if not self.options.perturb:
-            return truth
-        rng = np.random.default_rng(self.options.perturbation_seed)
-        return load_model(write_urdf(truth, perturb(truth, rng, self.options.perturbation)), truth.options)
-
     def _move(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         response.success = not self.robot.moving
         if response.success:
             self.robot.move()
-            self._tell()
+            self._publish_moving()
             response.message = f"moving for {self.robot.movement.duration:.1f} s"
         else:
             response.message = "the robot is moving already"
         return response
 
-    def _tell(self) -> None:
+    def _publish_moving(self) -> None:
         if self.robot.moving != self.moving:
             self.moving = self.robot.moving
             self.moving_publisher.publish(Bool(data=self.moving))
@@ -107,7 +115,7 @@ class StandingSide:
         for _ in range(int(behind / (step * per_sample))):
             self.robot.step(per_sample)
             self._publish(self.robot.state())
-        self._tell()
+        self._publish_moving()
 
     def _read_faults(self) -> None:
         self.faults = read(self.node, FaultOptions, "fault.")

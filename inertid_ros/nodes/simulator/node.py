@@ -15,10 +15,8 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.msg import InertialParameters
 from inertid_ros.nodes.spin import run_node
 from inertid_ros.robot.bodies.layout import DRIVE_TERMS
-from inertid_ros.robot.model import RobotModel, load_model
-from inertid_ros.robot.perturbation import perturb
+from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf.parsing import read_description
-from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.ros.conversions import from_joint_trajectory, to_joint_state, to_nanoseconds, to_time
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.parameters import declare, guard, read
@@ -28,14 +26,17 @@ from inertid_ros.simulation.example_robots import example_urdf
 from inertid_ros.simulation.joint_sensors import FaultyChannel, StateFaults
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
-from .force_plate_robot import StandingSide
+from .force_plate_robot import ForcePlateRobot, described_model
 from .parameters import FaultOptions, SimulatorOptions
 
-_LARGEST_LAG_S = 0.1  # after a longer pause the simulated time goes on where it was instead of racing after
+_LARGEST_LAG_S = 0.1  # after a longer pause the simulated time continues where it was instead of catching up
 
 
 class Simulator(Node):
-    """See the module. Physics follows the steady clock; stamps are the simulated time after the ROS time at start."""
+    """A simulated arm, or what :class:`ForcePlateRobot` adds.
+
+    Physics follows the steady clock; stamps are the ROS time at the start plus the simulated time.
+    """
 
     def __init__(self) -> None:
         super().__init__("simulator")
@@ -43,14 +44,14 @@ class Simulator(Node):
         declare(self, FaultOptions, read_only=False, prefix="fault.")
         guard(self, FaultOptions, lambda: "", prefix="fault.")
         if self.options.standing.robot:
-            self.side = StandingSide(self, self.options)
+            self.force_plate_robot = ForcePlateRobot(self, self.options)
             return
         truth = load_model(read_description(self.options.urdf or example_urdf()), self.options.robot.model_options())
-        given = self._given(truth)
+        described = described_model(truth, self.options)
         self.robot = SimulatedRobot(
             truth,
             self.options.simulation,
-            controller_model=given,
+            controller_model=described,
             start=np.array(self.options.start) if self.options.start else None,
         )
         self.channel = FaultyChannel(np.random.default_rng(self.options.simulation.seed))
@@ -60,7 +61,7 @@ class Simulator(Node):
             self.create_publisher(ClockMessage, "/clock", 10) if self.options.publish_clock else None
         )
         self.description_publisher = self.create_publisher(String, "robot_description", LATCHED)
-        self.description_publisher.publish(String(data=given.urdf))
+        self.description_publisher.publish(String(data=described.urdf))
         self.truth_publisher = self.create_publisher(InertialParameters, "~/true_parameters", LATCHED)
         self.truth_publisher.publish(
             known_parameters(
@@ -79,14 +80,6 @@ class Simulator(Node):
         self.create_timer(1.0 / self.options.state_hz, self._tick, clock=self.steady)
         self.create_timer(0.2, self._read_faults, clock=self.steady)
         self.get_logger().info(f"simulating '{truth.name}' with {truth.joints} joints")
-
-    def _given(self, truth: RobotModel) -> RobotModel:
-        """The robot as its URDF tells: the truth, or wrong by point masses."""
-        if not self.options.perturb:
-            return truth
-        rng = np.random.default_rng(self.options.perturbation_seed)
-        text = write_urdf(truth, perturb(truth, rng, self.options.perturbation))
-        return load_model(text, self.options.robot.model_options())
 
     def _tick(self) -> None:
         now = self.steady.now().nanoseconds
