@@ -89,7 +89,7 @@ def print_motion(summary: Mapping[str, Any]) -> None:
         print(f"with the data of before {after}; that data alone {before}")
     for constraint in summary["constraints"]:
         print(f"{constraint['words']} at {percent(constraint['used'])} of what is allowed")
-    print(f"at rest within {number(summary['longest_stop'])} s, whatever dies")
+    print(f"at rest within {number(summary['longest_stop'])} s, whatever fails")
 
 
 def write_motion(

@@ -22,24 +22,26 @@ _PACKAGES = ("numpy", "scipy", "pin", "rosbags")
 
 @dataclass(frozen=True)
 class RecordingSource:
-    """One recording that went into a result.
+    """One recording of a result.
 
     Attributes
     ----------
+    name : str
+        Its file, or how it was named.
     role : str
         ``train`` or ``validation``.
     samples : int
-        Measured.
+        Number of measured samples.
     seconds : float
-        Span of the stamps.
+        Span of the stamps [s].
     used_samples : int
-        Prepared and usable.
+        Number of prepared and usable samples.
     cutoff_hz : float
-        Of the low-pass.
+        Cutoff of the low-pass filter [Hz].
     sha256 : str
-        Of the file or the bag's storage files; of the samples where the recording is no file.
+        Checksum of the file or the bag's storage files; of the samples where the recording is no file.
     notices : tuple of str
-        See :class:`Recording`.
+        See :class:`.Recording`.
     """
 
     name: str
@@ -59,9 +61,9 @@ class Provenance:
     Attributes
     ----------
     urdf_sha256 : str
-        Of the URDF text as given.
+        Checksum of the URDF text as given.
     created : str
-        UTC, ISO 8601.
+        Time of creation, UTC, ISO 8601.
     """
 
     robot: str
@@ -89,7 +91,7 @@ def provenance(
 
 
 def recording_source(recording: Recording, samples: Samples, role: str) -> RecordingSource:
-    """Description of a recording and what was used of it."""
+    """Source of a result: a recording and its prepared samples."""
     return RecordingSource(
         name=recording.name,
         role=role,
@@ -117,7 +119,7 @@ def checksum(recording: Recording) -> str:
 
 
 def peak_memory_mb() -> float:
-    """Largest resident memory of this process so far."""
+    """Largest resident memory of this process so far [MiB]."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 

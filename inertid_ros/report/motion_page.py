@@ -1,4 +1,4 @@
-"""A planned motion as files to look at: one HTML page that needs no other file, and its plots as SVG."""
+"""A planned motion as files for people: one HTML page that needs no other file, and its plots as SVG."""
 
 from collections.abc import Mapping
 from importlib import resources
@@ -17,6 +17,8 @@ def motion_files(inspection: Inspection, summary: Mapping[str, Any]) -> dict[str
 
     Parameters
     ----------
+    inspection : Inspection
+        The plan and its properties.
     summary : mapping
         Content of ``excitation.json``.
     """

@@ -8,8 +8,8 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.inspection import Inspection
 
-_POINTS = 800  # per curve; a screen shows no more
-_LEAST = 1e-12  # what a singular value of zero is drawn as
+_POINTS = 800  # per curve, about what a screen resolves
+_LEAST = 1e-12  # smallest singular value that is drawn
 _STYLE = {"font.size": 8, "svg.fonttype": "none", "svg.hashsalt": "inertid", "axes.grid": True}
 
 
@@ -51,7 +51,9 @@ def spectrum_plot(before: Array | None, after: Array) -> str:
     Parameters
     ----------
     before : ndarray or None
-        Of prior data; None where there is none.
+        Of earlier recordings alone; None where there are none.
+    after : ndarray, shape (r,)
+        Of these and the motion.
     """
 
     index = 1 + np.arange(len(after))

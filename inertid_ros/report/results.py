@@ -41,12 +41,13 @@ class StoredResult:
     Attributes
     ----------
     model : RobotModel
-        Of ``calibrated.urdf``, with the joints locked as they were; its ``prior`` is not the original URDF's.
+        Model of ``calibrated.urdf``, with the joints locked as they were; its ``prior`` is not the original URDF's.
     parameters : ndarray, shape (p,)
-        In the order of ``model.layout``.
+        Parameters in the order of ``model.layout``.
     prior : ndarray, shape (p,)
-        Of the URDF that was given.
+        Parameters of the URDF that was given.
     covariance : ndarray, shape (p, p)
+        Covariance of the parameters.
     report : mapping
         Content of ``report.json``.
     """
@@ -60,7 +61,7 @@ class StoredResult:
 
     @cached_property
     def information(self) -> Information:
-        """What the recordings said, for what comes after them.
+        """Information of the recordings, to which later ones add.
 
         Raises
         ------
@@ -76,21 +77,25 @@ class StoredResult:
 def check_target(
     directory: str | Path, overwrite: bool = False, marks: Sequence[str] = (PARAMETERS, REPORT)
 ) -> None:
-    """Say before any long work whether a result may be written to ``directory``.
+    """Check before any long work that a result may be written to ``directory``.
 
     Parameters
     ----------
+    directory : path-like
+        Where a result is to be written.
+    overwrite : bool, optional
+        Whether a result directory that exists may be replaced.
     marks : sequence of str, optional
         Only a directory that holds these files is overwritten.
 
     Raises
     ------
     ResultError
-        It is a file, holds something, or is no result directory where ``overwrite`` would replace it.
+        It is a file, is not empty, or is no result directory where ``overwrite`` would replace it.
     """
     target = Path(directory)
     try:
-        content = {entry.name for entry in target.iterdir()} if target.is_dir() else set()
+        content = {path.name for path in target.iterdir()} if target.is_dir() else set()
     except OSError as error:
         raise ResultError(f"{target}: cannot be read ({error.strerror}); choose another directory") from None
     if target.exists() and not target.is_dir():
@@ -113,8 +118,12 @@ def write_result(outcome: IdentificationOutcome, directory: str | Path, overwrit
 
     Parameters
     ----------
+    outcome : IdentificationOutcome
+        The result.
+    directory : path-like
+        Where it is written.
     overwrite : bool, optional
-        Whether a result directory that is there is replaced.
+        Whether an existing result directory is replaced.
 
     Raises
     ------
@@ -144,7 +153,7 @@ def read_result(directory: str | Path) -> StoredResult:
     Raises
     ------
     ResultError
-        It is none, or a file in it is missing, damaged or of another version.
+        It is no result directory, or a file in it is missing, damaged or of another version.
     """
     path = Path(directory)
     if not path.is_dir():
@@ -170,25 +179,26 @@ def read_result(directory: str | Path) -> StoredResult:
 def _model_options(robot: Mapping[str, Any]) -> ModelOptions:
     x, y, z = robot["gravity"]
     couplings = tuple(Coupling(c["name"], tuple(c["joints"]), tuple(c["ratios"])) for c in robot["couplings"])
-    rotors = tuple(Rotor(**{key: _tuple(value) for key, value in entry.items()}) for entry in robot["rotors"])
-    contacts = tuple(_contact(entry) for entry in robot.get("contacts", ()))
+    rotors = tuple(Rotor(**{key: _tuple(value) for key, value in rotor.items()}) for rotor in robot["rotors"])
+    contacts = tuple(_contact(contact) for contact in robot.get("contacts", ()))
     drive_terms, base = tuple(robot["drive_terms"]), robot.get("base", "fixed")
     speeds = robot.get("stribeck_speeds", {})
-    wheels = tuple(_wheel(entry) for entry in robot.get("wheels", ()))
+    wheels = tuple(_wheel(wheel) for wheel in robot.get("wheels", ()))
     return ModelOptions(
         robot["locked_joints"], drive_terms, (x, y, z), couplings, rotors, base, contacts, speeds, wheels
     )
 
 
-def _wheel(entry: Mapping[str, Any]) -> Wheel:
-    inertia = entry["inertia"]
-    return Wheel(entry["name"], float("nan") if inertia is None else inertia, entry["link"], tuple(entry["axis"]))
+def _wheel(content: Mapping[str, Any]) -> Wheel:
+    inertia = content["inertia"]
+    inertia = float("nan") if inertia is None else inertia
+    return Wheel(content["name"], inertia, content["link"], tuple(content["axis"]))
 
 
-def _contact(entry: Mapping[str, Any]) -> Contact:
-    plate = entry["plate"]
+def _contact(content: Mapping[str, Any]) -> Contact:
+    plate = content["plate"]
     pose = None if plate is None else Plate(**{key: _tuple(value) for key, value in plate.items()})
-    return Contact(entry["name"], entry["frame"], pose)
+    return Contact(content["name"], content["frame"], pose)
 
 
 def _tuple(value: Any) -> Any:
@@ -196,7 +206,7 @@ def _tuple(value: Any) -> Any:
 
 
 def parameters_content(outcome: IdentificationOutcome, report: Mapping[str, Any]) -> dict[str, Any]:
-    """Content of ``parameters.yaml``: what a program needs to use the result, and where it comes from."""
+    """Content of ``parameters.yaml``: what a program needs to use the result, and its provenance."""
     estimate = outcome.estimate
     options = estimate.model.options
     return {

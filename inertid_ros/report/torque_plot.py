@@ -8,7 +8,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 
-_POINTS = 500  # per curve; a screen shows no more
+_POINTS = 500  # per curve, about what a screen resolves
 
 
 def torque_plot(names: Sequence[str], samples: Samples, calibrated: Array, prior: Array) -> str:
@@ -16,6 +16,10 @@ def torque_plot(names: Sequence[str], samples: Samples, calibrated: Array, prior
 
     Parameters
     ----------
+    names : sequence of str
+        Channels.
+    samples : Samples
+        Measured torque.
     calibrated, prior : ndarray, shape (N, n)
         Predicted torque.
     """

@@ -1,6 +1,6 @@
 """Safe execution, without ROS: at every tick a short horizon that follows the plan and then brakes to rest.
 
-The controller only ever holds a motion that ends at rest on the checked path. Whatever dies, the robot is at rest
+The controller only ever holds a motion that ends at rest on the checked path. Whatever fails, the robot is at rest
 after at most ``horizon + grid + brake`` seconds. Times are seconds of a steady clock, given by the caller.
 """
 
