@@ -75,9 +75,7 @@ class Provenance:
     created: str
 
 
-def provenance(
-    model: RobotModel, recordings: tuple[RecordingSource, ...], configuration: Configuration
-) -> Provenance:
+def provenance(model: RobotModel, recordings: tuple[RecordingSource, ...], configuration: Configuration) -> Provenance:
     """Provenance of a result made now, on this machine."""
     return Provenance(
         robot=model.name,

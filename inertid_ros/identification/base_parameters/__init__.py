@@ -6,7 +6,7 @@
 - ``joint_motion``: coefficients of the transforms of every joint.
 - ``observability``: which parameters the joints before a body and its own can feel.
 - ``shared_inertias``: coupled drives and geared rotors, which several joints feel.
-- ``regrouping``: into the parent, and among coupled drives.
+- ``parameter_regrouping``: into the parent, and among coupled drives.
 - ``units``: unit lengths and gravity, and the columns of links in the layout.
 - ``closed_form``, ``numeric``: the two ways to base parameters.
 

@@ -11,10 +11,10 @@ import numpy as np
 from inertid_ros.robot.bodies.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
-from .column_selection import NEGLIGIBLE, regroup
+from .column_selection import NEGLIGIBLE, choose_columns
 from .joint_motion import joint_motion
 from .kinematic_tree import KinematicTree, kinematic_tree, tidy
-from .regrouping import ParentRegrouping, coupling_columns, regroup_friction
+from .parameter_regrouping import ParentRegrouping, coupling_columns, regroup_friction
 from .result import BaseParameters
 from .shared_inertias import regroup_rotor, regroup_shared, tree_conditions
 from .units import TreeUnits, columns_of_links
@@ -60,7 +60,7 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
     motion = joint_motion(normalised)
     conditions = tree_conditions(normalised, motion, units.coupling_ratios(layout))
     links = [own.of(columns.local) for own, columns in zip(conditions.links, link_columns, strict=True)]
-    choices = [regroup(own.rows, columns.order) for own, columns in zip(links, link_columns, strict=True)]
+    choices = [choose_columns(own.rows, columns.order) for own, columns in zip(links, link_columns, strict=True)]
     shared = regroup_shared(conditions.shared, links, choices)
     couplings, rotors = len(layout.couplings), []
     for index, (rows, spin) in enumerate(zip(conditions.rotors, conditions.spins, strict=True)):

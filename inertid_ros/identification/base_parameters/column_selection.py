@@ -121,7 +121,7 @@ class ColumnChoice(NamedTuple):
         return matrix
 
 
-def regroup(rows: Array, order: Sequence[int]) -> ColumnChoice:
+def choose_columns(rows: Array, order: Sequence[int]) -> ColumnChoice:
     """Choice of columns of conditions ``(k, n)`` whose elements are of the order of one."""
     spanned = span(rows)
     dependent = choose_dependent(spanned.rest.T, order)

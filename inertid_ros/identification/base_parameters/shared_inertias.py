@@ -16,7 +16,7 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.qr import r_factor
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 
-from .column_selection import BODY_ORDER, ColumnChoice, regroup
+from .column_selection import BODY_ORDER, ColumnChoice, choose_columns
 from .joint_motion import SPATIAL_INERTIA_BASIS, JointMotion
 from .kinematic_tree import KinematicTree
 from .observability import (
@@ -206,7 +206,7 @@ def regroup_shared(
         conditions.append(left[:, rank:].T @ whole[:, columns:])
         by_row = choice.kept_and_regrouped @ right[:rank].T / singular[:rank]
         shares.append(by_row @ left[:, :rank].T @ whole[:, columns:])
-    choice = regroup(np.vstack(conditions), list(reversed(range(shared.shape[1]))))
+    choice = choose_columns(np.vstack(conditions), list(reversed(range(shared.shape[1]))))
     return SharedChoice(choice, tuple(share @ choice.null_space for share in shares))
 
 
@@ -238,10 +238,10 @@ def regroup_rotor(rows: Array, spin: Array, kept: bool) -> RotorChoice:
         Whether its shared inertia is kept.
     """
     if not kept:
-        choice = regroup(rows, BODY_ORDER)
+        choice = choose_columns(rows, BODY_ORDER)
         return RotorChoice(choice, np.zeros(len(choice.independent)))
     whole = np.vstack([r_factor(rows), spin])
-    choice = regroup(whole, BODY_ORDER)
+    choice = choose_columns(whole, BODY_ORDER)
     left, singular, right = np.linalg.svd(whole)
     rank = len(choice.independent)
     by_row = choice.kept_and_regrouped @ right[:rank].T / singular[:rank]

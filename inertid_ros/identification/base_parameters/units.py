@@ -11,7 +11,7 @@ from inertid_ros.robot.bodies.layout import ParameterLayout
 from .column_selection import BODY_ORDER
 from .kinematic_tree import KinematicTree
 from .observability import OFFSET, ROTOR
-from .regrouping import coupling_columns
+from .parameter_regrouping import coupling_columns
 
 _LENGTH_POWER = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
 _DRIVES = {ROTOR: "rotor_inertia", OFFSET: "offset"}

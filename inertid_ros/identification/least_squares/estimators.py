@@ -1,8 +1,9 @@
 """Classical estimators: ordinary, weighted, truncated, reduced and robust least squares.
 
-All are one linear estimator on compressed information, which fits the directions of a :class:`~.spectrum.Spectrum`
-that the data determines well enough and keeps the prior along all others. None of them ensures physical
-consistency: :attr:`LeastSquaresEstimate.consistent` states it, and validation rejects inconsistent estimates.
+All are one linear estimator on compressed information, which fits the directions of a
+:class:`~.parameter_spectrum.ParameterSpectrum` that the data determines well enough and keeps the prior along all
+others. None of them ensures physical consistency: :attr:`LeastSquaresEstimate.consistent` states it, and validation
+rejects inconsistent estimates.
 """
 
 import time
@@ -27,9 +28,9 @@ from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.model import RobotModel
 
 from .linear_fit import LinearFit, LinearProblem, least_deviation
+from .parameter_spectrum import ParameterSpectrum
 from .rank import choose_rank
 from .robust import robust_fit
-from .spectrum import Spectrum
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,7 @@ class LeastSquaresEstimate(Estimate):
     ----------
     rank : int
         Directions fitted.
-    spectrum : Spectrum
+    spectrum : ParameterSpectrum
         All directions that motion shows at all, best determined first.
     variances : ndarray, shape (r,)
         Of each direction under the noise, ascending ([Lee2019]_ eq. 4.5.53); those of the prior are ``prior_spread**2``
@@ -54,7 +55,7 @@ class LeastSquaresEstimate(Estimate):
     """
 
     rank: int
-    spectrum: Spectrum
+    spectrum: ParameterSpectrum
     variances: Array
     scores: Array
     clipped: Array

@@ -19,7 +19,7 @@ from inertid_ros.identification.prior.coordinates import (
 )
 from inertid_ros.regressors.equations import Equations
 
-from .spectrum import Spectrum, spectrum
+from .parameter_spectrum import ParameterSpectrum, parameter_spectrum
 
 _ITERATIONS, _TOLERANCE = 200, 1e-7
 _PERFECT = 1e-9  # of the torque: a smaller residual is rounding
@@ -53,7 +53,7 @@ class LinearFit:
     weights: Array
     deviation: Array
     fraction: Array
-    spectrum: Spectrum
+    spectrum: ParameterSpectrum
     scale: Array
     clipped: Array
     iterations: int = 1
@@ -127,9 +127,9 @@ class LinearProblem:
         """``(p,)`` where the solution stays in directions that are not fitted."""
         return self.prior if self.options.null_space == "prior" else np.zeros(self.coordinates.layout.size)
 
-    def spectrum(self, information: Information, weights: Array) -> Spectrum:
-        """Spectrum under weights ``(n,)``."""
-        return spectrum(*information.whitened(weights), self.base, self.scaling, self.centre)
+    def spectrum(self, information: Information, weights: Array) -> ParameterSpectrum:
+        """ParameterSpectrum under weights ``(n,)``."""
+        return parameter_spectrum(*information.whitened(weights), self.base, self.scaling, self.centre)
 
     def fit(self, information: Information, weights: Array, fraction: Array) -> LinearFit:
         """Fit with given weights."""
@@ -153,7 +153,7 @@ class LinearProblem:
             weights = balanced
         raise IdentificationError("least squares: weights do not settle; record more motion or use weighting none")
 
-    def deviation(self, information: Information, weights: Array, spectrum: Spectrum, rank: int) -> Array:
+    def deviation(self, information: Information, weights: Array, spectrum: ParameterSpectrum, rank: int) -> Array:
         """``(n,)`` residual deviation per joint, less the degrees of freedom of its fit ([vanDerGaag2024]_ eq. 30)."""
         roots, parameters = spectrum.roots(rank), spectrum.solution(rank)
         free = []

@@ -13,7 +13,7 @@ from inertid_ros.identification.information.information import Information, comp
 from inertid_ros.identification.information.residuals import Residuals
 
 from .linear_fit import LinearFit, LinearProblem
-from .spectrum import Spectrum
+from .parameter_spectrum import ParameterSpectrum
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ def choose_rank(
     return int(np.argmin(scores)), scores
 
 
-def gcv_scores(spectrum: Spectrum, squared_error: float, count: float) -> Array:
+def gcv_scores(spectrum: ParameterSpectrum, squared_error: float, count: float) -> Array:
     """Generalised cross-validation: squared error per equation that new data of the same motion would show.
 
     Parameters

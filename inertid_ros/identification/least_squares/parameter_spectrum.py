@@ -12,7 +12,7 @@ from inertid_ros.identification.base_parameters import BaseParameters
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class ParameterSpectrum:
     """Equations ``R x = z`` around a centre, by the singular directions of scaled parameters.
 
     The decomposition is [vanDerGaag2024]_ eq. 15-23.
@@ -68,8 +68,8 @@ class Spectrum:
         return self.directions[:, :rank] / self.strengths[:rank]
 
 
-def spectrum(R: Array, z: Array, base: BaseParameters, scaling: Array, centre: Array) -> Spectrum:
-    """Spectrum of equations.
+def parameter_spectrum(R: Array, z: Array, base: BaseParameters, scaling: Array, centre: Array) -> ParameterSpectrum:
+    """ParameterSpectrum of equations.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def spectrum(R: Array, z: Array, base: BaseParameters, scaling: Array, centre: A
     shown, _ = np.linalg.qr((base.projection @ scaling).T)
     span = scaling @ shown
     left, strengths, right = _svd(R @ span)
-    return Spectrum(centre, span @ right, strengths, left, left.T @ (z - R @ centre))
+    return ParameterSpectrum(centre, span @ right, strengths, left, left.T @ (z - R @ centre))
 
 
 def _svd(matrix: Array) -> tuple[Array, Array, Array]:

@@ -9,7 +9,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.bodies.layout import COUPLING_TERMS, ParameterLayout
 
-from .column_selection import ColumnChoice, regroup
+from .column_selection import ColumnChoice, choose_columns
 
 
 class ParentRegrouping:
@@ -97,7 +97,7 @@ def regroup_friction(layout: ParameterLayout, projection: Array) -> np.ndarray:
             columns = np.concatenate([np.arange(layout.size)[layout.drive(term)], columns])
         if not len(layout.couplings):
             continue
-        choice = regroup(shape(ratios), list(reversed(range(len(columns)))))
+        choice = choose_columns(shape(ratios), list(reversed(range(len(columns)))))
         projection[np.ix_(columns[choice.independent], columns[choice.dependent])] = choice.mixing
         projection[columns[choice.dependent], columns[choice.dependent]] = 0.0
         regrouped.append(columns[choice.dependent])
