@@ -7,6 +7,7 @@ sensor noise and a controller that uses the wrong URDF), and are identified with
 import sys
 from dataclasses import replace
 
+import attrs
 import numpy as np
 from tables import machine, publish, table
 
@@ -48,7 +49,7 @@ MEASURES = ("base parameters", "in prior deviations", "torque at random states",
 
 def limits_of(model: RobotModel) -> MotionLimits:
     given = zip(model.joint_names, ACCELERATION, strict=True)
-    return motion_limits(model, LimitOptions(acceleration=tuple(f"{name}={value}" for name, value in given)))
+    return motion_limits(model, LimitOptions(acceleration=dict(given)))
 
 
 def errors(estimate: Estimate, truth: Array) -> dict[str, float]:
@@ -84,7 +85,7 @@ def experiment(true: RobotModel, seed: int) -> tuple[dict[str, float], dict[tupl
     conditions, found = {}, {}
     collision = CollisionOptions(mesh_folders=(str(example_urdf().parents[3]),))
     for name, options in MOTIONS.items():
-        plan = plan_excitation(given, limits, START, replace(options, seed=seed, collision=collision))
+        plan = plan_excitation(given, limits, START, attrs.evolve(options, seed=seed, collision=collision))
         robot = SimulatedRobot(true, SimulationOptions(seed=seed), controller_model=given, start=START)
         samples = prepare(simulate(robot, plan), given)
         truth = np.concatenate([robot.bodies.ravel(), *map(robot.drives.term, given.layout.drive_terms)])

@@ -10,7 +10,7 @@ import numpy as np
 from studies.humanoid import ARMS, BODY, humanoid, limits_of
 from tables import ROOT, machine, publish, table
 
-from inertid_ros.config.excitation import CRITERIA, MEASURED, SCALINGS, ExcitationOptions
+from inertid_ros.config.excitation import CRITERIA, CRITERION_SCALINGS, MEASURED, ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.criteria.criterion import Criterion, make_criterion
 from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
@@ -144,7 +144,7 @@ def panda() -> RobotModel:
 def main() -> None:
     accuracy = []
     for measured in (MEASURED[:1], MEASURED[1:], MEASURED):
-        for scaling in SCALINGS:
+        for scaling in CRITERION_SCALINGS:
             worst = [f"{max(errors(name, scaling, measured)):.1e}" for name in CRITERIA]
             accuracy.append([" and ".join(measured), scaling, *worst])
     arms = humanoid(ARMS.fullmatch)

@@ -17,7 +17,7 @@ from studies.exoskeleton_data import (
 from studies.exoskeleton_fits import METHODS, METRICS, Draw, Evaluation, absolute, ours, relative, rms, truncated
 from tables import machine, publish, table
 
-from inertid_ros.config.standing_simulation import BodySensorOptions
+from inertid_ros.config.simulation import BodySensorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.dynamics.contact_wrenches import predict_wrenches

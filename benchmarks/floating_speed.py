@@ -12,12 +12,12 @@ import numpy as np
 from tables import machine, publish, table
 
 from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.map_fit import FitData, MapFit
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.robot.bodies.layout import DRIVE_TERMS
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 

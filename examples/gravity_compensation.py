@@ -5,7 +5,8 @@ It may start long after the identification: the parameters are latched. For each
 along a slow motion around the pose where it finds the robot; first with the URDF as given, then with the identified
 parameters, and prints the tracking error of both. Errors of the model show directly, because the springs are soft.
 
-    ros2 run inertid_ros gravity_compensation --ros-args -p robot.locked_joints:="[panda_finger_joint1=0.0]"
+    ros2 run inertid_ros gravity_compensation --ros-args \
+        -p robot.locked_joint_names:="[panda_finger_joint1]" -p robot.locked_joints.panda_finger_joint1:=0.0
 
 Topics: takes joint_states, robot_description and identifier/parameters, commands effort_commands
 (std_msgs/Float64MultiArray, joint order of the robot description) like a forward_effort_controller.
@@ -15,6 +16,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 
+import attrs
 import numpy as np
 import pinocchio as pin
 from rclpy.clock import Clock, ClockType
@@ -23,10 +25,11 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
-from inertid_ros.config.configuration import RobotOptions
-from inertid_ros.config.options import option
+from inertid_ros.config.robot import RobotOptions
+from inertid_ros.config.schema.option_fields import option, section
 from inertid_ros.core.errors import InertidError
 from inertid_ros.nodes.spin import run_node
+from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.ros import ParameterSubscriber
 from inertid_ros.ros.conversions import JointOrder, JointSample
@@ -37,7 +40,7 @@ PERIOD_S = 0.005
 STALE_S = 0.1  # older states command nothing; the robot's own controller then holds
 
 
-@dataclass(frozen=True)
+@attrs.frozen
 class Options:
     """Parameters of the example."""
 
@@ -45,7 +48,7 @@ class Options:
     amplitude: float = option(0.15, "of the motion of every joint [rad or m]", minimum=0.0, maximum=1.0)
     stiffness_hz: float = option(2.0, "natural frequency of the springs [Hz]", minimum=0.1, maximum=20.0)
     wait_s: float = option(20.0, "longest wait for robot and parameters [s]", minimum=1.0, maximum=3600.0)
-    robot: RobotOptions = field(default_factory=RobotOptions)
+    robot: RobotOptions = section(RobotOptions)
 
 
 @dataclass
@@ -83,7 +86,7 @@ class GravityCompensation(Node):
         """The URDF as given; everything else begins with it."""
         if self.robot is not None:
             return
-        self.robot = load_model(message.data, self.options.robot.model_options())
+        self.robot = load_model(message.data, model_options(self.options.robot))
         self.order = JointOrder(self.robot.joint_names)
         self.given, self.given_data = self.robot.pinocchio, self.robot.pinocchio.createData()
         self.parameters = ParameterSubscriber(self, self.robot)

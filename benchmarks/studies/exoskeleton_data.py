@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from inertid_ros.config.standing_simulation import BodySensorOptions, MovementOptions, StandingOptions
+from inertid_ros.config.simulation import BodySensorOptions, LeggedRobotOptions, MovementOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.filters import automatic_cutoff, derivatives, low_pass, spectrum
@@ -53,7 +53,7 @@ def plate_model(robot: LeggedRobotDescription, drive_terms: tuple[str, ...] = ()
 
 def simulate(name: str, seed: int, movement: MovementOptions | None = None) -> Truth:
     """A legged robot's movements."""
-    options = StandingOptions(seed=seed, movement=movement or MovementOptions())
+    options = LeggedRobotOptions(seed=seed, movement=movement or MovementOptions())
     robot = LeggedRobot(legged_robot(name), options)
     steps = round(1 / (RATE_HZ * options.timestep_s))
     robot.move()

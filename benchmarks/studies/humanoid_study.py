@@ -3,14 +3,15 @@
 Motions one after the other, each planned with the information of the last ones ([Ayusawa2017]_ sec. IV).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+import attrs
 import numpy as np
 import pinocchio as pin
 from lxml import etree
 from studies.humanoid import ARMS, TALOS, humanoid, limits_of
 
-from inertid_ros.config.balance import BalanceOptions
+from inertid_ros.config.balance import AreaOptions, BalanceOptions
 from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
@@ -55,7 +56,7 @@ class Study:
         wide = polygon(("-9:-9", "9:-9", "9:9", "-9:9"), "everywhere")
         x, y = CentreOfMassConstraint(model, wide, GROUND).below(start[None])[0]
         angles = 2 * np.pi * np.arange(SIDES) / SIDES
-        region = tuple(f"{x + ROOM * np.cos(angle)}:{y + ROOM * np.sin(angle)}" for angle in angles)
+        region = AreaOptions(tuple(x + ROOM * np.cos(angles)), tuple(y + ROOM * np.sin(angles)))
         options = ExcitationOptions(
             duration_s=SECONDS,
             base_frequency_hz=1 / SECONDS,
@@ -93,7 +94,7 @@ class Study:
 
     def problem(self, plans: list[Plan], seed: int = 0) -> PlanningProblem:
         """Of the motion after others."""
-        options = replace(self.options, seed=seed)
+        options = attrs.evolve(self.options, seed=seed)
         return PlanningProblem(self.model, self.limits, self.start, options, self.known(plans))
 
     def optimised(self, plans: list[Plan], seed: int) -> Candidate:

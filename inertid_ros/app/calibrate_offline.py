@@ -10,6 +10,7 @@ from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import IdentificationProgress, identify
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.outcome import IdentificationOutcome
+from inertid_ros.identification.prior.configured_constraints import configured_constraints
 from inertid_ros.identification.provenance import provenance, recording_source
 from inertid_ros.robot.model import RobotModel
 
@@ -47,7 +48,7 @@ def calibrate(
         model,
         fitted,
         configuration.identify,
-        configuration.constraints.constraints(model),
+        configured_constraints(model, configuration.constraints),
         lambda report: progress(report.within(_PREPARED, _SOLVED)),
     )
     clock.stop("identifying")

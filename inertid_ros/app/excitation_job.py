@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from inertid_ros.config.configuration import RobotOptions
-from inertid_ros.config.excitation import ExcitationOptions, ExecutionOptions, LimitOptions
+from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
+from inertid_ros.config.execution import ExecutionOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.execution.horizons import HorizonTable
@@ -16,6 +17,7 @@ from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.excitation.planning.optimize import PlanningProgress
 from inertid_ros.excitation.plans.plan import Plan, slower
 from inertid_ros.excitation.plans.plan_file import load_motion
+from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import load_model
 
 _PLANNED = 0.8
@@ -85,7 +87,7 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress],
     ------
     InertidError: the URDF or plan cannot be used, or something would break a limit.
     """
-    model = load_model(job.urdf, job.robot.model_options())
+    model = load_model(job.urdf, model_options(job.robot))
     limits, earlier = motion_limits(model, job.limits), None
     if job.prior:
         from .earlier_result import earlier_result  # results and identification take as long to import as all the rest

@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.identification import RoundsOptions
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.validation import Validation
 from inertid_ros.identification.identify import IdentificationProgress
-from inertid_ros.identification.rounds import Round, RoundDecision, RoundsOptions
+from inertid_ros.identification.rounds import Round, RoundDecision
 from inertid_ros.report.report_content import report_content
 from inertid_ros.report.results import read_result, write_result
+from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import load_model
 
 from .calibrate_offline import calibrate
@@ -72,7 +74,7 @@ def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgr
     ------
     InertidError: the URDF or a recording cannot be used, there is no solution, or the result cannot be written.
     """
-    model = load_model(job.urdf, job.configuration.robot.model_options())
+    model = load_model(job.urdf, model_options(job.configuration.robot))
     progress(IdentificationProgress("reading", 0.0))
     history = _history(job.previous) if job.previous else ()
     topics = job.configuration.topics

@@ -6,17 +6,17 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
+import attrs
 import yaml
 
 from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
-from inertid_ros.config.options import ConfigurationError, build, flatten
+from inertid_ros.config.schema.structuring import changed, structure
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.atomic_files import write_file
-from inertid_ros.core.errors import InertidError
+from inertid_ros.core.errors import ConfigurationError, InertidError
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.report.report_content import plain
@@ -38,18 +38,38 @@ def set_up_logging(options: argparse.Namespace) -> None:
 def configuration(options: argparse.Namespace, tree: type[T], given: Mapping[str, object] | None = None) -> T:
     """Of ``--config``, then what other options stand for, then ``--set``, then ``--lock``."""
     config = load_configuration(options.config, tree) if options.config else tree()
-    values = flatten(asdict(config)) | dict(given or {})
+    values = attrs.asdict(config)
+    for key, value in (given or {}).items():
+        changed(values, key, value)
     for entry in options.set:
         key, _, text = entry.partition("=")
         try:
-            values[key] = yaml.safe_load(text)
+            changed(values, key, yaml.safe_load(text))
         except yaml.YAMLError:
             raise ConfigurationError(f"--set {entry}: value is not YAML; write KEY=VALUE") from None
     if options.lock:
-        joints = {entry.partition("=")[0] for entry in options.lock}
-        kept: list[str] = [entry for entry in config.robot.locked_joints if entry.partition("=")[0] not in joints]
-        values["robot.locked_joints"] = [*kept, *options.lock]
-    return build(tree, values, options.config or "command line")
+        values["robot"]["locked_joints"] = {**config.robot.locked_joints, **named_numbers(options.lock, "--lock")}
+    return structure(tree, values, options.config or "command line")
+
+
+def named_numbers(texts: Sequence[str], name: str) -> dict[str, float]:
+    """``JOINT=POSITION`` each, of a command line option.
+
+    Raises
+    ------
+    ConfigurationError
+        Not of that form.
+    """
+    found = {}
+    for text in texts:
+        joint, _, position = (part.strip() for part in text.partition("="))
+        try:
+            found[joint] = float(position)
+        except ValueError:
+            joint = ""
+        if not joint:
+            raise ConfigurationError(f"{name}: '{text}' is not JOINT=POSITION; write for example finger_joint1=0.02")
+    return found
 
 
 def recordings_from(paths: Sequence[str], config: Configuration, joints: Sequence[str]) -> list[Recording]:

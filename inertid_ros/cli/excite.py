@@ -6,7 +6,6 @@ from pathlib import Path
 
 from inertid_ros.app.earlier_result import earlier_result
 from inertid_ros.config.configuration import ExcitationConfiguration
-from inertid_ros.config.entries import positions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
@@ -18,9 +17,10 @@ from inertid_ros.excitation.planning.optimize import PlanningProgress
 from inertid_ros.excitation.plans.plan_file import load_motion
 from inertid_ros.report.motion_page import motion_files
 from inertid_ros.report.results import check_target
+from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 
-from .common import configuration, number, print_json, progress_bar, set_up_logging
+from .common import configuration, named_numbers, number, print_json, progress_bar, set_up_logging
 from .excite_floating import excite_floating, print_floating
 from .motion import PLAN, SUMMARY, print_motion, summarise, write_motion
 
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     elif not options.check:
         raise ExcitationError("--output is missing; name the directory to write, or a plan to look at with --check")
     config = configuration(options, ExcitationConfiguration)
-    model = load_model(Path(options.urdf), config.robot.model_options())
+    model = load_model(Path(options.urdf), model_options(config.robot))
     earlier = None
     if options.prior:
         before = earlier_result(options.prior, model)
@@ -92,7 +92,7 @@ def _floating(
 def _start(entries: Sequence[str], limits: MotionLimits) -> Array:
     """Middle of the ranges, but for the joints that ``--start`` names."""
     start = 0.5 * (limits.lower + limits.upper)
-    for joint, position in positions(entries, "--start").items():
+    for joint, position in named_numbers(entries, "--start").items():
         if joint not in limits.joint_names:
             known = ", ".join(limits.joint_names)
             raise ExcitationError(f"--start {joint}={position:g}: the robot has no such joint; it has {known}")

@@ -3,9 +3,10 @@
 import argparse
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+import attrs
 
 from inertid_ros.config.configuration import ExcitationConfiguration
 from inertid_ros.core.arrays import Array
@@ -61,7 +62,7 @@ def excite_floating(
                     plan.joint_names, plan.position.min(axis=0), plan.position.max(axis=0), strict=True
                 )
             ],
-            "configuration": asdict(config),
+            "configuration": attrs.asdict(config),
         }
     )
     write_motion(plan, summary, Path(options.output), options.force)

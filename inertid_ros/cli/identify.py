@@ -11,6 +11,7 @@ from inertid_ros.core.errors import RecordingError
 from inertid_ros.regressors.momentum_equations import MomentumEquations
 from inertid_ros.report.report_content import report_content
 from inertid_ros.report.results import check_target, write_result
+from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import load_model
 
 from .common import configuration, print_json, progress_bar, recordings_from, set_up_logging
@@ -26,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     check_target(options.output, options.force)
     _check_held_out(options.recordings, options.validate)
     config = configuration(options, Configuration, _of_model(options.model))
-    model = load_model(Path(options.urdf), config.robot.model_options())
+    model = load_model(Path(options.urdf), model_options(config.robot))
     with progress_bar(options) as progress:
         progress("reading", 0.0)
         train, held_out = (

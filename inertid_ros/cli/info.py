@@ -13,6 +13,7 @@ from inertid_ros.data.files.loading import file_format, load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.report.results import REPORT, read_result
 from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia, min_eigenvalue
+from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 
 from .common import configuration, number, print_json, print_table, set_up_logging
@@ -30,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
         report = read_result(path).report
         print_json({"kind": "result", **report}) if options.json else print_report(report)
     elif _is_text(path):
-        _describe_model(load_model(Path(options.subject), config.robot.model_options()), options)
+        _describe_model(load_model(Path(options.subject), model_options(config.robot)), options)
     else:
         _describe_recording(path, config, options)
     return 0

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+import attrs
 
 from inertid_ros.config.configuration import ExcitationConfiguration
 from inertid_ros.core.atomic_files import write_directory
@@ -66,7 +67,7 @@ def summarise(
             "constraints": [{"used": usage.used, "words": usage.description} for usage in inspection.constraint_usage],
             "longest_stop": inspection.longest_stop,
             "joints": joints,
-            "configuration": asdict(config),
+            "configuration": attrs.asdict(config),
         }
     )
     return summary

@@ -1,16 +1,17 @@
 """``inertid perturb``: a URDF made wrong by point masses."""
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.config.options import build
+from inertid_ros.config.schema.structuring import structure
+from inertid_ros.config.simulation import PerturbationOptions
 from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance
+from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import load_model
-from inertid_ros.robot.perturbation import PerturbationOptions, perturb
+from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 
 from .common import configuration, number, print_json, print_table, set_up_logging, write_text
@@ -20,11 +21,9 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     set_up_logging(options)
     config = configuration(options, Configuration)
-    model = load_model(Path(options.urdf), config.robot.model_options())
-    values = asdict(PerturbationOptions())
-    if options.mass_uncertainty is not None:
-        values["mass_uncertainty"] = options.mass_uncertainty
-    bodies = perturb(model, np.random.default_rng(options.seed), build(PerturbationOptions, values, "command line"))
+    model = load_model(Path(options.urdf), model_options(config.robot))
+    given = {} if options.mass_uncertainty is None else {"mass_uncertainty": options.mass_uncertainty}
+    bodies = perturb(model, np.random.default_rng(options.seed), structure(PerturbationOptions, given, "command line"))
     write_text(Path(options.output), write_urdf(model, bodies), options.force)
     distance = geodesic_distance(bodies, model.body_prior)
     links = [

@@ -14,6 +14,7 @@ from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.regressors.equation_types import equations_of
 from inertid_ros.report.report_content import errors_content
 from inertid_ros.report.results import read_result
+from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 
 from .common import (
@@ -70,7 +71,7 @@ def _subject(options: argparse.Namespace, config: Configuration) -> tuple[RobotM
         if options.urdf:
             baseline = _same_robot(load_model(Path(options.urdf), model.options), model, options.urdf).prior
         return model, parameters, baseline, float(result.report.get("effort_delay_s") or 0.0)
-    model = load_model(Path(options.subject), config.robot.model_options())
+    model = load_model(Path(options.subject), model_options(config.robot))
     if not options.urdf:
         return model, model.prior, None, 0.0
     other = _same_robot(load_model(Path(options.urdf), model.options), model, options.urdf)

@@ -1,11 +1,43 @@
 """Options of what a motion must not touch."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
-from .options import option
+import attrs
+
+from inertid_ros.config.schema import former_syntax
+from inertid_ros.config.schema.option_fields import REQUIRED, named, option
+from inertid_ros.core.errors import ConfigurationError
+
+OBSTACLE_SHAPES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"),
+                   "capsule": ("radius", "length")}
 
 
-@dataclass(frozen=True)
+@attrs.frozen
+class ObstacleOptions:
+    """A body around the robot."""
+
+    shape: str = option(
+        REQUIRED, "box, sphere, cylinder or capsule, the last two along z", of=str, choices=tuple(OBSTACLE_SHAPES)
+    )
+    size: tuple[float, ...] = option((), "full edges of a box [m]", of=float, minimum=1e-6, maximum=1e4)
+    radius: float = option(0.0, "of all but a box [m]", minimum=0.0, maximum=1e4)
+    length: float = option(0.0, "of a cylinder, or of a capsule without its caps [m]", minimum=0.0, maximum=1e4)
+    xyz: tuple[float, ...] = option((0.0, 0.0, 0.0), "of its centre in the root frame [m]", length=3,
+                                    minimum=-1e4, maximum=1e4)
+    rpy: tuple[float, ...] = option((0.0, 0.0, 0.0), "roll, pitch and yaw in the root frame [rad]", length=3,
+                                    minimum=-10.0, maximum=10.0)
+
+    def __attrs_post_init__(self) -> None:
+        needed = OBSTACLE_SHAPES[self.shape]
+        for name in ("size", "radius", "length"):
+            if bool(getattr(self, name)) != (name in needed):
+                what = "is missing; give it" if name in needed else "does not belong"
+                raise ConfigurationError(f"{name} {what} to a {self.shape}, which has {' and '.join(needed)} [m]")
+        if self.size and len(self.size) != 3:
+            raise ConfigurationError(f"size has {len(self.size)} values; give 3")
+
+
+@attrs.frozen
 class CollisionOptions:
     """What a motion must not touch."""
 
@@ -13,14 +45,14 @@ class CollisionOptions:
     clearance_m: float = option(
         0.01, "smallest distance of links from one another and from obstacles [m]", minimum=0.0, maximum=10.0
     )
-    obstacles: tuple[str, ...] = option(
-        (),
-        "things around the robot, each NAME=FIELD:VALUE,... with shape (box, sphere, cylinder or capsule, the last two"
-        " along z), size (full edges) or radius and length [m], and xyz [m] and rpy [rad] in the root frame, such as"
-        " table=shape:box,size:1 0.6 0.04,xyz:0.6 0 0.4",
+    obstacles: Mapping[str, ObstacleOptions] = named(
+        ObstacleOptions, "bodies around the robot", "obstacle_names", former=former_syntax.elements
     )
     mesh_folders: tuple[str, ...] = option(
         (), "folders in which package:// meshes are looked for, before those of a sourced ROS workspace"
     )
     srdf: str = option("", "file that names pairs of links not to be checked; the links of a joint never are")
-    ignored: tuple[str, ...] = option((), "pairs of links or obstacles not to be checked, each NAME=NAME")
+    ignored: Mapping[str, tuple[str, ...]] = named(
+        str, "links and obstacles that a link or obstacle is not checked against", "ignored_names", many=True,
+        former=former_syntax.pairs,
+    )

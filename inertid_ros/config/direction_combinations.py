@@ -1,11 +1,11 @@
 """Options of motions by direction combinations."""
 
-from dataclasses import dataclass
+import attrs
 
-from .options import option
+from inertid_ros.config.schema.option_fields import option
 
 
-@dataclass(frozen=True)
+@attrs.frozen
 class CombinationOptions:
     """How a motion of direction combinations is planned (B §5)."""
 

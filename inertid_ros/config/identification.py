@@ -1,19 +1,18 @@
 """Options of identification, the same for the command line, the nodes and Python."""
 
-from dataclasses import dataclass
+import attrs
 
-from inertid_ros.core.errors import IdentificationError
-from inertid_ros.identification.prior.regularizers import REGULARIZERS
-from inertid_ros.identification.solvers.map_problem import SOLVERS
-from inertid_ros.regressors.equation_types import KINDS
+from inertid_ros.config.schema.option_fields import option
 
 from .least_squares import ESTIMATORS
-from .options import option
 
 MOMENTUM_EQUATIONS = ("momentum", "momentum_change")
+EQUATION_TYPES = ("force", *MOMENTUM_EQUATIONS)
+REGULARIZERS = ("entropic", "pullback", "riemannian", "euclidean", "relative", "point_mass", "geodesic")
+SOLVERS = ("interior_point", "clarabel")
 
 
-@dataclass(frozen=True)
+@attrs.frozen
 class IdentifyOptions:
     """How to identify. The defaults are meant to be left alone."""
 
@@ -22,7 +21,7 @@ class IdentifyOptions:
         "what is measured: force (joint torques, and on a free base the external wrenches), momentum (of a robot that"
         " floats: what reaction wheels give it), or momentum_change (where joints and wheels do not start at zero"
         " momentum)",
-        choices=tuple(KINDS),
+        choices=EQUATION_TYPES,
     )
     estimator: str = option(
         "consistent",
@@ -58,15 +57,23 @@ class IdentifyOptions:
     remove_delay: bool = option(
         False, "estimate by how much effort is reported later than motion, and shift it back; needs a rich motion"
     )
-
     fit_stribeck_speed: bool = option(
         False, "find the speed of every joint's Stribeck friction; needs motion slow enough to show it"
     )
 
-    def __post_init__(self) -> None:
-        estimators = ("consistent", *ESTIMATORS)
-        for name, allowed in (("estimator", estimators), ("regularizer", REGULARIZERS), ("solver", SOLVERS)):
-            if getattr(self, name) not in allowed:
-                raise IdentificationError(f"identify.{name}: '{getattr(self, name)}' is unknown; choose from {allowed}")
-        if not (self.prior_spread >= 0 and self.drive_weight > 0):
-            raise IdentificationError("identify: prior_spread must not be negative, drive_weight must be above zero")
+
+@attrs.frozen
+class RoundsOptions:
+    """When rounds of excitation and identification end."""
+
+    rounds: int = option(
+        1, "motions at most: each but the first asks for what the data so far left open", minimum=1, maximum=100
+    )
+    wanted_deviation: float = option(
+        0.0,
+        "rounds end when torque anywhere in the range is known to this share of it, in the least known joint; 0 never",
+        minimum=0.0, maximum=10.0,
+    )
+    least_gain: float = option(
+        0.1, "rounds end when one has lowered that deviation by less than this share", minimum=0.0, maximum=0.99
+    )

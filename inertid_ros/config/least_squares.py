@@ -1,19 +1,17 @@
 """Which classical estimator: options, and the combinations that have a name."""
 
-from dataclasses import dataclass
+import attrs
 
-from inertid_ros.core.errors import IdentificationError
-from inertid_ros.identification.prior.coordinates import SCALINGS
+from inertid_ros.config.schema.option_fields import option
 
-from .options import option
-
+PARAMETER_SCALINGS = ("metric", "prior", "none")
 WEIGHTINGS = ("none", "residual")
 RANKS = ("full", "gcv", "held_out", "variance", "auto")
 NULL_SPACES = ("prior", "zero")
 LOSSES = ("squares", "huber")
 
 
-@dataclass(frozen=True)
+@attrs.frozen
 class LeastSquaresOptions:
     """Which classical estimator; see :data:`ESTIMATORS` for those with a name."""
 
@@ -21,7 +19,8 @@ class LeastSquaresOptions:
         "residual", "none, or every joint by its residual's standard deviation, iterated (D 29-32)", choices=WEIGHTINGS
     )
     scaling: str = option(
-        "metric", "of parameters: metric (free of units and frames), prior (D III-C) or none", choices=SCALINGS
+        "metric", "of parameters: metric (free of units and frames), prior ([vanDerGaag2024]_ sec. III-C) or none",
+        choices=PARAMETER_SCALINGS,
     )
     rank: str = option(
         "full",
@@ -32,22 +31,13 @@ class LeastSquaresOptions:
     null_space: str = option("prior", "what is not fitted stays at the prior, or at zero", choices=NULL_SPACES)
     loss: str = option("squares", "squares, or huber against gross outliers", choices=LOSSES)
     variance_limit: float = option(
-        0.01, "largest variance of a direction that rank variance fits; the prior's is of the order of 0.1", minimum=0.0
+        0.01, "largest variance of a direction that rank variance fits; the prior's is of the order of 0.1",
+        minimum=1e-12, maximum=1e12,
     )
     folds: int = option(5, "parts that a single recording is cut into for rank held_out", minimum=2, maximum=100)
     independent: bool = option(
         False, "take all samples as independent, as published tables do, however correlated their residuals"
     )
-
-    def __post_init__(self) -> None:
-        choices = {"weighting": WEIGHTINGS, "scaling": SCALINGS, "rank": RANKS, "null_space": NULL_SPACES}
-        for name, allowed in {**choices, "loss": LOSSES}.items():
-            if getattr(self, name) not in allowed:
-                raise IdentificationError(
-                    f"least squares: {name} '{getattr(self, name)}' is unknown; choose from {', '.join(allowed)}"
-                )
-        if not (self.variance_limit > 0 and self.folds >= 2):
-            raise IdentificationError("least squares: variance_limit must be above zero and folds at least two")
 
     @property
     def name(self) -> str:

@@ -1,14 +1,53 @@
 """How a recording becomes samples."""
 
-from dataclasses import dataclass, field
+import attrs
 
-from inertid_ros.data.preparation.external_wrenches import WrenchOptions
-from inertid_ros.data.preparation.free_base import BaseMotionOptions
+from inertid_ros.config.schema.option_fields import option, section
+from inertid_ros.core.errors import ConfigurationError
 
-from .options import option
+BASE_MOTION_SOURCES = ("pose", "twist", "imu", "acceleration")
 
 
-@dataclass(frozen=True)
+@attrs.frozen
+class BaseMotionOptions:
+    """Where velocity and acceleration of a free base come from. Its pose is always the measured one."""
+
+    motion_from: str = option(
+        "pose",
+        "measured channel that velocity and acceleration of a free base come from: pose differentiates twice, twist"
+        " once; imu takes both from the inertial measurement unit, and angular acceleration by differentiation;"
+        " acceleration takes twist and acceleration as measured",
+        choices=BASE_MOTION_SOURCES,
+    )
+    imu_frame: str = option(
+        "", "frame of the robot in which the inertial measurement unit sits, fixed to the base; empty is the root link"
+    )
+
+
+@attrs.frozen
+class WrenchOptions:
+    """How measured external wrenches are read and watched."""
+
+    reversed: tuple[str, ...] = option(
+        (), "wrenches measured as what the robot does to its surroundings; their sign is turned"
+    )
+    ignored: tuple[str, ...] = option((), "recorded wrenches that are not on the robot, such as an idle plate's")
+    contact_on_n: float = option(
+        20.0, "a plate carries load from where its force exceeds this [N]", minimum=0.0, maximum=1e5
+    )
+    contact_off_n: float = option(10.0, "until it falls below this [N]", minimum=0.0, maximum=1e5)
+    max_slip_m_s: float = option(
+        0.1, "a foot whose point of pressure moves faster than this over its plate slips, and is left out",
+        minimum=1e-3, maximum=1e3,
+    )
+    check: bool = option(True, "refuse wrenches that contradict the robot's weight: wrong sign, exchanged plates")
+
+    def __attrs_post_init__(self) -> None:
+        if self.contact_off_n > self.contact_on_n:
+            raise ConfigurationError(f"contact_off_n is {self.contact_off_n:g}, above contact_on_n; lower it")
+
+
+@attrs.frozen
 class PrepareOptions:
     """How a recording becomes samples. The defaults suit recordings never seen before."""
 
@@ -43,5 +82,5 @@ class PrepareOptions:
         0.03, "share of a joint's fast speed below which its friction has no sure sign and its equations are left out",
         minimum=0.0, maximum=1.0,
     )
-    base: BaseMotionOptions = field(default_factory=BaseMotionOptions)
-    wrenches: WrenchOptions = field(default_factory=WrenchOptions)
+    base: BaseMotionOptions = section(BaseMotionOptions)
+    wrenches: WrenchOptions = section(WrenchOptions)

@@ -1,11 +1,13 @@
-"""Options of the simulated robot."""
+"""Options of simulated robots, arms and legged ones on force plates, and of how a URDF is made wrong on purpose."""
 
-from dataclasses import dataclass, field
+import attrs
 
-from .options import option
+from inertid_ros.config.schema.option_fields import option, section
+
+LEGGED_ROBOTS = ("biped", "humanoid")
 
 
-@dataclass(frozen=True)
+@attrs.frozen
 class SensorOptions:
     """Noise of the reported states; standard deviations of independent normal noise."""
 
@@ -17,7 +19,7 @@ class SensorOptions:
     effort_noise: float = option(1e-3, "of the efforts, as a fraction of the effort limit", minimum=0.0, maximum=1.0)
 
 
-@dataclass(frozen=True)
+@attrs.frozen
 class DriveOptions:
     """Typical drives in proportion to the robot's own limits, so that one set of numbers suits every arm."""
 
@@ -36,7 +38,7 @@ class DriveOptions:
     )
 
 
-@dataclass(frozen=True)
+@attrs.frozen
 class ControllerOptions:
     """The arm's own position controller: PD with gravity compensation and inertia feedforward of a rough model."""
 
@@ -47,12 +49,103 @@ class ControllerOptions:
     )
 
 
-@dataclass(frozen=True)
+@attrs.frozen
 class SimulationOptions:
     """How the simulated robot behaves."""
 
     timestep_s: float = option(1e-3, "of physics and controller [s]", minimum=1e-5, maximum=0.01)
     seed: int = option(0, "of noise and drives", minimum=0)
-    sensors: SensorOptions = field(default_factory=SensorOptions)
-    controller: ControllerOptions = field(default_factory=ControllerOptions)
-    drives: DriveOptions = field(default_factory=DriveOptions)
+    sensors: SensorOptions = section(SensorOptions)
+    controller: ControllerOptions = section(ControllerOptions)
+    drives: DriveOptions = section(DriveOptions)
+
+
+@attrs.frozen
+class PerturbationOptions:
+    """How far the bodies are perturbed."""
+
+    point_masses: int = option(4, "point masses per body", minimum=1, maximum=1000)
+    mass_uncertainty: float = option(
+        0.4, "each body's mass changes by at most this share of it", minimum=0.0, maximum=0.99
+    )
+    region_scale: float = option(
+        1.0,
+        "the points lie in this multiple of the solid ellipsoid that has the body's own second moments",
+        minimum=0.0,
+        maximum=10.0,
+    )
+
+
+@attrs.frozen
+class MovementOptions:
+    """Straight movements from one random target to the next, cubic in time and at rest at every target (D IV-A)."""
+
+    movements: int = option(20, "number of movements, the last of which returns to the start", minimum=1, maximum=10000)
+    seconds: float = option(1.5, "of each movement [s]", minimum=0.1, maximum=60.0)
+    com_m: tuple[float, ...] = option(
+        (0.04, 0.06, 0.03),
+        "largest way of the centre of mass to either side: forward, left, up [m]; never more than three tenths of the"
+        " way to the edge of the soles",
+        length=3, minimum=0.0, maximum=1.0,
+    )
+    torso_rad: tuple[float, ...] = option(
+        (0.1, 0.25, 0.0), "largest roll, pitch and yaw of the base to either side [rad]",
+        length=3, minimum=0.0, maximum=1.0,
+    )
+    joint_rad: float = option(
+        0.0, "largest way of every joint that does not carry the robot, to either side [rad]", minimum=0.0, maximum=3.0
+    )
+    one_tilt_at_a_time: bool = option(
+        True, "the torso either rolls or pitches; legs without a yaw joint cannot do both on two flat feet"
+    )
+
+
+@attrs.frozen
+class BalanceControlOptions:
+    """Gains and weights of the whole-body controller."""
+
+    com_hz: float = option(1.0, "natural frequency of the centre of mass about its reference [Hz]", minimum=0.1,
+                           maximum=10.0)
+    torso_hz: float = option(1.5, "of the base's orientation [Hz]", minimum=0.1, maximum=10.0)
+    posture_hz: float = option(1.5, "of the joints that carry the robot [Hz]", minimum=0.1, maximum=10.0)
+    free_joint_hz: float = option(3.0, "of the other joints [Hz]", minimum=0.1, maximum=20.0)
+    posture_weight: float = option(
+        0.03, "of the joints that carry the robot, against the centre of mass", minimum=1e-6, maximum=10.0
+    )
+    joint_damping: float = option(
+        2.0, "of every joint with a motor, for each kg m^2 of its inertia [N m s/rad]", minimum=0.0, maximum=100.0
+    )
+    period_s: float = option(4e-3, "of the controller [s]", minimum=1e-4, maximum=0.02)
+
+
+@attrs.frozen
+class BodySensorOptions:
+    """Standard deviations of independent normal noise; that of the encoders is printed in D 4.1."""
+
+    position: float = option(9e-6, "of the encoders [rad]", minimum=0.0, maximum=1.0)
+    velocity: float = option(2e-3, "of the joint velocities [rad/s]", minimum=0.0, maximum=10.0)
+    effort: float = option(0.1, "of the joint torques [N m]", minimum=0.0, maximum=100.0)
+    force: float = option(0.5, "of the plates' forces [N]", minimum=0.0, maximum=100.0)
+    moment: float = option(0.1, "of the plates' moments [N m]", minimum=0.0, maximum=100.0)
+    rate: float = option(1e-3, "of the gyroscope and of the base's angular velocity [rad/s]", minimum=0.0, maximum=1.0)
+    acceleration: float = option(0.02, "of the accelerometer [m/s^2]", minimum=0.0, maximum=10.0)
+    base_position: float = option(1e-4, "of the base's position [m]", minimum=0.0, maximum=1.0)
+    base_orientation: float = option(1e-4, "of the base's orientation [rad]", minimum=0.0, maximum=1.0)
+    base_velocity: float = option(1e-3, "of the base's linear velocity [m/s]", minimum=0.0, maximum=1.0)
+
+
+@attrs.frozen
+class LeggedRobotOptions:
+    """How the simulated legged robot behaves."""
+
+    robot: str = option(
+        "", "a robot that stands on force plates in place of the arm: biped (an exoskeleton on two plates), humanoid"
+        " (a Unitree G1 on one); empty simulates an arm", choices=("", *LEGGED_ROBOTS),
+    )
+    timestep_s: float = option(1e-3, "of the physics [s]", minimum=1e-4, maximum=0.005)
+    seed: int = option(0, "of movements and noise", minimum=0)
+    friction: float = option(0.8, "between soles and plates", minimum=0.01, maximum=5.0)
+    crouch_rad: float = option(0.3, "how far the hips are bent where the robot starts [rad]", minimum=0.0, maximum=1.0)
+    movement: MovementOptions = section(MovementOptions)
+    balance: BalanceControlOptions = section(BalanceControlOptions)
+    sensors: BodySensorOptions = section(BodySensorOptions)

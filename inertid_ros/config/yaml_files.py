@@ -1,17 +1,19 @@
 """Configuration from YAML: a plain file, or a ROS parameter file."""
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
+import attrs
 import yaml
 
+from inertid_ros.config.schema.structuring import structure
+from inertid_ros.core.errors import ConfigurationError
+
 from .configuration import Configuration, ExcitationConfiguration
-from .options import ConfigurationError, build, flatten
 
 T = TypeVar("T", Configuration, ExcitationConfiguration)
-_SECTIONS = {section.name for tree in (Configuration, ExcitationConfiguration) for section in fields(tree)}
+_SECTIONS = {section.name for tree in (Configuration, ExcitationConfiguration) for section in attrs.fields(tree)}
 # A parameter file may set the same key for several nodes; the node that does this work has the last word.
 _PRECEDENCE = ("excitation", "identifier")
 
@@ -28,7 +30,8 @@ def load_configuration(path: str | Path, tree: type = Configuration) -> Any:
 
     Raises
     ------
-    ConfigurationError: no such file, not YAML, an unknown key, or a value that does not fit.
+    ConfigurationError
+        No such file, not YAML, an unknown key, or a value that does not fit.
     """
     path = Path(path)
     try:
@@ -41,23 +44,21 @@ def load_configuration(path: str | Path, tree: type = Configuration) -> Any:
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark else ""
         raise ConfigurationError(f"{path}: is not YAML{line}; correct it") from None
-    return build(tree, _of_tree(_values(content, str(path)), tree), str(path))
+    values, of_nodes = _values(content, str(path))
+    others = _SECTIONS - {section.name for section in attrs.fields(tree)}
+    own = {key: value for key, value in values.items() if str(key).partition(".")[0] not in others}
+    return structure(tree, own, str(path), listed=of_nodes)
 
 
-def _values(content: object, where: str) -> dict[str, object]:
-    """Dotted keys to values of parsed YAML."""
+def _values(content: object, where: str) -> tuple[Mapping[Any, Any], bool]:
+    """Keys to values of parsed YAML, and whether they are those of nodes."""
     if content is None:
-        return {}
+        return {}, False
     if not isinstance(content, Mapping):
         raise ConfigurationError(f"{where}: holds no keys; write for example 'prepare: {{cutoff_hz: 5.0}}'")
     if any(isinstance(block, Mapping) and "ros__parameters" in block for block in content.values()):
-        return _ros_parameters(content, where)
-    return flatten(content)
-
-
-def _of_tree(values: Mapping[str, object], tree: type) -> dict[str, object]:
-    others = _SECTIONS - {section.name for section in fields(tree)}
-    return {key: value for key, value in values.items() if key.partition(".")[0] not in others}
+        return _ros_parameters(content, where), True
+    return content, False
 
 
 def _ros_parameters(content: Mapping[Any, Any], where: str) -> dict[str, object]:
@@ -73,6 +74,15 @@ def _ros_parameters(content: Mapping[Any, Any], where: str) -> dict[str, object]
         parameters = block.get("ros__parameters") if isinstance(block, Mapping) else None
         if not isinstance(parameters, Mapping):
             raise ConfigurationError(f"{where}: {node} has no ros__parameters; nest its keys below ros__parameters")
-        flat = flatten(parameters)
+        flat = dict(_flat(parameters))
         merged |= {key: value for key, value in flat.items() if "." in key and key.partition(".")[0] in _SECTIONS}
     return merged
+
+
+def _flat(values: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Parameter names, which are dotted keys, to values."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

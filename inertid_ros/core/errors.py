@@ -23,3 +23,7 @@ class ExcitationError(InertidError):
 
 class IdentificationError(InertidError):
     """The parameters cannot be solved for, or the solver did not reach an optimum."""
+
+
+class ConfigurationError(InertidError):
+    """A configuration names an unknown key or holds an impossible value."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from inertid_ros.config.recording_topics import BaseTopics
 from inertid_ros.core.arrays import Array
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
@@ -27,6 +28,12 @@ def stamp_ns(message: Any) -> int:
 def wrench_values(message: Any) -> Array:
     """Force [N] and torque [N m] ``(6,)`` of a ``geometry_msgs/WrenchStamped``."""
     return np.array([*_xyz(message.wrench.force), *_xyz(message.wrench.torque)])
+
+
+def base_topics(topics: BaseTopics) -> dict[str, str]:
+    """Topic to type of what measures the motion of a free base."""
+    given = {topics.odometry: ODOMETRY, topics.pose: POSE_STAMPED, topics.twist: TWIST_STAMPED, topics.imu: IMU}
+    return {topic: message_type for topic, message_type in given.items() if topic}
 
 
 def base_values(message_type: str, message: Any) -> Mapping[str, Array]:

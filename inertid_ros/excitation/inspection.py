@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inertid_ros.config.excitation import ExecutionOptions
+from inertid_ros.config.execution import ExecutionOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.constraints.effort import prior_effort
 from inertid_ros.excitation.criteria.criterion import make_criterion, regressor_condition

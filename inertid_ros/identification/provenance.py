@@ -4,11 +4,13 @@ import hashlib
 import platform
 import resource
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+import attrs
 
 from inertid_ros import __version__
 from inertid_ros.config.configuration import Configuration
@@ -82,7 +84,7 @@ def provenance(model: RobotModel, recordings: tuple[RecordingSource, ...], confi
         model_hash=model.hash,
         urdf_sha256=hashlib.sha256(model.urdf.encode()).hexdigest(),
         recordings=recordings,
-        configuration=asdict(configuration),
+        configuration=attrs.asdict(configuration),
         versions=_versions(),
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
     )

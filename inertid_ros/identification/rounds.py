@@ -9,35 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from inertid_ros.config.identification import RoundsOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence
-
-
-@dataclass(frozen=True)
-class RoundsOptions:
-    """Stopping criteria.
-
-    Attributes
-    ----------
-    rounds : int
-        Largest number of rounds.
-    wanted : float
-        Largest standard deviation of predicted torque of any joint, as a share of its torque, that is enough; 0 is
-        never enough.
-    least_gain : float
-        A round that lowers it by less than this share was the last.
-    """
-
-    rounds: int = 1
-    wanted: float = 0.0
-    least_gain: float = 0.1
-
-    def __post_init__(self) -> None:
-        if self.rounds < 1 or not self.wanted >= 0 or not 0 <= self.least_gain < 1:
-            raise IdentificationError(
-                f"rounds: {self.rounds} rounds, wanted confidence {self.wanted:g}, least gain {self.least_gain:g} are"
-                " impossible; give at least 1, at least 0, and 0 to below 1"
-            )
 
 
 @dataclass(frozen=True)
@@ -107,8 +81,8 @@ def decide(rounds: Sequence[Round], options: RoundsOptions) -> RoundDecision:
     last, count = rounds[-1], len(rounds)
     gain = 1.0 - last.deviation / rounds[-2].deviation if count > 1 and rounds[-2].deviation > 0 else math.nan
     known = f"torque is known to {100 * last.deviation:.2g} % ({last.joint})"
-    if last.deviation <= options.wanted:
-        return RoundDecision(gain, f"confidence reached: {known}, {100 * options.wanted:.2g} % was wanted")
+    if last.deviation <= options.wanted_deviation:
+        return RoundDecision(gain, f"confidence reached: {known}, {100 * options.wanted_deviation:.2g} % was wanted")
     if gain < options.least_gain:
         return RoundDecision(gain, f"nothing more is gained: round {count} made it {100 * gain:.0f} % better; {known}")
     if count >= options.rounds:

@@ -9,7 +9,7 @@
 - ``demo``: simulator and calibration together, compared with the truth.
 - ``spin``: the main loop of every node.
 - ``feedback``: progress of long work as action feedback.
-- ``parameter_files``: the files in ``config/``, made from the parameters of all nodes.
+- ``parameter_files``: the files in ``config/`` and the parameter reference, made from the parameters of all nodes.
 
 A node is ``nodes/<name>/node.py``, its parameters ``nodes/<name>/parameters.py``. State machines (the recorder's
 ``session``, the excitation node's ``goal``) know neither ROS nor a clock: the node gives them the time.

@@ -2,7 +2,7 @@
 
 Everything that identifies, compresses, predicts or validates knows equations by this interface alone. A kind of
 equation is a class: :class:`~.force.ForceEquations` (joint torques; on a free base also the wrench on the whole robot)
-is one. A further kind is one more class, and an entry in :data:`~.kinds.KINDS`.
+is one. A further kind is one more class, and an entry in :mod:`~.equation_types`.
 """
 
 from abc import ABC, abstractmethod

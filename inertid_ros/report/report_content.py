@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from inertid_ros.config.identification import RoundsOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence
 from inertid_ros.identification.assessment.validation import TorqueErrors
 from inertid_ros.identification.outcome import IdentificationOutcome
-from inertid_ros.identification.rounds import Round, RoundsOptions, decide
+from inertid_ros.identification.rounds import Round, decide
 from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.bodies.layout import COUPLING_TERMS
 

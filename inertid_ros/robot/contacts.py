@@ -9,7 +9,6 @@ import pinocchio as pin
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 
-BASES = ("fixed", "free")
 _LEVEL = 1e-6  # m and rad
 
 

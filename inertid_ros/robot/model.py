@@ -10,16 +10,17 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
+from inertid_ros.config.robot import BASES, DRIVE_TERMS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, is_consistent, nearest_consistent
-from inertid_ros.robot.bodies.layout import DRIVE_TERMS, STRIBECK_SPEED, Coupling, ParameterLayout
+from inertid_ros.robot.bodies.layout import STRIBECK_SPEED, Coupling, ParameterLayout
 from inertid_ros.robot.bodies.rotors import Rotor, with_rotors
 from inertid_ros.robot.urdf import joints as urdf_joints
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf.joints import JointLimits
 
-from .contacts import BASES, Contact, Plate, check_contacts, ground_of
+from .contacts import Contact, Plate, check_contacts, ground_of
 from .tree import TreeJoint, tree_joints
 from .wheels import MountedWheels, Wheel, completed, mount
 

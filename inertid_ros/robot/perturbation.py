@@ -1,10 +1,8 @@
 """Wrong on purpose: a robot's bodies with point masses added or taken away (C B.2), to have a prior to calibrate."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from inertid_ros.config.options import option
+from inertid_ros.config.simulation import PerturbationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.robot.bodies.inertial_parameters import (
     from_pseudo_inertia,
@@ -16,22 +14,6 @@ from inertid_ros.robot.bodies.inertial_parameters import (
 from .model import RobotModel
 
 _ATTEMPTS = 100
-
-
-@dataclass(frozen=True)
-class PerturbationOptions:
-    """How far the bodies are perturbed."""
-
-    point_masses: int = option(4, "point masses per body", minimum=1, maximum=1000)
-    mass_uncertainty: float = option(
-        0.4, "each body's mass changes by at most this share of it", minimum=0.0, maximum=0.99
-    )
-    region_scale: float = option(
-        1.0,
-        "the points lie in this multiple of the solid ellipsoid that has the body's own second moments",
-        minimum=0.0,
-        maximum=10.0,
-    )
 
 
 def perturb(model: RobotModel, rng: np.random.Generator, options: PerturbationOptions | None = None) -> Array:

@@ -10,13 +10,14 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
 from std_msgs.msg import Header
 
+from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.identifiability import VERDICTS
 from inertid_ros.identification.assessment.validation import Validation
 from inertid_ros.msg import CoupledDrive, IdentificationReport, InertialParameters, JointDynamics, LinkInertia
 from inertid_ros.robot.bodies.inertial_parameters import from_mass_com_inertia, mass_com_inertia
-from inertid_ros.robot.bodies.layout import COUPLING_TERMS, DRIVE_TERMS
+from inertid_ros.robot.bodies.layout import COUPLING_TERMS
 from inertid_ros.robot.model import RobotModel
 
 

@@ -1,7 +1,11 @@
-"""ROS parameters from option dataclasses (:mod:`inertid_ros.config.options`): type, range and description."""
+"""ROS parameters from option classes (:mod:`inertid_ros.config`): type, range and description.
+
+Named elements are declared as ros2_control does it: a list of names (``plate_names``), then the fields of each name in
+the list (``plates.left.frame``).
+"""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
@@ -9,10 +13,17 @@ from rclpy.exceptions import ParameterUninitializedException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from inertid_ros.config.options import ConfigurationError, Option, build, options
-from inertid_ros.core.errors import InertidError
+from inertid_ros.config.schema.option_fields import REQUIRED, Option, options
+from inertid_ros.config.schema.structuring import structure
+from inertid_ros.core.errors import ConfigurationError, InertidError
 
 T = TypeVar("T")
+_SCALARS = {
+    float: Parameter.Type.DOUBLE,
+    int: Parameter.Type.INTEGER,
+    str: Parameter.Type.STRING,
+    bool: Parameter.Type.BOOL,
+}
 _LISTS = {
     float: Parameter.Type.DOUBLE_ARRAY,
     int: Parameter.Type.INTEGER_ARRAY,
@@ -27,23 +38,44 @@ def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "")
 
     Parameters
     ----------
-    read_only: whether the parameters are fixed once the node runs.
-    prefix: before every key, with its dot.
+    read_only : bool
+        Whether the parameters are fixed once the node runs; lists of names always are, as the parameters of an element
+        are declared here.
+    prefix : str
+        Before every key, with its dot.
 
     Raises
     ------
-    ConfigurationError: a value has the wrong type, lies outside its range or is not one of the choices.
+    ConfigurationError
+        A value has the wrong type, lies outside its range or is not one of the choices, or a named element is given
+        that its list of names does not hold.
     """
     where = node.get_fully_qualified_name()
+    # rclpy has no public way to see values that were given for parameters which nobody declares.
+    given = {name: parameter.value for name, parameter in node._parameter_overrides.items()}
+    elements = [entry.lists for entry in options(tree, prefix) if entry.lists]
+    for key in elements:
+        if key in given:  # the form of older versions
+            *path, leaf = key.removeprefix(prefix).split(".")
+            content: dict[str, Any] = {leaf: given[key]}
+            for section in reversed(path):
+                content = {section: content}
+            structure(tree, content, where, prefix, listed=True)
     for entry in options(tree, prefix):
-        # rclpy cannot tell the type of an empty list from its value.
-        default = _LISTS[entry.kind] if entry.is_list and not entry.default else entry.default
-        value = list(default) if isinstance(default, tuple) else default
-        try:
-            node.declare_parameter(entry.key, value, descriptor(entry, read_only))
-        except Exception as error:
-            reason = " ".join(str(error).split())
-            raise ConfigurationError(f"{where}: {entry.key}: {reason}; correct the parameter") from None
+        for single in _singles(node, entry):
+            try:
+                _declare(node, single, read_only or bool(entry.lists))
+            except Exception as error:
+                reason = " ".join(str(error).split())
+                raise ConfigurationError(f"{where}: {single.key}: {reason}; correct the parameter") from None
+    for name, value in given.items():
+        inside = next((key for key in elements if name.startswith(f"{key}.")), None)
+        if inside and not node.has_parameter(name):
+            names = next(entry.key for entry in options(tree, prefix) if entry.lists == inside)
+            listed = ", ".join(_value(node, names) or []) or "none"
+            raise ConfigurationError(
+                f"{where}: {name} is {value!r}, but {names} lists {listed}; list the name there, or correct the field"
+            )
     return read(node, tree, prefix)
 
 
@@ -52,28 +84,24 @@ def read(node: Node, tree: type[T], prefix: str = "") -> T:
 
     Raises
     ------
-    ConfigurationError: a value is not allowed.
+    ConfigurationError
+        A value is not allowed.
     """
-    values: dict[str, object] = {}
-    for entry in options(tree, prefix):
-        value = _value(node, entry)
-        if value is not None:
-            values[entry.key] = value
-    return build(tree, values, node.get_fully_qualified_name(), prefix)
+    return structure(tree, _values(node, tree, prefix), node.get_fully_qualified_name(), prefix, listed=True)
 
 
 def guard(node: Node, tree: type[Any], busy: Callable[[], str], prefix: str = "") -> None:
     """Refuse parameter changes while ``busy()`` gives a reason, and values that the tree does not allow at any time."""
-    known = {entry.key: entry for entry in options(tree, prefix)}
 
     def on_set(parameters: list[Parameter]) -> SetParametersResult:
         reason = busy()
         try:
             if reason:
                 raise ConfigurationError(reason)
-            now = {key: value for key, entry in known.items() if (value := _value(node, entry)) is not None}
-            changed = {parameter.name: parameter.value for parameter in parameters if parameter.name in known}
-            build(tree, {**now, **changed}, node.get_fully_qualified_name(), prefix)
+            now = _values(node, tree, prefix)
+            known = {single.key for entry in options(tree, prefix) for single in _singles(node, entry)}
+            now |= {new.name.removeprefix(prefix): new.value for new in parameters if new.name in known}
+            structure(tree, now, node.get_fully_qualified_name(), prefix, listed=True)
         except InertidError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
@@ -98,12 +126,53 @@ def descriptor(entry: Option, read_only: bool) -> ParameterDescriptor:
     return result
 
 
-def _value(node: Node, entry: Option) -> object:
+def _singles(node: Node, entry: Option) -> Iterator[Option]:
+    """The option itself, or where it belongs to a named element, one for every name."""
+    if not entry.names:
+        yield entry
+        return
+    for name in _value(node, entry.names) or ():
+        if name:
+            yield entry.of(name)
+
+
+def _declare(node: Node, entry: Option, read_only: bool) -> None:
+    """Declare one parameter; an empty list is a value and has a type, so that tools show and dump it."""
+    default = list(entry.default) if isinstance(entry.default, tuple) else entry.default
+    given = node._parameter_overrides.get(entry.key)
+    if entry.is_list and given is not None and given.type_ == Parameter.Type.NOT_SET:
+        default = []  # so rclpy reads an empty list from a parameter file
+    if default is not REQUIRED and default != []:
+        node.declare_parameter(entry.key, default, descriptor(entry, read_only))
+        return
+    kind = (_LISTS if entry.is_list else _SCALARS)[entry.kind]
+    node.declare_parameter(entry.key, kind, descriptor(entry, False))
+    # rclpy takes every empty list that it is given as a default for one of bytes, but not one that is set.
+    if default == [] and node.get_parameter_or(entry.key).type_ == Parameter.Type.NOT_SET:
+        result = node.set_parameters([Parameter(entry.key, kind, [])])[0]
+        if not result.successful:
+            raise ConfigurationError(result.reason)
+    if read_only:
+        final = descriptor(entry, True)
+        final.type = kind.value
+        node.set_descriptor(entry.key, final)
+
+
+def _values(node: Node, tree: type, prefix: str) -> dict[str, Any]:
+    """Key without prefix to value, of all that were given or have a default."""
+    found: dict[str, Any] = {}
+    for entry in options(tree, prefix):
+        for single in _singles(node, entry):
+            value = _value(node, single.key)
+            if value is not None:
+                found[single.key.removeprefix(prefix)] = value
+    return found
+
+
+def _value(node: Node, key: str) -> Any:
     """Value of a parameter; None where it was never set, which leaves the default."""
     try:
-        value = node.get_parameter(entry.key).value
+        value = node.get_parameter(key).value
     except ParameterUninitializedException:
         return None
-    if entry.is_list and value is not None:
-        return [item for item in value if item != ""]  # a parameter file has no other way to write an empty list
-    return value
+    return value if value is None or isinstance(value, str | bool | int | float) else list(value)

@@ -7,10 +7,10 @@ import numpy as np
 import pinocchio as pin
 from rclpy.node import Node
 
+from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
 from inertid_ros.msg import InertialParameters
 from inertid_ros.robot.bodies.inertial_parameters import is_consistent
-from inertid_ros.robot.bodies.layout import DRIVE_TERMS
 from inertid_ros.robot.model import RobotModel
 
 from .parameter_messages import ReceivedParameters, from_inertial_parameters

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from inertid_ros.config.excitation import ExecutionOptions
+from inertid_ros.config.execution import ExecutionOptions
 from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable, MotionExecution
 from inertid_ros.excitation.execution.plan_check import with_approach

@@ -1,8 +1,8 @@
 """A result directory tells the planner what is known: the next motion asks for what was left open."""
 
 import shutil
-from dataclasses import replace
 
+import attrs
 import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import made_up_case
@@ -56,7 +56,7 @@ def test_the_next_motion_adds_more_than_one_that_knows_of_nothing(case, result):
     limits = motion_limits(case.given)
     start = 0.5 * (limits.lower + limits.upper)
     # What is least known may be anywhere; the largest deviation leads there from most starts, their ratio from some.
-    thorough = replace(OPTIONS, criterion="e", starts=24, improved=3, iterations=60)
+    thorough = attrs.evolve(OPTIONS, criterion="e", starts=24, improved=3, iterations=60)
     alone = plan_excitation(case.given, limits, start, thorough)
     after = plan_excitation(case.given, limits, start, thorough, earlier=before.information)
     conditions = []

@@ -180,7 +180,7 @@ def test_a_urdf_without_inertia_names_the_link(folder, refused):
         (("--set", "prepare.skip_start_s=50"), "good.npz: time spans 4.99 s, too short to skip 50 s"),
         (("--set", "constraints.fixed=[ghost.m]"), "constraints: no parameter 'ghost.m'"),
         (("--lock", "ghost=1"), "good.urdf: locked joint 'ghost': the URDF has no such movable joint"),
-        (("--lock", "joint1"), "command line: robot.locked_joints: 'joint1' is not JOINT=POSITION"),
+        (("--lock", "joint1"), "--lock: 'joint1' is not JOINT=POSITION"),
         (("--validate", "good.npz"), "good.npz: is fitted and cannot also judge the fit"),
         (("--validate", "absent"), "absent: no such file; give"),
         (("--output", "good.npz"), "good.npz: is a file; choose a directory"),

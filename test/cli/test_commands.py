@@ -191,7 +191,9 @@ def test_perturb_writes_a_wrong_urdf_by_seed(files, tmp_path, capsys):
 
 
 def test_configuration_comes_from_file_then_set_then_lock(files, tmp_path, capsys):
-    (tmp_path / "c.yaml").write_text("prepare: {cutoff_hz: 3, filter_order: 2}\nrobot: {locked_joints: [joint2=0.5]}\n")
+    (tmp_path / "c.yaml").write_text(
+        "prepare: {cutoff_hz: 3, filter_order: 2}\nrobot: {locked_joints: {joint2: 0.5}}\n"
+    )
     status, out, _ = _run(
         "identify", files / "a.npz", "--urdf", files / "given.urdf", "--output", tmp_path / "out", "--json",
         "--config", tmp_path / "c.yaml", "--set", "prepare.filter_order=6", "--lock", "joint2=0.25", capsys=capsys,
@@ -199,7 +201,7 @@ def test_configuration_comes_from_file_then_set_then_lock(files, tmp_path, capsy
     configuration = json.loads(out)["provenance"]["configuration"]
     assert status == 0
     assert configuration["prepare"]["cutoff_hz"] == 3.0 and configuration["prepare"]["filter_order"] == 6
-    assert configuration["robot"]["locked_joints"] == ["joint2=0.25"]
+    assert configuration["robot"]["locked_joints"] == {"joint2": 0.25}
     assert json.loads(out)["joint_names"] == ["joint0", "joint1"]
 
 

@@ -101,7 +101,11 @@ def test_a_result_is_the_prior_of_the_next_plan(folder, capsys):
         (("--start", "joint0"), "--start: 'joint0' is not JOINT=POSITION"),
         (("--start", "joint0=9"), "joint 'joint0': the start pose 9 is outside its range"),
         (("--set", "excitation.kind=circle"), "command line: excitation.kind is 'circle'; choose from fourier"),
-        (("--set", "limits.acceleration=[joint0=-1]"), "joint 'joint0': acceleration limit is -1"),
+        (("--set", "limits.acceleration.joint0=-1"), "command line: limits.acceleration.joint0 is -1.0; it must lie"),
+        (
+            ("--set", "limits.acceleration=[joint0=1]"),
+            "command line: limits.acceleration: 'joint0=1' is the old form; write acceleration: {joint0: 1}",
+        ),
         (("--set", "prepare.cutoff_hz=3"), "command line: prepare.cutoff_hz is not an option"),
         (("--prior", "absent"), "absent: no such result directory"),
         (("--output", "robot.urdf"), "robot.urdf: is a file"),
@@ -152,10 +156,10 @@ def test_a_plan_is_looked_at_again(made, tmp_path, capsys, file):
 
 def test_a_plan_that_breaks_a_limit_is_refused_by_name(made, capsys):
     check = ["excite", "--urdf", str(made[0] / "robot.urdf"), "--check", str(made[0] / "out/plan.yaml")]
-    assert cli.main([*check, "--set", "limits.velocity=[joint1=0.1]"]) == 2
+    assert cli.main([*check, "--set", "limits.velocity={joint1: 0.1}"]) == 2
     error = capsys.readouterr().err
     assert "joint 'joint1': velocity" in error and len(error.splitlines()) == 1
-    assert cli.main([*check, "--set", "limits.effort=[joint0=0.01]"]) == 2
+    assert cli.main([*check, "--set", "limits.effort={joint0: 0.01}"]) == 2
     assert "effort limit" in capsys.readouterr().err
     assert cli.main(check) == 0
     out = capsys.readouterr().out

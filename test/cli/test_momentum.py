@@ -7,14 +7,15 @@ import pytest
 from support.robots.floating_robots import motion, satellite, with_prior
 
 from inertid_ros.cli import main as cli
+from inertid_ros.config.identification import EQUATION_TYPES
 from inertid_ros.data.files.npz import write_npz
 from inertid_ros.excitation.plans.plan_file import load_plan
-from inertid_ros.regressors.equation_types import KINDS
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 
-WHEELS = [f"wheel_{axis}=inertia:0.1,link:L0,axis:{row}" for axis, row in zip("xyz", ("1 0 0", "0 1 0", "0 0 1"),
-                                                                             strict=True)]
+WHEELS = {
+    f"wheel_{axis}": {"inertia": 0.1, "link": "L0", "axis": [float(axis == other) for other in "xyz"]} for axis in "xyz"
+}
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def test_robot_with_friction_to_identify(files, tmp_path):
 
 def test_missing_inertia_is_bad_input(files, tmp_path, capsys):
     command = ["identify", str(files / "a.npz"), "--urdf", str(files / "given.urdf"), "--model", "momentum", "--quiet"]
-    settings = ["--set", "robot.wheels=['wheel_x=link:L0,axis:1 0 0']"]
+    settings = ["--set", "robot.wheels={wheel_x: {link: L0, axis: [1, 0, 0]}}"]
     assert cli.main([*command, *settings, "--output", str(tmp_path / "result")]) == 2
     assert "wheel 'wheel_x': its inertia is missing, and without it no momentum is known" in capsys.readouterr().err
 
@@ -66,7 +67,7 @@ def test_missing_inertia_is_bad_input(files, tmp_path, capsys):
 def test_command_line_knows_every_kind(capsys):
     with pytest.raises(SystemExit):
         cli.main(["identify", "--help"])
-    assert f"{{{','.join(KINDS)}}}" in capsys.readouterr().out.replace("\n", "")
+    assert f"{{{','.join(EQUATION_TYPES)}}}" in capsys.readouterr().out.replace("\n", "")
 
 
 def test_excite_plans_joints_and_wheels(files, tmp_path, capsys):

@@ -8,10 +8,10 @@ import pytest
 from support.robots.random_robots import random_bodies, random_states
 
 from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.identification.identify import identify
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance, mass_com_inertia, transform
-from inertid_ros.robot.bodies.layout import DRIVE_TERMS
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
 

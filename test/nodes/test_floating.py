@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import attrs
 import numpy as np
 import pytest
 from support.nodes.ros_client import ros_client_in
@@ -10,20 +11,20 @@ from support.robots.floating_robots import motion, satellite, with_prior
 
 from inertid_ros.action import Identify
 from inertid_ros.app.calibrate_offline import calibrate
-from inertid_ros.config.configuration import Configuration, RobotOptions
+from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
-from inertid_ros.data.files.bag_reading import BagTopics
+from inertid_ros.config.recording_topics import RecordingTopics
+from inertid_ros.config.robot import RobotOptions, WheelOptions
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import IdentifierStatus, InertialParameters
+from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 
-WHEELS = tuple(
-    f"wheel_{axis}=inertia:0.1,link:L0,axis:{row}" for axis, row in zip("xyz", ("1 0 0", "0 1 0", "0 0 1"), strict=True)
-)
+WHEELS = {f"wheel_{axis}": WheelOptions(0.1, "L0", tuple(row)) for axis, row in zip("xyz", np.eye(3), strict=True)}
 
 
 @pytest.mark.parametrize("source", ["odometry", "twist"])
@@ -37,7 +38,9 @@ def test_momentum_through_topics_gives_what_the_bag_gives(source: str, tmp_path:
     if source == "twist":
         recording = replace(recording, base_pose=None)
     bag = write_bag(recording, tmp_path / "bag")
-    robot = {"robot.base": "free", "robot.wheels": WHEELS, "robot.gravity": (0.0, 0.0, 0.0)}
+    robot = {"robot.base": "free", "robot.wheel_names": list(WHEELS), "robot.gravity": (0.0, 0.0, 0.0)}
+    for name, wheel in WHEELS.items():
+        robot |= {f"robot.wheels.{name}.{key}": value for key, value in attrs.asdict(wheel).items()}
     momentum = {"identify.equations": "momentum"}
     with ros_client_in(tmp_path) as ros:
         ros.start("identifier", {"urdf": str(urdf), "output_directory": "", **robot, **momentum})
@@ -52,8 +55,8 @@ def test_momentum_through_topics_gives_what_the_bag_gives(source: str, tmp_path:
         ros.until(lambda: parameters, "parameters")
     options = RobotOptions(base="free", wheels=WHEELS, gravity=(0.0, 0.0, 0.0))
     wanted = Configuration(robot=options, identify=IdentifyOptions(equations="momentum"))
-    read = load_recording(bag, BagTopics(**{source: f"/{source}"}))
-    offline = calibrate(load_model(urdf, options.model_options()), [read], configuration=wanted)
+    read = load_recording(bag, RecordingTopics(**{source: f"/{source}"}))
+    offline = calibrate(load_model(urdf, model_options(options)), [read], configuration=wanted)
     received = from_inertial_parameters(parameters[-1])
     expected = offline.estimate.bodies
     np.testing.assert_allclose(received.bodies, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())

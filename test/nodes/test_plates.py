@@ -12,12 +12,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from support import paths
 from support.nodes.ros_client import RosClient, ros_client_in
+from support.package_parameters import parameters_in
 
+from inertid_ros.config.recording_topics import RecordingTopics, WrenchTopic
 from inertid_ros.config.yaml_files import load_configuration
-from inertid_ros.data.files.bag_reading import BagTopics, read_bag
+from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.msg import InertialParameters, RecorderStatus, SampleBatch
-from inertid_ros.nodes.parameter_files import FILES
+from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import load_model
 from inertid_ros.ros.conversions import from_batch, to_joint_state, to_wrench
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
@@ -37,11 +39,10 @@ def ros(tmp_path: Path) -> Iterator[RosClient]:
 
 
 def start(ros: RosClient, **recorder) -> None:
-    nodes = FILES["biped"]
     movement = {"standing.movement.movements": 2, "standing.movement.seconds": 1.0, "perturb": False}
-    ros.start("simulator", {**nodes["simulator"], **movement, "state_hz": 100.0})
+    ros.start("simulator", {**parameters_in("biped", "simulator"), **movement, "state_hz": 100.0})
     own = {"directory": str(ros.folder / "recordings"), "min_free_mb": 1, **recorder}
-    ros.start("recorder", {**nodes["recorder"], **own})
+    ros.start("recorder", {**parameters_in("biped", "recorder"), **own})
 
 
 def set_fault(ros: RosClient, name: str, plates: list[str]) -> None:
@@ -74,7 +75,7 @@ def test_a_biped_is_recorded_with_its_base_and_both_plates(ros: RosClient) -> No
     assert not recording.notices, "the bag is not whole"
     assert len(recording) == len(whole) and recording.imu is not None and set(recording.wrenches) == set(PLATES)
     np.testing.assert_allclose(np.abs(recording.base_pose), np.abs(whole), atol=1e-12)
-    model = load_model(exoskeleton_urdf(), options.robot.model_options())
+    model = load_model(exoskeleton_urdf(), model_options(options.robot))
     np.testing.assert_allclose(from_inertial_parameters(truth[-1]).bodies, model.body_prior, atol=1e-9)
     samples = prepare(recording, model, options.prepare)
     weight = np.linalg.norm(samples.tau[samples.mask[:, 0], :3], axis=1).mean()
@@ -100,7 +101,8 @@ def test_what_an_idle_plate_measures_becomes_its_zero(ros: RosClient) -> None:
     rng, zero = np.random.default_rng(0), np.array([1.0, -2.0, 8.0, 0.1, 0.2, -0.3])
     status = ros.listen(RecorderStatus, "recorder/status")
     batches = ros.listen(SampleBatch, "recorder/batch", BATCH)
-    own = {"directory": str(ros.folder / "recordings"), "min_free_mb": 1, "wrenches": ["plate"]}
+    own = {"directory": str(ros.folder / "recordings"), "min_free_mb": 1}
+    own |= {"wrench_names": ["plate"], "wrenches.plate.topic": "plate"}
     ros.start("recorder", own)
     states = ros.node.create_publisher(JointState, "joint_states", 10)
     plate = ros.node.create_publisher(WrenchStamped, "plate", 10)
@@ -122,7 +124,7 @@ def test_what_an_idle_plate_measures_becomes_its_zero(ros: RosClient) -> None:
     ros.until(lambda: batches and batches[-1].last, "last batch")
     live = np.concatenate([from_batch(batch).wrenches["plate"] for batch in batches if len(batch.stamps)])
     (bag,) = (ros.folder / "recordings").iterdir()
-    recorded = read_bag(bag, BagTopics(wrenches=("/plate",))).wrenches["plate"]
+    recorded = read_bag(bag, RecordingTopics(wrenches={"plate": WrenchTopic("/plate")})).wrenches["plate"]
     assert len(live) == len(recorded) > 20
     for wrenches in (live, recorded):
         assert np.abs(wrenches.mean(axis=0)).max() < 0.02

@@ -1,15 +1,35 @@
-"""Parameter files: exactly the parameters that the nodes declare, with values that they take."""
+"""Parameter files and their reference: exactly the parameters that the nodes declare, with values that they take."""
+
+import re
+from collections.abc import Iterable, Mapping
 
 import pytest
 import yaml
-from support.package_parameters import declared_options, node_names
-from support.paths import CONFIG
+from support.package_parameters import declared_options, flat, node_names
+from support.paths import CONFIG, ROOT
 
-from inertid_ros.config.options import flatten
-from inertid_ros.nodes.parameter_files import FILES, NODES, declared, render
+from inertid_ros.config.schema.option_fields import Option, options
+from inertid_ros.config.schema.structuring import structure
+from inertid_ros.nodes.parameter_files.reference_pages import PAGES
+from inertid_ros.nodes.parameter_files.yaml_text import FILES, NODES, declared, render
 
+COMMAND = "run: python -m inertid_ros.nodes.parameter_files config --docs docs/reference"
 CONTENT = {file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in sorted(CONFIG.glob("*.yaml"))}
 BLOCKS = [(file, name) for file, content in CONTENT.items() for name in content]
+
+
+def parameters(file, name) -> tuple[dict[str, object], dict[str, Option]]:
+    """Of a block: the values, and the options of the node, one for every name of a named element."""
+    values = dict(flat(CONTENT[file][name]["ros__parameters"]))
+    return values, singles(declared_options(name.removeprefix("/**/")).values(), values)
+
+
+def singles(found: Iterable[Option], values: Mapping[str, object]) -> dict[str, Option]:
+    known = {}
+    for option in found:
+        each = [option.of(element) for element in values[option.names]] if option.names else [option]
+        known |= {single.key: single for single in each}
+    return known
 
 
 def test_every_node_stands_in_a_file():
@@ -27,22 +47,47 @@ def test_the_table_of_nodes_agrees_with_what_they_declare(node):
 def test_keys_are_exactly_the_declared_ones(file, name):
     assert name.startswith("/**/"), f"{name} would not hold in a namespace"
     assert set(CONTENT[file][name]) == {"ros__parameters"}
-    keys = set(flatten(CONTENT[file][name]["ros__parameters"]))
-    known = set(declared_options(name.removeprefix("/**/")))
-    assert keys - known == set(), "not declared"
-    assert known - keys == set(), "missing in the file"
+    values, known = parameters(file, name)
+    assert set(values) - set(known) == set(), "not declared"
+    assert set(known) - set(values) == set(), "missing in the file"
 
 
 @pytest.mark.parametrize(("file", "name"), BLOCKS)
 def test_values_have_the_declared_type_and_range(file, name):
-    known = declared_options(name.removeprefix("/**/"))
-    for key, value in flatten(CONTENT[file][name]["ros__parameters"]).items():
-        converted = known[key].convert(value, f"{file}.yaml")
+    values, known = parameters(file, name)
+    for key, value in values.items():
         # ROS knows no whole numbers where it was told a double.
-        assert known[key].is_list or type(value) is known[key].kind, f"{key}: {converted!r}"
+        assert known[key].is_list or type(value) is known[key].kind, f"{key}: {value!r}"
+    for tree, prefix in NODES[name.removeprefix("/**/")]:
+        own = singles(options(tree, prefix), values)
+        structure(tree, {key.removeprefix(prefix): values[key] for key in own}, f"{file}.yaml", listed=True)
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_files_are_up_to_date(file):
-    text = (CONFIG / f"{file}.yaml").read_text(encoding="utf-8")
-    assert text == render(file), "run: python -m inertid_ros.nodes.parameter_files config"
+    assert (CONFIG / f"{file}.yaml").read_text(encoding="utf-8") == render(file), COMMAND
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_reference_is_up_to_date(page):
+    assert (ROOT / "docs" / "reference" / page).read_text(encoding="utf-8") == PAGES[page](), COMMAND
+
+
+@pytest.mark.parametrize("node", node_names())
+def test_every_parameter_stands_in_the_reference(node):
+    text = (ROOT / "docs" / "reference" / "node_parameters.md").read_text(encoding="utf-8")
+    section = re.split(r"^## ", text.partition(f"\n## {node}\n")[2], maxsplit=1, flags=re.M)[0]
+    rows = dict(re.findall(r"^\| `([^`]+)` \| (\S+) \|", section, flags=re.M))
+    types = {"float": "double", "int": "int", "bool": "bool", "str": "string"}
+    expected = {
+        key: types[option.kind.__name__] + "[]" * option.is_list for key, option in declared_options(node).items()
+    }
+    assert rows == expected
+
+
+@pytest.mark.parametrize("node", node_names())
+def test_every_number_has_a_range_and_every_option_a_description(node):
+    for option in declared(node):
+        assert option.description and not option.description.endswith("."), option.key
+        if option.kind in (int, float):
+            assert option.minimum is not None or option.maximum is not None, f"{option.key}: has no range"

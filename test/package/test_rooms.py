@@ -10,29 +10,6 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = 14  # modules that a folder may hold
 # Imports against the stated directions that wait for a change which is under way: (importing, imported).
 TEMPORARY = {
-    ("config/configuration.py", "data/files/bag_reading.py"),
-    ("config/configuration.py", "identification/prior/constraints.py"),
-    ("config/configuration.py", "robot/bodies/layout.py"),
-    ("config/configuration.py", "robot/contacts.py"),
-    ("config/configuration.py", "robot/geometry/collision_ellipsoids.py"),
-    ("config/configuration.py", "robot/model.py"),
-    ("config/entries.py", "robot/bodies/layout.py"),
-    ("config/entries.py", "robot/bodies/rotors.py"),
-    ("config/entries.py", "robot/contacts.py"),
-    ("config/entries.py", "robot/wheels.py"),
-    ("config/identification.py", "identification/prior/regularizers.py"),
-    ("config/identification.py", "identification/solvers/map_problem.py"),
-    ("config/identification.py", "regressors/equation_types.py"),
-    ("config/least_squares.py", "identification/prior/coordinates.py"),
-    ("config/preparation.py", "data/preparation/external_wrenches.py"),
-    ("config/preparation.py", "data/preparation/free_base.py"),
-    ("data/screening/wrench_checks.py", "data/preparation/external_wrenches.py"),
-    ("nodes/parameter_files.py", "nodes/calibrate/parameters.py"),
-    ("nodes/parameter_files.py", "nodes/excitation/parameters.py"),
-    ("nodes/parameter_files.py", "nodes/identifier/parameters.py"),
-    ("nodes/parameter_files.py", "nodes/recorder/parameters.py"),
-    ("nodes/parameter_files.py", "nodes/replay/parameters.py"),
-    ("nodes/parameter_files.py", "nodes/simulator/parameters.py"),
 }
 
 

@@ -5,11 +5,12 @@ import pinocchio as pin
 import pytest
 from support.robots.random_robots import random_bodies, random_model, random_states
 
+from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.regressors.drive_regressor import Motion, drive_columns
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
 from inertid_ros.regressors.torque_regressor import carried_bodies, joint_torque_regressor
-from inertid_ros.robot.bodies.layout import DRIVE_TERMS, Coupling
+from inertid_ros.robot.bodies.layout import Coupling
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -4,16 +4,18 @@ import json
 import os
 import re
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
+import attrs
 import numpy as np
 import pytest
 import yaml
 from support.recordings.synthetic_calibration import COULOMB, made_up_case
 
 from inertid_ros.app.calibrate_offline import calibrate
-from inertid_ros.config.configuration import Configuration, RobotOptions
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.report import results
 from inertid_ros.report.report_content import report_content
@@ -22,6 +24,7 @@ from inertid_ros.report.results import ResultError, check_target, read_result, w
 from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 from inertid_ros.robot.bodies.layout import Coupling
 from inertid_ros.robot.bodies.rotors import Rotor
+from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import ModelOptions, load_model
 
 FILES = ["calibrated.urdf", "information.npz", "parameters.yaml", "report.html", "report.json"]
@@ -91,7 +94,7 @@ def test_provenance_names_robot_recordings_configuration_and_versions(outcome, c
     ]
     checksums = {source["sha256"] for source in where["recordings"]}
     assert len(checksums) == 2 and all(re.fullmatch("[0-9a-f]{64}", checksum) for checksum in checksums)
-    assert where["configuration"]["prepare"] == json.loads(json.dumps(asdict(Configuration())["prepare"]))
+    assert where["configuration"]["prepare"] == json.loads(json.dumps(attrs.asdict(Configuration())["prepare"]))
     assert {"inertid_ros", "numpy", "python"} <= set(where["versions"])
 
 
@@ -162,8 +165,8 @@ def test_a_rejected_result_says_so(outcome):
 
 
 def test_locked_joints_and_terms_come_back(case, tmp_path):
-    options = RobotOptions(locked_joints=("joint2=0.3",), drive_terms=("viscous",), gravity=(0.0, 0.0, -9.8))
-    given = load_model(case.given.urdf, options.model_options())
+    options = RobotOptions(locked_joints={"joint2": 0.3}, drive_terms=("viscous",), gravity=(0.0, 0.0, -9.8))
+    given = load_model(case.given.urdf, model_options(options))
     recording = replace(case.recordings[0], name="held")
     stored = read_result(write_result(calibrate(given, [recording]), tmp_path / "out"))
     assert stored.model.joint_names == ("joint0", "joint1") and stored.model.options == given.options

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from support.robots.floating_robots import diver, floating, satellite, wheel_urdf
 
-from inertid_ros.config.configuration import RobotOptions
-from inertid_ros.config.options import ConfigurationError
+from inertid_ros.config.robot import RobotOptions, WheelOptions
 from inertid_ros.core.errors import ModelError
+from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import ModelOptions, load_model
 from inertid_ros.robot.wheels import Wheel
 
@@ -22,8 +22,9 @@ def test_wheels_of_the_urdf_are_held_and_known():
 
 
 def test_wheels_of_the_configuration():
-    options = RobotOptions(base="free", wheels=("a=inertia:0.2,link:L0,axis:0 0 2", "b=inertia:0.1,link:L2,axis:1 0 0"))
-    model = load_model(satellite(np.random.default_rng(0), 3).urdf, options.model_options())
+    wheels = {"a": WheelOptions(0.2, "L0", (0.0, 0.0, 2.0)), "b": WheelOptions(0.1, "L2", (1.0, 0.0, 0.0))}
+    options = RobotOptions(base="free", wheels=wheels)
+    model = load_model(satellite(np.random.default_rng(0), 3).urdf, model_options(options))
     np.testing.assert_allclose(model.wheels.axes, [[0, 0, 0.2], [0.1, 0, 0]])
     assert model.wheels.bodies == (0, 2)
 
@@ -67,8 +68,3 @@ def test_wheels_need_a_free_base():
         floating(satellite(np.random.default_rng(0), 2).urdf, (Wheel("w", 0.1, "L0", (1, 0, 0)),) * 2)
     with pytest.raises(ModelError, match="give a positive one"):
         Wheel("w", -1.0)
-
-
-def test_entries_that_are_no_wheel():
-    with pytest.raises(ConfigurationError, match=r"robot\.wheels: 'w=mass:1' is not NAME="):
-        RobotOptions(base="free", wheels=("w=mass:1",))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import attrs
 import numpy as np
 import pytest
 from support.robots.quick_plans import FINGERS, PANDA_START, panda, panda_limits
@@ -32,7 +33,7 @@ def test_calibration_of_a_wrong_urdf(robots, seed):
     )
     limits = panda_limits(given)
     plan = plan_excitation(given, limits, PANDA_START, OPTIONS)
-    other = plan_excitation(given, limits, PANDA_START, replace(OPTIONS, seed=7, improved=0))
+    other = plan_excitation(given, limits, PANDA_START, attrs.evolve(OPTIONS, seed=7, improved=0))
     robot = SimulatedRobot(truth, SimulationOptions(seed=seed), controller_model=given, start=PANDA_START + 0.1)
     train, held_out = (prepare(simulate(robot, motion), given) for motion in (plan, other))
     estimate = identify(given, [train])

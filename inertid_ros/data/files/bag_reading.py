@@ -3,14 +3,13 @@
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.config.options import ConfigurationError, option
+from inertid_ros.config.recording_topics import RecordingTopics
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.assembly import RecordingAssembler
 from inertid_ros.data.messages import (
@@ -20,6 +19,7 @@ from inertid_ros.data.messages import (
     POSE_STAMPED,
     TWIST_STAMPED,
     WRENCH_STAMPED,
+    base_topics,
     base_values,
     channels_of,
     stamp_ns,
@@ -39,43 +39,7 @@ _KEYS = {
 SQLITE_MAGIC = b"SQLite format 3\x00"
 
 
-@dataclass(frozen=True)
-class BagTopics:
-    """Which topics make a recording."""
-
-    joint_states: str = option("/joint_states", "topic of sensor_msgs/JointState")
-    joints: tuple[str, ...] = option(
-        (), "joints to take; messages with none of them are skipped. Empty: those of the first message"
-    )
-    wrenches: tuple[str, ...] = option(
-        (),
-        "topics of geometry_msgs/WrenchStamped, each TOPIC or TOPIC=FRAME; without FRAME the messages' frame_id counts",
-    )
-    odometry: str = option("", "topic of nav_msgs/Odometry: pose and twist of a free base; empty takes none")
-    pose: str = option("", "topic of geometry_msgs/PoseStamped in place of odometry: the pose alone")
-    twist: str = option("", "topic of geometry_msgs/TwistStamped in place of odometry: twist in the base's axes")
-    imu: str = option("", "topic of sensor_msgs/Imu on a free base; empty takes none")
-    max_wrench_gap_s: float = option(
-        0.05, "a joint state farther than this from a wrench or a sample of the base on either side is left out [s]",
-        minimum=0.0, maximum=10.0,
-    )
-
-    def __post_init__(self) -> None:
-        if self.odometry and self.pose:
-            raise ConfigurationError("topics.odometry and topics.pose both give the pose of the base; set one")
-        if self.odometry and self.twist:
-            raise ConfigurationError("topics.odometry and topics.twist both give the twist of the base; set one")
-
-    @property
-    def base(self) -> dict[str, str]:
-        """Topic to type of what tells how a free base moves."""
-        given = (
-            (self.odometry, ODOMETRY), (self.pose, POSE_STAMPED), (self.twist, TWIST_STAMPED), (self.imu, IMU),
-        )
-        return {topic: kind for topic, kind in given if topic}
-
-
-def read_bag(path: str | Path, topics: BagTopics | None = None, joints: Sequence[str] = ()) -> Recording:
+def read_bag(path: str | Path, topics: RecordingTopics | None = None, joints: Sequence[str] = ()) -> Recording:
     """Recording of a rosbag2 directory or of a bare ``.mcap`` or ``.db3`` file.
 
     Time is the header stamp relative to the first. Of a bag that was not closed, or an MCAP file that is cut short,
@@ -85,7 +49,7 @@ def read_bag(path: str | Path, topics: BagTopics | None = None, joints: Sequence
     ----------
     path : str or Path
         The bag.
-    topics : BagTopics, optional
+    topics : RecordingTopics, optional
         Which topics make the recording.
     joints : sequence of str
         Joints of the robot, as a hint: where several publishers share the topic, messages with none of these joints (a
@@ -101,9 +65,9 @@ def read_bag(path: str | Path, topics: BagTopics | None = None, joints: Sequence
     RecordingError
         No bag, unreadable, a topic is missing or of another type, or the messages make no recording.
     """
-    path, topics = Path(path), topics or BagTopics()
-    frames = dict(_topic_and_frame(entry) for entry in topics.wrenches)
-    wanted = {topics.joint_states: JOINT_STATE, **dict.fromkeys(frames, WRENCH_STAMPED), **topics.base}
+    path, topics = Path(path), topics or RecordingTopics()
+    frames = {wrench.topic: wrench.frame for wrench in topics.wrenches.values()}
+    wanted = {topics.joint_states: JOINT_STATE, **dict.fromkeys(frames, WRENCH_STAMPED), **base_topics(topics)}
     backend = bag_backend()
     bag = _read_bag(backend, path, {*wanted, *map(tare_topic, frames)})
     _check_topics(str(path), bag.types, wanted)
@@ -118,12 +82,13 @@ def _assemble(
     backend: BagBackend,
     bag: BagContent,
     name: str,
-    topics: BagTopics,
+    topics: RecordingTopics,
     frames: dict[str, str],
     expected: tuple[str, ...],
 ) -> RecordingAssembler:
     wrench_frames = tuple(filter(None, frames.values()))
-    channels = [channel for message_type in topics.base.values() for channel in channels_of(message_type)]
+    base_types = base_topics(topics)
+    channels = [channel for message_type in base_types.values() for channel in channels_of(message_type)]
     assembler = RecordingAssembler(name, topics.joints, wrench_frames, topics.max_wrench_gap_s, expected, channels)
     tares = _tares(backend, bag, frames)
     for index, message in enumerate(bag.messages):
@@ -133,8 +98,8 @@ def _assemble(
         stamp = stamp_ns(content)
         if message.topic == topics.joint_states:
             assembler.add_joint_state(content.name, stamp, content.position, content.velocity, content.effort)
-        elif message.topic in topics.base:
-            for channel, values in base_values(topics.base[message.topic], content).items():
+        elif message.topic in base_types:
+            for channel, values in base_values(base_types[message.topic], content).items():
                 assembler.add_base(channel, stamp, values)
         else:
             wrench = wrench_values(content) - tares.get(message.topic, 0.0)
@@ -259,11 +224,6 @@ def _check_topics(name: str, types: dict[str, str], wanted: dict[str, str]) -> N
             raise RecordingError(
                 f"{name}: topic {topic} is {types[topic]}, expected {message_type}; choose another topic"
             )
-
-
-def _topic_and_frame(entry: str) -> tuple[str, str]:
-    topic, _, frame = entry.partition("=")
-    return topic, frame
 
 
 def _deserialize(backend: BagBackend, message: BagMessage, message_type: str, where: str) -> Any:

@@ -10,25 +10,14 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from inertid_ros.config.recording_topics import BagWritingOptions
 from inertid_ros.core.errors import RecordingError
 
 from . import mcap_format as mcap
 from .bag_metadata import METADATA, live_metadata
 from .mcap_format import Topic
 
-
-@dataclass(frozen=True)
-class LiveBagOptions:
-    """How a bag is written.
-
-    Attributes
-    ----------
-    min_free_bytes: refuse to start, and stop, with less free space than this.
-    max_message_bytes: a larger message is refused.
-    """
-
-    min_free_bytes: int = 256 * 1024 * 1024
-    max_message_bytes: int = 4 * 1024 * 1024
+_MIB = 2**20
 
 
 @dataclass
@@ -56,7 +45,7 @@ class LiveBag:
         Directory that is made.
     topics : list of Topic
         Topics of the bag.
-    options : LiveBagOptions, optional
+    options : BagWritingOptions, optional
         Free space and size of messages.
 
     Raises
@@ -65,9 +54,9 @@ class LiveBag:
         The path exists, cannot be written, or the disk is nearly full.
     """
 
-    def __init__(self, path: str | Path, topics: list[Topic], options: LiveBagOptions | None = None) -> None:
+    def __init__(self, path: str | Path, topics: list[Topic], options: BagWritingOptions | None = None) -> None:
         self.path = Path(path)
-        self.options = options or LiveBagOptions()
+        self.options = options or BagWritingOptions()
         self._topics = topics
         self._records = bytearray()
         self._committed: _Statistics = _Statistics(counts=dict.fromkeys(range(len(topics)), 0))
@@ -89,11 +78,11 @@ class LiveBag:
         return self.path / f"{self.path.name}_0.mcap"
 
     def check(self, topic: int, data: bytes) -> None:
-        """Raise RecordingError where a message is larger than ``max_message_bytes``."""
-        if len(data) > self.options.max_message_bytes:
+        """Raise RecordingError where a message is larger than ``max_message_mb``."""
+        if len(data) > self.options.max_message_mb * _MIB:
             raise RecordingError(
-                f"{self._topics[topic].name}: message of {len(data)} bytes is above {self.options.max_message_bytes};"
-                " record it with another tool or raise max_message_bytes"
+                f"{self._topics[topic].name}: message of {len(data)} bytes is above {self.options.max_message_mb} MiB;"
+                " record it with another tool or raise max_message_mb"
             )
 
     def write(self, topic: int, stamp_ns: int, data: bytes) -> None:
@@ -111,7 +100,7 @@ class LiveBag:
         Raises
         ------
         RecordingError
-            It is larger than ``max_message_bytes``.
+            It is larger than ``max_message_mb``.
         """
         self.check(topic, data)
         sequence = self._committed.counts[topic] + self._pending.counts[topic]
@@ -134,8 +123,8 @@ class LiveBag:
         self._merge()
 
     def check_space(self) -> None:
-        """Raise RecordingError where less than ``min_free_bytes`` are free."""
-        _check_space(self.path, self.options.min_free_bytes)
+        """Raise RecordingError where less than ``min_free_mb`` are free."""
+        _check_space(self.path, self.options.min_free_mb * _MIB)
 
     def save_metadata(self) -> None:
         """Write the counts so far into ``metadata.yaml``, still marked as not finalised."""
@@ -176,7 +165,7 @@ class LiveBag:
             raise RecordingError(f"{self.path}: exists already; choose another name or remove it")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            _check_space(self.path.parent, self.options.min_free_bytes)
+            _check_space(self.path.parent, self.options.min_free_mb * _MIB)
             self.path.mkdir()
             self._descriptor = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         except OSError as error:

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from inertid_ros.config.recording_topics import RecordingTopics
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.recording import Recording
 
-from .bag_reading import SQLITE_MAGIC, BagTopics, read_bag
+from .bag_reading import SQLITE_MAGIC, read_bag
 from .mcap_format import MAGIC as MCAP_MAGIC
 from .npz import read_npz
 
@@ -14,14 +15,14 @@ ACCEPTED = "an .npz recording, a rosbag2 directory, or a .mcap or .db3 file"
 _NPZ = b"PK\x03\x04"
 
 
-def load_recording(path: str | Path, topics: BagTopics | None = None, joints: Sequence[str] = ()) -> Recording:
+def load_recording(path: str | Path, topics: RecordingTopics | None = None, joints: Sequence[str] = ()) -> Recording:
     """Recording of an ``.npz`` file, a bag directory, or a bare ``.mcap`` or ``.db3`` file.
 
     Parameters
     ----------
     path : str or Path
         Its content decides the format, not its name.
-    topics : BagTopics, optional
+    topics : RecordingTopics, optional
         Which topics of a bag; ignored for npz.
     joints : sequence of str
         Joints of the robot, as a hint; see :func:`.bag_reading.read_bag`.

@@ -1,40 +1,14 @@
 """Measured external wrenches by contact: which are needed, and their sign."""
 
-from dataclasses import dataclass
 
 import numpy as np
 
-from inertid_ros.config.options import ConfigurationError, option
+from inertid_ros.config.preparation import WrenchOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.recording import Recording
 from inertid_ros.dynamics.contact_wrenches import UNMEASURED
 from inertid_ros.robot.model import RobotModel
-
-
-@dataclass(frozen=True)
-class WrenchOptions:
-    """How measured external wrenches are read and watched."""
-
-    reversed: tuple[str, ...] = option(
-        (), "wrenches measured as what the robot does to its surroundings; their sign is turned"
-    )
-    ignored: tuple[str, ...] = option((), "recorded wrenches that are not on the robot, such as an idle plate's")
-    contact_on_n: float = option(
-        20.0, "a plate carries load from where its force exceeds this [N]", minimum=0.0, maximum=1e5
-    )
-    contact_off_n: float = option(10.0, "until it falls below this [N]", minimum=0.0, maximum=1e5)
-    max_slip_m_s: float = option(
-        0.1, "a foot whose point of pressure moves faster than this over its plate slips, and is left out",
-        minimum=1e-3, maximum=1e3,
-    )
-    check: bool = option(True, "refuse wrenches that contradict the robot's weight: wrong sign, exchanged plates")
-
-    def __post_init__(self) -> None:
-        if self.contact_off_n > self.contact_on_n:
-            raise ConfigurationError(
-                f"wrenches.contact_off_n is {self.contact_off_n:g}, above contact_on_n; lower it"
-            )
 
 
 def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOptions) -> dict[str, Array]:

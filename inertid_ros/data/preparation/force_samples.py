@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.config.preparation import PrepareOptions
+from inertid_ros.config.preparation import PrepareOptions, WrenchOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
@@ -17,7 +17,7 @@ from inertid_ros.dynamics.contact_wrenches import UNMEASURED, on_ground
 from inertid_ros.kinematics.contact_jacobians import ContactPath, external_force
 from inertid_ros.robot.model import RobotModel
 
-from .external_wrenches import WrenchOptions, measured_wrenches
+from .external_wrenches import measured_wrenches
 from .filter_settings import chosen_cutoff, long_enough, sample_stride
 from .filtered_motion import WRENCH_PREFIX, FilteredMotion, filter_motion
 from .filters import low_pass, spectrum

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.config.options import option
+from inertid_ros.config.preparation import BASE_MOTION_SOURCES, BaseMotionOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.rotations import body_rate, checked_quaternions, rotate_back
@@ -15,26 +15,9 @@ from inertid_ros.robot.model import RobotModel
 
 from .filters import derivatives
 
-SOURCES = ("pose", "twist", "imu", "acceleration")
 _CONTRADICTION = 0.25  # share of the squared velocity that a twist may be off
 _TINY = 0.01  # m/s or rad/s; slower differences are noise
 _NEEDS = {"pose": (), "twist": ("base_twist",), "imu": ("imu",), "acceleration": ("base_twist", "base_acceleration")}
-
-
-@dataclass(frozen=True)
-class BaseMotionOptions:
-    """Where velocity and acceleration of a free base come from. Its pose is always the measured one."""
-
-    motion_from: str = option(
-        "pose",
-        "measured channel that velocity and acceleration of a free base come from: pose differentiates twice, twist"
-        " once; imu takes both from the inertial measurement unit, and angular acceleration by differentiation;"
-        " acceleration takes twist and acceleration as measured",
-        choices=SOURCES,
-    )
-    imu_frame: str = option(
-        "", "frame of the robot in which the inertial measurement unit sits, fixed to the base; empty is the root link"
-    )
 
 
 @dataclass(frozen=True)
@@ -143,7 +126,7 @@ def base_motion(
     period : float
         Sample period [s].
     source : str
-        Where velocity and acceleration come from, one of ``SOURCES``.
+        Where velocity and acceleration come from, one of ``BASE_MOTION_SOURCES``.
     imu : ImuPlacement
         Placement of the inertial measurement unit.
     gravity : ndarray, shape (3,)
@@ -230,4 +213,5 @@ def _check_twist(name: str, twist: Array, q: Array, period: float) -> None:
 
 
 def _possible(recording: Recording) -> list[str]:
-    return [source for source in SOURCES if all(getattr(recording, key) is not None for key in _NEEDS[source])]
+    known = {source: all(getattr(recording, key) is not None for key in _NEEDS[source]) for source in _NEEDS}
+    return [source for source in BASE_MOTION_SOURCES if known[source]]

@@ -7,10 +7,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from inertid_ros.config.preparation import WrenchOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.rotations import rotate, rotate_back
-from inertid_ros.data.preparation.external_wrenches import WrenchOptions
 from inertid_ros.dynamics.contact_wrenches import UNMEASURED, on_ground
 from inertid_ros.dynamics.newton_euler import rigid_torque
 from inertid_ros.kinematics.contact_jacobians import ContactPath, external_force

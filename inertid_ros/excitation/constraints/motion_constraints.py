@@ -33,12 +33,12 @@ def motion_constraints(
 
 def _balance(model: RobotModel, options: BalanceOptions) -> list[Constraint]:
     chosen: list[Constraint] = []
-    if options.com_region:
+    if options.com_region.x:
         region = polygon(options.com_region, "balance.com_region")
         chosen.append(CentreOfMassConstraint(model, region, options.ground_m))
-    if options.support:
+    if options.support.x:
         area = polygon(options.support, "balance.support", options.support_margin_m)
-        if not options.com_region:
+        if not options.com_region.x:
             chosen.append(CentreOfMassConstraint(model, area, options.ground_m))
         chosen.append(ZeroMomentPointConstraint(model, area, options.ground_m, options.normal_force))
     return chosen

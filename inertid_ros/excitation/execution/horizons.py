@@ -9,7 +9,7 @@ from enum import Enum
 
 import numpy as np
 
-from inertid_ros.config.excitation import ExecutionOptions
+from inertid_ros.config.execution import ExecutionOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, check_curve

@@ -10,7 +10,7 @@ from enum import Enum
 
 import numpy as np
 
-from inertid_ros.config.excitation import MonitorOptions
+from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.core.arrays import Array
 
 from .robot_clock import RobotClock

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from inertid_ros.config.excitation import ExecutionOptions
+from inertid_ros.config.execution import ExecutionOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.effort import EffortConstraint

@@ -1,7 +1,8 @@
 """Limits that a motion keeps, and the proof that it keeps them between samples too."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
 from inertid_ros.robot.model import RobotModel
 
+T = TypeVar("T")
 _ROUNDING = 1e-9  # relative; a motion scaled exactly onto its limit must not fail by the last bit
 _CHANNELS = (("position", "rad"), ("velocity", "rad/s"), ("acceleration", "rad/s^2"))
 
@@ -63,20 +65,15 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
     Raises
     ------
     ExcitationError
-        An option names an unknown joint or is out of range, or a limit is missing.
+        An option names an unknown joint, or a limit is missing.
     """
     options = options or LimitOptions()
     names = model.joint_names
-    for fraction in ("velocity_fraction", "effort_fraction"):
-        if not 0 < getattr(options, fraction) <= 1:
-            raise ExcitationError(f"limits.{fraction} is {getattr(options, fraction)}; give 0 < value <= 1")
-    if not options.position_margin >= 0:
-        raise ExcitationError(f"limits.position_margin is {options.position_margin}; give 0 or more")
     given = model.limits
     lower, upper = given.lower + options.position_margin, given.upper - options.position_margin
     free = np.isinf(given.lower) & np.isinf(given.upper)
     lower, upper = np.where(free, -options.continuous_range, lower), np.where(free, options.continuous_range, upper)
-    for name, (low, high) in _per_joint(options.position, "position", names, 2).items():
+    for name, (low, high) in _per_joint(options.position, "position", names):
         index = names.index(name)
         lower[index] = low if free[index] else max(low, lower[index])
         upper[index] = high if free[index] else min(high, upper[index])
@@ -86,28 +83,24 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
         "acceleration": np.full(len(names), options.default_acceleration),
     }
     for key, array in values.items():
-        for name, (value,) in _per_joint(getattr(options, key), key, names, 1).items():
+        for name, value in _per_joint(getattr(options, key), key, names):
             array[names.index(name)] = value
     velocity, effort = values["velocity"] * options.velocity_fraction, values["effort"] * options.effort_fraction
     return MotionLimits(names, lower, upper, velocity, values["acceleration"], effort)
 
 
-def _per_joint(texts: Sequence[str], key: str, names: Sequence[str], count: int) -> dict[str, list[float]]:
-    """``JOINT=VALUE`` or ``JOINT=VALUE:VALUE`` each to joint and finite numbers."""
-    out = {}
-    form = "JOINT=" + ":".join(["VALUE"] * count)
-    for given in texts:
-        joint, _, text = given.partition("=")
-        try:
-            numbers = [float(number) for number in text.split(":")]
-        except ValueError:
-            numbers = []
-        if len(numbers) != count or not np.isfinite(numbers).all():
-            raise ExcitationError(f"limits.{key}: '{given}' is not {form} with finite numbers; correct it")
+def _per_joint(given: Mapping[str, T], key: str, names: Sequence[str]) -> Iterable[tuple[str, T]]:
+    """Joints and what is given for them.
+
+    Raises
+    ------
+    ExcitationError
+        The robot has no such joint.
+    """
+    for joint in given:
         if joint not in names:
             raise ExcitationError(f"limits.{key} names joint '{joint}', which is not one of {', '.join(names)}")
-        out[joint] = numbers
-    return out
+    return given.items()
 
 
 def usage(curve: PiecewiseQuintic, limits: MotionLimits) -> tuple[Array, Array, Array]:

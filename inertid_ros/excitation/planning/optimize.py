@@ -3,8 +3,9 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+import attrs
 import numpy as np
 
 from inertid_ros.config.excitation import ExcitationOptions
@@ -106,7 +107,7 @@ class _Search:
         problem = self._problem
 
         def improve(kept: int, begin: Candidate) -> Candidate:
-            options = replace(problem.options, kept_parameters=kept)
+            options = attrs.evolve(problem.options, kept_parameters=kept)
             fewer = PlanningProblem(problem.model, problem.limits, problem.start, options, problem.earlier)
             self._kept, self.best = kept, finish_plan(fewer, begin.shape, options)
             self.descend(fewer, [begin.shape])

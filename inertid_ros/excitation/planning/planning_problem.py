@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from inertid_ros.config.excitation import KINDS, ExcitationOptions
+from inertid_ros.config.excitation import MOTION_TYPES, ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
@@ -189,7 +189,7 @@ def make_basis(options: ExcitationOptions) -> Basis:
         return CycloidalBasis(options.duration_s, options.intervals)
     if options.kind == "bspline":
         return SplineBasis(options.duration_s, options.intervals)
-    raise ExcitationError(f"excitation.kind '{options.kind}' is unknown; choose from {', '.join(KINDS)}")
+    raise ExcitationError(f"excitation.kind '{options.kind}' is unknown; choose from {', '.join(MOTION_TYPES)}")
 
 
 def _limit_instants(basis: Basis, options: ExcitationOptions) -> Array:

@@ -17,7 +17,6 @@ from inertid_ros.robot.model import RobotModel
 
 from .distances import PULLBACK
 
-SCALINGS = ("metric", "prior", "none")
 TYPICAL_PRIOR_SPREAD = 0.3  # geodesic distance of CAD links to real ones: some tens of per cent in mass and size
 ENERGY_SHARE = 0.05  # scale of a drive parameter: its torque is this share of the joint's
 _LEAST = 0.1  # of its natural size: what a prior near zero counts as, since a zero would fix the parameter

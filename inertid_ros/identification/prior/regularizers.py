@@ -17,7 +17,6 @@ from .coordinates import Coordinates
 from .distances import IDENTITY, PULLBACK, TRACE, Distance, Entropic, Quadratic, Riemannian
 from .point_masses import PointMasses
 
-REGULARIZERS = ("entropic", "pullback", "riemannian", "euclidean", "relative", "point_mass", "geodesic")
 _BARRIER = 0.05
 _ZERO, _LEAST = 1e-3, 0.1  # of its natural size: what counts as zero in a prior, and how far it may then be off
 
@@ -29,7 +28,7 @@ class Regularization:
     Attributes
     ----------
     regularizer : str
-        One of :data:`REGULARIZERS`:
+        One of :data:`~inertid_ros.config.identification.REGULARIZERS`:
 
         - entropic: log-det divergence ([Lee2019]_ eq. 3.5.44), a smooth convex one that keeps bodies physically
           consistent;

@@ -22,8 +22,6 @@ from .interior_point import solve
 from .osqp import solve_point_masses
 from .riemannian import solve_riemannian
 
-SOLVERS = ("interior_point", "clarabel")
-
 
 @dataclass(frozen=True)
 class MapProblem:
@@ -36,7 +34,7 @@ class MapProblem:
     prior : ndarray, shape (p,)
         Physical parameters, at which ``fixed`` ones are held.
     solver : str
-        Of the convex regularizers, one of :data:`SOLVERS`.
+        Of the convex regularizers, one of :data:`~inertid_ros.config.identification.SOLVERS`.
     """
 
     coordinates: Coordinates

@@ -1,13 +1,14 @@
 """Parameters of the calibration sequence. They need no ROS: parameter files and docs are made from them as well."""
 
-from dataclasses import dataclass
+import attrs
 
-from inertid_ros.config.excitation import KINDS
-from inertid_ros.config.options import option
+from inertid_ros.config.excitation import MOTION_TYPES
+from inertid_ros.config.identification import RoundsOptions
+from inertid_ros.config.schema.option_fields import option
 
 
-@dataclass(frozen=True)
-class CalibrateOptions:
+@attrs.frozen
+class CalibrateOptions(RoundsOptions):
     """Parameters of the calibration flow."""
 
     moved_by: str = option(
@@ -16,25 +17,14 @@ class CalibrateOptions:
     )
     move_service: str = option("simulator/move", "std_srvs/Trigger that makes the robot move by itself")
     moving_topic: str = option("simulator/moving", "latched std_msgs/Bool, true while it does")
-    motion: str = option("fourier", "kind of the motion that is fitted", choices=KINDS)
+    motion: str = option("fourier", "kind of the motion that is fitted", choices=MOTION_TYPES)
     duration_s: float = option(0.0, "of that motion [s]; 0 takes the excitation node's", minimum=0.0, maximum=600.0)
     seed: int = option(1, "of that motion", minimum=0)
-    validation_motion: str = option("fourier", "kind of the held-out motion", choices=KINDS)
+    validation_motion: str = option("fourier", "kind of the held-out motion", choices=MOTION_TYPES)
     validation_duration_s: float = option(
         0.0, "of the held-out motion [s]; 0 takes the excitation node's", minimum=0.0, maximum=600.0
     )
     validation_seed: int = option(2, "of the held-out motion", minimum=0)
-    rounds: int = option(
-        1, "motions at most: each but the first asks for what the data so far left open", minimum=1, maximum=100
-    )
-    wanted_deviation: float = option(
-        0.0,
-        "rounds end when torque anywhere in the range is known to this share of it, in the least known joint; 0 never",
-        minimum=0.0, maximum=10.0,
-    )
-    least_gain: float = option(
-        0.1, "rounds end when one has lowered that deviation by less than this share", minimum=0.0, maximum=0.99
-    )
     speed_scale: float = option(1.0, "plays both motions slower", minimum=0.01, maximum=1.0)
     output_directory: str = option(
         "", "result directory to write, of several rounds a folder with one each; empty leaves it to the identifier"

@@ -11,13 +11,14 @@ import pinocchio as pin
 
 from inertid_ros.cli.common import number, print_table
 from inertid_ros.cli.tables import print_errors
-from inertid_ros.config.configuration import RobotOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance, mass_com_inertia
+from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 
 _WAIT_S = 10.0
@@ -62,7 +63,7 @@ class Comparison:
             node.destroy_node()
         finally:
             rclpy.try_shutdown()
-        model = load_model(description[0].data, robot.model_options())
+        model = load_model(description[0].data, model_options(robot))
         return cls(model, from_inertial_parameters(truth[0]).bodies)
 
     def content(self, report: Mapping[str, Any]) -> dict[str, Any]:

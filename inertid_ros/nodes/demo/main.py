@@ -71,7 +71,7 @@ def _run(options: argparse.Namespace, work: Path) -> int:
         "recorder": [f"directory:={work / 'recordings'}"],
         "identifier": [f"output_directory:={work}"],
         "calibrate": [f"output_directory:={work / 'calibration'}", "tables:=false"],
-        "gravity_compensation": [f"robot.locked_joints:={_locked(configuration)}"],
+        "gravity_compensation": _locked(configuration),
     }
 
     def command(name: str, module: Sequence[str]) -> list[str]:
@@ -128,12 +128,11 @@ def _share() -> Path:
     return Path(get_package_share_directory("inertid_ros"))
 
 
-def _locked_entries(configuration: Path) -> tuple[str, ...]:
-    return load_configuration(configuration).robot.locked_joints
-
-
-def _locked(configuration: Path) -> str:
-    return json.dumps(list(_locked_entries(configuration)))
+def _locked(configuration: Path) -> list[str]:
+    """Parameters of the locked joints."""
+    joints = load_configuration(configuration).robot.locked_joints
+    values = [f"robot.locked_joints.{joint}:={position}" for joint, position in joints.items()]
+    return [f"robot.locked_joint_names:={json.dumps(list(joints))}", *values]
 
 
 def _replaceable(output: Path) -> bool:

@@ -5,11 +5,12 @@ from dataclasses import replace
 from enum import Enum
 from typing import Protocol
 
+import attrs
 import numpy as np
 
 from inertid_ros.app.excitation_job import ExcitationJob, PreparationProgress, PreparedMotion, prepare_motion
-from inertid_ros.config.configuration import RobotOptions
-from inertid_ros.config.excitation import MonitorOptions
+from inertid_ros.config.execution import MonitorOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, InertidError
 from inertid_ros.core.worker import Worker
@@ -219,7 +220,7 @@ class ExcitationGoal:
             prior=request.prior,
             robot=self._robot_options,
             limits=self._options.limits,
-            excitation=replace(
+            excitation=attrs.evolve(
                 given,
                 kind=request.motion or given.kind,
                 duration_s=request.duration or given.duration_s,

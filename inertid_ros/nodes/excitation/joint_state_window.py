@@ -5,7 +5,7 @@ from collections import deque
 import numpy as np
 from sensor_msgs.msg import JointState
 
-from inertid_ros.config.excitation import MonitorOptions
+from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.execution.plan_check import check_at_rest

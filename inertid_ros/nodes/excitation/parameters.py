@@ -1,15 +1,16 @@
 """Parameters of the excitation node. They need no ROS: parameter files and documentation are made from them as well."""
 
-from dataclasses import dataclass, field
+import attrs
 
-from inertid_ros.config.configuration import RobotOptions
-from inertid_ros.config.excitation import ExcitationOptions, ExecutionOptions, LimitOptions, MonitorOptions
-from inertid_ros.config.options import option
+from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
+from inertid_ros.config.execution import ExecutionOptions, MonitorOptions
+from inertid_ros.config.robot import RobotOptions
+from inertid_ros.config.schema.option_fields import option, section
 
 COMMAND_INTERFACES = ("joint_trajectory", "follow_joint_trajectory", "position_stream")
 
 
-@dataclass(frozen=True)
+@attrs.frozen
 class ExcitationNodeOptions:
     """Parameters of the excitation node that are fixed while it runs."""
 
@@ -22,18 +23,19 @@ class ExcitationNodeOptions:
         0, "SCHED_FIFO priority of the node, where the system allows it; 0 leaves the scheduling alone",
         minimum=0, maximum=99,
     )
-    robot: RobotOptions = field(default_factory=RobotOptions)
+    robot: RobotOptions = section(RobotOptions)
 
 
-@dataclass(frozen=True)
+@attrs.frozen
 class MotionOptions:
     """Parameters of the excitation node that may be changed between motions."""
 
     require_recorder: bool = option(True, "refuse to move unless recorder/status says that samples are being written")
     start: tuple[float, ...] = option(
-        (), "pose where planned motions begin and end [rad or m]; empty is where the robot stands"
+        (), "pose where planned motions begin and end [rad or m]; empty is where the robot stands", of=float,
+        minimum=-1e6, maximum=1e6,
     )
-    limits: LimitOptions = field(default_factory=LimitOptions)
-    excitation: ExcitationOptions = field(default_factory=ExcitationOptions)
-    execution: ExecutionOptions = field(default_factory=ExecutionOptions)
-    monitor: MonitorOptions = field(default_factory=MonitorOptions)
+    limits: LimitOptions = section(LimitOptions)
+    excitation: ExcitationOptions = section(ExcitationOptions)
+    execution: ExecutionOptions = section(ExecutionOptions)
+    monitor: MonitorOptions = section(MonitorOptions)

@@ -7,10 +7,11 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from inertid_ros.config.excitation import MonitorOptions
+from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, InertidError, RecordingError
 from inertid_ros.msg import RecorderStatus
+from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros.conversions import JointOrder, JointSample
@@ -138,7 +139,7 @@ class RobotInterface:
             self._node.get_logger().error(f"robot_description: {error}")
 
     def _take_description(self, text: str) -> None:
-        model = load_model(text, self._options.robot.model_options())
+        model = load_model(text, model_options(self._options.robot))
         if self._model is not None and model.hash != self._model.hash:
             self._on_other_robot()
         if self._window is None or self._window.joint_names != model.joint_names:

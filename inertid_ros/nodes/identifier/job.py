@@ -5,10 +5,10 @@ from typing import Protocol
 
 from inertid_ros.app.identification_job import IdentificationJob
 from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.identification import RoundsOptions
 from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.data.live.batches import ReceivedRecordings
 from inertid_ros.data.recording import Recording
-from inertid_ros.identification.rounds import RoundsOptions
 from inertid_ros.report.results import check_target
 from inertid_ros.robot.model import RobotModel
 

@@ -21,6 +21,7 @@ from inertid_ros.identification.identify import IdentificationProgress
 from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters, SampleBatch
 from inertid_ros.nodes.feedback import identify_feedback
 from inertid_ros.nodes.spin import run_node
+from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros.conversions import from_batch
@@ -85,7 +86,7 @@ class Identifier(Node):
             self.get_logger().error(self.message)
 
     def _take_description(self, text: str) -> None:
-        self.model = load_model(text, self.configuration.robot.model_options())
+        self.model = load_model(text, model_options(self.configuration.robot))
         if self.state == IdentifierStatus.WAITING:
             self._set_state(IdentifierStatus.READY, f"ready for '{self.model.name}' with {self.model.joints} joints")
         stamp = self.get_clock().now().to_msg()

@@ -1,11 +1,11 @@
 """Parameters of the identifier node. They need no ROS: parameter files and documentation are made from them as well."""
 
-from dataclasses import dataclass
+import attrs
 
-from inertid_ros.config.options import option
+from inertid_ros.config.schema.option_fields import option
 
 
-@dataclass(frozen=True)
+@attrs.frozen
 class IdentifierOptions:
     """Parameters of the identifier node, beside those of the configuration."""
 

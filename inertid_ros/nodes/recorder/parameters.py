@@ -1,25 +1,29 @@
 """Parameters of the recorder node. They need no ROS: parameter files and documentation are made from them as well."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
-from inertid_ros.config.options import option
+import attrs
+
+from inertid_ros.config.recording_topics import BagWritingOptions, BaseTopics, TypedTopic, WrenchTopic
+from inertid_ros.config.schema import former_syntax
+from inertid_ros.config.schema.option_fields import named, option
 
 RELIABILITIES = ("reliable", "best_effort")
 
 
-@dataclass(frozen=True)
-class RecorderOptions:
+@attrs.frozen
+class RecorderOptions(BaseTopics, BagWritingOptions):
     """Parameters of the recorder node."""
 
     directory: str = option("recordings", "where bags are written, a directory each")
     write_bag: bool = option(True, "write a bag; batches are published either way")
     joints: tuple[str, ...] = option((), "joints to take; empty takes those of the first message")
-    wrenches: tuple[str, ...] = option((), "wrench topics, each TOPIC or TOPIC=FRAME (else the messages' frame_id)")
-    odometry: str = option("", "topic of nav_msgs/Odometry: pose and twist of a free base; empty takes none")
-    pose: str = option("", "topic of geometry_msgs/PoseStamped in place of odometry: the pose alone")
-    twist: str = option("", "topic of geometry_msgs/TwistStamped in place of odometry: twist in the base's axes")
-    imu: str = option("", "topic of sensor_msgs/Imu on a free base; empty takes none")
-    other_topics: tuple[str, ...] = option((), "topics only written to the bag, each TOPIC=PACKAGE/msg/TYPE")
+    wrenches: Mapping[str, WrenchTopic] = named(
+        WrenchTopic, "topics of measured wrenches", "wrench_names", former=former_syntax.wrench_topics
+    )
+    other_topics: Mapping[str, TypedTopic] = named(
+        TypedTopic, "topics only written to the bag", "other_topic_names", former=former_syntax.typed_topics
+    )
     reliability: str = option("reliable", "of the subscriptions; best_effort takes any", choices=RELIABILITIES)
     batch_period_s: float = option(0.5, "time between batches [s]", minimum=0.02, maximum=10.0)
     commit_period_s: float = option(0.05, "longest time until a sample is in the bag [s]", minimum=0.01, maximum=1.0)
@@ -30,8 +34,8 @@ class RecorderOptions:
         minimum=0.001, maximum=1.0,
     )
     tare_s: float = option(1.0, "a tare is the mean of this long [s]", minimum=0.05, maximum=60.0)
-    tare_limit_n: float = option(50.0, "more force than this is a load and is not tared away [N]", minimum=0.0)
-    contact_on_n: float = option(20.0, "a wrench carries load from where its force exceeds this [N]", minimum=0.0)
-    contact_off_n: float = option(10.0, "until it falls below this [N]", minimum=0.0)
-    min_free_mb: int = option(256, "refuse to record with less free space [MiB]", minimum=0, maximum=10**7)
-    max_message_mb: int = option(4, "refuse larger messages [MiB]", minimum=1, maximum=1024)
+    tare_limit_n: float = option(50.0, "more force than this is a load and is not tared away [N]", minimum=0.0,
+                               maximum=1e6)
+    contact_on_n: float = option(20.0, "a wrench carries load from where its force exceeds this [N]", minimum=0.0,
+                                maximum=1e5)
+    contact_off_n: float = option(10.0, "until it falls below this [N]", minimum=0.0, maximum=1e5)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.data.assembly import RecordingAssembler
-from inertid_ros.data.files.live_bag import Committer, LiveBag, LiveBagOptions
+from inertid_ros.data.files.live_bag import Committer, LiveBag
 from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.live.batches import Batch
 from inertid_ros.data.live.live_recording import LiveRecording
@@ -266,9 +266,8 @@ class RecordingSession:
         assembler = RecordingAssembler(self.name, options.joints, frames, options.max_wrench_gap_s, base=channels)
         bag, committer, prelude = None, None, list[tuple[int, bytes]]()
         if options.write_bag:
-            limits = LiveBagOptions(options.min_free_mb * 2**20, options.max_message_mb * 2**20)
             topics, prelude = self._environment.bag_topics()
-            bag = LiveBag(directory.absolute() / self.name, topics, limits)
+            bag = LiveBag(directory.absolute() / self.name, topics, options)
             committer = Committer(bag, options.commit_period_s, now_ns * 1e-9)
         live = LiveRecording(assembler, bag, options.max_gap_periods, prelude)
         self._open, self.lost = _OpenRecording(live, committer, now_ns, arrival_ns), 0

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from inertid_ros.core.errors import InertidError
-from inertid_ros.data.messages import IMU, JOINT_STATE, ODOMETRY, POSE_STAMPED, TWIST_STAMPED, WRENCH_STAMPED
+from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, base_topics
 
 from .parameters import RecorderOptions
 
@@ -39,25 +38,12 @@ def sources(options: RecorderOptions, resolve: Callable[[str], str]) -> list[Sou
     options : RecorderOptions
     resolve : callable
         Full name of a topic, after namespace and remapping.
-
-    Raises
-    ------
-    InertidError
-        Two topics are to give the pose or the twist of the base.
     """
-    if options.odometry and options.pose:
-        raise InertidError("odometry and pose both give the pose of the base; set one")
-    if options.odometry and options.twist:
-        raise InertidError("odometry and twist both give the twist of the base; set one")
     recorded = [Source(resolve("joint_states"), JOINT_STATE)]
-    for entry in options.wrenches:
-        topic, _, frame = entry.partition("=")
-        recorded.append(Source(resolve(topic), WRENCH_STAMPED, frame))
-    of_base = {ODOMETRY: options.odometry, POSE_STAMPED: options.pose, TWIST_STAMPED: options.twist, IMU: options.imu}
-    for message_type, topic in of_base.items():
-        if topic:
-            recorded.append(Source(resolve(topic), message_type, of_base=True))
-    for entry in options.other_topics:
-        topic, _, message_type = entry.partition("=")
-        recorded.append(Source(resolve(topic), message_type))
+    for wrench in options.wrenches.values():
+        recorded.append(Source(resolve(wrench.topic), WRENCH_STAMPED, wrench.frame))
+    for topic, message_type in base_topics(options).items():
+        recorded.append(Source(resolve(topic), message_type, of_base=True))
+    for other in options.other_topics.values():
+        recorded.append(Source(resolve(other.topic), other.type))
     return recorded

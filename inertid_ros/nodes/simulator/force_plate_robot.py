@@ -1,7 +1,7 @@
 """Simulated robots with a free base on force plates, with the topics of a laboratory."""
 
-from dataclasses import replace
 
+import attrs
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
@@ -13,8 +13,9 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 
+from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.msg import InertialParameters
-from inertid_ros.robot.bodies.layout import DRIVE_TERMS
+from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
@@ -55,8 +56,8 @@ class ForcePlateRobot:
     def __init__(self, node: Node, options: SimulatorOptions) -> None:
         self.node, self.options = node, options
         robot = legged_robot(options.standing.robot, options.standing.crouch_rad)
-        known = replace(options.robot, base="free", plates=STANCES[options.standing.robot].plate_entries())
-        truth = load_model(robot.urdf, known.model_options())
+        known = attrs.evolve(options.robot, base="free", plates=STANCES[options.standing.robot].plate_options())
+        truth = load_model(robot.urdf, model_options(known))
         described = described_model(truth, options)
         # The balancing controller is based on the description, as that of a real robot is.
         self.robot = LeggedRobot(robot, options.standing, controller_urdf=described.urdf)

@@ -11,10 +11,11 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
+from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.errors import InertidError
 from inertid_ros.msg import InertialParameters
 from inertid_ros.nodes.spin import run_node
-from inertid_ros.robot.bodies.layout import DRIVE_TERMS
+from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros.conversions import from_joint_trajectory, to_joint_state, to_nanoseconds, to_time
@@ -46,7 +47,7 @@ class Simulator(Node):
         if self.options.standing.robot:
             self.force_plate_robot = ForcePlateRobot(self, self.options)
             return
-        truth = load_model(read_description(self.options.urdf or example_urdf()), self.options.robot.model_options())
+        truth = load_model(read_description(self.options.urdf or example_urdf()), model_options(self.options.robot))
         described = described_model(truth, self.options)
         self.robot = SimulatedRobot(
             truth,

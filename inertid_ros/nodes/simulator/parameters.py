@@ -1,31 +1,31 @@
 """Parameters of the simulator node. They need no ROS: parameter files and documentation are made from them as well."""
 
-from dataclasses import dataclass, field
+import attrs
 
-from inertid_ros.config.configuration import RobotOptions
-from inertid_ros.config.options import option
-from inertid_ros.config.simulation import SimulationOptions
-from inertid_ros.config.standing_simulation import StandingOptions
-from inertid_ros.robot.perturbation import PerturbationOptions
+from inertid_ros.config.robot import RobotOptions
+from inertid_ros.config.schema.option_fields import option, section
+from inertid_ros.config.simulation import LeggedRobotOptions, PerturbationOptions, SimulationOptions
 
 
-@dataclass(frozen=True)
+@attrs.frozen
 class SimulatorOptions:
     """Parameters of the simulator node, beside those of robot and simulation."""
 
     urdf: str = option("", "URDF file of the true robot; empty takes the Panda of example-robot-data")
-    start: tuple[float, ...] = option((), "pose at the start [rad or m]; empty takes the middle of the limits")
+    start: tuple[float, ...] = option(
+        (), "pose at the start [rad or m]; empty takes the middle of the limits", of=float, minimum=-1e6, maximum=1e6
+    )
     state_hz: float = option(200.0, "rate of the joint states [Hz]", minimum=1.0, maximum=1000.0)
     publish_clock: bool = option(False, "publish the simulated time on /clock")
     perturb: bool = option(False, "publish a URDF that is wrong by point masses; false publishes the truth")
     perturbation_seed: int = option(0, "of these point masses", minimum=0)
-    perturbation: PerturbationOptions = field(default_factory=PerturbationOptions)
-    robot: RobotOptions = field(default_factory=RobotOptions)
-    simulation: SimulationOptions = field(default_factory=SimulationOptions)
-    standing: StandingOptions = field(default_factory=StandingOptions)
+    perturbation: PerturbationOptions = section(PerturbationOptions)
+    robot: RobotOptions = section(RobotOptions)
+    simulation: SimulationOptions = section(SimulationOptions)
+    standing: LeggedRobotOptions = section(LeggedRobotOptions)
 
 
-@dataclass(frozen=True)
+@attrs.frozen
 class FaultOptions:
     """Faults of the simulated robot's joint states and of the plates below it; may be changed while it runs."""
 

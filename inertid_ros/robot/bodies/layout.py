@@ -5,12 +5,12 @@ from functools import cached_property
 
 import numpy as np
 
+from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
 
 from .inertial_parameters import BODY_PARAMETERS, NAMES
 from .rotors import Rotor
 
-DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness", "stribeck")
 COUPLING_TERMS = ("rotor_inertia", "viscous", "coulomb")
 NON_NEGATIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "stiffness", "stribeck")
 STRIBECK_SPEED = 0.2  # rad/s or m/s; gears and seals lose their extra friction at speeds of this order

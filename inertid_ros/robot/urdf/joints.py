@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from lxml import etree
 
+from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.bodies.layout import DRIVE_TERMS
 
 from . import parsing
 

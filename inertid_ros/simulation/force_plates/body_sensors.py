@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from inertid_ros.config.standing_simulation import BodySensorOptions
+from inertid_ros.config.simulation import BodySensorOptions
 from inertid_ros.core.arrays import Array
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from inertid_ros.config.standing_simulation import STANDING_ROBOTS
+from inertid_ros.config.robot import PlateOptions
+from inertid_ros.config.simulation import LEGGED_ROBOTS
 from inertid_ros.core.errors import ModelError
 from inertid_ros.simulation.example_robots import example_urdf
 
@@ -25,15 +26,15 @@ class Stance:
     plates: tuple[SimulatedPlate, ...]
     imu: str
 
-    def plate_entries(self) -> tuple[str, ...]:
+    def plate_options(self) -> dict[str, PlateOptions]:
         """The plates as ``robot.plates`` in a configuration has them."""
-        plates, entries = {plate.name: plate for plate in self.plates}, []
+        plates, found = {plate.name: plate for plate in self.plates}, {}
         for sole in self.soles:
             plate = plates[sole.plate]
             rpy = Rotation.from_matrix(plate.rotation).as_euler("xyz")
-            xyz, angles = (" ".join(f"{number:.12g}" for number in values) for values in (plate.origin, rpy))
-            entries.append(f"{plate.name}=frame:{sole.frame},xyz:{xyz},rpy:{angles}")
-        return tuple(entries)
+            xyz, angles = (tuple(round(float(number), 12) for number in values) for values in (plate.origin, rpy))
+            found[plate.name] = PlateOptions(sole.frame, xyz, angles)
+        return found
 
 
 STANCES = {
@@ -65,7 +66,7 @@ def humanoid(crouch: float) -> LeggedRobotDescription:
 
 
 ROBOTS: dict[str, Callable[[float], LeggedRobotDescription]] = dict(
-    zip(STANDING_ROBOTS, (biped, humanoid), strict=True)
+    zip(LEGGED_ROBOTS, (biped, humanoid), strict=True)
 )
 
 

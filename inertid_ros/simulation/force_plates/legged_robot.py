@@ -1,13 +1,14 @@
 """LeggedRobot: a free-floating robot in MuJoCo on force plates, under a whole-body controller."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+import attrs
 import numpy as np
 import pinocchio as pin
 from scipy.spatial.transform import Rotation
 
-from inertid_ros.config.standing_simulation import StandingOptions
+from inertid_ros.config.simulation import LeggedRobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.urdf import parsing
@@ -63,16 +64,16 @@ class LeggedRobot:
     ----------
     robot : LeggedRobotDescription
         The true robot.
-    options : StandingOptions, optional
+    options : LeggedRobotOptions, optional
         Behaviour.
     controller_urdf : str, optional
         URDF that the controller uses; the true one where not given.
     """
 
     def __init__(
-        self, robot: LeggedRobotDescription, options: StandingOptions | None = None, controller_urdf: str = ""
+        self, robot: LeggedRobotDescription, options: LeggedRobotOptions | None = None, controller_urdf: str = ""
     ) -> None:
-        self.robot, self.options = robot, options or StandingOptions()
+        self.robot, self.options = robot, options or LeggedRobotOptions()
         self._movement_rng, sensor_rng = np.random.default_rng(self.options.seed).spawn(2)
         self.model = free_model(robot.urdf, robot.locked)
         controller_model = free_model(controller_urdf, robot.locked) if controller_urdf else self.model
@@ -168,7 +169,7 @@ class LeggedRobot:
     def _draw_movement(self) -> None:
         options = self.options.movement
         safe = np.minimum(options.com_m, [*(_SAFE * self._support()), np.inf])
-        options = replace(options, com_m=tuple(float(limit) for limit in safe))
+        options = attrs.evolve(options, com_m=tuple(float(limit) for limit in safe))
         self.movement = Movement(options, self._amplitudes, self._movement_rng)
 
     def _support(self) -> Array:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
-from inertid_ros.config.standing_simulation import MovementOptions
+from inertid_ros.config.simulation import MovementOptions
 from inertid_ros.core.arrays import Array
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pinocchio as pin
 
-from inertid_ros.config.standing_simulation import BalanceOptions
+from inertid_ros.config.simulation import BalanceControlOptions
 from inertid_ros.core.arrays import Array
 
 from .movement import Reference
@@ -39,7 +39,7 @@ class WholeBodyController:
     """
 
     def __init__(
-        self, model: pin.Model, soles: Sequence[Sole], passive: Array, start: Array, options: BalanceOptions
+        self, model: pin.Model, soles: Sequence[Sole], passive: Array, start: Array, options: BalanceControlOptions
     ) -> None:
         self._model, self._data, self._soles, self._options = model, model.createData(), tuple(soles), options
         self._passive, self._start = np.asarray(passive, dtype=bool), np.array(start)

@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 from lxml import etree
 
-from inertid_ros.config.standing_simulation import StandingOptions
+from inertid_ros.config.simulation import LeggedRobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.urdf import parsing
@@ -52,7 +52,7 @@ def build_world(
     joint_names: Sequence[str],
     soles: Sequence[Sole],
     plates: Sequence[SimulatedPlate],
-    options: StandingOptions,
+    options: LeggedRobotOptions,
 ) -> ForcePlateWorld:
     """Compile a URDF with a free root, balls at the corners of the soles, and boxes for the plates.
 

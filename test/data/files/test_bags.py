@@ -7,9 +7,10 @@ import sys
 import numpy as np
 import pytest
 
+from inertid_ros.config.recording_topics import RecordingTopics, WrenchTopic
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.files.bag_backends import STORAGE_SUFFIXES, BagMessage, bag_backend
-from inertid_ros.data.files.bag_reading import BagTopics, bag_topics, read_bag
+from inertid_ros.data.files.bag_reading import bag_topics, read_bag
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.files.npz import read_npz, write_npz
@@ -91,7 +92,7 @@ def test_what_is_written_comes_back_bit_for_bit(storage, velocity, tmp_path):
     assert file_of(bag).suffix == SUFFIX[storage]
     assert sorted(os.listdir(bag)) == sorted([file_of(bag).name, "metadata.yaml"])
     assert os.listdir(tmp_path) == ["bag"]
-    topics = BagTopics(wrenches=("/wrench/tool",))
+    topics = RecordingTopics(wrenches={"tool": WrenchTopic("/wrench/tool")})
     for path in (bag, file_of(bag)):
         back = read_bag(path, topics)
         assert back.joint_names == recording.joint_names and back.notices == ()
@@ -127,7 +128,8 @@ def test_frames_come_from_the_messages_or_from_the_option(tmp_path):
             bag.joint_state(k * 10**7 + 1, "ab", [k, 0], [0, 0], [0, 0])
             bag.wrench(k * 10**7 + 1, "left_sole", (k, 0, 0), "/left")
             bag.wrench(k * 10**7 + 1, "", (0, k, 0), "/right")
-    recording = read_bag(tmp_path / "bag", BagTopics(wrenches=("/left", "/right=right_sole")))
+    wrenches = {"left": WrenchTopic("/left"), "right": WrenchTopic("/right", "right_sole")}
+    recording = read_bag(tmp_path / "bag", RecordingTopics(wrenches=wrenches))
     assert set(recording.wrenches) == {"left_sole", "right_sole"}
     assert np.array_equal(recording.wrenches["right_sole"][:, 1], np.arange(20))
 
@@ -139,7 +141,7 @@ def test_an_arm_and_its_gripper_may_share_a_topic(tmp_path):
             bag.joint_state(k * 10**7 + 2, ("a", "b", "brake"), [k, 0, 0], [], [1, 1, 0])
     with pytest.raises(RecordingError, match="joint state 1: effort is empty"):
         load_recording(tmp_path / "bag")
-    chosen = load_recording(tmp_path / "bag", BagTopics(joints=("a", "b")))
+    chosen = load_recording(tmp_path / "bag", RecordingTopics(joints=("a", "b")))
     hinted = load_recording(tmp_path / "bag", joints=("b", "a", "c"))
     assert chosen.joint_names == ("a", "b") and hinted.joint_names == ("a", "b", "brake")
     assert np.array_equal(chosen.position, hinted.position[:, :2])
@@ -156,7 +158,7 @@ def test_other_topics_are_not_even_read(tmp_path):
         for k in range(10):
             bag.joint_state(k * 10**7 + 1, "ab", [k, 0], [0, 0], [0, 0], topic="/arm/joint_states")
             bag.raw("/camera", "std_msgs/msg/String", k * 10**7 + 1, b"not a string at all")
-    assert len(read_bag(tmp_path / "bag", BagTopics(joint_states="/arm/joint_states"))) == 10
+    assert len(read_bag(tmp_path / "bag", RecordingTopics(joint_states="/arm/joint_states"))) == 10
     with pytest.raises(RecordingError) as caught:
         read_bag(tmp_path / "bag")
     text = str(caught.value)

@@ -5,18 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from inertid_ros.config.options import ConfigurationError
-from inertid_ros.core.errors import RecordingError
+from inertid_ros.config.recording_topics import RecordingTopics, WrenchTopic
+from inertid_ros.core.errors import ConfigurationError, RecordingError
 from inertid_ros.data.assembly import RecordingAssembler
 from inertid_ros.data.files.bag_backends import BagMessage
-from inertid_ros.data.files.bag_reading import BagTopics, read_bag
+from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.files.bag_writing import recorded_messages, recorded_topics, write_bag
 from inertid_ros.data.files.npz import read_npz, write_npz
 from inertid_ros.data.messages import WRENCH_STAMPED, tare_topic
 from inertid_ros.data.recording import Recording
 
 N = 60
-TOPICS = BagTopics(odometry="/odometry", imu="/imu", wrenches=("/wrench/left", "/wrench/right"))
+WRENCHES = {side: WrenchTopic(f"/wrench/{side}") for side in ("left", "right")}
+TOPICS = RecordingTopics(odometry="/odometry", imu="/imu", wrenches=WRENCHES)
 
 
 def made_up(**changes) -> Recording:
@@ -50,15 +51,15 @@ def test_every_channel_comes_back(tmp_path, storage, backend):
 def test_pose_alone_comes_back_and_joint_torques_may_be_missing(tmp_path):
     recording = made_up(base_twist=None, effort=np.full((N, 2), np.nan))
     bag = write_bag(recording, tmp_path / "bag")
-    topics = BagTopics(pose="/pose", imu="/imu", wrenches=("/wrench/left", "/wrench/right"))
+    topics = RecordingTopics(pose="/pose", imu="/imu", wrenches=WRENCHES)
     again = read_bag(bag, topics)
     np.testing.assert_allclose(again.base_pose, recording.base_pose, atol=1e-12)
     assert again.base_twist is None and np.isnan(again.effort).all()
     assert np.isnan(read_npz(write_npz(recording, tmp_path / "run.npz")).effort).all()
     with pytest.raises(RecordingError, match="has no topic /odometry.*set topics.odometry"):
         read_bag(bag, TOPICS)
-    with pytest.raises(ConfigurationError, match=r"topics\.odometry and topics\.pose"):
-        BagTopics(odometry="/odometry", pose="/pose")
+    with pytest.raises(ConfigurationError, match="odometry and pose both give"):
+        RecordingTopics(odometry="/odometry", pose="/pose")
 
 
 def test_a_tare_in_the_bag_is_subtracted(tmp_path, backend):

@@ -12,16 +12,17 @@ import numpy as np
 import pytest
 import yaml
 
+from inertid_ros.config.recording_topics import BagWritingOptions
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.files.bag_metadata import FINALISED_KEY
 from inertid_ros.data.files.bag_reading import read_bag
-from inertid_ros.data.files.live_bag import LiveBag, LiveBagOptions
+from inertid_ros.data.files.live_bag import LiveBag
 from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.files.rosbags_backend import typestore
 
 rosbag2 = pytest.importorskip("rosbags.rosbag2")
 KIND = "sensor_msgs/msg/JointState"
-NO_RESERVE = LiveBagOptions(min_free_bytes=0)
+NO_RESERVE = BagWritingOptions(min_free_mb=0)
 
 
 def joint_states_topic() -> Topic:
@@ -147,15 +148,15 @@ def test_path_that_cannot_be_written_is_refused() -> None:
 
 def test_little_free_space_is_refused(tmp_path: Path) -> None:
     status = os.statvfs(tmp_path)
-    needed = status.f_bavail * status.f_frsize + 2**30
+    needed = status.f_bavail * status.f_frsize // 2**20 + 1024
     with pytest.raises(RecordingError, match="MiB free"):
-        LiveBag(tmp_path / "bag", [joint_states_topic()], LiveBagOptions(min_free_bytes=needed))
+        LiveBag(tmp_path / "bag", [joint_states_topic()], BagWritingOptions(min_free_mb=needed))
     assert not (tmp_path / "bag").exists()
 
 
 def test_large_message_is_refused(tmp_path: Path) -> None:
-    bag = LiveBag(tmp_path / "bag", [joint_states_topic()], LiveBagOptions(0, max_message_bytes=1000))
-    with pytest.raises(RecordingError, match="above 1000"):
-        bag.write(0, 1, bytes(1001))
+    bag = LiveBag(tmp_path / "bag", [joint_states_topic()], BagWritingOptions(0, max_message_mb=1))
+    with pytest.raises(RecordingError, match="above 1 MiB"):
+        bag.write(0, 1, bytes(2**20 + 1))
     bag.close()
     assert bag.messages == 0

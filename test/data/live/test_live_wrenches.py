@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from inertid_ros.config.recording_topics import BagWritingOptions, RecordingTopics, WrenchTopic
 from inertid_ros.data.assembly import RecordingAssembler
-from inertid_ros.data.files.bag_reading import BagTopics, read_bag
-from inertid_ros.data.files.live_bag import LiveBag, LiveBagOptions
+from inertid_ros.data.files.bag_reading import read_bag
+from inertid_ros.data.files.live_bag import LiveBag
 from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.files.rosbags_backend import typestore
 from inertid_ros.data.live.live_recording import LiveRecording
@@ -39,7 +40,7 @@ def wrench(stamp_ns: int, values: np.ndarray) -> bytes:
 def test_bag_and_batches_agree_when_topics_interleave(tmp_path: Path) -> None:
     zero = np.array([1.0, -2.0, 3.0, 0.1, 0.2, 0.3])
     topics = [topic("/joint_states", JOINT_STATE), topic(PLATE, WRENCH_STAMPED)]
-    bag = LiveBag(tmp_path / "bag", [*topics, topic(tare_topic(PLATE), WRENCH_STAMPED)], LiveBagOptions(0))
+    bag = LiveBag(tmp_path / "bag", [*topics, topic(tare_topic(PLATE), WRENCH_STAMPED)], BagWritingOptions(0))
     assembler = RecordingAssembler("live", wrench_frames=("plate",))
     live = LiveRecording(assembler, bag, prelude=[(2, wrench(START, zero))])
     for k in range(100):
@@ -50,7 +51,7 @@ def test_bag_and_batches_agree_when_topics_interleave(tmp_path: Path) -> None:
         assert live.add_joint_state(0, message(JOINT_STATE, now, **state), ["a"], now, (np.ones(1),) * 3)
     bag.close()
     block, _ = live.take(final=True)
-    again = read_bag(tmp_path / "bag", BagTopics(wrenches=(f"{PLATE}=plate",)))
+    again = read_bag(tmp_path / "bag", RecordingTopics(wrenches={"plate": WrenchTopic(PLATE, "plate")}))
     assert not [notice for notice in again.notices if "closed" in notice]
     np.testing.assert_allclose(again.wrenches["plate"], block.wrenches["plate"])
     np.testing.assert_allclose(again.wrenches["plate"][0, 0], 1.0 - 0.2 - zero[0])

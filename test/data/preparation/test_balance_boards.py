@@ -8,10 +8,9 @@ import pytest
 from support.robots.free_base import free_model, random_flight
 from support.robots.random_robots import random_bodies
 
-from inertid_ros.config.entries import plates
-from inertid_ros.config.preparation import PrepareOptions
-from inertid_ros.core.errors import InertidError, ModelError
-from inertid_ros.data.preparation.free_base import BaseMotionOptions
+from inertid_ros.config.preparation import BaseMotionOptions, PrepareOptions
+from inertid_ros.config.robot import PlateOptions, RobotOptions
+from inertid_ros.core.errors import ConfigurationError, InertidError, ModelError
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.dynamics.contact_wrenches import UNMEASURED
 from inertid_ros.identification.base_parameters import structural_base_parameters
@@ -20,6 +19,7 @@ from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.bodies.rotors import Rotor
+from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import load_model
 
@@ -91,11 +91,12 @@ def test_boards_in_several_planes_are_refused():
         load_model(given.urdf, replace(given.options, contacts=boards))
 
 
-def test_entry_of_a_board():
-    (contact,) = plates(["board=frame:foot,xyz:0 0.1 0,measures:pressure"])
+def test_options_of_a_board():
+    given = RobotOptions(plates={"board": PlateOptions("foot", (0.0, 0.1, 0.0), measures="pressure")})
+    (contact,) = model_options(given).contacts
     assert contact.plate == Plate((0.0, 0.1, 0.0), partial=True)
-    with pytest.raises(InertidError, match="measures:wrench|pressure"):
-        plates(["board=frame:foot,measures:weight"])
+    with pytest.raises(ConfigurationError, match="measures is 'weight'; choose from wrench, pressure"):
+        PlateOptions("foot", measures="weight")
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,9 @@ import pytest
 from support.recordings.biped import biped, com_error, model_options, prior, truth
 from support.robots.free_base import free_model
 
-from inertid_ros.config.preparation import PrepareOptions
+from inertid_ros.config.preparation import BaseMotionOptions, PrepareOptions, WrenchOptions
 from inertid_ros.core.errors import InertidError, ModelError, RecordingError
-from inertid_ros.data.preparation.external_wrenches import WrenchOptions
-from inertid_ros.data.preparation.free_base import BaseMotionOptions, base_acceleration
+from inertid_ros.data.preparation.free_base import base_acceleration
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.screening.sensor_faults import true_runs
 from inertid_ros.data.screening.wrench_checks import in_contact

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from support.robots.floating_robots import diver, motion, satellite
 
-from inertid_ros.config.options import ConfigurationError
-from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.files.bag_reading import BagTopics, read_bag
+from inertid_ros.config.recording_topics import RecordingTopics
+from inertid_ros.core.errors import ConfigurationError, RecordingError
+from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.preparation.momentum_samples import prepare_momentum
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
@@ -106,7 +106,7 @@ def test_bags_of_floating_robots(robot, tmp_path, topic):
         recording = replace(recording, base_pose=None)
     silent = replace(recording, effort=np.full(recording.effort.shape, np.nan))
     write_bag(silent, tmp_path / "flight")
-    again = read_bag(tmp_path / "flight", BagTopics(**{topic: f"/{topic}"}), robot.recorded_joints)
+    again = read_bag(tmp_path / "flight", RecordingTopics(**{topic: f"/{topic}"}), robot.recorded_joints)
     assert again.joint_names == recording.joint_names
     one, two = prepare_momentum(recording, robot), prepare_momentum(again, robot)
     np.testing.assert_allclose(two.tau, one.tau, atol=1e-4)
@@ -114,5 +114,5 @@ def test_bags_of_floating_robots(robot, tmp_path, topic):
 
 
 def test_twist_is_given_once():
-    with pytest.raises(ConfigurationError, match=r"topics\.odometry and topics\.twist both give the twist"):
-        BagTopics(odometry="/odometry", twist="/twist")
+    with pytest.raises(ConfigurationError, match="odometry and twist both give the twist"):
+        RecordingTopics(odometry="/odometry", twist="/twist")

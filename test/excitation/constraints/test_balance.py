@@ -7,7 +7,7 @@ from lxml import etree
 from support.robots.quick_plans import quick_plan, simple_limits
 from support.robots.random_robots import random_urdf
 
-from inertid_ros.config.balance import BalanceOptions
+from inertid_ros.config.balance import AreaOptions, BalanceOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.balance.centre_of_mass import CentreOfMassConstraint
@@ -22,7 +22,7 @@ from inertid_ros.regressors.regressor_gradient import regressor_product_gradient
 from inertid_ros.robot.model import ModelOptions, load_model
 
 GROUND = -0.6
-SQUARE = ("-0.3:-0.3", "0.4:-0.3", "0.4:0.3", "-0.3:0.3")
+SQUARE = AreaOptions((-0.3, 0.4, 0.4, -0.3), (-0.3, -0.3, 0.3, 0.3))
 
 
 def standing_robot(seed, joints=4, weight=30.0):
@@ -82,7 +82,7 @@ def test_distances_are_those_of_pinocchio(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_penalties_are_differentiated_exactly(seed):
     model, _ = standing_robot(seed)
-    area = polygon(("0:0", "0.05:0", "0.02:0.04"), "area")
+    area = polygon(AreaOptions((0.0, 0.05, 0.02), (0.0, 0.0, 0.04)), "area")
     rng = np.random.default_rng(seed)
     motion, direction = rng.normal(size=(2, 3, 12, model.joints))
     chain = TreeKinematics.of(model)
@@ -108,7 +108,7 @@ def test_balance_is_proven_close_to_its_border(seed):
     start = np.zeros(model.joints)
     plan = quick_plan(limits, start, seed, ExcitationOptions(duration_s=5.0))
     fine = plan.sample(np.linspace(0, plan.duration, 20_000))
-    wide = polygon(("-9:-9", "9:-9", "9:9", "-9:9"), "area")
+    wide = polygon(AreaOptions((-9, 9, 9, -9), (-9, -9, 9, 9)), "area")
     for of_mass, words in ((True, "centre of mass: is at"), (False, "zero-moment point: is at")):
         kind, more = (CentreOfMassConstraint, ()) if of_mass else (ZeroMomentPointConstraint, (0.0,))
         probe = kind(model, wide, GROUND, *more)
@@ -117,7 +117,7 @@ def test_balance_is_proven_close_to_its_border(seed):
 
         def box(room, low=low, high=high):
             corners = [(x, y) for x in (low[0] - room, high[0] + room) for y in (low[1] - room, high[1] + room)]
-            return polygon([f"{x}:{y}" for x, y in corners], "area")
+            return polygon(AreaOptions(*zip(*corners, strict=True)), "area")
 
         kind(model, box(0.01), GROUND, *more).check(plan, limits)
         with pytest.raises(ExcitationError, match=words):
@@ -129,8 +129,8 @@ def test_a_planned_motion_stays_in_balance():
     limits = limits_of(model)
     start = np.zeros(model.joints)
     centre = CentreOfMassConstraint(model, polygon(SQUARE, "area"), GROUND).below(start[None])[0]
-    corners = tuple(f"{centre[0] + x}:{centre[1] + y}" for x in (-0.08, 0.08) for y in (-0.06, 0.06))
-    balance = BalanceOptions(support=corners, ground_m=GROUND, support_margin_m=0.01)
+    corners = [(centre[0] + x, centre[1] + y) for x in (-0.08, 0.08) for y in (-0.06, 0.06)]
+    balance = BalanceOptions(support=AreaOptions(*zip(*corners, strict=True)), ground_m=GROUND, support_margin_m=0.01)
     options = ExcitationOptions(
         duration_s=5.0, base_frequency_hz=0.2, starts=4, improved=1, iterations=15, criterion_samples=50,
         balance=balance,
@@ -145,24 +145,25 @@ def test_a_planned_motion_stays_in_balance():
 
 
 @pytest.mark.parametrize(
-    ("corners", "margin", "words"),
+    ("area", "margin", "words"),
     [
-        ((), 0.0, "has 0 corners"), (("0:0", "1:0"), 0.0, "has 2 corners"), (("0:0", "1:1", "2:2"), 0.0, "on a line"),
-        (SQUARE, 0.31, "nowhere is farther than 0.3 m"), (("0:0", "x:1", "2:2"), 0.0, "'x:1' is not X:Y"),
+        (AreaOptions(), 0.0, "has 0 corners"), (AreaOptions((0, 1), (0, 0)), 0.0, "has 2 corners"),
+        (AreaOptions((0, 1, 2), (0, 1, 2)), 0.0, "on a line"),
+        (SQUARE, 0.31, "nowhere is farther than 0.3 m"),
     ],
 )
-def test_empty_areas_are_refused(corners, margin, words):
+def test_empty_areas_are_refused(area, margin, words):
     with pytest.raises(ExcitationError, match=f"balance.support: .*{words}"):
-        polygon(corners, "balance.support", margin)
+        polygon(area, "balance.support", margin)
 
 
 def test_a_start_out_of_balance_is_refused():
     model, _ = standing_robot(0)
-    away = polygon(("2:2", "3:2", "3:3", "2:3"), "area")
+    away = polygon(AreaOptions((2, 3, 3, 2), (2, 2, 3, 3)), "area")
     with pytest.raises(ExcitationError, match=r"centre of mass: is at \(.*\) m in the start pose, .* m outside"):
         CentreOfMassConstraint(model, away, GROUND).check_start(np.zeros(model.joints))
     with pytest.raises(ExcitationError, match=r"zero-moment point: is at \(.*\) m in the start pose, .* m outside"):
         ZeroMomentPointConstraint(model, away, GROUND, 0.1).check_start(np.zeros(model.joints))
-    light = ZeroMomentPointConstraint(model, polygon(("-9:-9", "9:-9", "9:9", "-9:9"), "area"), GROUND, 1.0)
+    light = ZeroMomentPointConstraint(model, polygon(AreaOptions((-9, 9, 9, -9), (-9, -9, 9, 9)), "area"), GROUND, 1.0)
     with pytest.raises(ExcitationError, match=r"normal force: is .* N in the start pose, less than"):
         light.check_start(np.zeros(model.joints))

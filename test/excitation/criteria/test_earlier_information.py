@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import attrs
 import numpy as np
 import pytest
 from support.robots.quick_plans import simple_limits
@@ -68,7 +69,7 @@ def test_a_second_motion_complements_the_first():
     root = np.zeros((len(rows), model.layout.size))
     root[:, criterion.measured.columns[criterion.columns]] = rows
     known = EarlierInformation(root, 1 / limits.effort)
-    second = plan_excitation(model, limits, start, replace(OPTIONS, seed=1), earlier=known)
+    second = plan_excitation(model, limits, start, attrs.evolve(OPTIONS, seed=1), earlier=known)
     together = make_criterion(model, limits, OPTIONS, known)
     assert criterion_value(together, second) < 0.98 * criterion_value(together, first)
 
@@ -79,10 +80,10 @@ def test_a_second_motion_complements_the_first():
 )
 def test_motions_are_planned_for_what_is_measured(measured, criterion, scaling, kind):
     _, model, limits = setting(seed=3)
-    chosen = replace(OPTIONS, measured=measured, criterion=criterion, scaling=scaling, kind=kind, intervals=8)
+    chosen = attrs.evolve(OPTIONS, measured=measured, criterion=criterion, scaling=scaling, kind=kind, intervals=8)
     judge = make_criterion(model, limits, chosen)
     values = [
-        criterion_value(judge, plan_excitation(model, limits, np.zeros(3), replace(chosen, improved=improved)))
+        criterion_value(judge, plan_excitation(model, limits, np.zeros(3), attrs.evolve(chosen, improved=improved)))
         for improved in (0, 1)
     ]
     assert values[1] < 0.9 * values[0]

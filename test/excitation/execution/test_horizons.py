@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.robots.quick_plans import PANDA_START, panda, panda_limits, quick_plan, simple_limits
 
-from inertid_ros.config.excitation import BrakeOptions, ExcitationOptions, ExecutionOptions
-from inertid_ros.core.errors import ExcitationError
+from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.config.execution import BrakeOptions, ExecutionOptions
+from inertid_ros.core.errors import ConfigurationError, ExcitationError
 from inertid_ros.excitation.execution.brake import brake_table
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable, MotionExecution, MotionState
 from inertid_ros.excitation.execution.plan_check import with_approach
@@ -255,5 +256,5 @@ def test_plans_without_brakes_are_refused():
 
 def test_impossible_options_are_refused():
     for wrong in ({"grid_s": 0.02, "step_s": 0.015}, {"step_s": 0.0}, {"latency_s": 0.2}, {"latency_s": -0.1}):
-        with pytest.raises(ExcitationError):
+        with pytest.raises(ConfigurationError, match=next(iter(wrong))):
             ExecutionOptions(**wrong)

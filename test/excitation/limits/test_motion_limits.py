@@ -5,7 +5,7 @@ import pytest
 from support.robots.quick_plans import panda, simple_limits
 
 from inertid_ros.config.excitation import LimitOptions
-from inertid_ros.core.errors import ExcitationError
+from inertid_ros.core.errors import ExcitationError, InertidError
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, check_curve, motion_limits, usage
 from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
 from inertid_ros.robot.model import load_model
@@ -33,10 +33,10 @@ def test_limits_follow_from_the_urdf(robots):
 def test_options_name_joints(robots):
     options = LimitOptions(
         velocity_fraction=0.5,
-        acceleration=("panda_joint2=3.5",),
-        velocity=("panda_joint1=1",),
-        effort=("panda_joint7=10",),
-        position=("panda_joint1=-0.5:0.25", "panda_joint4=-9:-1"),
+        acceleration={"panda_joint2": 3.5},
+        velocity={"panda_joint1": 1},
+        effort={"panda_joint7": 10},
+        position={"panda_joint1": (-0.5, 0.25), "panda_joint4": (-9, -1)},
     )
     limits = motion_limits(panda(robots), options)
     assert limits.acceleration[1] == 3.5
@@ -52,7 +52,7 @@ def test_continuous_joints_have_a_range():
     model = load_model(arm('<limit velocity="2" effort="10"/>', "continuous"))
     limits = motion_limits(model, LimitOptions(continuous_range=2.0))
     assert (limits.lower[0], limits.upper[0]) == (-2.0, 2.0)
-    boxed = motion_limits(model, LimitOptions(position=("elbow=-20:20",)))
+    boxed = motion_limits(model, LimitOptions(position={"elbow": (-20, 20)}))
     assert (boxed.lower[0], boxed.upper[0]) == (-20.0, 20.0)
 
 
@@ -70,17 +70,17 @@ GOOD = '<limit lower="-1" upper="1" velocity="5" effort="5"/>'
         (GOOD, {"position_margin": np.nan}, "position_margin is nan"),
         (GOOD, {"velocity_fraction": 1.5}, "velocity_fraction is 1.5"),
         (GOOD, {"effort_fraction": 0.0}, "effort_fraction is 0.0"),
-        (GOOD, {"default_acceleration": np.nan}, "acceleration limit is"),
-        (GOOD, {"acceleration": ("elbow=-1",)}, "limit is -1"),
-        (GOOD, {"acceleration": ("wrist=1",)}, "joint 'wrist'"),
-        (GOOD, {"effort": ("elbow=much",)}, "'elbow=much' is not"),
-        (GOOD, {"velocity": ("elbow=nan",)}, "'elbow=nan' is not"),
-        (GOOD, {"position": ("elbow=0.5",)}, "JOINT=VALUE:VALUE"),
-        (GOOD, {"position": ("elbow=0.5:0.1",)}, "has no width"),
+        (GOOD, {"default_acceleration": np.nan}, "default_acceleration is nan"),
+        (GOOD, {"acceleration": {"elbow": -1}}, "acceleration.elbow is -1"),
+        (GOOD, {"acceleration": {"wrist": 1}}, "joint 'wrist'"),
+        (GOOD, {"effort": {"elbow": "much"}}, "effort.elbow is 'much', expected a number"),
+        (GOOD, {"velocity": {"elbow": np.nan}}, "velocity.elbow is nan"),
+        (GOOD, {"position": {"elbow": (0.5,)}}, "position.elbow has 1 values; give 2"),
+        (GOOD, {"position": {"elbow": (0.5, 0.1)}}, "has no width"),
     ],
 )
 def test_missing_and_impossible_limits_are_refused(limit, options, words):
-    with pytest.raises(ExcitationError) as caught:
+    with pytest.raises(InertidError) as caught:
         motion_limits(load_model(arm(limit)), LimitOptions(**options))
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -4,15 +4,16 @@ import json
 import re
 from dataclasses import replace
 
+import attrs
 import numpy as np
 import pytest
 from support.robots.quick_plans import FINGERS, PANDA_START, panda, panda_limits
 
 from inertid_ros.cli.main import main
-from inertid_ros.config.balance import BalanceOptions
-from inertid_ros.config.collision import CollisionOptions
+from inertid_ros.config.balance import AreaOptions, BalanceOptions
+from inertid_ros.config.collision import CollisionOptions, ObstacleOptions
 from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
-from inertid_ros.core.errors import ExcitationError
+from inertid_ros.core.errors import InertidError
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.limits.motion_limits import motion_limits
@@ -21,7 +22,7 @@ from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.excitation.plans.plan import plan_of
 
 QUICK = ExcitationOptions(duration_s=5.0, base_frequency_hz=0.2, starts=2, improved=0, criterion_samples=20)
-BALL = "ball=shape:sphere,radius:0.1,xyz:0.31 0 0.6"
+BALL = {"shape": "sphere", "radius": 0.1, "xyz": [0.31, 0.0, 0.6]}
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def model(robots):
 
 
 def refused(words, action):
-    with pytest.raises(ExcitationError, match=words) as caught:
+    with pytest.raises(InertidError, match=words) as caught:
         action()
     assert "\n" not in str(caught.value)
 
@@ -38,10 +39,10 @@ def refused(words, action):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"position": ("panda_joint3=0.2:0.2",)}, r"'panda_joint3': position range 0\.2 to 0\.2 has no width"),
+        ({"position": {"panda_joint3": (0.2, 0.2)}}, r"'panda_joint3': position range 0\.2 to 0\.2 has no width"),
         ({"position_margin": 2.0}, r"'panda_joint2': position range .* to .* has no width"),
-        ({"velocity": ("panda_joint5=0",)}, r"'panda_joint5': velocity limit is 0"),
-        ({"acceleration": ("panda_joint1=-1",)}, r"'panda_joint1': acceleration limit is -1"),
+        ({"velocity": {"panda_joint5": 0}}, r"velocity\.panda_joint5 is 0\.0; it must lie between"),
+        ({"acceleration": {"panda_joint1": -1}}, r"acceleration\.panda_joint1 is -1\.0; it must lie between"),
     ],
 )
 def test_limits_of_no_width(model, options, words):
@@ -58,29 +59,32 @@ def test_limits_missing_in_the_urdf(model, missing):
 
 
 def test_a_start_in_collision(model, robots):
-    collision = CollisionOptions(mesh_folders=(str(robots.parent.parent),), obstacles=(BALL,))
+    collision = CollisionOptions(mesh_folders=(str(robots.parent.parent),), obstacles={"ball": ObstacleOptions(**BALL)})
     refused(
         r"link 'panda_.*': comes to -?0\.\d+ m from 'ball' in the start pose, closer than the clearance 0\.0100 m",
-        lambda: plan_excitation(model, panda_limits(model), PANDA_START, replace(QUICK, collision=collision)),
+        lambda: plan_excitation(model, panda_limits(model), PANDA_START, attrs.evolve(QUICK, collision=collision)),
     )
 
 
 @pytest.mark.parametrize(
     ("corners", "words"),
     [
-        (("0:0", "0.1:0"), "balance.support: the area has 2 corners and is empty"),
-        (("0:0", "0.1:0", "0.2:0"), "balance.support: the area is empty, its corners lie on a line"),
-        (("0:0", "0.02:0", "0.02:0.02", "0:0.02"), r"balance.support: .* farther than 0\.01 m .* margin is 0\.02 m"),
-        (("2:2", "3:2", "3:3", "2:3"), r"centre of mass: is at \(.*\) m in the start pose, .* m outside its area"),
+        (((0, 0), (0.1, 0)), "balance.support: the area has 2 corners and is empty"),
+        (((0, 0), (0.1, 0), (0.2, 0)), "balance.support: the area is empty, its corners lie on a line"),
+        (
+            ((0, 0), (0.02, 0), (0.02, 0.02), (0, 0.02)),
+            r"balance.support: .* farther than 0\.01 m .* margin is 0\.02 m",
+        ),
+        (((2, 2), (3, 2), (3, 3), (2, 3)), r"centre of mass: is at \(.*\) m in the start pose, .* m outside its area"),
     ],
 )
 def test_an_empty_area_of_support(model, corners, words):
-    options = replace(QUICK, balance=BalanceOptions(support=corners))
+    options = attrs.evolve(QUICK, balance=BalanceOptions(support=AreaOptions(*zip(*corners, strict=True))))
     refused(words, lambda: plan_excitation(model, panda_limits(model), PANDA_START, options))
 
 
 def test_torque_limits_below_gravity(model):
-    weak = motion_limits(model, LimitOptions(effort=("panda_joint4=5",)))
+    weak = motion_limits(model, LimitOptions(effort={"panda_joint4": 5.0}))
     refused(
         r"'panda_joint4': needs .* N m to stand at the start pose, beyond its effort limit 4 N m",
         lambda: plan_excitation(model, weak, PANDA_START, QUICK),
@@ -92,8 +96,8 @@ def test_a_plan_that_breaks_a_constraint_on_its_way_says_when(model, robots):
     far = PANDA_START + np.array([1.2, 0, 0, 0, 0, 0, 0])
     ramp = QuinticRamp.within(far, far - np.array([2.4, 0, 0, 0, 0, 0, 0]), limits.velocity, limits.acceleration)
     plan = plan_of(ramp, limits)
-    collision = CollisionOptions(mesh_folders=(str(robots.parent.parent),), obstacles=(BALL,))
-    constraints = motion_constraints(model, limits, replace(QUICK, collision=collision))
+    collision = CollisionOptions(mesh_folders=(str(robots.parent.parent),), obstacles={"ball": ObstacleOptions(**BALL)})
+    constraints = motion_constraints(model, limits, attrs.evolve(QUICK, collision=collision))
     refused(
         r"link 'panda_.*': comes to -?0\.\d+ m from 'ball' at \d\.\d\d\d s, closer than the clearance 0\.0100 m",
         lambda: check_plan(plan, model, limits, constraints=constraints),
@@ -103,17 +107,16 @@ def test_a_plan_that_breaks_a_constraint_on_its_way_says_when(model, robots):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"limits": {"position": ["panda_joint3=0.2:0.2"]}}, "position range 0.2 to 0.2 has no width"),
-        ({"excitation": {"collision": {"obstacles": [BALL]}}}, "from 'ball' in the start pose"),
-        ({"excitation": {"balance": {"support": ["0:0", "1:0"]}}}, "has 2 corners and is empty"),
-        ({"limits": {"effort": ["panda_joint4=5"]}}, "to stand at the start pose, beyond its effort limit"),
+        ({"limits": {"position": {"panda_joint3": [0.2, 0.2]}}}, "position range 0.2 to 0.2 has no width"),
+        ({"excitation": {"collision": {"obstacles": {"ball": BALL}}}}, "from 'ball' in the start pose"),
+        ({"excitation": {"balance": {"support": {"x": [0, 1], "y": [0, 0]}}}}, "has 2 corners and is empty"),
+        ({"limits": {"effort": {"panda_joint4": 5}}}, "to stand at the start pose, beyond its effort limit"),
         ({"excitation": {"floor_m": 0.9}}, "below the floor at 0.900 m"),
     ],
 )
 def test_the_command_says_so_and_exits_with_2(robots, tmp_path, capsys, settings, words):
     config, urdf = tmp_path / "config.yaml", robots / "panda_description" / "urdf" / "panda.urdf"
-    locks = [f"{name}={value}" for name, value in FINGERS.items()]
-    config.write_text(json.dumps({**settings, "robot": {"locked_joints": locks}}))
+    config.write_text(json.dumps({**settings, "robot": {"locked_joints": dict(FINGERS)}}))
     start = [f"panda_joint{index + 1}={value}" for index, value in enumerate(PANDA_START)]
     command = ["excite", "--urdf", str(urdf), "--config", str(config), "--output", str(tmp_path / "out")]
     status = main([*command, *(word for entry in start for word in ("--start", entry))])

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import attrs
 import numpy as np
 import pytest
 from support.robots.quick_plans import simple_limits
@@ -28,8 +29,8 @@ def setting(joints=3):
 @pytest.mark.parametrize("floor", [-np.inf, -1.5], ids=["free", "floor"])
 def test_the_number_of_processes_does_not_change_the_motion(floor):
     reports = []
-    one = plan_excitation(*setting(), replace(OPTIONS, workers=1, floor_m=floor))
-    two = plan_excitation(*setting(), replace(OPTIONS, workers=2, floor_m=floor), reports.append)
+    one = plan_excitation(*setting(), attrs.evolve(OPTIONS, workers=1, floor_m=floor))
+    two = plan_excitation(*setting(), attrs.evolve(OPTIONS, workers=2, floor_m=floor), reports.append)
     assert (one.position == two.position).all() and (one.acceleration == two.acceleration).all()
     assert one.condition_number == two.condition_number
     fractions = [report.fraction for report in reports]
@@ -47,7 +48,7 @@ def test_an_interrupt_gives_the_best_motion_so_far(workers):
         if len(seen) == 3:
             raise KeyboardInterrupt
 
-    options = replace(OPTIONS, workers=workers, iterations=100_000)  # without an end of its own
+    options = attrs.evolve(OPTIONS, workers=workers, iterations=100_000)  # without an end of its own
     plan = plan_excitation(model, limits, start, options, interrupt)
     check_plan(plan, model, limits)
     assert plan.condition_number < 1.05 * seen[2].value
@@ -62,23 +63,23 @@ def test_giving_up_ends_the_processes():
         raise GaveUpError
 
     with pytest.raises(GaveUpError):
-        plan_excitation(*setting(), replace(OPTIONS, workers=2), give_up)
+        plan_excitation(*setting(), attrs.evolve(OPTIONS, workers=2), give_up)
 
 
 def test_what_cannot_be_excited_is_left_out():
     model, limits, start = setting()
     reports = []
-    options = replace(OPTIONS, criterion="e", scaling="metric", improved=1, iterations=15, workers=1)
+    options = attrs.evolve(OPTIONS, criterion="e", scaling="metric", improved=1, iterations=15, workers=1)
     plain = plan_excitation(model, limits, start, options, reports.append)
     full = reports[-1]
     criterion = make_criterion(model, limits, options)
     values = criterion.evaluate(motion_samples(criterion, plain)).eigenvalues
     bound = float(values[2] ** -0.5)  # two combinations too many, unless planning for fewer helps
-    plan = plan_excitation(model, limits, start, replace(options, criterion_bound=bound), reports.append)
+    plan = plan_excitation(model, limits, start, attrs.evolve(options, criterion_bound=bound), reports.append)
     last = reports[-1]
     assert full.kept == criterion.count and criterion.count - 2 <= last.kept < criterion.count
     assert last.value <= bound < full.value
     reached = criterion.evaluate(motion_samples(criterion, plan)).eigenvalues[-last.kept]
     assert reached**-0.5 == pytest.approx(last.value, rel=1e-6)
     with pytest.raises(ExcitationError, match="cannot be reached for a single combination"):
-        plan_excitation(model, limits, start, replace(options, iterations=1, criterion_bound=1e-12))
+        plan_excitation(model, limits, start, attrs.evolve(options, iterations=1, criterion_bound=1e-12))

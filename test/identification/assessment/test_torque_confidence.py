@@ -9,11 +9,12 @@ from support.recordings.synthetic_calibration import made_up_case
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.app.identification_job import IdentificationJob, identify_job
 from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.identification import RoundsOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence, sample_states, torque_confidence
 from inertid_ros.identification.identify import identify
-from inertid_ros.identification.rounds import Round, RoundsOptions, decide
+from inertid_ros.identification.rounds import Round, decide
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.report.report_content import report_content
 
@@ -58,12 +59,12 @@ def rounds(*deviations: float) -> list[Round]:
     ("deviations", "options", "reason"),
     [
         ((0.03,), RoundsOptions(3), ""),
-        ((0.03,), RoundsOptions(3, wanted=0.05), "confidence reached: torque is known to 3 % (elbow)"),
+        ((0.03,), RoundsOptions(3, wanted_deviation=0.05), "confidence reached: torque is known to 3 % (elbow)"),
         ((0.03, 0.02), RoundsOptions(3), ""),
         ((0.03, 0.029), RoundsOptions(3), "nothing more is gained: round 2"),
         ((0.03, 0.04), RoundsOptions(3), "nothing more is gained"),
         ((0.03, 0.02, 0.01), RoundsOptions(3), "all rounds are done (3)"),
-        ((0.03, 0.029, 0.01), RoundsOptions(3, wanted=0.01), "confidence reached"),
+        ((0.03, 0.029, 0.01), RoundsOptions(3, wanted_deviation=0.01), "confidence reached"),
         ((0.03,), RoundsOptions(1), "all rounds are done (1)"),
         ((0.03, 0.0299), RoundsOptions(3, least_gain=0.0), ""),
     ],

@@ -9,6 +9,7 @@ import pytest
 from support.base_parameter_spans import angle_between
 from support.robots.random_robots import random_model, random_states, special_model, special_urdf
 
+from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.base_parameters import (
     base_parameters,
@@ -19,7 +20,7 @@ from inertid_ros.identification.base_parameters import (
 )
 from inertid_ros.identification.base_parameters.kinematic_tree import kinematic_tree, tidied, tidy
 from inertid_ros.identification.information.information import compress
-from inertid_ros.robot.bodies.layout import DRIVE_TERMS, Coupling, ParameterLayout
+from inertid_ros.robot.bodies.layout import Coupling, ParameterLayout
 from inertid_ros.robot.bodies.rotors import Rotor
 from inertid_ros.robot.model import ModelOptions, load_model
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import attrs
 import numpy as np
 import pytest
 from support.robots.free_base import free_model, random_flight
@@ -44,5 +45,5 @@ def test_both_solvers_agree():
     assert not is_consistent(given.body_prior).all()
     options = IdentifyOptions(regularizer="relative", prior_spread=0.2)
     ours = identify(given, [samples], options)
-    theirs = identify(given, [samples], replace(options, solver="clarabel"))
+    theirs = identify(given, [samples], attrs.evolve(options, solver="clarabel"))
     np.testing.assert_allclose(ours.parameters, theirs.parameters, rtol=2e-3, atol=2e-4 * np.abs(ours.parameters).max())

@@ -9,7 +9,7 @@ from scipy.linalg import block_diag
 from support.equal_residual import project_onto_residual
 from support.robots.random_robots import random_bodies, random_model, random_states
 
-from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.config.identification import REGULARIZERS, IdentifyOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
@@ -17,7 +17,7 @@ from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.coordinates import prior_coordinates
 from inertid_ros.identification.prior.point_masses import point_masses
-from inertid_ros.identification.prior.regularizers import REGULARIZERS, Regularization
+from inertid_ros.identification.prior.regularizers import Regularization
 from inertid_ros.identification.solvers.map_problem import MapProblem
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.bodies.ellipsoids import Ellipsoid

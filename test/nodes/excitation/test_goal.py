@@ -7,8 +7,8 @@ import pytest
 from support.robots.quick_plans import quick_plan
 
 from inertid_ros.app.excitation_job import ExcitationJob, PreparationProgress, PreparedMotion
-from inertid_ros.config.configuration import RobotOptions
-from inertid_ros.config.excitation import MonitorOptions
+from inertid_ros.config.execution import MonitorOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.worker import WorkerError
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable

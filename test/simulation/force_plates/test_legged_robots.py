@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 from scipy.spatial.transform import Rotation
 
-from inertid_ros.config.standing_simulation import MovementOptions, StandingOptions
+from inertid_ros.config.simulation import LeggedRobotOptions, MovementOptions
 from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.bodies.inertial_parameters import min_eigenvalue
 from inertid_ros.simulation.force_plates.catalogue import legged_robot
@@ -28,7 +28,7 @@ MOVEMENTS = {
 
 @pytest.fixture(scope="module", params=MOVEMENTS)
 def run(request):
-    robot = LeggedRobot(legged_robot(request.param), StandingOptions(movement=MOVEMENTS[request.param]))
+    robot = LeggedRobot(legged_robot(request.param), LeggedRobotOptions(movement=MOVEMENTS[request.param]))
     robot.move()
     exact = []
     while robot.moving:
@@ -101,7 +101,7 @@ def test_soles_stay_and_the_robot_moves(run):
 
 
 def test_accelerometer_is_the_second_derivative_of_its_place_less_gravity():
-    robot = LeggedRobot(legged_robot("biped"), StandingOptions(movement=MovementOptions(2, 0.5)))
+    robot = LeggedRobot(legged_robot("biped"), LeggedRobotOptions(movement=MovementOptions(2, 0.5)))
     robot.move()
     mount = robot.model.frames[robot.model.getFrameId("imu")].placement
     lever, places, readings = mount.translation, [], []
@@ -119,7 +119,7 @@ def test_accelerometer_is_the_second_derivative_of_its_place_less_gravity():
 
 
 def test_recording_has_every_channel_and_noise_of_the_given_size():
-    options = StandingOptions(movement=MovementOptions(1, 0.5))
+    options = LeggedRobotOptions(movement=MovementOptions(1, 0.5))
     noisy = simulate_movements(LeggedRobot(legged_robot("biped"), options), state_hz=100)
     exact = simulate_movements(LeggedRobot(legged_robot("biped"), options), state_hz=100, noise=False)
     assert noisy.imu.shape == noisy.base_twist.shape == (len(noisy), 6)
@@ -139,7 +139,7 @@ def test_description_in_mujoco_format_is_the_same_robot(run):
 
 
 def test_a_robot_that_falls_says_so():
-    wild = StandingOptions(movement=MovementOptions(4, 0.3, com_m=(0.8, 0.0, 0.0)))
+    wild = LeggedRobotOptions(movement=MovementOptions(4, 0.3, com_m=(0.8, 0.0, 0.0)))
     with pytest.raises(ModelError, match="fell"):
         simulate_movements(LeggedRobot(legged_robot("biped"), wild))
     with pytest.raises(ModelError, match="choose from biped"):

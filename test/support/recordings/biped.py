@@ -5,11 +5,11 @@ from functools import cache
 import numpy as np
 import pinocchio as pin
 
-from inertid_ros.config.standing_simulation import MovementOptions, StandingOptions
+from inertid_ros.config.simulation import LeggedRobotOptions, MovementOptions, PerturbationOptions
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.perturbation import PerturbationOptions, perturb
+from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.force_plates.catalogue import legged_robot
 from inertid_ros.simulation.force_plates.legged_robot import LeggedRobot, LeggedRobotDescription
@@ -30,7 +30,7 @@ def model_options(robot: LeggedRobotDescription, **changes) -> ModelOptions:
 @cache
 def biped(movements: int = 8, noise: bool = True, seed: int = 1) -> Recording:
     """The biped moving on its two plates."""
-    options = StandingOptions(seed=seed, movement=MovementOptions(movements=movements, seconds=1.2))
+    options = LeggedRobotOptions(seed=seed, movement=MovementOptions(movements=movements, seconds=1.2))
     return simulate_movements(LeggedRobot(legged_robot("biped"), options), noise=noise, name="biped")
 
 

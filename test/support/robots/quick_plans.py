@@ -44,4 +44,4 @@ def quick_plan(
 def panda_limits(model: RobotModel) -> MotionLimits:
     """Limits of the Panda with the accelerations that its maker gives."""
     given = zip(model.joint_names, (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0), strict=True)
-    return motion_limits(model, LimitOptions(acceleration=tuple(f"{name}={value}" for name, value in given)))
+    return motion_limits(model, LimitOptions(acceleration=dict(given)))

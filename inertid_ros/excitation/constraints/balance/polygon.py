@@ -1,11 +1,11 @@
 """Convex areas on the ground."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
 
+from inertid_ros.config.balance import AreaOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 
@@ -35,15 +35,15 @@ class Polygon:
         return np.asarray(points @ self.normals.T - self.offsets, dtype=float)
 
 
-def polygon(entries: Sequence[str], key: str, margin: float = 0.0) -> Polygon:
-    """Hull of corners ``X:Y`` each, less a margin [m].
+def polygon(area: AreaOptions, key: str, margin: float = 0.0) -> Polygon:
+    """Hull of the corners of an area, less a margin [m].
 
     Raises
     ------
     ExcitationError
-        The corners cannot be read or are fewer than three, or nothing is left of the area.
+        Fewer than three corners, or nothing is left of the area.
     """
-    corners = np.array([_corner(entry, key) for entry in entries]).reshape(-1, 2)
+    corners = np.column_stack([area.x, area.y])
     if len(corners) < 3:
         raise ExcitationError(f"{key}: the area has {len(corners)} corners and is empty; give three or more")
     try:
@@ -60,16 +60,6 @@ def polygon(entries: Sequence[str], key: str, margin: float = 0.0) -> Polygon:
             f" {margin:.4g} m; widen the area or lower the margin"
         )
     return Polygon(normals, offsets + margin, width - margin)
-
-
-def _corner(entry: str, key: str) -> list[float]:
-    try:
-        numbers = [float(word) for word in entry.split(":")]
-    except ValueError:
-        numbers = []
-    if len(numbers) != 2 or not np.isfinite(numbers).all():
-        raise ExcitationError(f"{key}: '{entry}' is not X:Y with finite numbers; write for example 0.1:-0.05")
-    return numbers
 
 
 def _width(normals: Array, offsets: Array) -> float:

@@ -1,7 +1,7 @@
 """Pairs of collision objects that can touch one another and are kept apart."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,20 +95,17 @@ def srdf_pairs(path: str) -> set[frozenset[str]]:
     return {frozenset((str(element.get("link1")), str(element.get("link2")))) for element in disabled}
 
 
-def named_pairs(ignored: Sequence[str], objects: Sequence[CollisionObject]) -> set[frozenset[str]]:
-    """Pairs of links or obstacles, ``NAME=NAME`` each.
+def named_pairs(ignored: Mapping[str, Sequence[str]], objects: Sequence[CollisionObject]) -> set[frozenset[str]]:
+    """Pairs of each link or obstacle with each of those given for it.
 
     Raises
     ------
     ExcitationError
-        Not of that form, or a name that is neither link nor obstacle.
+        A name that is neither link nor obstacle.
     """
     available = {item.name for item in objects} | {FLOOR}
     pairs = set()
-    for text in ignored:
-        names = [name.strip() for name in text.split("=")]
-        if len(names) != 2:
-            raise ExcitationError(f"collision.ignored: '{text}' is not NAME=NAME; write for example hand=table")
+    for names in ((first, second) for first, others in ignored.items() for second in others):
         for name in names:
             if name not in available:
                 raise ExcitationError(

@@ -1,0 +1,90 @@
+"""Options of execution: how a plan is sent to the controller, and when it is stopped."""
+
+import attrs
+
+from inertid_ros.config.schema.option_fields import option, section
+from inertid_ros.core.errors import ConfigurationError
+
+
+@attrs.frozen
+class BrakeOptions:
+    """How hard a brake along the path may be."""
+
+    shortest_s: float = option(0.2, "fastest stop from full speed that is tried [s]", minimum=0.01, maximum=10.0)
+    rise_s: float = option(0.1, "time from no deceleration to the strongest [s]", minimum=0.01, maximum=10.0)
+    longest_s: float = option(
+        3.0, "a plan that needs longer than this to stop from any phase is refused [s]", minimum=0.1, maximum=60.0
+    )
+
+
+@attrs.frozen
+class ExecutionOptions:
+    """How a plan is handed to the controller: horizons that each end at rest."""
+
+    horizon_s: float = option(
+        0.15, "time that each message follows the plan before it brakes [s]", minimum=0.02, maximum=2.0
+    )
+    grid_s: float = option(
+        0.02, "distance of the phases at which a brake may begin, and the longest tick [s]", minimum=1e-3, maximum=0.2
+    )
+    step_s: float = option(0.01, "distance of the points; divides the grid [s]", minimum=1e-3, maximum=0.1)
+    latency_s: float = option(
+        0.004, "a stop begins no sooner than this after it is asked for [s]", minimum=0.0, maximum=0.1
+    )
+    approach_speed: float = option(
+        0.25, "fraction of the velocity limits on the way to the start of the plan", minimum=0.01, maximum=1.0
+    )
+    settle_s: float = option(0.5, "pause at the start of the plan [s]", minimum=0.02, maximum=60.0)
+    max_start_error: float = option(
+        1.0, "farthest distance to the start of the plan that is approached [rad or m]", minimum=0.0, maximum=100.0
+    )
+    brake: BrakeOptions = section(BrakeOptions)
+
+    def __attrs_post_init__(self) -> None:
+        ratio = self.grid_s / self.step_s if self.step_s > 0 else 0.5
+        if ratio < 0.5 or abs(ratio - round(ratio)) > 1e-9:
+            raise ConfigurationError(
+                f"grid_s {self.grid_s} is not a multiple of step_s {self.step_s}; make it one"
+            )
+        if not 0 <= self.latency_s < self.horizon_s:
+            raise ConfigurationError(
+                f"latency_s {self.latency_s} is not below horizon_s {self.horizon_s}; lower it"
+            )
+
+
+@attrs.frozen
+class MonitorOptions:
+    """When the joint states say that the motion must stop."""
+
+    state_timeout_s: float = option(
+        0.03,
+        "longest time without an accepted state, by receipt on the steady clock; three periods of the driver at least,"
+        " and the robot is told to brake 5 to 15 ms later [s]",
+        minimum=0.005,
+        maximum=2.0,
+    )
+    max_age_s: float = option(
+        0.1, "states whose stamp is older than this at receipt are late and rejected [s]", minimum=0.005, maximum=10.0
+    )
+    max_future_s: float = option(
+        0.02, "states whose stamp is farther ahead than this are rejected [s]", minimum=0.0, maximum=10.0
+    )
+    min_rate_hz: float = option(
+        50.0, "fewer accepted states than this over the window stop the motion [Hz]", minimum=1.0, maximum=10_000.0
+    )
+    rate_window_s: float = option(0.5, "window of the rate [s]", minimum=0.1, maximum=10.0)
+    tracking_tolerance: float = option(
+        0.1, "largest distance of measured from commanded position [rad or m]", minimum=1e-4, maximum=10.0
+    )
+    stuck_distance: float = option(
+        0.02, "a joint that was commanded this far while its reported position kept every digit is stuck [rad or m]",
+        minimum=1e-4, maximum=10.0,
+    )
+    max_effort_fraction: float = option(
+        1.0, "of the URDF's effort limits; more for effort_time_s stops the motion", minimum=0.01, maximum=10.0
+    )
+    effort_time_s: float = option(0.05, "see max_effort_fraction [s]", minimum=0.0, maximum=10.0)
+    lease_timeout_s: float = option(
+        0.4, "without a renewed lease for this long the motion stops, where one was asked for [s]",
+        minimum=0.05, maximum=60.0,
+    )

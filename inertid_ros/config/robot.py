@@ -1,0 +1,148 @@
+"""Options of the robot: how its URDF is read and what is known of it beside."""
+
+from collections.abc import Mapping
+
+import attrs
+
+from inertid_ros.config.schema import former_syntax
+from inertid_ros.config.schema.option_fields import REQUIRED, named, option
+from inertid_ros.core.errors import ConfigurationError
+
+BASES = ("fixed", "free")
+DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness", "stribeck")
+PLATE_MEASUREMENTS = ("wrench", "pressure")
+
+
+@attrs.frozen
+class CouplingOptions:
+    """A drive that turns with several joints and has a rotor and friction of its own."""
+
+    joints: tuple[str, ...] = option(REQUIRED, "joints that it turns with, two or more", of=str, many=True)
+    ratios: tuple[float, ...] = option(
+        REQUIRED, "turns of the drive per turn of each of these joints [1 or rad/m]", of=float, many=True,
+        minimum=-1e6, maximum=1e6,
+    )
+
+    def __attrs_post_init__(self) -> None:
+        if len(self.joints) < 2 or len(set(self.joints)) != len(self.joints):
+            raise ConfigurationError(f"joints is {list(self.joints)}; give two or more, each once")
+        if len(self.ratios) != len(self.joints):
+            raise ConfigurationError(f"ratios has {len(self.ratios)} values; give one for each of the joints")
+
+
+@attrs.frozen
+class RotorOptions:
+    """A motor that is a body of its own, not part of the URDF's links."""
+
+    joint: str = option(REQUIRED, "joint that it turns with", of=str)
+    link: str = option(REQUIRED, "link of the URDF that carries it", of=str)
+    ratio: float = option(
+        REQUIRED, "turns per turn of the joint, with sign [1 or rad/m]", of=float, minimum=-1e6, maximum=1e6
+    )
+    mass: float = option(REQUIRED, "of the rotor [kg]", of=float, minimum=1e-9, maximum=1e6)
+    radius: float = option(0.0, "of a homogeneous cylinder along the axis [m]; 0 where inertia is given",
+                           minimum=0.0, maximum=100.0)
+    length: float = option(0.0, "of this cylinder [m]; 0 where inertia is given", minimum=0.0, maximum=100.0)
+    inertia: tuple[float, ...] = option(
+        (), "in place of radius and length: xx, xy, xz, yy, yz, zz about the centre of mass [kg m^2]", of=float,
+        minimum=-1e9, maximum=1e9,
+    )
+    com: tuple[float, ...] = option((0.0, 0.0, 0.0), "centre of mass in its frame [m]", length=3,
+                                    minimum=-100.0, maximum=100.0)
+    xyz: tuple[float, ...] = option((0.0, 0.0, 0.0), "origin of its frame in that of the link [m]", length=3,
+                                    minimum=-100.0, maximum=100.0)
+    rpy: tuple[float, ...] = option((0.0, 0.0, 0.0), "roll, pitch and yaw of its frame in that of the link [rad]",
+                                    length=3, minimum=-10.0, maximum=10.0)
+    axis: tuple[float, ...] = option((0.0, 0.0, 1.0), "of its bearings, in its frame", length=3,
+                                     minimum=-1e6, maximum=1e6)
+
+    def __attrs_post_init__(self) -> None:
+        if self.inertia and len(self.inertia) != 6:
+            raise ConfigurationError(f"inertia has {len(self.inertia)} values; give 6")
+        if bool(self.inertia) == bool(self.radius and self.length) or (self.inertia and self.radius + self.length > 0):
+            raise ConfigurationError("inertia or radius and length say what the rotor is like; give one of the two")
+        if self.ratio == 0 or not any(self.axis):
+            raise ConfigurationError("ratio or axis is zero; correct it")
+
+
+@attrs.frozen
+class ContactOptions:
+    """A force/torque sensor on the robot."""
+
+    frame: str = option("", "frame in which the wrench is measured; empty is the frame of this name")
+
+
+@attrs.frozen
+class PlateOptions:
+    """A force plate fixed in the world."""
+
+    frame: str = option(REQUIRED, "frame of the robot that stands on it", of=str)
+    xyz: tuple[float, ...] = option((0.0, 0.0, 0.0), "its origin in the world [m]", length=3,
+                                    minimum=-1e4, maximum=1e4)
+    rpy: tuple[float, ...] = option((0.0, 0.0, 0.0), "its roll, pitch and yaw in the world [rad]", length=3,
+                                    minimum=-10.0, maximum=10.0)
+    measures: str = option(
+        "wrench",
+        "wrench, or pressure of a balance board: the force along z and its centre alone",
+        choices=PLATE_MEASUREMENTS,
+    )
+
+
+@attrs.frozen
+class WheelOptions:
+    """A reaction wheel of a free base."""
+
+    inertia: float = option(0.0, "about its axis [kg m^2]; 0 takes the URDF's", minimum=0.0, maximum=1e6)
+    link: str = option("", "link that carries it; empty takes the URDF's")
+    axis: tuple[float, ...] = option(
+        (), "of its bearings, in the frame of the link; empty takes the URDF's", of=float, minimum=-1e6, maximum=1e6
+    )
+
+    def __attrs_post_init__(self) -> None:
+        if self.axis and (len(self.axis) != 3 or not any(self.axis)):
+            raise ConfigurationError(f"axis is {list(self.axis)}; give three numbers, not all zero")
+
+
+@attrs.frozen
+class RobotOptions:
+    """How to read the URDF."""
+
+    locked_joints: Mapping[str, float] = named(
+        float, "position at which a joint is held still [rad or m]; the links behind it move with its parent",
+        "locked_joint_names", minimum=-1e6, maximum=1e6, former=former_syntax.values,
+    )
+    drive_terms: tuple[str, ...] = option(DRIVE_TERMS, "drive parameters identified per joint", choices=DRIVE_TERMS)
+    couplings: Mapping[str, CouplingOptions] = named(
+        CouplingOptions, "drives that turn with several joints", "coupling_names", former=former_syntax.couplings
+    )
+    rotors: Mapping[str, RotorOptions] = named(
+        RotorOptions, "motors that are bodies of their own", "rotor_names", former=former_syntax.elements
+    )
+    stribeck_speeds: Mapping[str, float] = named(
+        float,
+        "speed of a joint's Stribeck friction in place of 0.2 [rad/s or m/s]; identify.fit_stribeck_speed finds it",
+        "stribeck_joint_names", minimum=1e-9, maximum=1e6, former=former_syntax.values,
+    )
+    gravity: tuple[float, ...] = option(
+        (0.0, 0.0, -9.81), "in the frame of the root link, or of the world where the base is free [m/s^2]", length=3,
+        minimum=-100.0, maximum=100.0,
+    )
+    base: str = option(
+        "fixed", "fixed, or free: the root link moves in the world and is identified like the others", choices=BASES
+    )
+    contacts: Mapping[str, ContactOptions] = named(
+        ContactOptions, "force/torque sensors on the robot, by the name of their wrench in recordings", "contact_names",
+        former=former_syntax.contacts,
+    )
+    plates: Mapping[str, PlateOptions] = named(
+        PlateOptions, "force plates fixed in the world, by the name of their wrench in recordings", "plate_names",
+        former=former_syntax.elements,
+    )
+    wheels: Mapping[str, WheelOptions] = named(
+        WheelOptions, "reaction wheels of a free base, by the name of their joint in recordings", "wheel_names",
+        former=former_syntax.elements,
+    )
+
+    def __attrs_post_init__(self) -> None:
+        if self.wheels and self.base != "free":
+            raise ConfigurationError("wheels turn a robot that floats; set base to free")

@@ -1,0 +1,176 @@
+"""The parameter files in ``config/``: every parameter of every node with its description, type and range."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.schema.option_fields import REQUIRED, Option, options
+from inertid_ros.config.schema.structuring import flow
+from inertid_ros.nodes.calibrate.parameters import CalibrateOptions
+from inertid_ros.nodes.excitation.parameters import ExcitationNodeOptions, MotionOptions
+from inertid_ros.nodes.identifier.parameters import IdentifierOptions
+from inertid_ros.nodes.recorder.parameters import RecorderOptions
+from inertid_ros.nodes.replay.parameters import ReplayOptions
+from inertid_ros.nodes.simulator.parameters import FaultOptions, SimulatorOptions
+from inertid_ros.simulation.force_plates.catalogue import STANCES
+
+NODES: Mapping[str, tuple[tuple[type, str], ...]] = {
+    "excitation": ((ExcitationNodeOptions, ""), (MotionOptions, "")),
+    "recorder": ((RecorderOptions, ""),),
+    "identifier": ((IdentifierOptions, ""), (Configuration, "")),
+    "calibrate": ((CalibrateOptions, ""),),
+    "replay": ((ReplayOptions, ""),),
+    "simulator": ((SimulatorOptions, ""), (FaultOptions, "fault.")),
+}
+"""Node to the trees of its parameters and their prefixes."""
+
+
+def _legged(name: str, **movement: Any) -> Mapping[str, Mapping[str, Any]]:
+    """A simulated robot on force plates, and what the other nodes must know of it."""
+    stance, base = STANCES[name], {"robot.base": "free", "robot.drive_terms": ()}
+    topics = [plate.name for plate in stance.plates]
+    return {
+        "simulator": {
+            "standing.robot": name,
+            "state_hz": 100.0,
+            "perturb": True,
+            "perturbation.mass_uncertainty": 0.5,
+            "perturbation.region_scale": 2.0,
+            **base,
+            **{f"standing.movement.{key}": value for key, value in movement.items()},
+        },
+        "recorder": {
+            "wrenches": {plate: {"topic": f"{plate}/wrench", "frame": plate} for plate in topics},
+            "odometry": "odometry",
+            "imu": "imu",
+        },
+        "identifier": {
+            **base,
+            "robot.plates": {name: attrs.asdict(plate) for name, plate in stance.plate_options().items()},
+            "prepare.base.motion_from": "imu",
+            "prepare.base.imu_frame": stance.imu,
+            "topics.wrenches": {plate: {"topic": f"/{plate}/wrench", "frame": plate} for plate in topics},
+            "topics.odometry": "/odometry",
+            "topics.imu": "/imu",
+        },
+        "calibrate": {"moved_by": "robot"},
+    }
+
+
+_PANDA = {"robot.locked_joints": {"panda_finger_joint1": 0.0}}
+# The simulated robot shares the machine with everything else, which may hold it up.
+_MOTION = {
+    "excitation.duration_s": 20.0,
+    "execution.horizon_s": 0.3,
+    "monitor.state_timeout_s": 0.3,
+    "monitor.max_age_s": 0.4,
+    "monitor.min_rate_hz": 20.0,
+    "monitor.tracking_tolerance": 0.3,
+}
+
+FILES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "calibrate": {"excitation": {}, "recorder": {}, "identifier": {}, "calibrate": {}},
+    "simulate": {
+        "simulator": {**_PANDA, "perturb": True},
+        "excitation": {**_PANDA, **_MOTION},
+        "recorder": {},
+        "identifier": _PANDA,
+        "calibrate": {},
+    },
+    "biped": _legged("biped"),
+    "humanoid": _legged(
+        "humanoid", joint_rad=0.3, torso_rad=(0.1, 0.1, 0.1), one_tilt_at_a_time=False, movements=30
+    ),
+    "replay": {"recorder": {}, "identifier": {"automatic": True}, "replay": {}},
+}
+"""File to its nodes and the values that differ from the defaults."""
+
+_HEADS = {
+    "calibrate": "Calibrate a robot (calibrate.launch.py). Every value is the default.",
+    "simulate": "Calibrate a simulated Panda (simulate.launch.py).",
+    "biped": "Calibrate a simulated biped on two force plates (stand.launch.py).",
+    "humanoid": "Calibrate a simulated humanoid on one foot (stand.launch.py robot:=humanoid).",
+    "replay": "Identify from a bag that is played (replay.launch.py).",
+}
+_TYPES = {bool: "bool", int: "int", float: "double", str: "string"}
+
+
+def declared(node: str) -> Iterator[Option]:
+    """Every parameter of a node; those of named elements with ``<name>`` in the key."""
+    for tree, prefix in NODES[node]:
+        yield from options(tree, prefix)
+
+
+def render(file: str) -> str:
+    """Text of one of :data:`FILES`."""
+    lines = [f"# {_HEADS[file]}", "# Each parameter: description, type, range; see docs/reference/node_parameters.md."]
+    for node, values in FILES[file].items():
+        lines += ["", f"/**/{node}:", "  ros__parameters:"]
+        lines += _section(list(declared(node)), values)
+    return "\n".join(lines) + "\n"
+
+
+def ros_type(entry: Option) -> str:
+    """Type of a ROS parameter, such as ``double[]``."""
+    return _TYPES[entry.kind] + ("[]" if entry.is_list else "")
+
+
+def allowed(entry: Option) -> str:
+    """Choices or range, in words; empty where everything is allowed."""
+    if entry.choices:
+        return ", ".join(choice or "''" for choice in entry.choices)
+    if entry.minimum is None and entry.maximum is None:
+        return ""
+    if entry.minimum is None or entry.maximum is None:
+        return f"from {entry.minimum:g}" if entry.maximum is None else f"up to {entry.maximum:g}"
+    return f"{entry.minimum:g} to {entry.maximum:g}"
+
+
+def flow_value(value: Any) -> str:
+    """A default as YAML on one line."""
+    return "required" if value is REQUIRED else flow(list(value) if isinstance(value, tuple) else value)
+
+
+def _section(entries: list[Option], values: Mapping[str, Any]) -> list[str]:
+    """Lines of a node's parameters: nested keys, each below a comment."""
+    lines: list[str] = []
+    open_path: list[str] = []
+    # Plain parameters first; YAML cannot reopen a section once another has begun.
+    for entry, value in sorted(_filled(entries, values), key=lambda pair: pair[0].key.split(".")[:-1]):
+        *path, name = entry.key.split(".")
+        common = 0
+        while common < min(len(path), len(open_path)) and path[common] == open_path[common]:
+            common += 1
+        for depth in range(common, len(path)):
+            lines.append(f"{'  ' * (depth + 2)}{path[depth]}:")
+        open_path = path
+        indent = "  " * (len(path) + 2)
+        lines += [f"{indent}# {_about(entry)}", f"{indent}{name}: {flow_value(value)}"]
+        if entry.lists and not value:  # without names there are no elements; what they have is said here
+            inner = [other for other in entries if other.names == entry.key]
+            key = ".".join([*path, ""])
+            lines += [f"{indent}#   {other.key.removeprefix(key)}: {_about(other)}" for other in inner]
+    return lines
+
+
+def _filled(entries: list[Option], values: Mapping[str, Any]) -> Iterator[tuple[Option, Any]]:
+    """Parameters with their values; one for every name where they belong to named elements."""
+    elements = {entry.key: entry.lists for entry in entries if entry.lists}
+    for entry in entries:
+        if entry.lists:
+            yield entry, tuple(values.get(entry.lists, ()))
+        elif entry.names:
+            key = elements[entry.names]
+            for name, content in values.get(key, {}).items():
+                single = entry.of(name)
+                field = single.key.removeprefix(f"{key}.{name}").removeprefix(".")
+                yield single, content.get(field, entry.default) if field else content
+        else:
+            yield entry, values.get(entry.key, entry.default)
+
+
+def _about(entry: Option) -> str:
+    kind, range_ = ros_type(entry), allowed(entry)
+    return f"{entry.description} ({kind}{': ' if entry.choices else ', ' if range_ else ''}{range_})"

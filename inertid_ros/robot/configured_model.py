@@ -1,0 +1,44 @@
+"""How a configuration says that a URDF be read."""
+
+import numpy as np
+
+from inertid_ros.config.robot import RobotOptions, RotorOptions
+
+from .bodies.layout import Coupling
+from .bodies.rotors import Rotor
+from .contacts import Contact, Plate
+from .model import ModelOptions
+from .wheels import Wheel
+
+
+def model_options(options: RobotOptions) -> ModelOptions:
+    """What :func:`~.model.load_model` takes, of the options of a configuration.
+
+    Raises
+    ------
+    ModelError
+        Values that no robot has.
+    """
+    x, y, z = options.gravity
+    contacts = [Contact(name, contact.frame or name) for name, contact in options.contacts.items()]
+    for name, plate in options.plates.items():
+        contacts.append(Contact(name, plate.frame, Plate(plate.xyz, plate.rpy, plate.measures == "pressure")))
+    return ModelOptions(
+        dict(options.locked_joints),
+        options.drive_terms,
+        (x, y, z),
+        tuple(Coupling(name, given.joints, given.ratios) for name, given in options.couplings.items()),
+        tuple(_rotor(name, rotor) for name, rotor in options.rotors.items()),
+        options.base,
+        tuple(contacts),
+        dict(options.stribeck_speeds),
+        tuple(Wheel(name, w.inertia or np.nan, w.link, w.axis) for name, w in options.wheels.items()),
+    )
+
+
+def _rotor(name: str, given: RotorOptions) -> Rotor:
+    placed = {"com": given.com, "xyz": given.xyz, "rpy": given.rpy, "axis": given.axis}
+    if given.inertia:
+        return Rotor(name, given.joint, given.link, given.ratio, given.mass, given.inertia, **placed)
+    size = (given.radius, given.length)
+    return Rotor.cylinder(name, given.joint, given.link, given.ratio, given.mass, size, **placed)
