@@ -22,6 +22,8 @@ source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 # What rosdoc2 generates besides: the API once more, and the documents of the repository with links that lead nowhere.
 exclude_patterns = ["_extensions", "inertid_ros*.rst", "modules.rst", "standards.rst", "standard_docs", "__*"]
 rosdoc2_settings = {"enable_autodoc": False}  # it is on, and mocks more than rosdoc2 would
+smartquotes = False
+html_copy_source = False
 html_theme = "sphinx_rtd_theme"
 
 # What the modules import and the builder's machine lacks; they are documented all the same.

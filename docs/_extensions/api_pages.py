@@ -4,6 +4,7 @@ A page per module would be three hundred pages to write and as many to look thro
 """
 
 import ast
+import re
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -12,6 +13,8 @@ import inertid_ros
 
 PACKAGE = Path(inertid_ros.__file__).parent
 GENERATED = {"action", "msg"}  # by rosidl
+# Annotations as the code writes them, and a default that is no expression.
+SIGNATURE = {r"~numpy\.ndarray\[[^()]*?~numpy\.float64\]\]": "Array", r"<factory>": "..."}
 
 
 def modules(folder: Path) -> list[Path]:
@@ -61,6 +64,15 @@ def write_pages(app: Sphinx) -> None:
         stale.unlink()
 
 
+def readable(
+    app: Sphinx, what: str, name: str, obj: object, options: object, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    for pattern, text in SIGNATURE.items():
+        signature, returned = (part and re.sub(pattern, text, part) for part in (signature, returned))
+    return signature, returned
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", write_pages)
+    app.connect("autodoc-process-signature", readable)
     return {"parallel_read_safe": True}
