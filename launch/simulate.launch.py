@@ -1,7 +1,7 @@
 """Calibrate a simulated arm: the same as calibrate.launch.py with a MuJoCo robot in place of the hardware.
 
-The simulator publishes the robot description that the others believe; it is wrong by point masses unless told
-otherwise, so that there is something to find.
+The simulator publishes the robot description that the other nodes use; it is wrong by point masses unless `perturb` is
+false, so that there is something to calibrate.
 """
 
 from launch import LaunchDescription

@@ -1,7 +1,7 @@
 """Calibrate a simulated robot that stands on force plates: simulator, recorder, identifier, and the flow.
 
 The robot balances and moves by itself. What it publishes as its description is wrong by point masses, so that there is
-something to find.
+something to calibrate.
 """
 
 from launch import LaunchDescription

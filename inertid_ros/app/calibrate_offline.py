@@ -28,12 +28,15 @@ def calibrate(
 
     Parameters
     ----------
-    train: recordings to fit.
-    held_out: recordings to judge the result on; none gives an outcome without validation.
+    train : sequence of Recording
+        Recordings to fit.
+    held_out : sequence of Recording
+        Recordings to validate the result with; none gives an outcome without validation.
 
     Raises
     ------
-    InertidError: a recording cannot be used, or there is no solution.
+    InertidError
+        A recording cannot be used, or there is no solution.
     """
     configuration = configuration or Configuration()
     clock = _Clock()
@@ -42,7 +45,7 @@ def calibrate(
     for index, recording in enumerate(everything):
         progress(IdentificationProgress("preparing", _PREPARED * index / len(everything)))
         samples.append(prepare(recording, model, configuration.prepare, configuration.identify.equations))
-    fitted, judged = tuple(samples[: len(train)]), tuple(samples[len(train) :])
+    fitted, held_out_samples = tuple(samples[: len(train)]), tuple(samples[len(train) :])
     clock.stop("preparing")
     estimate = identify(
         model,
@@ -53,14 +56,16 @@ def calibrate(
     )
     clock.stop("identifying")
     progress(IdentificationProgress("validating", _SOLVED))
-    validation = validate(estimate, judged) if judged else None
+    validation = validate(estimate, held_out_samples) if held_out_samples else None
     clock.stop("validating")
     roles = ["train"] * len(train) + ["validation"] * len(held_out)
     sources = [recording_source(*entry) for entry in zip(everything, samples, roles, strict=True)]
     progress(IdentificationProgress("validating", 1.0))
-    fitted, judged = (tuple(without_delay(entry, estimate.delay) for entry in group) for group in (fitted, judged))
+    fitted, held_out_samples = (
+        tuple(without_delay(each, estimate.delay) for each in group) for group in (fitted, held_out_samples)
+    )
     return IdentificationOutcome(
-        estimate, fitted, judged, validation, provenance(model, tuple(sources), configuration), clock.seconds
+        estimate, fitted, held_out_samples, validation, provenance(model, tuple(sources), configuration), clock.seconds
     )
 
 

@@ -29,12 +29,18 @@ class ExcitationJob:
 
     Attributes
     ----------
-    urdf: text.
-    measured_position: ``(n,)`` where the robot stands.
-    start: ``(n,)`` where a planned motion begins and ends; where the robot stands if None.
-    plan_file: a plan, or a JointTrajectory in YAML, to replay; empty plans one.
-    speed_scale: above 0, at most 1.
-    prior: result directory; the motion asks for what its data left open, and needs the effort that its bodies need.
+    urdf : str
+        Content of the URDF.
+    measured_position : ndarray, shape (n,)
+        Of the robot at rest.
+    start : ndarray, shape (n,) or None
+        Where a planned motion begins and ends; the measured position if None.
+    plan_file : str
+        A plan, or a JointTrajectory in YAML, to replay; empty plans one.
+    speed_scale : float
+        Above 0, at most 1.
+    prior : str
+        Result directory; the motion excites what its data determines least, with efforts of its bodies.
     """
 
     urdf: str
@@ -55,8 +61,10 @@ class PreparedMotion:
 
     Attributes
     ----------
-    plan: the exciting motion alone.
-    approach_s: how long the way to its start takes; the table holds both.
+    plan : Plan
+        The exciting motion alone.
+    approach_s : float
+        Duration of the approach to its start [s]; the table holds both.
     """
 
     plan: Plan
@@ -81,11 +89,12 @@ class PreparationProgress:
 
 
 def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress], None]) -> PreparedMotion:
-    """Plan or load, check, put the approach before it, and work out every horizon and brake.
+    """Plan or load, check, put the approach before it, and compute every horizon and brake.
 
     Raises
     ------
-    InertidError: the URDF or plan cannot be used, or something would break a limit.
+    InertidError
+        The URDF or plan cannot be used, or something would break a limit.
     """
     model = load_model(job.urdf, model_options(job.robot))
     limits, earlier = motion_limits(model, job.limits), None

@@ -29,11 +29,16 @@ class IdentificationJob:
 
     Attributes
     ----------
-    urdf: text.
-    train, held_out: recordings, or paths of recordings.
-    output: result directory to write; None writes nothing.
-    rounds: when rounds of excitation and identification end.
-    previous: result directory of the round before; empty in the first.
+    urdf : str
+        Content of the URDF.
+    train, held_out : tuple[Recording | str, ...]
+        Recordings, or paths of recordings.
+    output : Path or None
+        Result directory to write; None writes nothing.
+    rounds : RoundsOptions
+        When rounds of excitation and identification end.
+    previous : str
+        Result directory of the round before; empty in the first.
     """
 
     urdf: str
@@ -47,15 +52,20 @@ class IdentificationJob:
 
 @dataclass(frozen=True)
 class IdentificationResult:
-    """What came of it.
+    """The result of an identification.
 
     Attributes
     ----------
-    report: content of ``report.json``.
-    urdf: the calibrated URDF.
-    output: where it was written; None where nothing was.
-    history: what was known after each round, this one last; empty on a free base.
-    decision: whether another round is worth its time; None on a free base.
+    report : dict[str, Any]
+        Content of ``report.json``.
+    urdf : str
+        The calibrated URDF.
+    output : Path or None
+        Where it was written; None where nothing was.
+    history : tuple of Round
+        Uncertainty after each round, this one last; empty on a free base.
+    decision : RoundDecision or None
+        Whether another round follows; None on a free base.
     """
 
     estimate: Estimate
@@ -72,15 +82,16 @@ def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgr
 
     Raises
     ------
-    InertidError: the URDF or a recording cannot be used, there is no solution, or the result cannot be written.
+    InertidError
+        The URDF or a recording cannot be used, there is no solution, or the result cannot be written.
     """
     model = load_model(job.urdf, model_options(job.configuration.robot))
     progress(IdentificationProgress("reading", 0.0))
     history = _history(job.previous) if job.previous else ()
     topics = job.configuration.topics
     train, held_out = (
-        [e if isinstance(e, Recording) else load_recording(e, topics, model.recorded_joints) for e in entries]
-        for entries in (job.train, job.held_out)
+        [each if isinstance(each, Recording) else load_recording(each, topics, model.recorded_joints) for each in group]
+        for group in (job.train, job.held_out)
     )
     outcome = calibrate(
         model,

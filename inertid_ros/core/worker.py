@@ -1,4 +1,4 @@
-"""Long work in a process of its own, so that watchdogs and services stay alive, and a crash or a hang stays outside.
+"""Long work in a process of its own, so that watchdogs and services stay alive, and a crash or a hang stays there.
 
 A :class:`Worker` starts a fresh interpreter (no fork: threads and middleware must not be inherited), hands it a
 function and its arguments, and is then polled. The process ends with its owner.

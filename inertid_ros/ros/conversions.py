@@ -61,7 +61,8 @@ class JointOrder:
 
         Raises
         ------
-        RecordingError: some of the joints are missing, a joint is listed twice, or lengths do not fit.
+        RecordingError
+            Some of the joints are missing, a joint is listed twice, or lengths do not fit.
         """
         names = tuple(message.name)
         if names not in self._known:
@@ -168,7 +169,8 @@ def from_joint_trajectory(message: JointTrajectory, joint_names: Sequence[str]) 
 
     Raises
     ------
-    InertidError: other joints, lengths that do not fit, not finite, or time that does not increase.
+    InertidError
+        Other joints, lengths that do not fit, not finite, or time that does not increase.
     """
     wanted = tuple(joint_names)
     if sorted(message.joint_names) != sorted(wanted):
@@ -223,7 +225,8 @@ def from_batch(message: SampleBatch) -> Block:
 
     Raises
     ------
-    RecordingError: array lengths do not fit.
+    RecordingError
+        Array lengths do not fit.
     """
     n, count, frames = len(message.joint_names), len(message.stamps), len(message.wrench_frames)
     where = f"{message.recording}: batch {message.sequence}"

@@ -21,7 +21,8 @@ def message_class(type_name: str) -> Any:
 
     Raises
     ------
-    InertidError: not of this form, or its package is not installed.
+    InertidError
+        Not of this form, or its package is not installed.
     """
     parts = type_name.split("/")
     if len(parts) != 3 or parts[1] != "msg":
@@ -37,7 +38,8 @@ def message_definition(type_name: str) -> str:
 
     Raises
     ------
-    InertidError: its package is not installed with its ``.msg`` files.
+    InertidError
+        Its package is not installed with its ``.msg`` files.
     """
     done: dict[str, str] = {}
     _collect(type_name, done)

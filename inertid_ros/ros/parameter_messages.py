@@ -119,9 +119,12 @@ class ReceivedParameters:
 
     Attributes
     ----------
-    link_names: moving bodies, with ``bodies`` (nb, 10).
-    joint_names: joints, with ``drives``: each drive term to ``(n,)``, and ``stribeck_speed`` (n,).
-    couplings: for each coupled drive the ratio of every joint ``(n,)`` and its terms.
+    link_names : tuple of str
+        Moving bodies, with ``bodies`` (nb, 10).
+    joint_names : tuple of str
+        Joints, with ``drives``: each drive term to ``(n,)``, and ``stribeck_speed`` (n,).
+    couplings : tuple[tuple[ndarray, Mapping[str, float]], ...]
+        For each coupled drive the ratio of every joint ``(n,)`` and its terms.
     """
 
     sequence: int

@@ -42,7 +42,8 @@ def recording_profile(reliability: str, depth: int = 1000) -> QoSProfile:
 
     Raises
     ------
-    InertidError: unknown reliability.
+    InertidError
+        Unknown reliability.
     """
     policies = {"reliable": ReliabilityPolicy.RELIABLE, "best_effort": ReliabilityPolicy.BEST_EFFORT}
     if reliability not in policies:

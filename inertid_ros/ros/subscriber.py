@@ -29,10 +29,14 @@ class ParameterSubscriber:
 
     Parameters
     ----------
-    node: the controller's node, which must be spun.
-    robot: the robot whose parameters are wanted; the URDF as given.
-    topic: relative name, so that namespaces and remaps work.
-    model: Pinocchio model to update, made from the same URDF with the same joints locked; a copy of ``robot``'s model
+    node : Node
+        The controller's node, which must be spun.
+    robot : RobotModel
+        The robot whose parameters are wanted; the URDF as given.
+    topic : str
+        Relative name, so that namespaces and remaps work.
+    model : pinocchio.Model or None
+        Pinocchio model to update, made from the same URDF with the same joints locked; a copy of ``robot``'s model
         by default.
     """
 

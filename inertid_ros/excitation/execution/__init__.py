@@ -1,1 +1,9 @@
-"""Execution: a plan handed to the controller piece by piece, watched, and stopped safely."""
+"""Execution of a plan: handed to the controller horizon by horizon, monitored, and stopped safely. No ROS, no clock.
+
+- ``plan_check``: what must hold before a plan moves a robot, and the approach to its start.
+- ``brake``: a verified brake along the path for every phase of a plan.
+- ``horizons``: what is sent at each phase (``HorizonTable``) and the state of one execution (``MotionExecution``).
+- ``robot_clock``: the robot's clock, estimated from the stamps of its states.
+- ``monitor``: whether the joint states, and the client's lease, still allow the motion.
+- ``supervisor``: execution and monitor together; what is sent at every tick.
+"""

@@ -1,4 +1,4 @@
-"""Braking along the path: from any phase of a plan to rest, within the limits, worked out before anything moves.
+"""Braking along the path: from any phase of a plan to rest, within the limits, computed before anything moves.
 
 A brake slows down the phase ``s(t)`` of the plan from rate one to zero, so the robot stays on the path that was
 checked. With ``q = plan(s)`` the joint acceleration is ``plan'(s) s'' + plan''(s) s'^2``; at every instant the
@@ -31,12 +31,17 @@ class BrakeTable:
 
     Attributes
     ----------
-    plan: the motion.
-    grid: distance of the start phases [s].
-    step: distance in time of the points of each brake [s].
-    phase, rate, change: ``(K, P)`` phase [s], its rate and the rate's change [1/s], at times ``p * step`` after the
+    plan : Plan
+        The motion.
+    grid : float
+        Distance of the start phases [s].
+    step : float
+        Distance in time of the points of each brake [s].
+    phase, rate, change : ndarray, shape (K, P)
+        Phase [s], its rate and the rate's change [1/s], at times ``p * step`` after the
         brake began.
-    points: ``(K,)`` index of the first point at rest; later columns repeat it.
+    points : ndarray, shape (K,)
+        Index of the first point at rest; later columns repeat it.
     """
 
     plan: Plan
@@ -53,7 +58,7 @@ class BrakeTable:
         return float(self.points.max() * self.step)
 
     def brake(self, index: int) -> tuple[Array, Array, Array, Array]:
-        """Brake that begins at phase ``index * grid``: times since then ``(P,)``, position, velocity, acceleration."""
+        """Return the brake from phase ``index * grid``: times since then ``(P,)``, position, velocity, acceleration."""
         count = int(self.points[index]) + 1
         rows = (self.phase[index, :count], self.rate[index, :count], self.change[index, :count])
         q, v, a = along_path(self.plan, *rows)
@@ -61,7 +66,7 @@ class BrakeTable:
 
 
 def along_path(plan: Plan, phase: Array, rate: Array, change: Array) -> tuple[Array, Array, Array]:
-    """Position, velocity and acceleration ``(..., n)`` of a plan passed with a changing rate, ``(...)`` each."""
+    """Return position, velocity and acceleration ``(..., n)`` of a plan passed with a changing rate, ``(...)`` each."""
     q, v, a = (x.reshape(*phase.shape, -1) for x in plan.sample(phase.ravel()))
     rate, change = rate[..., None], change[..., None]
     return q, v * rate, a * rate**2 + v * change
@@ -70,22 +75,23 @@ def along_path(plan: Plan, phase: Array, rate: Array, change: Array) -> tuple[Ar
 def brake_table(
     plan: Plan, limits: MotionLimits, grid: float, step: float, options: BrakeOptions | None = None
 ) -> BrakeTable:
-    """Work out and verify the brake of every phase.
+    """Compute and verify the brake of every phase.
 
     Raises
     ------
-    ExcitationError: some phase has no brake within the limits and the longest time; joint, phase and value named.
+    ExcitationError
+        Some phase has no brake within the limits and the longest time; joint, phase and value named.
     """
     options = options or BrakeOptions()
     starts: Array = grid * np.arange(int(np.ceil(plan.duration / grid - 1e-9)) + 1, dtype=float)
     width = int(np.ceil(options.longest_s / step)) + 1
     table = np.zeros((3, len(starts), width))
     points = np.zeros(len(starts), dtype=int)
-    left, complaint = np.arange(len(starts)), ""
+    left, problem = np.arange(len(starts)), ""
     for strength in _STRENGTHS:
         profile = _integrate(plan, strength * limits.acceleration, starts[left], step, options, width)
         count = np.where((profile[1] == 0).any(axis=1), np.argmax(profile[1] == 0, axis=1), width)
-        good, complaint = _verify(plan, limits, profile, count, step)
+        good, problem = _verify(plan, limits, profile, count, step)
         table[:, left[good]], points[left[good]] = profile[:, good], count[good]
         left = left[~good]
         if not len(left):
@@ -93,7 +99,7 @@ def brake_table(
             phase, rate, change = table
             return BrakeTable(plan, grid, step, phase, rate, change, points)
     raise ExcitationError(
-        f"plan: braking from {starts[left[0]]:.2f} s {complaint}; plan slower or raise the acceleration limits"
+        f"plan: braking from {starts[left[0]]:.2f} s {problem}; plan slower or raise the acceleration limits"
     )
 
 
@@ -134,9 +140,9 @@ def _strongest(plan: Plan, limit: Array, s: Array, r: Array) -> Array:
 def _verify(
     plan: Plan, limits: MotionLimits, profile: Array, count: NDArray[np.int_], step: float
 ) -> tuple[NDArray[np.bool_], str]:
-    """Which brakes end in time and keep every limit between their points too; and what the first other one does."""
+    """Which brakes end in time and keep every limit between their points too; and what the first other one exceeds."""
     width = profile.shape[2]
-    good, complaint = count < width, f"takes longer than {(width - 1) * step:g} s"
+    good, problem = count < width, f"takes longer than {(width - 1) * step:g} s"
     bounds = (
         ("position", limits.lower, limits.upper),
         ("velocity", -limits.velocity, limits.velocity),
@@ -161,6 +167,6 @@ def _verify(
             bad = good[rows] & beyond.any(axis=1)
             if bad.any() and good[: begin + 1].all():
                 joint = limits.joint_names[int(np.argmax(beyond[np.argmax(bad)]))]
-                complaint = f"exceeds the {channel} limit of joint '{joint}'"
+                problem = f"exceeds the {channel} limit of joint '{joint}'"
             good[rows] &= ~bad
-    return good, complaint
+    return good, problem

@@ -25,14 +25,18 @@ _PAST = 0.05  # s of points before now in a stamped horizon; as much may the clo
 
 @dataclass(frozen=True)
 class Horizon:
-    """Points for the controller; empty where nothing is to be sent.
+    """Trajectory points for the controller, ending at rest; empty where nothing is to be sent.
 
     Attributes
     ----------
-    joint_names: ``n`` names, the order of the columns.
-    time_from_start: ``(P,)`` s, increasing.
-    position, velocity, acceleration: ``(P, n)``; the last point is at rest.
-    stamp: time on the robot's clock [s] that ``time_from_start`` counts from. The first points then lie in the past,
+    joint_names : tuple of str
+        ``n`` names, the order of the columns.
+    time_from_start : ndarray, shape (P,)
+        Increasing [s].
+    position, velocity, acceleration : ndarray, shape (P, n)
+        The last point is at rest.
+    stamp : float
+        Time on the robot's clock [s] that ``time_from_start`` counts from. The first points then lie in the past,
         so that the controller continues on the path whatever the latency. NaN where the robot's clock is unknown:
         the points count from the moment of asking, and the controller from receipt.
     """
@@ -59,11 +63,12 @@ class MotionState(Enum):
 
 
 class HorizonTable:
-    """The pure part: what to send at a phase. Made, and every horizon verified, before anything moves.
+    """What to send at each phase of a plan; computed, and every horizon verified, before anything moves.
 
     Raises
     ------
-    ExcitationError: the plan, as sampled for the controller, or a brake from one of its phases breaks a limit.
+    ExcitationError
+        The plan, as sampled for the controller, or a brake from one of its phases breaks a limit.
     """
 
     def __init__(self, plan: Plan, limits: MotionLimits, options: ExecutionOptions | None = None) -> None:
@@ -71,7 +76,7 @@ class HorizonTable:
         if limits.joint_names != plan.joint_names:
             raise ExcitationError("execution: joints of the limits differ from those of the plan; use the same order")
         step = self.options.step_s
-        # The last segment is half a step to one and a half: none is too short to carry a quintic.
+        # The last segment is half a step to one and a half: none is too short for a quintic.
         count = max(int(np.floor(plan.duration / step + 0.5)), 1)
         times = np.append(np.arange(count) * step, plan.duration)
         q, v, a = plan.sample(times)
@@ -81,17 +86,24 @@ class HorizonTable:
 
     @property
     def longest(self) -> float:
-        """Longest time from the death of the sender to rest [s]."""
+        """Longest time from the failure of the sender to rest [s]."""
         return self.options.horizon_s + self.options.grid_s + self.brakes.longest
 
     def brake_index(self, phase: float, ahead: float) -> int:
-        """Index of the first grid phase at least ``ahead`` [s] after ``phase``, at most one past the end."""
+        """Return the index of the first grid phase at least ``ahead`` [s] after ``phase``, at most one past the end."""
         return min(int(np.ceil((phase + ahead) / self.options.grid_s - _TINY)), len(self.brakes.points) - 1)
 
     def horizon(self, phase: float, brake: int, clock: float = float("nan")) -> Horizon:
-        """What remains, seen from ``phase`` [s], of following the plan to grid phase ``brake`` and braking there.
+        """Return what remains at ``phase`` of following the plan to grid phase ``brake`` and braking there.
 
-        ``clock`` is the time on the robot's clock at this phase [s], where it is known.
+        Parameters
+        ----------
+        phase : float
+            Time along the plan [s].
+        brake : int
+            Index of the grid phase at which the brake begins.
+        clock : float
+            Time on the robot's clock at this phase [s]; NaN where it is not known.
         """
         knots, begin = self.points.time, brake * self.options.grid_s
         # Without a stamp the controller is off by the latency, and needs time to get back to the points without a jerk.
@@ -115,14 +127,14 @@ class HorizonTable:
         return Horizon(self.plan.joint_names, times - times[0], q, v, a, clock + (times[0] - phase))
 
     def rest_time(self, brake: int) -> float:
-        """Phase clock [s] at which a motion that brakes at grid phase ``brake`` is at rest."""
+        """Return the phase [s] at which a motion that brakes at grid phase ``brake`` is at rest."""
         begin = brake * self.options.grid_s
         if begin >= self.plan.duration - _TINY:
             return self.plan.duration
         return begin + float(self.brakes.points[brake]) * self.options.step_s
 
     def commanded(self, phase: float, brake: int) -> tuple[Array, Array, Array]:
-        """Position, velocity, acceleration ``(n,)`` that is commanded at ``phase`` when braking at ``brake``."""
+        """Return the position, velocity and acceleration ``(n,)`` commanded at ``phase`` when braking at ``brake``."""
         begin = brake * self.options.grid_s
         if phase <= begin or begin >= self.plan.duration - _TINY:
             q, v, a = self.points.sample(np.array([phase]))
@@ -135,14 +147,15 @@ class HorizonTable:
 
 
 class MotionExecution:
-    """One run of a plan: start, a step every tick, and a stop at any time.
+    """One execution of a plan: start, a step every tick, and a stop at any time.
 
     A tick that comes so late that the robot has begun the brake of the last horizon is not made up for: the motion
     is over, nothing more is sent, and :attr:`reason` says so.
 
     Attributes
     ----------
-    clock_offset: robot's clock minus steady clock [s], to stamp horizons with; NaN leaves them without a stamp.
+    clock_offset : float
+        Robot's clock minus steady clock [s], to stamp horizons with; NaN leaves them without a stamp.
     """
 
     def __init__(self, table: HorizonTable) -> None:
@@ -154,11 +167,12 @@ class MotionExecution:
         self._brake = 0
 
     def start(self, now: float) -> Horizon:
-        """Begin at ``now`` [s, steady]; the first horizon.
+        """Begin at ``now`` [s, steady clock]; return the first horizon.
 
         Raises
         ------
-        ExcitationError: started before.
+        ExcitationError
+            Started before.
         """
         if self.state is not MotionState.READY:
             raise ExcitationError("execution: already started; make a new one for every run")
@@ -170,7 +184,7 @@ class MotionExecution:
         self._started += seconds
 
     def step(self, now: float) -> Horizon:
-        """What to send now; empty when stopping, at rest, or late."""
+        """Return what to send now; empty when stopping, at rest, or late."""
         phase = self._advance(now)
         if self.state is not MotionState.MOVING:
             return self._empty_horizon()
@@ -178,7 +192,7 @@ class MotionExecution:
         return self.table.horizon(phase, self._brake, now + self.clock_offset)
 
     def stop(self, now: float, reason: str) -> Horizon:
-        """Brake from the phase commanded now; the horizon that does it, empty when that makes no difference."""
+        """Brake from the phase commanded now; return the horizon that does it, empty when that makes no difference."""
         phase = self._advance(now)
         if self.state is not MotionState.MOVING:
             return self._empty_horizon()
@@ -187,29 +201,29 @@ class MotionExecution:
         return self.table.horizon(phase, brake, now + self.clock_offset)
 
     def remaining(self, now: float) -> Horizon:
-        """What is left of the brake while stopping, to repeat it in case a message was lost; empty at rest."""
+        """Return the rest of the brake while stopping, to repeat it in case a message was lost; empty at rest."""
         phase = self._advance(now)
         if self.state is not MotionState.STOPPING:
             return self._empty_horizon()
         return self.table.horizon(phase, self._brake, now + self.clock_offset)
 
     def commanded(self, now: float) -> tuple[Array, Array, Array]:
-        """Position, velocity, acceleration ``(n,)`` that the robot has been told to have at ``now``."""
+        """Return the position, velocity and acceleration ``(n,)`` that are commanded at ``now``."""
         return self.table.commanded(max(now - self._started, 0.0) if self._is_started else 0.0, self._brake)
 
     def phase(self, now: float) -> float:
-        """Seconds of the plan done, 0 to its duration; where it brakes, no more than there."""
+        """Return the seconds of the plan that are done, 0 to its duration; where it brakes, no more than there."""
         if not self._is_started:
             return 0.0
         end = self._brake * self.table.options.grid_s if self.state is not MotionState.MOVING else np.inf
         return float(np.clip(now - self._started, 0.0, min(self.table.plan.duration, end)))
 
     def fraction(self, now: float) -> float:
-        """Of the plan done, 0 to 1."""
+        """Return the fraction of the plan that is done, 0 to 1."""
         return self.phase(now) / self.table.plan.duration
 
     def at_rest(self, now: float) -> bool:
-        """Whether everything that was sent has come to rest by ``now``."""
+        """Return whether everything that was sent has come to rest by ``now``."""
         self._advance(now)
         return self.state not in (MotionState.MOVING, MotionState.STOPPING)
 

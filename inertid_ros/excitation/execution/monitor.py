@@ -1,4 +1,4 @@
-"""Whether the joint states still allow the motion. Pure logic: every call is told the time.
+"""Whether the joint states still allow the motion. Times are given by the caller.
 
 ``now`` is always the steady clock; ``clock`` is the clock that stamps are of (ROS time), read at the same moment.
 """
@@ -15,7 +15,7 @@ from inertid_ros.core.arrays import Array
 
 from .robot_clock import RobotClock
 
-_PLAUSIBLE_SPEED = 3.0  # times the velocity limit; a state that jumps faster is garbage
+_PLAUSIBLE_SPEED = 3.0  # times the velocity limit; a state that jumps faster is implausible
 _STUCK_REPEATS = 4  # states; a fast joint passes the stuck distance between two of them
 _PLAUSIBLE_JUMP = 0.02  # rad or m; what noise may add to that
 
@@ -34,7 +34,7 @@ class FaultCode(Enum):
 
 @dataclass(frozen=True)
 class Fault:
-    """A reason to stop, in one line that a person can act on."""
+    """A reason to stop, in one line that names the remedy."""
 
     code: FaultCode
     message: str
@@ -52,15 +52,19 @@ class StateCounts:
 class StateMonitor:
     """Watches joint states while a robot moves.
 
-    A state that is garbage, late, from the future or out of order is rejected and counts as missing. Stamps must
+    A state that is implausible, late, from the future or out of order is rejected and counts as missing. Stamps must
     advance on the robot's clock; a step of a clock neither ages nor refreshes anything, see :class:`RobotClock`.
 
     Parameters
     ----------
-    joint_names: ``n`` names.
-    lower, upper, velocity, effort: ``(n,)`` limits of the URDF (effort may be infinite).
-    options: tolerances.
-    now: steady time [s]; nothing is missing before ``options.state_timeout_s`` after it.
+    joint_names : sequence of str
+        ``n`` names.
+    lower, upper, velocity, effort : ndarray, shape (n,)
+        Limits of the URDF (effort may be infinite).
+    options : MonitorOptions
+        Tolerances.
+    now : float
+        Steady time [s]; nothing is missing before ``options.state_timeout_s`` after it.
     """
 
     def __init__(
@@ -85,7 +89,7 @@ class StateMonitor:
         self._unchanged_since: Array | None = None
         self._repeats = np.zeros(len(self.joint_names), dtype=int)
         self._high_effort = np.full(len(self.joint_names), np.inf)
-        self._complaint = ""
+        self._rejection = ""
 
     @property
     def position(self) -> Array | None:
@@ -95,17 +99,17 @@ class StateMonitor:
     def update(
         self, stamp: float, clock: float, now: float, position: Array, effort: Array, commanded: Array | None = None
     ) -> str:
-        """Take a state that arrived now; the reason why it was rejected, or an empty string.
+        """Take a state that arrived now; return why it was rejected, or an empty string.
 
         ``commanded`` ``(n,)`` is the commanded position now, by which stuck joints are recognised.
         """
         reason = self._reason(stamp, clock, now, position, effort)
         if reason:
             self.counts.rejected[reason] = self.counts.rejected.get(reason, 0) + 1
-            self._complaint = reason
+            self._rejection = reason
             return reason
         self._note_gap(now)
-        self._accepted, self._complaint = now, ""
+        self._accepted, self._rejection = now, ""
         self.counts.accepted += 1
         self._receipts.append(now)
         commanded = position if commanded is None else commanded
@@ -121,12 +125,12 @@ class StateMonitor:
         return ""
 
     def check(self, now: float, commanded: Array | None = None) -> Fault | None:
-        """The reason to stop at ``now``, if there is one; ``commanded`` ``(n,)`` is the commanded position now."""
+        """Return the reason to stop at ``now``, if any; ``commanded`` ``(n,)`` is the position commanded now."""
         options = self.options
         silent = now - self._accepted
         if silent > options.state_timeout_s:
-            if self._complaint:
-                return Fault(FaultCode.REJECTED, f"joint states are rejected for {silent:.3f} s: {self._complaint}")
+            if self._rejection:
+                return Fault(FaultCode.REJECTED, f"joint states are rejected for {silent:.3f} s: {self._rejection}")
             return Fault(FaultCode.SILENT, f"no joint state for {silent:.3f} s; check the robot's driver and network")
         while self._receipts and self._receipts[0] < now - options.rate_window_s:
             self._receipts.popleft()
@@ -179,8 +183,8 @@ class StateMonitor:
             joint = int(np.argmax((position < self._lower) | (position > self._upper)))
             return f"position of joint '{self.joint_names[joint]}' is impossible"
         if self._position is not None:
-            reach = _PLAUSIBLE_SPEED * self._velocity * (now - self._accepted) + _PLAUSIBLE_JUMP
-            jump = np.abs(position - self._position) > reach
+            plausible = _PLAUSIBLE_SPEED * self._velocity * (now - self._accepted) + _PLAUSIBLE_JUMP
+            jump = np.abs(position - self._position) > plausible
             if jump.any():
                 return f"position of joint '{self.joint_names[int(np.argmax(jump))]}' jumps"
         return self.clock.objection(stamp, clock, now)
@@ -192,16 +196,27 @@ class StateMonitor:
 
 
 class Lease:
-    """Permission to move that must be renewed, where one was asked for."""
+    """Permission to move that the client must renew.
+
+    Parameters
+    ----------
+    timeout : float
+        Longest time without a renewal [s].
+    now : float
+        Steady clock [s].
+    wanted : bool
+        Whether the client asked for a lease; otherwise the permission stays.
+    """
 
     def __init__(self, timeout: float, now: float, wanted: bool = True) -> None:
         self._timeout, self._renewed, self._wanted = timeout, now, wanted
 
     def renew(self, now: float) -> None:
+        """Note a renewal at ``now``."""
         self._renewed = now
 
     def check(self, now: float) -> Fault | None:
-        """A fault once the lease has run out."""
+        """Return a fault once the lease has expired."""
         silent = now - self._renewed
         if self._wanted and silent > self._timeout:
             return Fault(FaultCode.LEASE, f"the lease was not renewed for {silent:.2f} s; the client is gone")

@@ -1,4 +1,4 @@
-"""Everything that must hold before a plan moves a robot, as far as numbers can tell."""
+"""Everything that can be checked before a plan moves a robot."""
 
 from collections.abc import Sequence
 
@@ -36,7 +36,8 @@ def check_plan(
 
     Raises
     ------
-    ExcitationError: with joint, time, value and limit.
+    ExcitationError
+        With joint, time, value and limit.
     """
     if plan.joint_names != model.joint_names:
         missing = [name for name in model.joint_names if name not in plan.joint_names]
@@ -61,7 +62,8 @@ def check_start(plan: Plan, measured_position: Array, max_start_error: float) ->
 
     Raises
     ------
-    ExcitationError: naming the joint and both positions.
+    ExcitationError
+        Naming the joint and both positions.
     """
     measured = _finite(measured_position, plan.joint_names, "position")
     gap = np.abs(measured - plan.start)
@@ -78,7 +80,8 @@ def check_at_rest(joint_names: tuple[str, ...], measured_velocity: Array) -> Non
 
     Raises
     ------
-    ExcitationError: naming the joint and its velocity.
+    ExcitationError
+        Naming the joint and its velocity.
     """
     speed = np.abs(_finite(measured_velocity, joint_names, "velocity"))
     joint = int(np.argmax(speed))
@@ -95,7 +98,7 @@ def approach(
     options: ExecutionOptions | None = None,
     constraints: Sequence[Constraint] | None = None,
 ) -> Plan:
-    """The way from where the robot stands to the start of a plan, with a pause there.
+    """Return the way from where the robot is to the start of a plan, with a pause there.
 
     All joints move in step on a minimum-jerk ramp, at ``options.approach_speed`` of the plan's velocity limits and
     that squared of its acceleration limits. A joint outside the plan's position limits but inside the URDF's may
@@ -103,7 +106,8 @@ def approach(
 
     Raises
     ------
-    ExcitationError: too far away, a joint outside the limits of the URDF, a constraint broken on the way, or not
+    ExcitationError
+        Too far away, a joint outside the limits of the URDF, a constraint broken on the way, or not
         finite.
     """
     options = options or ExecutionOptions()
@@ -140,19 +144,19 @@ def with_approach(
     options: ExecutionOptions | None = None,
     constraints: Sequence[Constraint] | None = None,
 ) -> tuple[Plan, float]:
-    """A plan with its approach before it, and how long that takes [s]. See :func:`approach`."""
+    """Return a plan with its approach before it, and the duration of the approach [s]. See :func:`approach`."""
     before = approach(plan, model, measured_position, options, constraints)
     return joined([before, plan]), before.duration
 
 
 def _check_units(plan: Plan, limits: MotionLimits) -> None:
-    """A plan in degrees breaks its limits anyway; say what is wrong in plain words."""
-    reach = np.abs(plan.position).max(axis=0)
+    """Name the likely cause where a plan is in degrees, which breaks its limits anyway."""
+    largest = np.abs(plan.position).max(axis=0)
     widest = np.maximum(np.abs(limits.lower), np.abs(limits.upper))
-    if (reach > np.maximum(_TURNS, 3 * widest)).any():
-        joint = int(np.argmax(reach / widest))
+    if (largest > np.maximum(_TURNS, 3 * widest)).any():
+        joint = int(np.argmax(largest / widest))
         raise ExcitationError(
-            f"joint '{plan.joint_names[joint]}': position {reach[joint]:.4g} is far beyond {widest[joint]:.4g} rad;"
+            f"joint '{plan.joint_names[joint]}': position {largest[joint]:.4g} is far beyond {widest[joint]:.4g} rad;"
             " the plan looks as if it were in degrees, convert it to rad"
         )
 

@@ -1,4 +1,4 @@
-"""The robot's clock, as the stamps of its states show it. Pure logic: every call is told the time."""
+"""The robot's clock, as the stamps of its states show it. Times are given by the caller."""
 
 import math
 
@@ -6,15 +6,16 @@ _STEP = 0.05  # s; clocks that differ by more are different timelines
 
 
 class RobotClock:
-    """Judges stamps, and tells the time on the robot's clock, whatever steps our own clock makes.
+    """Checks stamps and estimates the robot's clock, whatever steps the clock of this machine makes.
 
-    The offset of stamps to the steady clock is taken from our clock at the start and then kept: if only our clock
-    steps, nothing changes. If the robot's stamps step, they are followed where our clock has made the same step, as it
+    The offset of stamps to the steady clock is taken from this clock at the start and then kept: if only this clock
+    steps, nothing changes. If the robot's stamps step, they are followed where this clock has made the same step, as it
     does on one machine, and are otherwise from the past or the future.
 
     Attributes
     ----------
-    offset: robot's clock minus steady clock [s].
+    offset : float
+        Robot's clock minus steady clock [s].
     """
 
     def __init__(self, max_age: float, max_future: float) -> None:
@@ -23,18 +24,18 @@ class RobotClock:
         self._last = -math.inf
 
     def objection(self, stamp: float, clock: float, now: float) -> str:
-        """Why a state with this stamp [s] must be rejected, or an empty string; then it becomes the newest.
+        """Return why a state with this stamp [s] must be rejected, or an empty string; then it becomes the newest.
 
-        ``clock`` is our clock of stamps and ``now`` the steady clock, both at receipt.
+        ``clock`` is this machine's clock of stamps and ``now`` the steady clock, both at receipt.
         """
         if not math.isfinite(stamp) or stamp <= 0:
             return "stamp is not set"
         if math.isnan(self.offset):
             self.offset = clock - now
-        reason = self._judge(now + self.offset - stamp)
+        reason = self._check_age(now + self.offset - stamp)
         if reason:
             stepped = abs(clock - now - self.offset) > _STEP
-            if not stepped or self._judge(clock - stamp):
+            if not stepped or self._check_age(clock - stamp):
                 return reason
             self.offset, self._last = clock - now, -math.inf
         if stamp <= self._last:
@@ -42,7 +43,7 @@ class RobotClock:
         self._last = stamp
         return ""
 
-    def _judge(self, age: float) -> str:
+    def _check_age(self, age: float) -> str:
         if age > self._max_age:
             return "stamp is too old"
         return "stamp is in the future" if age < -self._max_future else ""

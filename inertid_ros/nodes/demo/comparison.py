@@ -37,7 +37,8 @@ class Comparison:
 
         Raises
         ------
-        InertidError: it does not answer.
+        InertidError
+            It does not answer.
         """
         import rclpy
         from std_msgs.msg import String

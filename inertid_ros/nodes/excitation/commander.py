@@ -162,7 +162,7 @@ class ActionCommander:
         answer = future.result()
         if answer is not None and answer.result.error_code in self._violations:
             why = answer.result.error_string or f"error code {answer.result.error_code}"
-            self._problem = f"the controller aborted the motion ({why}); check for a collision and its tolerances"
+            self._problem = f"the controller gave the motion up ({why}); check for a collision and its tolerances"
 
 
 def _publisher_problem(node: Node, publisher: Any) -> str:
