@@ -18,10 +18,10 @@ from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.incremental_qr import IncrementalQR
 from inertid_ros.identification.information.information import compress
 from inertid_ros.kinematics.tree_kinematics import BATCH
-from inertid_ros.regressors.drive_regressor import Motion, channel_drive
+from inertid_ros.regressors.drive_regressor import DriveMotion, channel_drive
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.regressors.regrouping import regroup
-from inertid_ros.regressors.torque_regressor import TorqueRegressor, joint_torque_regressor
+from inertid_ros.regressors.parent_regrouping import regroup_to_parents
+from inertid_ros.regressors.rigid_body_regressor import RigidBodyRegressor, joint_torque_regressor
 from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 from inertid_ros.robot.model import RobotModel
 
@@ -121,7 +121,7 @@ def _dense(robot: RobotModel, samples: Samples) -> tuple[Array, Array]:
 
 def _drives(robot: RobotModel, samples: Samples) -> Array:
     """``(N, n, 4 n)`` columns of the drives; in memory the samples of one element are neighbours."""
-    terms, motion = len(robot.layout.drive_terms), Motion.of(robot.layout, samples)
+    terms, motion = len(robot.layout.drive_terms), DriveMotion.of(robot.layout, samples)
     out = np.zeros((robot.joints, terms * robot.joints, len(samples)))
     for joint in range(robot.joints):
         out[joint, joint :: robot.joints] = channel_drive(robot.layout, joint, motion).T
@@ -130,7 +130,7 @@ def _drives(robot: RobotModel, samples: Samples) -> Array:
 
 def _write(robot: RobotModel, samples: Samples) -> None:
     """The columns that compression uses, batch after batch, into the same memory."""
-    regressor = TorqueRegressor(robot, regroup(robot.tree).columns)
+    regressor = RigidBodyRegressor(robot, regroup_to_parents(robot.tree).columns)
     out = np.zeros((robot.joints, regressor.width, BATCH))
     for part in _batches(samples):
         regressor.write(*(np.ascontiguousarray(x.T) for x in (part.q, part.v, part.a)), out[..., : len(part)])
@@ -138,7 +138,7 @@ def _write(robot: RobotModel, samples: Samples) -> None:
 
 def _reduce(robot: RobotModel, count: int) -> None:
     """R factors of as many batches, of the shapes that compression has."""
-    columns = regroup(robot.tree).columns
+    columns = regroup_to_parents(robot.tree).columns
     extra = len(robot.layout.drive_terms) + 1
     sizes = [sum(map(len, columns[joint:])) + extra for joint in range(robot.joints)]
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Drive regressor: the torque of the drives, linear in rotor inertia, friction, offset, stiffness (E 24)."""
+"""Drive regressor: torque linear in rotor inertia, friction, offset and stiffness ([Wensing2018]_ eq. 24)."""
 
 from typing import NamedTuple
 
@@ -10,9 +10,18 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.robot.bodies.layout import COUPLING_TERMS, ParameterLayout
 
 
-class Motion(NamedTuple):
-    """Motion of all joints, ``(N, n)`` each, their direction of sliding, ``(N, n + couplings)``, and ``(N, n)`` the
-    share of the extra friction of slow motion that is left at their speed."""
+class DriveMotion(NamedTuple):
+    """Motion of all drives.
+
+    Attributes
+    ----------
+    q, v, a : ndarray, shape (N, n)
+        Position, velocity, acceleration of the joints.
+    direction : ndarray, shape (N, n + couplings)
+        Direction of sliding from -1 to 1, of joints, then of couplings.
+    slow : ndarray, shape (N, n)
+        Share of the Stribeck friction that is left at the speed of the joint.
+    """
 
     q: Array
     v: Array
@@ -21,8 +30,8 @@ class Motion(NamedTuple):
     slow: Array
 
     @classmethod
-    def of(cls, layout: ParameterLayout, samples: Samples, rows: slice = slice(None)) -> "Motion":
-        """Motion along samples; where they do not say which way drives slide, the sign of the velocity does."""
+    def of(cls, layout: ParameterLayout, samples: Samples, rows: slice = slice(None)) -> "DriveMotion":
+        """Motion along samples; where they hold no friction direction, the sign of the velocity is taken."""
         base_q, base_v = (motion.shape[1] - len(layout.joints) for motion in (samples.q, samples.v))
         q, v, a = samples.q[rows, base_q:], samples.v[rows, base_v:], samples.a[rows, base_v:]
         slow = np.exp(-np.abs(v) / layout.stribeck_speed) if "stribeck" in layout.drive_terms else np.zeros_like(v)
@@ -30,13 +39,13 @@ class Motion(NamedTuple):
             return cls(q, v, a, samples.friction_direction[rows], slow)
         return cls(q, v, a, np.sign(np.hstack([v, v @ layout.coupling_ratios.T])), slow)
 
-    def keep(self, rows: NDArray[np.bool_]) -> "Motion":
-        return Motion(*(channel[rows] for channel in self))
+    def keep(self, rows: NDArray[np.bool_]) -> "DriveMotion":
+        return DriveMotion(*(channel[rows] for channel in self))
 
-    def along(self, ratios: Array, drive: int) -> "Motion":
+    def along(self, ratios: Array, drive: int) -> "DriveMotion":
         """Motion ``(N,)`` of one drive that turns with ``ratios`` of the joints."""
         v = self.v @ ratios
-        return Motion(self.q @ ratios, v, self.a @ ratios, self.direction[:, drive], np.zeros_like(v))
+        return DriveMotion(self.q @ ratios, v, self.a @ ratios, self.direction[:, drive], np.zeros_like(v))
 
 
 COLUMNS = {
@@ -49,7 +58,7 @@ COLUMNS = {
 }
 
 
-def drive_columns(terms: tuple[str, ...], motion: Motion) -> Array:
+def drive_columns(terms: tuple[str, ...], motion: DriveMotion) -> Array:
     """``(N, len(terms))`` columns of one drive from its motion; in memory the samples of a column are neighbours."""
     if not terms:
         return np.zeros((len(motion.v), 0))
@@ -64,17 +73,17 @@ def channel_drive_columns(layout: ParameterLayout, joint: int) -> np.ndarray:
     return np.concatenate([np.array(own, dtype=int), *coupled])
 
 
-def channel_drive(layout: ParameterLayout, joint: int, motion: Motion) -> Array:
+def channel_drive(layout: ParameterLayout, joint: int, motion: DriveMotion) -> Array:
     """``(N, k)`` regressor of a joint's torque on :func:`channel_drive_columns`, from the motion of all joints."""
     joints = len(layout.joints)
-    blocks = [drive_columns(layout.drive_terms, Motion(*(channel[:, joint] for channel in motion)))]
+    blocks = [drive_columns(layout.drive_terms, DriveMotion(*(channel[:, joint] for channel in motion)))]
     for index, ratios in enumerate(layout.coupling_ratios):
         if ratios[joint]:
             blocks.append(ratios[joint] * drive_columns(COUPLING_TERMS, motion.along(ratios, joints + index)))
     return np.hstack(blocks)
 
 
-def drive_rows(layout: ParameterLayout, motion: Motion) -> list[list[Array]]:
+def drive_rows(layout: ParameterLayout, motion: DriveMotion) -> list[list[Array]]:
     """The columns of :func:`channel_drive`, ``(N,)`` each, of every joint; what joints share is worked out once."""
     of_joints = motion._replace(direction=motion.direction[:, : len(layout.joints)])
     own = [COLUMNS[term](of_joints) for term in layout.drive_terms]
@@ -86,7 +95,7 @@ def drive_rows(layout: ParameterLayout, motion: Motion) -> list[list[Array]]:
     return rows
 
 
-def drive_torque(layout: ParameterLayout, parameters: Array, motion: Motion) -> Array:
+def drive_torque(layout: ParameterLayout, parameters: Array, motion: DriveMotion) -> Array:
     """``(N, n)`` torque of all drives and couplings."""
     torque = np.zeros_like(motion.v)
     for joint, rows in enumerate(drive_rows(layout, motion)):

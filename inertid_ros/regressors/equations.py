@@ -91,7 +91,7 @@ class RowWriter(ABC):
     """Writes equations sample by sample as columns, ready for QR.
 
     A writer may use fewer columns than the layout has, of which those of the layout are exact combinations
-    (:mod:`inertid_ros.regressors.regrouping`).
+    (:mod:`inertid_ros.regressors.parent_regrouping`).
 
     Attributes
     ----------

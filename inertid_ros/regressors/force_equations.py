@@ -1,7 +1,8 @@
-"""Equations of force: joint torques, and on a free base also the wrench that moves the whole robot (C 3.2.13; D 10-14).
+"""Equations of force: joint torques, and on a free base also the wrench that moves the whole robot.
 
+([Lee2019]_ eq. 3.2.13; [vanDerGaag2024]_ eqs. 10-14.)
 Row by row they are the inverse dynamics ``Y x = S^T tau + sum J_c^T f_c``: the base rows need no joint torque, only the
-external wrenches; the rows of joints that carry no contact need no external wrench.
+external wrenches; the rows of joints without a contact behind them need no external wrench.
 """
 
 from functools import cached_property
@@ -16,14 +17,14 @@ from inertid_ros.dynamics.newton_euler import rigid_torque
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.model import RobotModel
 
-from .drive_regressor import Motion, channel_drive_columns, drive_rows, drive_torque
+from .drive_regressor import DriveMotion, channel_drive_columns, drive_rows, drive_torque
 from .equations import Equations, RowWriter
-from .regrouping import regroup
+from .parent_regrouping import regroup_to_parents
+from .rigid_body_regressor import RigidBodyRegressor, moved_bodies
 from .rotor_regressor import RotorRegressor, channel_rotor_columns, rotor_torque
-from .torque_regressor import TorqueRegressor, carried_bodies
 
 MOMENTS = 4  # mass and first moments
-BASE_CHANNELS = tuple(f"base.{kind}_{axis}" for kind in ("force", "torque") for axis in "xyz")
+BASE_CHANNELS = tuple(f"base.{quantity}_{axis}" for quantity in ("force", "torque") for axis in "xyz")
 
 
 class ForceEquations(Equations):
@@ -40,20 +41,21 @@ class ForceEquations(Equations):
 
     @cached_property
     def columns(self) -> tuple[np.ndarray, ...]:  # type: ignore[override]
-        """Carried bodies, rotors, drives. Forces on the base do not depend on rotational inertia."""
+        """Moved bodies, rotors, drives. Forces on the base do not depend on rotational inertia."""
         columns = []
-        for velocity, bodies in enumerate(carried_bodies(self.model)):
-            inertial = [BODY_PARAMETERS * body + k for body in bodies for k in range(self.felt(velocity))]
+        for velocity, bodies in enumerate(moved_bodies(self.model)):
+            count = self.parameters_per_body(velocity)
+            inertial = [BODY_PARAMETERS * body + k for body in bodies for k in range(count)]
             rotors = channel_rotor_columns(self.model, velocity)
             columns.append(np.concatenate([np.array(inertial, dtype=int), rotors, self.drive_columns(velocity)]))
         return tuple(columns)
 
-    def felt(self, velocity: int) -> int:
+    def parameters_per_body(self, velocity: int) -> int:
         """How many parameters of a body a row depends on, in their order: mass and first moments, or all."""
         return MOMENTS if velocity < min(self.base, 3) else BODY_PARAMETERS
 
     def drive_columns(self, velocity: int) -> np.ndarray:
-        """Columns of the drives that a channel feels; a free base has none."""
+        """Columns of the drives that act on a channel; a free base has none."""
         joint = velocity - self.base
         return channel_drive_columns(self.model.layout, joint) if joint >= 0 else np.zeros(0, dtype=int)
 
@@ -71,38 +73,39 @@ class ForceEquations(Equations):
         layout, motion = self.model.layout, (samples.q, samples.v, samples.a)
         force = rigid_torque(self.model, layout.bodies(parameters), *motion)
         force += rotor_torque(self.model, layout.rotor_bodies(parameters), *motion)
-        force[:, self.joint_channels] += drive_torque(layout, parameters, Motion.of(layout, samples))
+        force[:, self.joint_channels] += drive_torque(layout, parameters, DriveMotion.of(layout, samples))
         return on_ground(self.model, samples.q, force)
 
 
 class ForceWriter(RowWriter):
-    """Of the ten parameters of a body only those that its parent cannot stand for are written.
+    """Of the ten parameters of a body only those are written that cannot be regrouped to its parent.
 
     Rows of joints on a free base are written only where any of them is in use.
     """
 
     def __init__(self, equations: ForceEquations) -> None:
         model = equations.model
-        layout, grouping = model.layout, regroup(model.tree)
+        layout, grouping = model.layout, regroup_to_parents(model.tree)
         self._layout, self._base, self._ground = layout, equations.base, model.ground
-        self._regressor = TorqueRegressor(model, grouping.columns)
+        self._regressor = RigidBodyRegressor(model, grouping.columns)
         self._rotors = RotorRegressor(model) if layout.rotors else None
         self._rotor_columns, spans, expansions = [], [], []
         moments = [k < MOMENTS for kept in grouping.columns for k in kept]
         self._moments, self._inertial = np.flatnonzero(moments), len(moments)
-        for velocity, bodies in enumerate(carried_bodies(model)):
+        for velocity, bodies in enumerate(moved_bodies(model)):
             written = np.arange(self._regressor.columns[bodies[0]].start, self._regressor.columns[bodies[-1]].stop)
             first = written[0]
-            if equations.felt(velocity) == MOMENTS:  # the few columns are moved together
+            if equations.parameters_per_body(velocity) == MOMENTS:  # the few columns are moved together
                 written, first = self._moments, 0
-            felt = channel_rotor_columns(model, velocity)
-            self._rotor_columns.append(felt - layout.body_size)
-            others = len(felt) + len(equations.drive_columns(velocity))
+            rotors = channel_rotor_columns(model, velocity)
+            self._rotor_columns.append(rotors - layout.body_size)
+            others = len(rotors) + len(equations.drive_columns(velocity))
             spans.append(slice(first, first + len(written) + others + 1))
-            columns = [layout.body(body).start + k for body in bodies for k in range(equations.felt(velocity))]
+            count = equations.parameters_per_body(velocity)
+            columns = [layout.body(body).start + k for body in bodies for k in range(count)]
             expansions.append(block_diag(grouping.matrix[np.ix_(written, columns)], np.eye(others)))
         self.spans, self.expansions = tuple(spans), tuple(expansions)
-        self._forces = sum(equations.felt(velocity) == MOMENTS for velocity in range(model.velocities))
+        self._forces = sum(equations.parameters_per_body(velocity) == MOMENTS for velocity in range(model.velocities))
 
     def write(self, samples: Samples, rows: slice, out: Array) -> None:
         q, v, a = (np.asfortranarray(channel[rows]).T for channel in (samples.q, samples.v, samples.a))
@@ -117,15 +120,15 @@ class ForceWriter(RowWriter):
         rotors = self._rotors.of(q, v, a) if self._rotors else None
         if rotors is not None and self._ground is not None:
             turn_base_rows(self._ground, q, rotors)
-        motion = Motion(*map(np.asfortranarray, Motion.of(self._layout, samples, rows)))
+        motion = DriveMotion(*map(np.asfortranarray, DriveMotion.of(self._layout, samples, rows)))
         drives: list[list[Array]] = [[]] * self._base + drive_rows(self._layout, motion)
         for velocity, (span, own) in enumerate(zip(self.spans, drives, strict=True)):
             first = span.stop - 1 - len(own)
             for column, drive in enumerate(own, start=first):
                 out[velocity, column] = drive
             if rotors is not None:
-                felt = self._rotor_columns[velocity]
-                out[velocity, first - len(felt) : first] = rotors[velocity, felt]
+                columns = self._rotor_columns[velocity]
+                out[velocity, first - len(columns) : first] = rotors[velocity, columns]
 
 
 def predict_torque(model: RobotModel, parameters: Array, samples: Samples) -> Array:

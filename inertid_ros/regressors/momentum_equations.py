@@ -1,7 +1,7 @@
-"""Equations of momentum: six rows per sample of a robot that floats, without torque or acceleration (B 26).
+"""Equations of momentum: six rows per sample of a floating robot, without torque or acceleration.
 
-What joints and base hold of momentum is what the reaction wheels have given: ``K x = m``. Linear momentum is measured
-to be zero, so that only the wheels, whose inertia is known, give the parameters their scale.
+The momentum of base and joints is the negative of that of the reaction wheels: ``K x = m`` ([Naveen2019]_ eq. 26).
+Linear momentum is zero, so that only the wheels, whose inertia is known, set the scale of the parameters.
 """
 
 from functools import cached_property
@@ -19,7 +19,7 @@ from inertid_ros.robot.tree import TreeJoint
 from .equations import Equations, RowWriter
 from .momentum_regressor import momentum_regressor
 
-CHANNELS = tuple(f"momentum.{kind}_{axis}" for kind in ("linear", "angular") for axis in "xyz")
+CHANNELS = tuple(f"momentum.{part}_{axis}" for part in ("linear", "angular") for axis in "xyz")
 _LINEAR = 3  # of the channels; linear momentum depends on masses and first moments only
 _NOISE_SAMPLES = 300  # poses over which noise is averaged
 _LEAST_NOISE = 1e-6  # of the fastest rate
@@ -71,7 +71,7 @@ class MomentumEquations(Equations):
         return np.asarray(self.rows(samples, slice(None)) @ inertial)
 
     def noise(self, samples: Samples) -> Array:
-        """Of the measured rates: momentum is linear in them, so that their noise comes times the prior's parameters."""
+        """Of the measured rates: momentum is linear in them, with the prior's parameters as factors."""
         chosen = np.linspace(0, len(samples) - 1, min(len(samples), _NOISE_SAMPLES)).astype(int)
         q, count = samples.q[chosen], samples.v.shape[1]
         inertial, least = self.model.prior[: self.model.layout.inertial_size], _LEAST_NOISE * np.abs(samples.v).max()
@@ -91,7 +91,7 @@ class MomentumEquations(Equations):
         return momentum_regressor(self.tree, v[:, :6], q[:, 7:] @ gearing.T, v[:, 6:] @ gearing.T, self.pose(q))
 
     def pose(self, q: Array) -> Array | None:
-        """``(k, 7)`` of the base, where momentum is looked at in the world."""
+        """``(k, 7)`` of the base, where momentum is expressed in the world frame."""
         return None
 
 
@@ -99,7 +99,7 @@ class MomentumChangeEquations(MomentumEquations):
     """Change of momentum in the world about its origin, whatever constant momentum robot and wheels have together.
 
     The constant is taken out by subtracting the mean over a recording from both sides. Unlike at zero momentum the
-    pose of the base must be known all along.
+    pose of the base must be known at all samples.
     """
 
     kind = "momentum_change"

@@ -1,11 +1,11 @@
-"""Derivative of a weighted sum of regressor entries with respect to the motion, without the derivative of each entry.
+"""Derivative of a weighted sum of regressor elements by the motion, without the derivative of each element.
 
-The sum ``<Z, Y(q, v, a)>`` over the entries of a regressor is differentiated in reverse (A eqs. 24-40; C B.3). Every
-entry of a joint's row is the joint's screw times the wrench of a body, so the weights of all rows of one body add up
-to six numbers per parameter; these give how the sum depends on the motion of that body alone, and sums over subtrees
-how it depends on each joint. Nothing of size rows times columns times joints is ever formed: the cost is that of
-about two regressors, whatever the number of parameters of the motion. Rows of the ground reaction at the root are
-included for nothing: their screws are the unit vectors.
+The sum ``<Z, Y(q, v, a)>`` over the elements of a regressor is differentiated in reverse ([Ayusawa2017]_ eqs. 24-40;
+[Lee2019]_ sec. B.3). Every element of a joint's row is the joint's screw times the wrench of a body, so the weights of
+all rows of one body add up to six numbers per parameter; these give how the sum depends on the motion of that body
+alone, and sums over subtrees how it depends on each joint. Nothing of size rows times columns times joints is ever
+formed: the cost is that of about two regressors, whatever the number of parameters of the motion. Rows of the ground
+reaction at the root are included at no cost: their screws are the unit vectors.
 
 With ``F`` the wrenches, ``D_b = sum_j S_j Z_jb`` and ``gV, gA`` the derivatives by the velocity and acceleration of
 body ``b`` in place, joint ``i`` turning everything beyond it about its screw ``S`` changes the sum by
@@ -56,9 +56,9 @@ def regressor_product_gradient(
     Parameters
     ----------
     state : TreeState
-        From ``chain.state(q, v, a)``, N samples.
+        From ``kinematics.state(q, v, a)``, N samples.
     joint_weights : ndarray, shape (N, n, 10 nb)
-        Of the joint torque regressor; entries of bodies that a joint does not carry have no effect.
+        Of the joint torque regressor; elements of bodies that a joint does not move have no effect.
     base_weights : ndarray, shape (N, 6, 10 nb)
         Of the regressor of the reaction wrench at the root (force, torque).
     wrenches : BodyWrenches, optional

@@ -1,7 +1,7 @@
-"""Rotor regressor: joint torques linear in the parameters of rotors that are bodies of their own (E VI).
+"""Rotor regressor: joint torques linear in the parameters of rotors as bodies ([Wensing2018]_ sec. VI).
 
-A rotor is a body behind a joint that turns ``ratio`` times as fast as the joint it belongs to. What it takes to move
-it there is felt by the joints that carry its bearings and, by the ratio, by its own joint: ``Y = G^T Y_ext(G q)``.
+A rotor is a body behind a joint that turns ``ratio`` times as fast as the joint it belongs to. The force that moves it
+acts on the joints before its bearings and, by the ratio, on its own joint: ``Y = G^T Y_ext(G q)``.
 """
 
 import numpy as np
@@ -35,11 +35,11 @@ def channel_rotor_columns(model: RobotModel, velocity: int) -> np.ndarray:
 
 
 def rotor_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
-    """``(N, nv, 10 r)`` regressor of the generalized force that moving the rotors takes.
+    """``(N, nv, 10 r)`` regressor of the generalized force that moves the rotors.
 
     Parameters
     ----------
-    q, v, a : ndarray, shapes (N, nq), (N, nv)
+    q, v, a : ndarray, shapes (N, nq), (N, nv), (N, nv)
         Position, velocity, acceleration, in the model's order.
     """
     regressor, width = RotorRegressor(model), BODY_PARAMETERS * len(model.layout.rotors)
@@ -52,7 +52,7 @@ def rotor_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
 
 
 def rotor_torque(model: RobotModel, rotors: Array, q: Array, v: Array, a: Array) -> Array:
-    """``(N, nv)`` generalized force that moving rotors of parameters ``(r, 10)`` takes."""
+    """``(N, nv)`` generalized force that moves rotors of parameters ``(r, 10)``."""
     torque = np.zeros(np.shape(v))
     if rotors.size == 0:
         return torque

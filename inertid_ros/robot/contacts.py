@@ -19,9 +19,9 @@ class Plate:
     Attributes
     ----------
     xyz : tuple of float
-        m, its origin in the world.
+        Origin in the world [m].
     rpy : tuple of float
-        rad, its orientation in the world.
+        Orientation in the world [rad].
     partial : bool
         Whether it measures the force along its z-axis and the centre of pressure only, as a balance board does. Of its
         wrench, force along x and y and torque about z are unknown then, whatever is recorded.
@@ -46,7 +46,7 @@ class Contact:
     name : str
         Of the measurement, the key of ``Recording.wrenches``.
     frame : str
-        Of the robot, that of a link for example. The wrench acts on the body that carries it.
+        Of the robot, that of a link for example. The wrench acts on its body.
     plate : Plate, optional
         Where the wrench is measured by a plate in the world; None where it is measured in ``frame`` itself.
     """
@@ -65,7 +65,7 @@ class Contact:
 
 
 def ground_of(contacts: Sequence[Contact]) -> Plate | None:
-    """The plate in whose frame the forces on the base are told: the first partial one; None where all are whole.
+    """The plate in whose frame the forces on the base are expressed: the first partial one; None where all are whole.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""RobotModel: one URDF, checked, with what identification needs of it, on top of Pinocchio."""
+"""RobotModel: one URDF, checked, with what identification needs, on top of Pinocchio."""
 
 import hashlib
 import logging
@@ -204,7 +204,7 @@ class RobotModel:
 
     @cached_property
     def tree(self) -> tuple[TreeJoint, ...]:
-        """The joints as batched recursions want them."""
+        """The joints for batched recursions."""
         return tree_joints(self.pinocchio, self.axes)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Wrong on purpose: a robot's bodies with point masses added or taken away (C B.2), to have a prior to calibrate."""
+"""Bodies perturbed by point masses that are added or taken away, as a wrong prior ([Lee2019]_ sec. B.2)."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def perturb(model: RobotModel, rng: np.random.Generator, options: PerturbationOp
 
 
 def perturb_body(pi: Array, rng: np.random.Generator, options: PerturbationOptions | None = None) -> Array:
-    """One body ``(10,)`` with point masses (C B.2.11): ``P + sum_i dm eta_i [x_i; 1] [x_i; 1]^T``.
+    """One body ``(10,)`` with point masses ([Lee2019]_ eq. B.2.11): ``P + sum_i dm eta_i [x_i; 1] [x_i; 1]^T``.
 
     The mass change ``dm`` is uniform in ``[-d m, d m]``; the shares ``eta_i`` are uniform on the simplex, the points
     ``x_i`` uniform in the ellipsoid. Where taking mass away leaves no physically consistent body, the points are

@@ -1,4 +1,4 @@
-"""The kinematic tree with every joint along the z axis of a frame of its own, as batched recursions want it."""
+"""The kinematic tree with every joint along the z axis of a frame of its own, for batched recursions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

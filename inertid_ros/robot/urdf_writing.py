@@ -14,12 +14,12 @@ from .model import RobotModel
 
 
 def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] | None = None) -> str:
-    """The given URDF with other inertial parameters; everything else keeps its very text.
+    """The given URDF with other inertial parameters; everything else stays byte for byte.
 
-    A moving link carries its whole body, and links fixed to it an inertia of zero: not none, as MuJoCo would make one
-    up from their collision shapes. Links behind locked joints keep theirs (:attr:`RobotModel.body_locked`), which is
-    taken off the body. The base is left alone. Inertial origins have ``rpy="0 0 0"``, and numbers are written so that
-    they read back exactly.
+    A moving link gets the inertia of its whole body, and links fixed to it an inertia of zero: not none, as MuJoCo
+    would compute one from their collision shapes. Links behind locked joints keep theirs
+    (:attr:`RobotModel.body_locked`), which is taken off the body. The base is left alone. Inertial origins have
+    ``rpy="0 0 0"``, and numbers are written so that they read back exactly.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] |
 
 
 def _lumped_links(model: RobotModel) -> list[str]:
-    """Links that fixed joints alone connect to a moving link, whose body includes the inertia they have or seem to."""
+    """Links fixed to a moving link that have an inertia, or a collision shape from which MuJoCo would compute one."""
     root = parsing.parse_description(model.urdf)
     fixed: dict[str, list[str]] = {}
     for joint in root.findall("joint"):
@@ -65,11 +65,11 @@ def _lumped_links(model: RobotModel) -> list[str]:
         children = fixed.get(waiting.pop(), [])
         found += children
         waiting += children
-    weighty = {link.get("name") for link in root.findall("link") if _seems_weighty(link)}
-    return [name for name in found if name in weighty]
+    massive = {link.get("name") for link in root.findall("link") if _has_inertia(link)}
+    return [name for name in found if name in massive]
 
 
-def _seems_weighty(link: etree._Element) -> bool:
+def _has_inertia(link: etree._Element) -> bool:
     if link.find("inertial") is None:
         return link.find("collision") is not None
     values = [float(value) for part in link.iterfind("inertial/*") if part.tag != "origin" for value in part.values()]

@@ -1,4 +1,4 @@
-"""Reaction wheels: momentum actuators of known inertia, which make a free robot move without pushing on anything."""
+"""Reaction wheels: momentum actuators of known inertia, which move a floating robot without external wrenches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,9 +24,9 @@ class Wheel:
         Of its joint in the recording, whose velocity is the wheel's speed relative to the link [rad/s]. If the URDF has
         a joint of this name, it is held, and what is not given here is read from the URDF.
     inertia : float
-        About its axis [kg m^2]; must be known, as it is the measure of all else. NaN where not given.
+        About its axis [kg m^2]; must be known, as it sets the scale of all parameters. NaN where not given.
     link : str
-        Of the URDF that carries it; empty where not given.
+        Of the URDF that it is mounted on; empty where not given.
     axis : tuple of float
         Of its bearings, in the frame of the link; the speed counts about it by the right hand. Empty where not given.
     """
@@ -44,20 +44,20 @@ class Wheel:
 
     @property
     def unit_axis(self) -> Array:
-        """``(3,)``."""
+        """``(3,)`` unit vector of the axis."""
         return np.array(self.axis, dtype=float) / np.linalg.norm(self.axis)
 
 
 @dataclass(frozen=True)
 class MountedWheels:
-    """Wheels as momentum equations want them.
+    """Wheels on the bodies of a robot, as momentum equations take them.
 
     Attributes
     ----------
     names : tuple of str
-        ``w``.
+        ``w`` names of their joints.
     bodies : tuple of int
-        Index of the moving body that carries each.
+        Index of the moving body that each is mounted on.
     axes : ndarray, shape (w, 3)
         Inertia times unit axis in the frame of that body [kg m^2].
     """

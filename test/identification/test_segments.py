@@ -11,14 +11,14 @@ from inertid_ros.identification.assessment.validation import torque_errors
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.prior.constraints import Constraints
-from inertid_ros.regressors.segment_equations import SegmentEquations
+from inertid_ros.regressors.body_segment_equations import BodySegmentEquations
 from inertid_ros.robot.bodies.inertial_parameters import is_consistent
-from inertid_ros.robot.segment_model import segment_model
+from inertid_ros.robot.body_segments import body_segment_model
 
 
 def test_the_wrench_on_segments_is_the_sum_of_that_on_each():
     rng, count, bodies = np.random.default_rng(0), 7, random_bodies(np.random.default_rng(1), 3)
-    model = segment_model("three", ("a", "b", "c"), bodies, (0.0, -9.81, 0.0))
+    model = body_segment_model("three", ("a", "b", "c"), bodies, (0.0, -9.81, 0.0))
     rotation = np.linalg.qr(rng.normal(size=(count, 3, 3, 3)))[0]
     rotation *= np.linalg.det(rotation)[..., None, None]
     origin, v, w, a, alpha = rng.normal(size=(5, count, 3, 3))
@@ -32,14 +32,14 @@ def test_the_wrench_on_segments_is_the_sum_of_that_on_each():
             expected[k] += pin.SE3(R, origin[k, b] - origin[k, 0]).act(force).vector
     wrench = (expected[:, :3], expected[:, 3:], origin[:, 0])
     samples = segment_samples(np.arange(count) / 60, (rotation, origin), (v, w), (a, alpha), wrench, "three")
-    equations = SegmentEquations(model)
+    equations = BodySegmentEquations(model)
     np.testing.assert_allclose(equations.predict(bodies.ravel(), samples), expected, rtol=1e-10, atol=1e-9)
     assert compress(equations, [samples]).relative_error(bodies.ravel()) < 1e-10
 
 
 def test_segments_with_the_same_name_are_refused():
     with pytest.raises(ModelError, match="give each a name of its own"):
-        segment_model("twice", ("a", "a"), random_bodies(np.random.default_rng(0), 2))
+        body_segment_model("twice", ("a", "a"), random_bodies(np.random.default_rng(0), 2))
 
 
 @pytest.mark.parametrize(("part", "known"), [((0.6, 1.0), False), ((0.0, 1 / 3), True), ((1 / 3, 2 / 3), True)])

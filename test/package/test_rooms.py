@@ -8,9 +8,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = 14  # modules that a folder may hold
-# Imports against the stated directions that wait for a change which is under way: (importing, imported).
-TEMPORARY = {
-}
 
 
 def load():
@@ -33,7 +30,7 @@ def test_imports_run_in_the_stated_direction(package):
     against = [
         f"{entry.source}:{entry.line} imports {entry.target}"
         for entry in package.imports
-        if not room_graph.allowed(entry.source, entry.target) and (entry.source, entry.target) not in TEMPORARY
+        if not room_graph.allowed(entry.source, entry.target)
     ]
     assert not against, "\n".join(against)
 
@@ -47,10 +44,8 @@ def test_every_folder_has_a_place(package):
 
 
 def test_no_cycle_between_folders(package):
-    known = {(room_graph.folder_of(a), room_graph.folder_of(b)) for a, b in TEMPORARY}
-    arrows = {pair: found for pair, found in package.arrows.items() if pair not in known}
-    order = room_graph.best_order(list(package.folders), arrows)
-    assert room_graph.back_arrows(order, arrows) == []
+    order = room_graph.best_order(list(package.folders), package.arrows)
+    assert room_graph.back_arrows(order, package.arrows) == []
 
 
 def test_folders_are_of_a_size_to_look_through(package):

@@ -16,8 +16,8 @@ from inertid_ros.kinematics.body_recursion import BodyRecursion
 from inertid_ros.kinematics.tree_kinematics import BATCH
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.regressors.regrouping import regroup
-from inertid_ros.regressors.torque_regressor import TorqueRegressor, joint_torque_regressor
+from inertid_ros.regressors.parent_regrouping import regroup_to_parents
+from inertid_ros.regressors.rigid_body_regressor import RigidBodyRegressor, joint_torque_regressor
 from inertid_ros.robot.model import RobotModel, load_model
 
 ARMS = (
@@ -99,8 +99,8 @@ def test_wrench_table_equals_pinocchio():
 def test_regrouped_columns_span_all_of_them(seed):
     rng, model = _tree(seed)
     samples = random_states(rng, model, 20)
-    grouping = regroup(model.tree)
-    regressor = TorqueRegressor(model, grouping.columns)
+    grouping = regroup_to_parents(model.tree)
+    regressor = RigidBodyRegressor(model, grouping.columns)
     kept = np.zeros((model.joints, regressor.width, 20))
     regressor.write(samples.q.T, samples.v.T, samples.a.T, kept)
     expected = _pinocchio_regressor(model, samples)
@@ -111,7 +111,7 @@ def test_regrouped_columns_span_all_of_them(seed):
 def test_regrouping_keeps_seven_and_four_columns():
     for seed in range(6):
         _, model = _tree(seed, joints=6)
-        for joint, kept in zip(model.tree, regroup(model.tree).columns, strict=True):
+        for joint, kept in zip(model.tree, regroup_to_parents(model.tree).columns, strict=True):
             count = {(True, True): 1, (True, False): 3, (False, True): 4, (False, False): 7}
             assert len(kept) == count[joint.parent < 0, joint.prismatic]
 

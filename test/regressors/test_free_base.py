@@ -16,7 +16,7 @@ from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
-from inertid_ros.regressors.torque_regressor import joint_torque_regressor
+from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor
 from inertid_ros.robot.bodies.rotors import Rotor
 from inertid_ros.robot.contacts import Contact
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model

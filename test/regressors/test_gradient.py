@@ -10,7 +10,7 @@ from inertid_ros.kinematics.spatial import force_cross, motion_cross
 from inertid_ros.kinematics.tree_kinematics import RootMotion, TreeKinematics
 from inertid_ros.regressors.body_wrenches import BodyWrenches
 from inertid_ros.regressors.regressor_gradient import regressor_product_gradient
-from inertid_ros.regressors.torque_regressor import joint_torque_regressor
+from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor
 
 STENCIL = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
 

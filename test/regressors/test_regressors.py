@@ -6,10 +6,10 @@ import pytest
 from support.robots.random_robots import random_bodies, random_model, random_states
 
 from inertid_ros.config.robot import DRIVE_TERMS
-from inertid_ros.regressors.drive_regressor import Motion, drive_columns
+from inertid_ros.regressors.drive_regressor import DriveMotion, drive_columns
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
-from inertid_ros.regressors.torque_regressor import carried_bodies, joint_torque_regressor
+from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor, moved_bodies
 from inertid_ros.robot.bodies.layout import Coupling
 
 
@@ -45,7 +45,7 @@ def test_rows_are_zero_outside_the_carried_bodies():
     model = random_model(rng, joints=7)
     samples = random_states(rng, model, 5)
     regressor = joint_torque_regressor(model, samples.q, samples.v, samples.a).reshape(5, 7, 7, 10)
-    for joint, bodies in enumerate(carried_bodies(model)):
+    for joint, bodies in enumerate(moved_bodies(model)):
         outside = np.setdiff1d(np.arange(7), bodies)
         assert not regressor[:, joint, outside].any()
         assert joint in bodies
@@ -61,7 +61,7 @@ def test_masked_rows_are_left_out():
 
 
 def test_drive_columns_follow_their_definition():
-    motion = Motion(*np.array([[0.3], [-2.0], [5.0], [-0.9], [np.exp(-10.0)]]))
+    motion = DriveMotion(*np.array([[0.3], [-2.0], [5.0], [-0.9], [np.exp(-10.0)]]))
     np.testing.assert_allclose(drive_columns(DRIVE_TERMS, motion), [[5.0, -2.0, -0.9, 1.0, 0.3, -0.9 * np.exp(-10.0)]])
     assert drive_columns((), motion).shape == (1, 0)
 

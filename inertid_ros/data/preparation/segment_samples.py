@@ -12,7 +12,7 @@ Motion = tuple[Array, Array]
 def segment_samples(
     time: Array, poses: Motion, twists: Motion, accelerations: Motion, wrench: tuple[Array, Array, Array], name: str
 ) -> Samples:
-    """Samples for :class:`~inertid_ros.regressors.segment_equations.SegmentEquations` from motion in world axes.
+    """Samples for :class:`~inertid_ros.regressors.body_segment_equations.BodySegmentEquations` from motion capture.
 
     Parameters
     ----------

@@ -12,14 +12,14 @@ from .inertial_parameters import PSEUDO_INERTIA_BASIS
 
 @dataclass(frozen=True)
 class Ellipsoid:
-    """``{x : (x - centre)^T shape^-1 (x - centre) <= 1}`` in the link's frame (E 21-23).
+    """``{x : (x - centre)^T shape^-1 (x - centre) <= 1}`` in the link's frame ([Wensing2018]_ eqs. 21-23).
 
     Attributes
     ----------
     centre : ndarray, shape (3,)
-        m.
+        Centre [m].
     shape : ndarray, shape (3, 3)
-        m^2, positive definite; semi-axes are the roots of its eigenvalues.
+        Positive definite [m^2]; semi-axes are the roots of its eigenvalues.
     """
 
     centre: Array
@@ -43,7 +43,8 @@ class Ellipsoid:
 
     @property
     def quadric(self) -> Array:
-        """``(4, 4)`` matrix Q with ``[x; 1]^T Q [x; 1] >= 0`` inside; density realizable if ``tr(J Q) >= 0`` (E 23)."""
+        """``(4, 4)`` matrix Q with ``[x; 1]^T Q [x; 1] >= 0`` inside; density realizable if ``tr(J Q) >= 0``
+        ([Wensing2018]_ eq. 23)."""
         inverse = np.linalg.inv(self.shape)
         side = inverse @ self.centre
         return np.block([[-inverse, side[:, None]], [side[None], 1.0 - self.centre @ side]])
@@ -56,7 +57,7 @@ class Ellipsoid:
     def com_block(self) -> Array:
         """``(16, 10)`` map from ``pi`` to ``[[m, (h - m c)^T], [h - m c, m shape]]``.
 
-        The centre of mass is inside exactly if that is not negative (E 22).
+        The centre of mass is inside exactly if that is positive semidefinite ([Wensing2018]_ eq. 22).
         """
         block = np.zeros((10, 4, 4))
         block[0, 0, 0] = 1.0

@@ -1,4 +1,4 @@
-"""Inertial parameters of one rigid body, in the ways that the field writes them.
+"""Inertial parameters of one rigid body and their equivalent forms.
 
 The project has one order everywhere, Pinocchio's ``Inertia.toDynamicParameters``::
 
@@ -7,7 +7,8 @@ The project has one order everywhere, Pinocchio's ``Inertia.toDynamicParameters`
 with the inertia taken about the origin of the joint frame, in SI units. All functions accept any number of
 leading axes, so that a robot of ``nb`` bodies is one array ``(nb, 10)``.
 
-Sources: C §3.2.1 (pseudo-inertia, eqs. 3.2.5-3.2.7), C §3.3 (distances, eq. 3.3.25), E Def. 7 and Thm. 3.
+Sources: [Lee2019]_ sec. 3.2.1 (pseudo-inertia, eqs. 3.2.5-3.2.7) and sec. 3.3 (distances, eq. 3.3.25), [Wensing2018]_
+def. 7 and theorem 3.
 """
 
 from typing import NamedTuple
@@ -52,7 +53,7 @@ class MassComInertia(NamedTuple):
 
 
 def pseudo_inertia(pi: ArrayLike) -> Array:
-    """Pseudo-inertia ``J = [[Sigma, h], [h^T, m]]``, ``(..., 10)`` to ``(..., 4, 4)`` (C 3.2.5)."""
+    """Pseudo-inertia ``J = [[Sigma, h], [h^T, m]]``, ``(..., 10)`` to ``(..., 4, 4)`` ([Lee2019]_ eq. 3.2.5)."""
     pi = np.asarray(pi, dtype=float)
     return (pi @ _FLAT_BASIS).reshape(*pi.shape[:-1], 4, 4)
 
@@ -91,7 +92,8 @@ def from_mass_com_inertia(mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -
 
 
 def transform(pi: ArrayLike, rotation: ArrayLike, translation: ArrayLike) -> Array:
-    """Parameters of the same body seen from frame a, given those in frame b and the pose of b in a (C 3.3.24).
+    """Parameters of the same body seen from frame a, given those in frame b and the pose of b in a ([Lee2019]_
+    eq. 3.3.24).
 
     ``x_a = rotation @ x_b + translation``.
     """
@@ -106,7 +108,8 @@ def min_eigenvalue(pi: ArrayLike) -> Array:
 
 
 def is_consistent(pi: ArrayLike) -> NDArray[np.bool_]:
-    """Whether each body is physically consistent: ``J(pi)`` positive definite (C 3.2.7, E Thm. 3)."""
+    """Whether each body is physically consistent: ``J(pi)`` positive definite ([Lee2019]_ eq. 3.2.7,
+    [Wensing2018]_ theorem 3)."""
     pi = np.asarray(pi, dtype=float)
     finite = np.isfinite(pi).all(axis=-1)
     return finite & (min_eigenvalue(np.where(finite[..., None], pi, 0.0)) > 0.0)
@@ -131,7 +134,8 @@ def nearest_consistent(pi: ArrayLike, floor: float = 0.01) -> Array:
 
 
 def geodesic_distance(pi: ArrayLike, other: ArrayLike) -> Array:
-    """Affine-invariant Riemannian distance of two bodies, ``(...)``, free of units and frames (C 3.3.25).
+    """Affine-invariant Riemannian distance of two bodies, ``(...)``, free of units and frames ([Lee2019]_
+    eq. 3.3.25).
 
     ``d^2 = 1/2 sum_k log^2 lambda_k(J_1^{-1} J_2)``. Infinite where either body is not physically consistent.
     """

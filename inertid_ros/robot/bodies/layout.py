@@ -1,4 +1,4 @@
-"""Which column is which parameter of which body or joint: the only place that knows."""
+"""Layout of the parameter vector: which column is which parameter of which body or joint."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,8 +27,10 @@ class Coupling:
     ----------
     name : str
         Of its parameters, such as ``wrist.viscous``.
-    joints, ratios : tuple of str
-        ``k`` names and ``k`` factors.
+    joints : tuple of str
+        ``k`` joints that it turns with.
+    ratios : tuple of float
+        ``k`` factors of their positions.
     """
 
     name: str
@@ -41,7 +43,7 @@ class ParameterLayout:
     """Order of the parameter vector: ten of every link, ten of every rotor, each drive term of every joint, couplings.
 
     ``tau = Y_bodies pi + rotor_inertia a + viscous v + (coulomb + stribeck exp(-|v| / v_s)) sign(v) + offset
-    + stiffness q`` (C 3.2.13; E 24).
+    + stiffness q`` ([Lee2019]_ eq. 3.2.13; [Wensing2018]_ eq. 24).
 
     Attributes
     ----------
@@ -88,6 +90,7 @@ class ParameterLayout:
 
     @property
     def size(self) -> int:
+        """Number of columns."""
         return self.coupling_start + len(COUPLING_TERMS) * len(self.couplings)
 
     @property

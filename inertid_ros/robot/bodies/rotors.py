@@ -17,7 +17,7 @@ _URDF_ORDER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 @dataclass(frozen=True)
 class Rotor:
-    """A body that turns with a joint by a gear ratio, in bearings on some link (E VI).
+    """A body that turns with a joint by a gear ratio, in bearings on some link ([Wensing2018]_ sec. VI).
 
     Its parameters are about the origin of its own frame, which turns with it; at a joint position of zero that frame
     is placed on the link by ``xyz`` and ``rpy``. The URDF's inertia of the link must not contain it.
@@ -29,15 +29,19 @@ class Rotor:
     joint : str
         Movable joint that it turns with.
     link : str
-        Link of the URDF that carries it, also one that does not move.
+        Link of the URDF that it is mounted on, also one that does not move.
     ratio : float
         Turns of the rotor per turn of the joint (per metre of a prismatic one), with sign [1 or rad/m].
     xyz, rpy : tuple of float
         Its frame in that of the link [m], [rad].
     axis : tuple of float
         Of its bearings, in its frame.
-    mass, com, inertia : float
-        Prior; kg, m in its frame, and kg m^2 about the centre of mass (xx, xy, xz, yy, yz, zz).
+    mass : float
+        Prior [kg].
+    com : tuple of float
+        Prior of the centre of mass in its frame [m].
+    inertia : tuple of float
+        Prior about the centre of mass [kg m^2] (xx, xy, xz, yy, yz, zz).
     """
 
     name: str
@@ -80,7 +84,7 @@ class Rotor:
 
     @property
     def unit_axis(self) -> Array:
-        """``(3,)``."""
+        """``(3,)`` unit vector of the axis."""
         return np.array(self.axis, dtype=float) / np.linalg.norm(self.axis)
 
 
@@ -101,7 +105,7 @@ def with_rotors(kinematics: pin.Model, rotors: Sequence[Rotor]) -> pin.Model:
             )
         if not kinematics.existFrame(rotor.link, pin.FrameType.BODY):
             raise ModelError(
-                f"rotor '{rotor.name}': the URDF has no link '{rotor.link}'; name the link that carries it"
+                f"rotor '{rotor.name}': the URDF has no link '{rotor.link}'; name the link that it is mounted on"
             )
         frame = kinematics.frames[kinematics.getFrameId(rotor.link, pin.FrameType.BODY)]
         placement = frame.placement * pin.SE3(pin.rpy.rpyToMatrix(*rotor.rpy), np.array(rotor.xyz, dtype=float))

@@ -1,4 +1,4 @@
-"""Capsules around convex shapes: what distances between links are worked out with, quickly and smoothly (A 53)."""
+"""Capsules around convex shapes, for fast and smooth distances between links ([Ayusawa2017]_ eq. 53)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class Capsule:
 
 
 def shape_capsules(shape: CollisionShape) -> tuple[Capsule, ...]:
-    """Capsules whose union contains a shape, in the frame of the body that carries it.
+    """Capsules whose union contains a shape, in the frame of its body.
 
     Balls and capsules are exact; of anything else the convex hull is enclosed, by several capsules where one would lie
     far outside.
@@ -61,9 +61,9 @@ def shape_capsules(shape: CollisionShape) -> tuple[Capsule, ...]:
         A mesh cannot be read.
     """
     own: tuple[Capsule, ...]
-    if shape.kind == "sphere":
+    if shape.geometry == "sphere":
         own = (Capsule(np.zeros(3), np.zeros(3), shape.size[0]),)
-    elif shape.kind == "capsule":
+    elif shape.geometry == "capsule":
         half = np.array([0.0, 0.0, 0.5 * shape.size[1]])
         own = (Capsule(-half, half, shape.size[0]),)
     else:
@@ -74,19 +74,19 @@ def shape_capsules(shape: CollisionShape) -> tuple[Capsule, ...]:
 
 def corners(shape: CollisionShape) -> Array:
     """``(V, 3)`` points [m] in the frame of the shape whose convex hull contains it (of its hull, for a mesh)."""
-    if shape.kind == "mesh":
+    if shape.geometry == "mesh":
         return mesh_points(shape)
-    if shape.kind == "box":
+    if shape.geometry == "box":
         signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
         return 0.5 * signs * np.array(shape.size)
     radius, length = shape.size[0], shape.size[-1]
-    reach = 0.5 * length + (radius if shape.kind == "capsule" else 0.0)
-    if shape.kind == "sphere":
-        reach = radius
+    half = 0.5 * length + (radius if shape.geometry == "capsule" else 0.0)
+    if shape.geometry == "sphere":
+        half = radius
     angles = 2 * np.pi * np.arange(_RIM) / _RIM
     wide = radius / np.cos(np.pi / _RIM)
     rim = np.column_stack([wide * np.cos(angles), wide * np.sin(angles), np.zeros(_RIM)])
-    return np.vstack([rim + [0, 0, reach], rim - [0, 0, reach]])
+    return np.vstack([rim + [0, 0, half], rim - [0, 0, half]])
 
 
 @lru_cache(maxsize=1024)
@@ -125,7 +125,7 @@ def _cut(points: Array, triangles: Array, axis: Array, at: float) -> tuple[Array
 
 
 def _axes(points: Array) -> Sequence[Array]:
-    """Directions worth trying: those of the frame, in which parts are drawn, and the principal ones."""
+    """Candidate directions: the axes of the frame, along which parts are drawn, and the principal axes."""
     centred = points - points.mean(axis=0)
     return [*np.eye(3), *np.linalg.eigh(centred.T @ centred)[1].T]
 
@@ -142,7 +142,7 @@ def _outermost(points: Array) -> Array:
 
 @lru_cache
 def _directions(count: int) -> Array:
-    """``(count, 3)`` unit vectors, evenly spread (on a Fibonacci spiral)."""
+    """``(count, 3)`` unit vectors, evenly distributed (on a Fibonacci spiral)."""
     steps = np.arange(count) + 0.5
     height, turn = 1 - 2 * steps / count, np.pi * (1 + np.sqrt(5)) * steps
     around = np.sqrt(1 - height**2)

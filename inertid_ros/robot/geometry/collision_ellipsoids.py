@@ -33,41 +33,41 @@ def collision_ellipsoids(
     shapes, problems = collision_shapes(model, packages)
     found: dict[str, list[Ellipsoid]] = {link: [] for link in model.link_names}
     unusable: set[str] = set()
-    carriers = _carriers(model)
+    owners = _link_bodies(model)
     for link, problem in problems.items():
-        if carriers[link] >= 0:
-            _give_up(model.link_names[carriers[link]], problem, unusable)
+        if owners[link] >= 0:
+            _give_up(model.link_names[owners[link]], problem, unusable)
     for shape in shapes:
         if shape.body < 0:
             continue
-        carrier = model.link_names[shape.body]
+        body = model.link_names[shape.body]
         try:
-            found[carrier].append(_ellipsoid(shape, margin))
+            found[body].append(_ellipsoid(shape, margin))
         except ModelError as error:
-            _give_up(carrier, str(error), unusable)
+            _give_up(body, str(error), unusable)
     return {link: tuple(around) for link, around in found.items() if around and link not in unusable}
 
 
-def _carriers(model: RobotModel) -> dict[str, int]:
-    """Index of the moving body that carries each link, -1 for the root."""
+def _link_bodies(model: RobotModel) -> dict[str, int]:
+    """Index of the moving body that each link belongs to, -1 for the root."""
     frames = [frame for frame in model.pinocchio.frames if frame.type == pin.FrameType.BODY]
     return {str(frame.name): int(frame.parentJoint) - 1 for frame in frames}
 
 
-def _give_up(carrier: str, problem: str, unusable: set[str]) -> None:
-    unusable.add(carrier)
-    _log.warning("%s; '%s' is not bounded", problem, carrier)
+def _give_up(body: str, problem: str, unusable: set[str]) -> None:
+    unusable.add(body)
+    _log.warning("%s; '%s' is not bounded", problem, body)
 
 
 def _ellipsoid(shape: CollisionShape, margin: float) -> Ellipsoid:
     rotation, centre = shape.placement[:3, :3], shape.placement[:3, 3]
-    if shape.kind == "sphere":
+    if shape.geometry == "sphere":
         return Ellipsoid.from_axes(centre, rotation, margin * np.full(3, shape.size[0]))
-    if shape.kind in ("cylinder", "capsule"):
+    if shape.geometry in ("cylinder", "capsule"):
         radius, length = shape.size
-        length += 2 * radius if shape.kind == "capsule" else 0.0
+        length += 2 * radius if shape.geometry == "capsule" else 0.0
         return Ellipsoid.around_cylinder(centre, rotation, margin * radius, margin * length)
-    if shape.kind == "box":
+    if shape.geometry == "box":
         return Ellipsoid.around_box(centre, rotation, margin * 0.5 * np.array(shape.size))
     points = mesh_points(shape)
     low, high = points.min(axis=0), points.max(axis=0)

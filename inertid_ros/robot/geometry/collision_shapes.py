@@ -1,4 +1,4 @@
-"""The collision shapes of a URDF, each placed in the moving body that carries it."""
+"""The collision shapes of a URDF, each placed in the moving body that it belongs to."""
 
 import logging
 import os
@@ -26,24 +26,26 @@ class CollisionShape:
     Attributes
     ----------
     link : str
-        That has it.
+        Link of the URDF that has it.
     body : int
-        Index of the moving body that carries the link; -1 for the root, which does not move.
+        Index of the moving body that the link belongs to; -1 for the root, which does not move.
     placement : ndarray, shape (4, 4)
         Of the shape in the frame of that body (of the root link for -1).
-    kind : str
+    geometry : str
         ``box``, ``sphere``, ``cylinder``, ``capsule`` (both along z; a capsule's length is without its caps) or
         ``mesh``.
     size : tuple of float
         m; full edges of a box; radius; radius and length; nothing for a mesh.
-    mesh, scale : Path, optional
-        File and factors along its axes, for a mesh.
+    mesh : Path, optional
+        File of a mesh.
+    scale : tuple of float
+        Factors of a mesh along its axes.
     """
 
     link: str
     body: int
     placement: Array
-    kind: str
+    geometry: str
     size: tuple[float, ...] = ()
     mesh: Path | None = None
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
@@ -77,24 +79,24 @@ def _shape(element: etree._Element, link: str, frame: pin.Frame, packages: Seque
     where = f"URDF link '{link}' collision"
     xyz, rpy = parsing.origin(element, where)
     placement = (frame.placement * pin.SE3(pin.rpy.rpyToMatrix(np.asarray(rpy, dtype=float)), xyz)).homogeneous
-    geometry = element.find("geometry")
-    shape = next(geometry.iterchildren("*"), None) if geometry is not None else None
+    described = element.find("geometry")
+    shape = next(described.iterchildren("*"), None) if described is not None else None
     if shape is None:
         raise ModelError(f"{where}: has no geometry; fix the URDF")
-    body, kind = int(frame.parentJoint) - 1, str(shape.tag)
-    if kind in _SIZES:
-        size = tuple(parsing.number(shape, key, where, kind) for key in _SIZES[kind])
-    elif kind == "box":
+    body, geometry = int(frame.parentJoint) - 1, str(shape.tag)
+    if geometry in _SIZES:
+        size = tuple(parsing.number(shape, key, where, geometry) for key in _SIZES[geometry])
+    elif geometry == "box":
         size = tuple(float(edge) for edge in parsing.vector(shape, "size", where, (0, 0, 0)))
-    elif kind == "mesh":
+    elif geometry == "mesh":
         x, y, z = (float(factor) for factor in parsing.vector(shape, "scale", where, (1, 1, 1)))
         path = locate_mesh(str(shape.get("filename")), where, packages)
-        return CollisionShape(link, body, placement, kind, mesh=path, scale=(x, y, z))
+        return CollisionShape(link, body, placement, geometry, mesh=path, scale=(x, y, z))
     else:
-        raise ModelError(f"{where}: geometry is <{kind}>, which is not known here; use box, cylinder, sphere or mesh")
+        raise ModelError(f"{where}: geometry is <{geometry}>, which is not supported; use box, cylinder, sphere, mesh")
     if min(size) < 0:
-        raise ModelError(f"{where}: {kind} has the negative size {min(size):g} m; fix the URDF")
-    return CollisionShape(link, body, placement, kind, size)
+        raise ModelError(f"{where}: {geometry} has the negative size {min(size):g} m; fix the URDF")
+    return CollisionShape(link, body, placement, geometry, size)
 
 
 def locate_mesh(filename: str, where: str, packages: Sequence[str] = ()) -> Path:

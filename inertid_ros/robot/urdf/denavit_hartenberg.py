@@ -1,4 +1,4 @@
-"""Trees by modified Denavit-Hartenberg tables, as papers on robots give them (B §7.2)."""
+"""Trees by modified Denavit-Hartenberg tables, as papers on robots give them ([Naveen2019]_ sec. 7.2)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,9 +18,11 @@ class DhJoint:
     Attributes
     ----------
     parent : int
-        Index of the link that carries it, the base is 0, the link behind the first row 1, and so on.
+        Index of the link that it is mounted on; the base is 0, the link behind the first row 1, and so on.
     alpha, theta : float
-        rad. a, d: m. The joint's position adds to theta, or to d where it is prismatic.
+        rad. The position of a revolute joint adds to theta.
+    a, d : float
+        m. The position of a prismatic joint adds to d.
     mount : tuple of float
         ``(3,)`` m; moves the row's start in the parent's frame, for arms that begin away from the base's origin.
     """
@@ -71,9 +73,10 @@ def dh_urdf(name: str, table: Sequence[DhJoint], bodies: Array, links: Sequence[
     for index, row in enumerate(table, start=1):
         if not 0 <= row.parent < index:
             raise ModelError(f"Denavit-Hartenberg row {index}: parent {row.parent} does not come before it; reorder")
-        kind = "prismatic" if row.prismatic else "revolute"
+        joint_type = "prismatic" if row.prismatic else "revolute"
         elements.append(
-            f'<joint name="J{index}" type="{kind}"><parent link="{names[row.parent]}"/><child link="{names[index]}"/>'
+            f'<joint name="J{index}" type="{joint_type}"><parent link="{names[row.parent]}"/>'
+            f'<child link="{names[index]}"/>'
             f'<origin xyz="{_text(row.translation)}" rpy="{_text(pin.rpy.matrixToRpy(row.rotation))}"/>'
             f'<axis xyz="0 0 1"/><limit lower="{-np.pi!r}" upper="{np.pi!r}" velocity="1" effort="1000"/></joint>'
         )

@@ -1,4 +1,4 @@
-"""What the joints of a parsed URDF say: which can move or are held, their links, limits and friction."""
+"""Joints of a parsed URDF: which can move or are held, their links, limits and friction."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,17 @@ _UNBOUNDED = 1e6  # rad; stands for the limits of a continuous joint, far beyond
 
 @dataclass(frozen=True)
 class JointLimits:
-    """Limits of every joint, ``(n,)`` each: rad or m, per s, N m or N. Infinite where the URDF gives none."""
+    """Limits of every joint; infinite where the URDF gives none.
+
+    Attributes
+    ----------
+    lower, upper : ndarray, shape (n,)
+        Position [rad or m].
+    velocity : ndarray, shape (n,)
+        rad/s or m/s.
+    effort : ndarray, shape (n,)
+        N m or N.
+    """
 
     lower: Array
     upper: Array
@@ -26,6 +36,13 @@ class JointLimits:
 
 
 def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str, float]:
+    """Positions [rad or m] of joints to lock, with those of the joints that mimic them.
+
+    Raises
+    ------
+    ModelError
+        A joint does not exist or cannot move, or a position is not finite.
+    """
     joints = {joint.get("name"): joint for joint in root.findall("joint")}
     locked = {}
     for name, position in wanted.items():
@@ -54,11 +71,13 @@ def _movable(root: etree._Element) -> list[str]:
 
 
 def check_supported(root: etree._Element, locked: Mapping[str, float]) -> None:
+    """Raise ``ModelError`` for joints that are neither locked nor revolute, continuous, prismatic or fixed."""
     for joint in root.findall("joint"):
-        name, kind = joint.get("name"), joint.get("type")
-        if kind not in (*parsing.MOVABLE, "fixed"):
+        name, joint_type = joint.get("name"), joint.get("type")
+        if joint_type not in (*parsing.MOVABLE, "fixed"):
             raise ModelError(
-                f"URDF joint '{name}': type '{kind}' is not supported; use revolute, continuous, prismatic or fixed"
+                f"URDF joint '{name}': type '{joint_type}' is not supported;"
+                " use revolute, continuous, prismatic or fixed"
             )
         mimic = _mimic(joint)
         if mimic is not None and name not in locked:
@@ -91,6 +110,7 @@ def without_geometry(root: etree._Element) -> str:
 
 
 def child_link(root: etree._Element, joint: str) -> str:
+    """Name of the link behind a joint."""
     for element in root.findall("joint"):
         if element.get("name") == joint:
             return str(element.find("child").get("link"))
@@ -98,12 +118,19 @@ def child_link(root: etree._Element, joint: str) -> str:
 
 
 def root_link(root: etree._Element, free: bool) -> tuple[str, ...]:
-    """The link that no joint carries, if it moves."""
+    """The root link, if it moves."""
     children = {joint.find("child").get("link") for joint in root.findall("joint")}
     return tuple(str(link.get("name")) for link in root.findall("link") if link.get("name") not in children)[:free]
 
 
 def drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Array]:
+    """Drive term to ``(n,)`` values: friction from ``<dynamics>``, zero where absent.
+
+    Raises
+    ------
+    ModelError
+        Friction below zero.
+    """
     prior = {term: np.zeros(len(joints)) for term in DRIVE_TERMS}
     elements = {joint.get("name"): joint for joint in root.findall("joint")}
     for index, name in enumerate(joints):
@@ -120,14 +147,15 @@ def drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Arra
 
 
 def limits(root: etree._Element, joints: tuple[str, ...]) -> JointLimits:
+    """Limits of joints; those of the position of continuous ones are infinite."""
     elements = {joint.get("name"): joint for joint in root.findall("joint")}
     rows = []
     for name in joints:
-        limit, kind = elements[name].find("limit"), elements[name].get("type")
+        limit, joint_type = elements[name].find("limit"), elements[name].get("type")
         row = [-np.inf, np.inf, np.inf, np.inf]
         if limit is not None:
             where = f"URDF joint '{name}'"
-            if kind != "continuous":
+            if joint_type != "continuous":
                 row[:2] = [parsing.number(limit, key, where, "limit", default=0.0) for key in ("lower", "upper")]
             for column, key in ((2, "velocity"), (3, "effort")):
                 value = parsing.number(limit, key, where, "limit", default=0.0)

@@ -1,7 +1,7 @@
-"""URDF text that has been checked before any parser with fewer scruples sees it.
+"""URDF text, checked before a less strict parser reads it.
 
 Pinocchio turns a NaN mass silently into zero, loads negative masses, and crashes on a chain of thousands of links;
-so everything that it would swallow is refused here, with the element named.
+so all that it would accept silently is refused here, with the element named.
 """
 
 import math
@@ -46,8 +46,8 @@ def read_description(source: str | Path) -> str:
     except IsADirectoryError:
         raise ModelError(f"{path}: is a directory; give the URDF file in it") from None
     except (OSError, UnicodeDecodeError) as error:
-        kind = error.__class__.__name__
-        raise ModelError(f"{path}: cannot be read as URDF text ({kind}); give a URDF file") from None
+        reason = error.__class__.__name__
+        raise ModelError(f"{path}: cannot be read as URDF text ({reason}); give a URDF file") from None
 
 
 def parse_description(text: str) -> etree._Element:
@@ -142,14 +142,14 @@ def _check_tree(root: etree._Element) -> None:
                 raise ModelError(f"URDF: link '{name}' is more than {MAX_DEPTH} joints from the root; {_HINT}")
 
 
-def _check_unique(elements: list[etree._Element], kind: str) -> None:
+def _check_unique(elements: list[etree._Element], tag: str) -> None:
     seen: set[str] = set()
     for element in elements:
         name = element.get("name")
         if not name:
-            raise ModelError(f"URDF: a <{kind}> in line {element.sourceline} has no name; {_HINT}")
+            raise ModelError(f"URDF: a <{tag}> in line {element.sourceline} has no name; {_HINT}")
         if name in seen:
-            raise ModelError(f"URDF {kind} '{name}': defined twice; {_HINT}")
+            raise ModelError(f"URDF {tag} '{name}': defined twice; {_HINT}")
         seen.add(name)
 
 
@@ -183,7 +183,7 @@ def vector(element: etree._Element | None, key: str, where: str, default: tuple[
     if text is None:
         return np.array(default, dtype=float)
     try:
-        values = np.array([float(word) for word in text.split()])
+        values = np.array([float(number) for number in text.split()])
     except ValueError:
         values = np.zeros(0)
     if values.shape != (3,) or not np.isfinite(values).all():
@@ -198,7 +198,7 @@ def origin(parent: etree._Element, where: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def axis(joint: etree._Element, where: str) -> np.ndarray:
-    """Unit axis of a movable joint; (1, 0, 0) where absent, as URDF says."""
+    """Unit axis of a movable joint; (1, 0, 0) where absent, the default of URDF."""
     value = vector(joint.find("axis"), "xyz", where, (1, 0, 0))
     length = float(np.linalg.norm(value))
     if length < 1e-9:

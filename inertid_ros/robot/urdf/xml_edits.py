@@ -1,4 +1,4 @@
-"""Places of elements in XML text, to change a few of them and leave every other byte as it is."""
+"""Positions of elements in XML text, to change a few of them and leave every other byte as it is."""
 
 import re
 from dataclasses import dataclass, field
@@ -9,12 +9,12 @@ _START_TAG = re.compile(rb"""<[^\s/>]+(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 
 @dataclass
 class Element:
-    """An element and where it stands in the encoded text.
+    """An element and its position in the encoded text.
 
     Attributes
     ----------
     start, end : int
-        Of the whole element, end exclusive.
+        Bytes of the whole element, end exclusive.
     inside : int
         Where its content starts; equal to ``end`` for an empty tag ``<a/>``.
     """
@@ -28,6 +28,7 @@ class Element:
 
     @property
     def is_empty_tag(self) -> bool:
+        """Whether it is written as ``<a/>``."""
         return self.inside == self.end
 
     def all(self, tag: str) -> list["Element"]:

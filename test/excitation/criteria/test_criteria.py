@@ -14,7 +14,7 @@ from inertid_ros.excitation.criteria.earlier_information import EarlierInformati
 from inertid_ros.excitation.criteria.optimality import OptimalityCriterion
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.regressors.torque_regressor import joint_torque_regressor
+from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor
 from inertid_ros.robot.bodies.layout import ParameterLayout
 
 # Eighth-order central differences: their error is far below that of the gradients at any step that rounding allows.

@@ -6,23 +6,23 @@ import numpy as np
 
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.segment_samples import segment_samples
-from inertid_ros.regressors.segment_equations import SegmentEquations
-from inertid_ros.robot.segment_model import segment_model
+from inertid_ros.regressors.body_segment_equations import BodySegmentEquations
+from inertid_ros.robot.body_segments import body_segment_model
 
 FILE = Path("human_gait2354") / "gait2354_walk1_60hz.npz"
 
 
-def read_gait(folder: Path) -> tuple[SegmentEquations, Samples]:
+def read_gait(folder: Path) -> tuple[BodySegmentEquations, Samples]:
     """Equations of the twelve segments, with the file's own parameters as the prior, and its 73 samples."""
     with np.load(folder / FILE) as file:
         d = {key: file[key] for key in file.files}
     feet = [(d[f"force_{side}"], d[f"cop_{side}"], d[f"moment_{side}"]) for side in "rl"]
     force = sum(f for f, _, _ in feet)
     moment = sum(m + np.cross(cop, f) for f, cop, m in feet)
-    model = segment_model("gait2354", [str(name) for name in d["bodies"]], d["phi_model"], d["gravity"])
+    model = body_segment_model("gait2354", [str(name) for name in d["bodies"]], d["phi_model"], d["gravity"])
     wrench = (force, moment, np.zeros_like(force))
     motion = ((d["R"], d["p"]), (d["v"], d["w"]), (d["a"], d["alpha"]))
-    return SegmentEquations(model), segment_samples(d["t"], *motion, wrench, "walk1")
+    return BodySegmentEquations(model), segment_samples(d["t"], *motion, wrench, "walk1")
 
 
 def held_out(samples: Samples, start: float, stop: float) -> tuple[list[Samples], Samples]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.kinematics.lever_arms import reaches
+from inertid_ros.kinematics.lever_arms import lever_arm_bounds
 from inertid_ros.kinematics.tree_kinematics import TreeKinematics
 from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.model import RobotModel
@@ -86,5 +86,5 @@ class RobotMasses:
 
 def _mass_lever_arms(model: RobotModel, bodies: Array, centres: Array) -> Array:
     """``(n,)`` sums over what a joint moves of mass times the largest distance from it [kg m]."""
-    points = (reaches(model, body, float(np.linalg.norm(centre))) for body, centre in enumerate(centres))
+    points = (lever_arm_bounds(model, body, float(np.linalg.norm(centre))) for body, centre in enumerate(centres))
     return np.asarray(sum(mass * reach for mass, reach in zip(bodies, points, strict=True)), dtype=float)

@@ -10,7 +10,7 @@ import pinocchio as pin
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.kinematics.lever_arms import reaches
+from inertid_ros.kinematics.lever_arms import lever_arm_bounds
 from inertid_ros.kinematics.tree_kinematics import TreeKinematics
 from inertid_ros.robot.geometry.capsules import Capsule, shape_capsules
 from inertid_ros.robot.geometry.collision_shapes import CollisionShape, collision_shapes
@@ -109,7 +109,7 @@ def object_lever_arms(model: RobotModel, item: CollisionObject) -> Array:
     farthest = [
         np.linalg.norm(end) + capsule.radius for capsule in item.capsules for end in (capsule.start, capsule.end)
     ]
-    return reaches(model, item.body, float(max(farthest)))
+    return lever_arm_bounds(model, item.body, float(max(farthest)))
 
 
 class CapsuleSet:

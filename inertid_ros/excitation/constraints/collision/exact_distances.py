@@ -154,15 +154,15 @@ class ExactDistances:
 
 def _model(shape: CollisionShape) -> tuple[Any, Any]:
     coal = collision_library()
-    if shape.kind == "mesh":
+    if shape.geometry == "mesh":
         whole = mesh(shape)
         return whole.convex, whole
-    if shape.kind == "box":
+    if shape.geometry == "box":
         own = coal.Box(*shape.size)
-    elif shape.kind == "sphere":
+    elif shape.geometry == "sphere":
         own = coal.Sphere(*shape.size)
     else:
-        own = (coal.Cylinder if shape.kind == "cylinder" else coal.Capsule)(*shape.size)
+        own = (coal.Cylinder if shape.geometry == "cylinder" else coal.Capsule)(*shape.size)
     return own, own
 
 

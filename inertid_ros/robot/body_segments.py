@@ -14,7 +14,7 @@ from .model import JointLimits, ModelOptions, RobotModel
 from .wheels import mount
 
 
-def segment_model(
+def body_segment_model(
     name: str, segments: Sequence[str], prior: Array, gravity: Sequence[float] = (0.0, 0.0, -9.81)
 ) -> RobotModel:
     """Model of bodies without joints: each moves freely, and what holds them together need not be known.

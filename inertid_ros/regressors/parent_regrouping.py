@@ -1,8 +1,8 @@
-"""Parameters that no motion of a body can tell from parameters of its parent, and the columns that remain.
+"""Regrouping of body parameters to the parent, and the columns that remain.
 
-What a joint leaves where it is, it might as well leave out: masses along the axis of a revolute joint, and all
-rotational inertia behind a prismatic one, belong to the parent just as well (the general rules of M. Gautier and
-W. Khalil, 1990). Seven columns of a body behind a revolute joint and four behind a prismatic one say as much as ten.
+What a joint does not move relative to the parent can be counted to the parent: masses along the axis of a revolute
+joint, and all rotational inertia behind a prismatic one (the general rules of [Gautier1990]_). Seven columns of a body
+behind a revolute joint and four behind a prismatic one span those of all ten.
 Unlike a choice of base parameters this needs no tolerance: it holds to rounding, whatever the geometry.
 """
 
@@ -23,7 +23,7 @@ _YY, _XX = 6, 4
 
 
 @dataclass(frozen=True)
-class Regrouping:
+class ParentRegrouping:
     """Fewer columns that span those of all body parameters.
 
     Attributes
@@ -38,7 +38,7 @@ class Regrouping:
     matrix: Array
 
 
-def regroup(joints: tuple[TreeJoint, ...]) -> Regrouping:
+def regroup_to_parents(joints: tuple[TreeJoint, ...]) -> ParentRegrouping:
     """Regrouping of a tree on a fixed or a free base."""
     columns = tuple(_kept(joint) for joint in joints)
     size = sum(len(kept) for kept in columns)
@@ -49,14 +49,14 @@ def regroup(joints: tuple[TreeJoint, ...]) -> Regrouping:
         span[start + np.arange(len(kept)), kept] = 1.0
         start += len(kept)
         if joint.parent >= 0:
-            passed_on = spans[joint.parent] @ joint.parent_parameters
+            regrouped = spans[joint.parent] @ joint.parent_parameters
             dropped = [c for c in range(BODY_PARAMETERS) if c not in kept]
-            span[:, dropped] = passed_on[:, dropped]
+            span[:, dropped] = regrouped[:, dropped]
             if not joint.prismatic:  # xx and yy together are invariant, one of them is not
-                span[:, _YY] += passed_on[:, _XX] - span[:, _XX]
+                span[:, _YY] += regrouped[:, _XX] - span[:, _XX]
         spans.append(span)
     turned = [span @ joint.turned_parameters for span, joint in zip(spans, joints, strict=True)]
-    return Regrouping(columns, np.hstack(turned))
+    return ParentRegrouping(columns, np.hstack(turned))
 
 
 def _kept(joint: TreeJoint) -> tuple[int, ...]:

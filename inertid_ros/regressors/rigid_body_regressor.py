@@ -1,7 +1,7 @@
 """Regressor of generalized force: ``tau = Y(q, v, a) pi`` for the inertial parameters of every moving body.
 
-Joint torques alone on a fixed base (C 3.2.13); on a free one the wrench that moves the whole robot, in the frame of the
-base, comes first (D 10-14).
+Joint torques alone on a fixed base ([Lee2019]_ eq. 3.2.13); on a free one the wrench that moves the whole robot, in the
+frame of the base, comes first ([vanDerGaag2024]_ eqs. 10-14).
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,16 +24,16 @@ def joint_torque_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> A
 
     Parameters
     ----------
-    q, v, a : ndarray, shapes (N, nq), (N, nv)
+    q, v, a : ndarray, shapes (N, nq), (N, nv), (N, nv)
         Position, velocity, acceleration in the model's order.
 
     Returns
     -------
     ndarray, shape (N, nv, 10 nb)
-        Row ``j`` of a sample is zero outside the bodies that velocity ``j`` moves. In memory the samples of one entry
+        Row ``j`` of a sample is zero outside the bodies that velocity ``j`` moves. In memory the samples of one element
         are neighbours.
     """
-    regressor = TorqueRegressor(model)
+    regressor = RigidBodyRegressor(model)
     out = np.zeros((model.velocities, model.layout.body_size, len(q)))
     for start in range(0, len(q), BATCH):
         rows = slice(start, start + BATCH)
@@ -41,7 +41,7 @@ def joint_torque_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> A
     return out.transpose(2, 0, 1)
 
 
-def carried_bodies(model: RobotModel) -> tuple[tuple[int, ...], ...]:
+def moved_bodies(model: RobotModel) -> tuple[tuple[int, ...], ...]:
     """For each velocity, the indices of the bodies that it moves, in ascending order."""
     tree = enumerate(model.tree)
     moved: list[list[int]] = [[] for _ in range(model.velocities)]
@@ -51,11 +51,11 @@ def carried_bodies(model: RobotModel) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, moved))
 
 
-class TorqueRegressor:
+class RigidBodyRegressor:
     """Writes the regressor of batches of samples into arrays of the caller. One object serves one thread.
 
-    The entry of velocity ``j`` and a parameter of body ``b`` is the screw of the velocity, seen at the body, times the
-    wrench that the parameter takes there.
+    The element of velocity ``j`` and a parameter of body ``b`` is the screw of the velocity, seen at the body, times
+    the wrench of the unit parameter there.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class _Wrenches:
 
     Attributes
     ----------
-    columns
+    columns : tuple of slice
         Which of the chosen ones are masses, first moments, inertias.
     """
 

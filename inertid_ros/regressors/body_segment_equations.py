@@ -1,7 +1,7 @@
-"""Equations of segments: the external wrench that moves bodies whose motion is each measured (C 3.6.3).
+"""Equations of body segments: the external wrench that moves bodies whose motion is each measured.
 
-``sum of external wrenches = sum over segments of Y_b x_b``, whatever holds the segments together: the base rows of a
-floating base, from the segments' own motion instead of joint angles.
+``sum of external wrenches = sum over segments of Y_b x_b`` ([Lee2019]_ eq. 3.6.3), whatever holds the segments
+together: the base rows of a floating base, from the segments' own motion instead of joint angles.
 """
 
 import numpy as np
@@ -17,14 +17,14 @@ from inertid_ros.robot.model import RobotModel
 
 from .equations import Equations, RowWriter
 
-CHANNELS = tuple(f"{kind}_{axis}" for kind in ("force", "torque") for axis in "xyz")
+CHANNELS = tuple(f"{quantity}_{axis}" for quantity in ("force", "torque") for axis in "xyz")
 
 
-class SegmentEquations(Equations):
+class BodySegmentEquations(Equations):
     """Force and torque about the origin of the first segment, in the axes of the world.
 
     Samples of ``nb`` segments hold ``q (N, 7 nb)`` poses, ``v, a (N, 6 nb)`` twists and their derivatives, each in the
-    segment's own frame as those of a free base, and ``tau (N, 6)``; see :func:`segment_samples`.
+    segment's own frame as those of a free base, and ``tau (N, 6)``; see :func:`~.segment_samples`.
     """
 
     kind = "segments"
@@ -36,8 +36,8 @@ class SegmentEquations(Equations):
         self.joint_channels = slice(0, 0)
         self.optional = True
 
-    def writer(self) -> "SegmentWriter":
-        return SegmentWriter(self)
+    def writer(self) -> "BodySegmentWriter":
+        return BodySegmentWriter(self)
 
     def predict(self, parameters: Array, samples: Samples) -> Array:
         self.check(samples)
@@ -50,10 +50,10 @@ class SegmentEquations(Equations):
         return out
 
 
-class SegmentWriter(RowWriter):
+class BodySegmentWriter(RowWriter):
     """All ten columns of every segment."""
 
-    def __init__(self, equations: SegmentEquations) -> None:
+    def __init__(self, equations: BodySegmentEquations) -> None:
         size = equations.model.layout.size
         self.spans, self.expansions = (slice(0, size + 1),) * len(CHANNELS), (np.eye(size),) * len(CHANNELS)
         self._gravity = np.array(equations.model.options.gravity)
