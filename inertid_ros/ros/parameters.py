@@ -140,22 +140,20 @@ def _declare(node: Node, entry: Option, read_only: bool) -> None:
     """Declare one parameter; an empty list is a value and has a type, so that tools show and dump it."""
     default = list(entry.default) if isinstance(entry.default, tuple) else entry.default
     given = node._parameter_overrides.get(entry.key)
-    if entry.is_list and given is not None and given.type_ == Parameter.Type.NOT_SET:
-        default = []  # so rclpy reads an empty list from a parameter file
-    if default is not REQUIRED and default != []:
-        node.declare_parameter(entry.key, default, descriptor(entry, read_only))
-        return
+    empty = entry.is_list and (default == [] if given is None else given.type_ == Parameter.Type.NOT_SET)
     kind = (_LISTS if entry.is_list else _SCALARS)[entry.kind]
-    node.declare_parameter(entry.key, kind, descriptor(entry, False))
-    # rclpy takes every empty list that it is given as a default for one of bytes, but not one that is set.
-    if default == [] and node.get_parameter_or(entry.key).type_ == Parameter.Type.NOT_SET:
-        result = node.set_parameters([Parameter(entry.key, kind, [])])[0]
-        if not result.successful:
-            raise ConfigurationError(result.reason)
-    if read_only:
-        final = descriptor(entry, True)
-        final.type = kind.value
-        node.set_descriptor(entry.key, final)
+    typed = default is REQUIRED or default == [] or empty
+    node.declare_parameter(entry.key, kind if typed else default, descriptor(entry, read_only and not empty))
+    if not empty:
+        return
+    # rclpy cannot declare an empty list, whose type it does not see, and reads one in a parameter file as no value; but
+    # it can be set.
+    result = node.set_parameters([Parameter(entry.key, kind, [])])[0]
+    if not result.successful:
+        raise ConfigurationError(result.reason)
+    final = descriptor(entry, read_only)
+    final.type = kind.value
+    node.set_descriptor(entry.key, final)
 
 
 def _values(node: Node, tree: type, prefix: str) -> dict[str, Any]:

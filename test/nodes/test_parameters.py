@@ -1,0 +1,144 @@
+"""Parameters of nodes from option classes: types, ranges, named elements, and what tools see of them."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import attrs
+import pytest
+
+rclpy = pytest.importorskip("rclpy", reason="needs ROS 2")
+from rclpy.node import Node  # noqa: E402
+from rclpy.parameter import Parameter  # noqa: E402
+from support.paths import CONFIG  # noqa: E402
+
+from inertid_ros.config.configuration import Configuration  # noqa: E402
+from inertid_ros.config.robot import PlateOptions, RobotOptions  # noqa: E402
+from inertid_ros.config.schema.option_fields import named, option, section  # noqa: E402
+from inertid_ros.config.yaml_files import load_configuration  # noqa: E402
+from inertid_ros.core.errors import ConfigurationError  # noqa: E402
+from inertid_ros.ros.parameters import declare, guard, read  # noqa: E402
+
+
+@attrs.frozen
+class Options:
+    rate_hz: float = option(1.0, "a rate [Hz]", minimum=0.0, maximum=10.0)
+    numbers: tuple[float, ...] = option((), "some numbers", of=float)
+    counts: tuple[int, ...] = option((), "some whole numbers", of=int)
+    terms: tuple[str, ...] = option(("a", "b"), "some terms", choices=("a", "b"))
+    highest: Mapping[str, float] = named(float, "a value", "highest_names", minimum=0.0)
+    robot: RobotOptions = section(RobotOptions)
+
+
+@pytest.fixture
+def context(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+    monkeypatch.setenv("ROS_DOMAIN_ID", "86")
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "OFF")
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    yield context
+    rclpy.shutdown(context=context)
+
+
+@pytest.fixture
+def make(context, tmp_path):
+    """Makes a node with values as ``--ros-args --params-file`` gives them."""
+    nodes = []
+
+    def node(text: str = "", path: Path | None = None, name: str = "options", **values) -> Node:
+        if text:
+            path = tmp_path / "parameters.yaml"
+            path.write_text(f"/**:\n  ros__parameters:\n{text}")
+        arguments = ["--ros-args", "--params-file", str(path)] if path else []
+        given = [Parameter(name, value=value) for name, value in values.items()]
+        nodes.append(
+            Node(name, context=context, cli_args=arguments, parameter_overrides=given, use_global_arguments=False)
+        )
+        return nodes[-1]
+
+    yield node
+    for made in nodes:
+        made.destroy_node()
+
+
+def test_every_parameter_has_a_value_and_its_type(make):
+    node = make()
+    assert declare(node, Configuration) == Configuration()
+    assert declare(node, Options, prefix="x.") == Options()
+    unset = [name for name, parameter in node._parameters.items() if parameter.type_ == Parameter.Type.NOT_SET]
+    assert unset == []
+    types = {
+        "numbers": Parameter.Type.DOUBLE_ARRAY,
+        "counts": Parameter.Type.INTEGER_ARRAY,
+        "terms": Parameter.Type.STRING_ARRAY,
+        "robot.plate_names": Parameter.Type.STRING_ARRAY,
+    }
+    assert {name: node.get_parameter(f"x.{name}").type_ for name in types} == types
+    described = node.describe_parameter("x.numbers")
+    assert described.read_only and described.type == Parameter.Type.DOUBLE_ARRAY.value
+    # As `ros2 param dump` asks for them.
+    values = [parameter.get_parameter_value() for parameter in node.get_parameters(list(node._parameters))]
+    assert all(value.type != Parameter.Type.NOT_SET.value for value in values)
+
+
+def test_an_empty_list_in_a_file_is_one(make):
+    node = make("    terms: []\n    numbers: []\n    robot: {drive_terms: ['']}\n")
+    options = declare(node, Options)
+    assert options.terms == () and options.numbers == () and options.robot.drive_terms == ()
+    assert node.get_parameter("terms").type_ == Parameter.Type.STRING_ARRAY
+
+
+def test_named_elements_are_declared_by_the_list_of_names(make):
+    node = make(
+        "    highest_names: [link.m]\n    highest: {link.m: 2.0}\n"
+        "    robot:\n      plate_names: [left]\n      plates: {left: {frame: left_foot, xyz: [0.0, 0.1, 0.0]}}\n"
+    )
+    options = declare(node, Options)
+    assert options.highest == {"link.m": 2.0}
+    assert options.robot.plates == {"left": PlateOptions("left_foot", (0.0, 0.1, 0.0))}
+    assert node.get_parameter("robot.plates.left.measures").value == "wrench"
+    assert node.describe_parameter("robot.plates.left.frame").description == "frame of the robot that stands on it"
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("    robot: {plates: {left: {frame: a}}}\n", "left.frame is 'a', but robot.plate_names lists none"),
+        ("    robot: {plate_names: [a], plates: {a: {fram: a}}}\n", "robot.plates.a.fram.*correct the field"),
+        ("    robot: {plate_names: [left]}\n", "robot.plates.left.frame is missing"),
+        ("    highest_names: [a]\n", "highest_names lists a, but highest.a is missing"),
+        ("    highest_names: [a]\n    highest: {a: -1.0}\n", "highest.a"),
+        (
+            "    robot: {plates: ['left=frame:left_foot']}\n",
+            "is the old form; write plate_names: .left., plates: {left: {frame: left_foot}}",
+        ),
+        ("    rate_hz: 11.0\n", "rate_hz"),
+        ("    rate_hz: fast\n", "rate_hz"),
+    ],
+)
+def test_impossible_values_are_one_line(make, text, message):
+    with pytest.raises(ConfigurationError, match=message) as caught:
+        declare(make(text), Options)
+    assert "\n" not in str(caught.value) and str(caught.value).startswith("/options: ")
+
+
+def test_values_are_guarded_while_the_node_runs(make):
+    node, busy = make(highest_names=["a"], **{"highest.a": 1.0}), ""
+    declare(node, Options, read_only=False)
+    guard(node, Options, lambda: busy)
+
+    def set_to(name, value):
+        return node.set_parameters([Parameter(name, value=value)])[0]
+
+    assert set_to("highest.a", 3.0).successful and read(node, Options).highest == {"a": 3.0}
+    assert set_to("numbers", [1.0]).successful and read(node, Options).numbers == (1.0,)
+    refused = set_to("terms", ["c"])
+    assert not refused.successful and refused.reason == "/options: terms is 'c'; choose from a, b"
+    assert "read-only" in set_to("highest_names", ["b"]).reason
+    busy = "a goal is active"
+    assert set_to("rate_hz", 2.0).reason == busy
+
+
+@pytest.mark.parametrize("file, node", [("biped", "identifier"), ("simulate", "identifier")])
+def test_a_file_that_ships_means_the_same_here(make, file, node):
+    path = CONFIG / f"{file}.yaml"
+    assert declare(make(path=path, name=node), Configuration) == load_configuration(path)
