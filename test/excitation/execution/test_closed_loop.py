@@ -47,7 +47,25 @@ def fault(**values: object) -> Callable[[Robot], None]:
     return lambda robot: robot.__dict__.update(values)
 
 
-def run(change: Callable[[Robot], None], action: Callable[[Supervisor, float], Horizon | None] | None = None):
+class Commands:
+    """Hands horizons on with the time at which they are sent."""
+
+    streams = False
+
+    def __init__(self, send: Callable[[Horizon, float], None]) -> None:
+        self.now, self._send = BEGIN, send
+
+    def begin(self) -> None:
+        """Nothing to forget."""
+
+    def send(self, horizon: Horizon) -> None:
+        self._send(horizon, self.now)
+
+    def stream(self, position: np.ndarray) -> None:
+        """Nothing: horizons are sent."""
+
+
+def run(change: Callable[[Robot], None], action: Callable[[Supervisor, float], object] | None = None):
     """A motion with a change of the robot, or an action of the supervisor, at FAULT_AT; supervisor, robot, stop.
 
     The stop is when the first command after FAULT_AT reached the robot that ends before those of before did.
@@ -56,14 +74,11 @@ def run(change: Callable[[Robot], None], action: Callable[[Supervisor, float], H
     limits = TABLE.limits
     watch = StateMonitor(limits.joint_names, limits.lower, limits.upper, limits.velocity, limits.effort, options, BEGIN)
     lease = Lease(options.lease_timeout_s, BEGIN)
-    node = Supervisor(TABLE, watch, lease)
     ends, stop, frozen, due = [np.inf], np.nan, TABLE.plan.start, BEGIN
     changed, rng = False, np.random.default_rng(0)
 
-    def send(horizon: Horizon | None, now: float) -> None:
+    def send(horizon: Horizon, now: float) -> None:
         nonlocal stop
-        if horizon is None or not len(horizon):
-            return
         start = horizon.stamp - EPOCH - robot.clock_offset
         points = CommandedTrajectory(horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration)
         if not robot.deaf:
@@ -73,13 +88,16 @@ def run(change: Callable[[Robot], None], action: Callable[[Supervisor, float], H
             stop = now + DELAY_S
         ends.append(end)
 
-    send(node.start(BEGIN, EPOCH), BEGIN)
+    commands = Commands(send)
+    node = Supervisor(TABLE, watch, lease, commands)
+    node.start(BEGIN, EPOCH)
     for now in np.arange(BEGIN + TICK_S, BEGIN + TABLE.plan.duration + 2.0, TICK_S):
         if now >= FAULT_AT and not changed:
             changed = True
             change(robot)
             if action is not None:
-                send(action(node, now), now)
+                commands.now = now
+                action(node, now)
         q, v, a = follower.desired(now)
         robot.trace.append((now, q, v, a))
         if now < robot.paused_until:
@@ -97,7 +115,8 @@ def run(change: Callable[[Robot], None], action: Callable[[Supervisor, float], H
             node.update(
                 stamp, now + EPOCH + robot.node_clock_offset, now + DELAY_S, position, robot.effort * np.ones(2)
             )
-        send(node.tick(now + DELAY_S), now + DELAY_S)
+        commands.now = now + DELAY_S
+        node.tick(now + DELAY_S)
     return node, robot, stop
 
 
@@ -142,7 +161,9 @@ def test_a_robot_that_does_not_follow_is_told_to_stop():
 
 
 @pytest.mark.parametrize(
-    "action", [lambda node, now: node.cancel(now), lambda node, now: node.stop(now, "asked to")], ids=["cancel", "stop"]
+    "action",
+    [lambda node, now: node.tick(now, cancel=True), lambda node, now: node.stop(now, "asked to")],
+    ids=["cancel", "stop"],
 )
 def test_who_asks_for_a_stop_gets_it_at_once(action):
     node, robot, stop = run(lambda robot: None, action)
