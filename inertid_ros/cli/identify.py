@@ -7,8 +7,8 @@ from pathlib import Path
 
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.identification import MOMENTUM_EQUATIONS
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.regressors.momentum_equations import MomentumEquations
 from inertid_ros.report.report_content import report_content
 from inertid_ros.report.results import check_target, write_result
 from inertid_ros.robot.configured_model import model_options
@@ -48,12 +48,12 @@ def run(options: argparse.Namespace) -> int:
     return 0 if outcome.passed else _REJECTED
 
 
-def _of_model(kind: str | None) -> dict[str, object]:
-    """Settings that a kind of equations stands for."""
-    if kind is None:
+def _of_model(equation_type: str | None) -> dict[str, object]:
+    """Settings that a type of equations implies."""
+    if equation_type is None:
         return {}
-    given: dict[str, object] = {"identify.equations": kind}
-    if kind in MomentumEquations.kinds:
+    given: dict[str, object] = {"identify.equations": equation_type}
+    if equation_type in MOMENTUM_EQUATIONS:
         given["robot.base"] = "free"
     return given
 

@@ -11,7 +11,7 @@ from inertid_ros.core.errors import ModelError
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.validation import TorqueErrors, torque_errors
 from inertid_ros.identification.information.delay import without_delay
-from inertid_ros.regressors.equation_types import equations_of
+from inertid_ros.regressors.equations import equations_of
 from inertid_ros.report.report_content import errors_content
 from inertid_ros.report.results import read_result
 from inertid_ros.robot.configured_model import model_options

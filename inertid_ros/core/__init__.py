@@ -1,1 +1,11 @@
-"""core."""
+"""What everything stands on; imports nothing else of the package.
+
+- ``arrays``: the array type.
+- ``atomic_files``: files and directories that appear complete or not at all.
+- ``blas_threads``: one thread for linear algebra.
+- ``errors``: the errors that a user can act on.
+- ``qr``: R factors and marginal Hessians.
+- ``rotations``: quaternions, rotation matrices, cross products, many at once.
+- ``samples``: :class:`~.samples.Samples`, prepared motion and measured forces of one experiment.
+- ``worker``: functions in processes of their own, with progress and time limits.
+"""

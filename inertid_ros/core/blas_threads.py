@@ -1,7 +1,7 @@
 """One thread for linear algebra: the matrices are small, and threads would wait for one another longer than they work.
 
-The command line and the nodes say so in their environment. A program that calls the library has as many threads as the
-machine has cores, and would wait three times as long.
+The command line and the nodes set ``OMP_NUM_THREADS=1``. In a program that calls the library, threadpoolctl does the
+same where it is installed; elsewhere set that variable, or fits take up to three times as long.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from typing import Any
 
 @contextlib.contextmanager
 def one_thread() -> Generator[None]:
-    """While this lasts, the process's linear algebra has one thread; decorates functions, too.
+    """Context, or decorator, in which the process's linear algebra has one thread.
 
     Without effect where threadpoolctl is absent.
     """
@@ -23,7 +23,7 @@ def one_thread() -> Generator[None]:
 
 @cache
 def _controller() -> Any:
-    """Finds the libraries that are loaded by now, once: it takes longer than a small fit."""
+    """Control of the loaded libraries, looked up once: that takes longer than a small fit."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:

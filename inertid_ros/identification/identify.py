@@ -15,8 +15,7 @@ from inertid_ros.identification.information.delay import estimate_delay, without
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.least_squares.estimators import LeastSquaresEstimate, least_squares
 from inertid_ros.identification.prior.constraints import Constraints
-from inertid_ros.regressors.equation_types import equations_of
-from inertid_ros.regressors.equations import Equations
+from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.model import RobotModel
 
 from .map_fit import FitData, MapFit

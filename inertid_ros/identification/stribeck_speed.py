@@ -9,8 +9,7 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.qr import r_factor
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import Channel, compress
-from inertid_ros.regressors.equation_types import equations_of
-from inertid_ros.regressors.equations import Equations
+from inertid_ros.regressors.equations import Equations, equations_of
 
 SLOWEST, FASTEST = 0.005, 2.0  # rad/s or m/s; below is stiction, above viscous friction
 _CANDIDATES = 14
@@ -45,12 +44,12 @@ def with_fitted_stribeck(equations: Equations, recordings: Sequence[Samples]) ->
         least = int(np.argmin(column))
         if before[joint] - column[least] > _SIGNIFICANT * column[least] / max(counts[joint], 1):
             best[joint] = _refined(np.log(speeds), column, least)
-    return equations_of(model.with_stribeck_speeds(best), equations.kind)
+    return equations_of(model.with_stribeck_speeds(best), equations.equation_type)
 
 
 def _errors(equations: Equations, recordings: Sequence[Samples], speeds: Array) -> Array:
     """``(n,)`` squared error of every joint's own least squares, with friction that does not grow with speed."""
-    with_speeds = equations_of(equations.model.with_stribeck_speeds(speeds), equations.kind)
+    with_speeds = equations_of(equations.model.with_stribeck_speeds(speeds), equations.equation_type)
     information = compress(with_speeds, recordings)
     columns = range(with_speeds.model.layout.size)[with_speeds.model.layout.drive("stribeck")]
     channels = _joints(with_speeds, information.channels)

@@ -27,7 +27,7 @@ class BodySegmentEquations(Equations):
     segment's own frame as those of a free base, and ``tau (N, 6)``; see :func:`~.segment_samples`.
     """
 
-    kind = "segments"
+    equation_type = "segments"
 
     def __init__(self, model: RobotModel) -> None:
         self.model = model

@@ -1,8 +1,8 @@
-"""Equations: what a robot's measurements say of its parameters, whatever kind of measurement it is.
+"""Equations: linear relations between a robot's measurements and its parameters, whatever is measured.
 
-Everything that identifies, compresses, predicts or validates knows equations by this interface alone. A kind of
-equation is a class: :class:`~.force.ForceEquations` (joint torques; on a free base also the wrench on the whole robot)
-is one. A further kind is one more class, and an entry in :mod:`~.equation_types`.
+All that identifies, compresses, predicts or validates uses equations by this interface alone. A type of equations is a
+class: :class:`~.force_equations.ForceEquations` (joint torques; on a free base also the wrench on the whole robot) is
+one. A further type is one more class, with its name in :data:`~inertid_ros.config.identification.EQUATION_TYPES`.
 """
 
 from abc import ABC, abstractmethod
@@ -27,7 +27,7 @@ class Equations(ABC):
 
     Attributes
     ----------
-    kind : str]
+    equation_type : str
         Short name, as in the configuration.
     model : RobotModel
         The robot, whose ``layout`` orders ``x``.
@@ -41,7 +41,7 @@ class Equations(ABC):
         Whether channels may stay without any sample; else a channel without is an error.
     """
 
-    kind: ClassVar[str]
+    equation_type: ClassVar[str]
     model: RobotModel
     channels: tuple[str, ...]
     columns: tuple[np.ndarray, ...]
@@ -50,11 +50,11 @@ class Equations(ABC):
 
     @abstractmethod
     def writer(self) -> "RowWriter":
-        """What writes batches of equations into a compressor's array. One object serves one thread."""
+        """Writer of batches of equations into a compressor's array. One object serves one thread."""
 
     @abstractmethod
     def predict(self, parameters: Array, samples: Samples) -> Array:
-        """``(N, c)`` what parameters ``(p,)`` say that the channels measure."""
+        """``(N, c)`` predicted measurements of the channels, from parameters ``(p,)``."""
 
     def noise(self, samples: Samples) -> Array | None:
         """``(c,)`` mean variance of the channels up to a factor that all share, where noise is in the regressor rather
@@ -63,8 +63,8 @@ class Equations(ABC):
 
     @property
     def fingerprint(self) -> str:
-        """What the equations depend on beside the robot; information is merged only where it is the same."""
-        return self.kind
+        """What the equations depend on beside the robot; only information of equal fingerprints is merged."""
+        return self.equation_type
 
     @property
     def count(self) -> int:
@@ -72,12 +72,12 @@ class Equations(ABC):
         return len(self.channels)
 
     def check(self, samples: Samples) -> None:
-        """Raise ``IdentificationError`` for samples of another robot or kind."""
+        """Raise ``IdentificationError`` for samples of another robot or equation type."""
         wanted = (self.model.positions, self.model.velocities, self.count)
         found = (samples.q.shape[1], samples.v.shape[1], samples.channels)
         if found != wanted:
             raise IdentificationError(
-                f"{samples.name}: has {found} positions, velocities and channels, the {self.kind} equations of"
+                f"{samples.name}: has {found} positions, velocities and channels, the {self.equation_type} equations of"
                 f" '{self.model.name}' have {wanted}; prepare the recording with this model"
             )
 
@@ -114,13 +114,25 @@ class RowWriter(ABC):
         """Fill ``out[channel, span without its last]`` of ``out (c, width, k)`` for ``k`` rows of samples."""
 
 
+def equations_of(source: RobotModel | Equations, equation_type: str = "force") -> Equations:
+    """Equations as they are, or those of a type of a robot."""
+    from .force_equations import ForceEquations
+    from .momentum_equations import MomentumChangeEquations, MomentumEquations
+
+    if isinstance(source, Equations):
+        return source
+    types: tuple[type[ForceEquations] | type[MomentumEquations], ...]
+    types = (ForceEquations, MomentumEquations, MomentumChangeEquations)
+    return {known.equation_type: known for known in types}[equation_type](source)
+
+
 def dense_equations(
     equations: Equations, samples: Samples, chunk: int = CHUNK
 ) -> Iterator[list[tuple[Array, Array]]]:
     """Yield, chunk by chunk, a list over channels of ``(A (k, p_j), b (k,))`` with the unmasked rows.
 
     ``A @ x[equations.columns[j]] = b`` for the parameter vector ``x``. For studies of few samples; compression does not
-    come by here.
+    use it.
     """
     equations.check(samples)
     writer = equations.writer()
@@ -128,9 +140,9 @@ def dense_equations(
         rows = slice(start, min(start + chunk, len(samples)))
         work = np.zeros((equations.count, writer.width, rows.stop - start))
         writer.write(samples, rows, work)
-        found = []
+        blocks = []
         for channel, (span, expansion) in enumerate(zip(writer.spans, writer.expansions, strict=True)):
             keep = samples.mask[rows, channel]
             written = work[channel, span.start : span.stop - 1, keep]
-            found.append((written @ expansion, samples.tau[rows, channel][keep]))
-        yield found
+            blocks.append((written @ expansion, samples.tau[rows, channel][keep]))
+        yield blocks

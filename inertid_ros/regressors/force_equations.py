@@ -30,7 +30,7 @@ BASE_CHANNELS = tuple(f"base.{quantity}_{axis}" for quantity in ("force", "torqu
 class ForceEquations(Equations):
     """Generalized force, one channel per velocity: six base rows first where the base is free."""
 
-    kind = "force"
+    equation_type = "force"
 
     def __init__(self, model: RobotModel) -> None:
         self.model = model
@@ -63,7 +63,7 @@ class ForceEquations(Equations):
     def fingerprint(self) -> str:
         """Base rows in the frame of a plate are other equations."""
         ground = self.model.ground
-        return self.kind if ground is None else f"{self.kind} about {ground.xyz} {ground.rpy}"
+        return self.equation_type if ground is None else f"{self.equation_type} about {ground.xyz} {ground.rpy}"
 
     def writer(self) -> "ForceWriter":
         return ForceWriter(self)

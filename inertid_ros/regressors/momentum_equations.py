@@ -5,7 +5,6 @@ Linear momentum is zero, so that only the wheels, whose inertia is known, set th
 """
 
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -32,8 +31,7 @@ class MomentumEquations(Equations):
     The pose of the base does not matter: zero is zero in every frame.
     """
 
-    kind = "momentum"
-    kinds: ClassVar[tuple[str, ...]] = ("momentum", "momentum_change")
+    equation_type = "momentum"
 
     def __init__(self, model: RobotModel) -> None:
         if not model.free:
@@ -60,7 +58,7 @@ class MomentumEquations(Equations):
     @property
     def fingerprint(self) -> str:
         wheels = self.model.wheels
-        return f"{self.kind} {wheels.bodies} {np.round(wheels.axes, 9).tolist()}"
+        return f"{self.equation_type} {wheels.bodies} {np.round(wheels.axes, 9).tolist()}"
 
     def writer(self) -> "MomentumWriter":
         return MomentumWriter(self)
@@ -102,7 +100,7 @@ class MomentumChangeEquations(MomentumEquations):
     pose of the base must be known at all samples.
     """
 
-    kind = "momentum_change"
+    equation_type = "momentum_change"
 
     def predict(self, parameters: Array, samples: Samples) -> Array:
         momentum = super().predict(parameters, samples)

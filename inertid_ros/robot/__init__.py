@@ -1,1 +1,13 @@
-"""What is known of the machine: URDF, bodies, drives, limits."""
+"""The machine: one URDF with what identification needs of it; imports ``core`` and ``config``.
+
+- ``model``: :class:`~.model.RobotModel` and how it is loaded.
+- ``tree``: the kinematic tree for batched recursions.
+- ``configured_model``: how a configuration says that a URDF be read.
+- ``contacts``, ``wheels``: where external wrenches act; reaction wheels.
+- ``body_segments``: models of bodies without joints.
+- ``perturbation``: priors that are wrong by known point masses.
+- ``urdf_writing``: estimates written back into the URDF.
+
+Folders, lowest first: ``bodies`` (inertial parameters, layout of the parameter vector), ``urdf`` (reading and editing
+of the text), the files above, ``geometry`` (collision shapes).
+"""

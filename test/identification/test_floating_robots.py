@@ -17,7 +17,7 @@ from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.information.information_file import read_information, write_information
 from inertid_ros.identification.least_squares.estimators import least_squares
-from inertid_ros.regressors.equation_types import equations_of
+from inertid_ros.regressors.equations import equations_of
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 
 

@@ -24,7 +24,7 @@ def prepare(
     options : PrepareOptions, optional
         Filters, cuts and sources of motion.
     equation_type : str
-        Type of the equations that the samples are for, a key of :mod:`inertid_ros.regressors.equation_types`.
+        Type of the equations that the samples are for, one of :data:`inertid_ros.config.identification.EQUATION_TYPES`.
 
     Returns
     -------

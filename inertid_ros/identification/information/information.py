@@ -14,8 +14,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.qr import r_factor
 from inertid_ros.core.samples import Samples
-from inertid_ros.regressors.equation_types import equations_of
-from inertid_ros.regressors.equations import Equations
+from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.bodies.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 

@@ -23,8 +23,7 @@ from inertid_ros.identification.information.information import Information, comp
 from inertid_ros.identification.information.residuals import Residuals
 from inertid_ros.identification.prior.convex_program import Solution
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD
-from inertid_ros.regressors.equation_types import equations_of
-from inertid_ros.regressors.equations import Equations
+from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.model import RobotModel
 
 from .linear_fit import LinearFit, LinearProblem, least_deviation

@@ -1,1 +1,7 @@
-"""bodies."""
+"""Parameters of rigid bodies and drives; imports ``core`` and ``config``.
+
+- ``inertial_parameters``: the ten parameters of a body, pseudo-inertia, consistency, distance.
+- ``layout``: which column of the parameter vector is which parameter.
+- ``rotors``: motors as bodies of their own.
+- ``ellipsoids``: ellipsoids that bound where the mass of a link can be.
+"""

@@ -1,1 +1,7 @@
-"""urdf."""
+"""URDF text; imports ``core``, ``config`` and ``robot.bodies``.
+
+- ``parsing``: text that passed all checks.
+- ``joints``: which joints move or are locked, their limits and friction.
+- ``xml_edits``: changes of single elements that leave every other byte as it is.
+- ``denavit_hartenberg``: URDF from Denavit-Hartenberg tables.
+"""
