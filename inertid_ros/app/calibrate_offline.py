@@ -10,7 +10,7 @@ from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import IdentificationProgress, identify
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.outcome import IdentificationOutcome
-from inertid_ros.identification.prior.configured_constraints import configured_constraints
+from inertid_ros.identification.prior.constraints import configured_constraints
 from inertid_ros.identification.provenance import provenance, recording_source
 from inertid_ros.robot.model import RobotModel
 

@@ -14,6 +14,7 @@ Files:
 - ``identify``: the entry point.
 - ``map_fit``: weights of channels and prior spread, iterated with the solution.
 - ``stribeck_speed``: the only nonlinear parameter, by an outer loop.
+- ``provenance``: recordings with checksums, robot, configuration and versions of a result.
 - ``rounds``: when further rounds of excitation and identification end.
 - ``provenance``: recordings, robot, configuration and versions that a result comes from.
 - ``outcome``: an estimate with its errors and confidence, and whether it is accepted.

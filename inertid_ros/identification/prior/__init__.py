@@ -5,7 +5,8 @@
 - ``convex_program``: the optimization problem and its solution.
 - ``point_masses``: bodies as point masses at fixed positions.
 - ``regularizers``: the regularized convex program of whitened equations.
-- ``constraints``: ellipsoids, masses, symmetry and fixed values as constraints of the convex program.
+- ``constraints``: ellipsoids, masses, symmetry and fixed values.
+- ``constrained_program``: the convex program with these.
 
 It may import ``information`` and ``base_parameters``, and the rooms before identification.
 """

@@ -10,7 +10,7 @@ from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.app.identification_job import IdentificationJob, identify_job
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import RoundsOptions
-from inertid_ros.core.errors import InertidError
+from inertid_ros.core.errors import ConfigurationError
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence, sample_states, torque_confidence
 from inertid_ros.identification.identify import identify
@@ -74,18 +74,18 @@ def test_rounds_end_when_it_is_enough_or_nothing_comes(deviations, options, reas
     assert found.startswith(reason) and bool(found) == bool(reason)
 
 
-def test_gain_is_the_share_by_which_doubt_shrank():
+def test_gain_is_the_share_by_which_the_deviation_fell():
     assert decide(rounds(0.04, 0.03), RoundsOptions(5)).gain == pytest.approx(0.25)
     assert np.isnan(decide(rounds(0.04), RoundsOptions(5)).gain)
 
 
 @pytest.mark.parametrize("values", [(0, 0.0, 0.1), (1, -1.0, 0.1), (1, 0.0, 1.0), (1, float("nan"), 0.1)])
 def test_impossible_options_are_refused(values):
-    with pytest.raises(InertidError, match="rounds: "):
+    with pytest.raises(ConfigurationError, match="must lie between"):
         RoundsOptions(*values)
 
 
-def test_a_joint_without_torque_of_its_own_is_judged_by_the_others():
+def test_a_joint_without_torque_of_its_own_counts_by_the_others():
     confidence = TorqueConfidence(("a", "b"), np.array([0.1, 1e-9]), np.array([10.0, 0.0]))
     assert confidence.joint == "a" and confidence.share == pytest.approx(0.01)
 

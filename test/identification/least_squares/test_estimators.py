@@ -10,7 +10,7 @@ from support.robots.random_robots import random_model, random_states
 
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.least_squares import ESTIMATORS, LeastSquaresOptions
-from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.errors import ConfigurationError, IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.prepare import prepare
@@ -360,12 +360,12 @@ def test_what_needs_recordings_says_so():
         least_squares(model, information, ESTIMATORS["huber"])
     with pytest.raises(IdentificationError, match="give held-out data or gcv"):
         least_squares(model, information, LeastSquaresOptions(rank="held_out"))
-    with pytest.raises(IdentificationError, match="choose from full, gcv"):
+    with pytest.raises(ConfigurationError, match="choose from full, gcv"):
         LeastSquaresOptions(rank="best")
 
 
 def test_constant_torque_of_a_robot_that_stands_still():
-    """Only what holds the pose up is known; all else stays at the prior, and nothing is pretended."""
+    """Only what holds the pose up is identified; all else stays at the prior."""
     model, samples, truth, rng = _robot(14, joints=3, count=200)
     still = replace(samples, q=0 * samples.q + 0.3, v=0 * samples.v, a=0 * samples.a)
     still = _noisy(replace(still, tau=predict_torque(model, truth, still)), rng, 0.01)

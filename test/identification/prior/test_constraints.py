@@ -9,7 +9,8 @@ from support.robots.random_robots import random_model, random_states
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.prior.constraints import Constraints, constrained
+from inertid_ros.identification.prior.constrained_program import constrained
+from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.coordinates import normalised_coordinates
 from inertid_ros.identification.prior.regularizers import Regularization, regularized
 from inertid_ros.identification.solvers.clarabel import solve_with_clarabel
