@@ -45,8 +45,14 @@ def shared(
     extra = control_messages_environment(Path(pytestconfig.rootpath) / ".pytest_cache" / "control_msgs")
     folder = tmp_path_factory.mktemp("by_action")
     controller = Controller({**os.environ, **extra}, folder)
-    # A controller in Python takes its time for a goal.
-    parameters = {**PARAMETERS, "command_interface": "follow_joint_trajectory", "execution.grid_s": 0.06}
+    parameters = {
+        **PARAMETERS,
+        "command_interface": "follow_joint_trajectory",
+        "execution.grid_s": 0.06,  # a controller in Python takes its time for a goal
+        # What the controller answers is what stops these motions, not where the robot is when it gives one up.
+        "monitor.tracking_tolerance": 2.0,
+        "monitor.stuck_distance": 2.0,
+    }
     try:
         with excitation_in(folder, all_latencies, parameters, environment=extra) as excitation:
             yield excitation, controller

@@ -81,7 +81,7 @@ class ArmedExcitation:
     def expect(self, goal, code: int, message: str) -> Excite.Result:
         outcome = self.ros.result(goal)
         assert outcome.result.error_code == code, outcome.result.message
-        assert message in outcome.result.message
+        assert message in outcome.result.message, outcome.result.message
         return outcome.result
 
     def expect_stop(self, goal, message: str, cause: str, moment: float) -> None:
