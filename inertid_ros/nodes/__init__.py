@@ -12,5 +12,5 @@
 - ``parameter_files``: the files in ``config/`` and the parameter reference, made from the parameters of all nodes.
 
 A node is ``nodes/<name>/node.py``, its parameters ``nodes/<name>/parameters.py``. State machines (the recorder's
-``session``, the excitation node's ``goal``) know neither ROS nor a clock: the node gives them the time.
+``session``, the excitation node's ``goal``) need neither ROS nor a clock of their own: the node gives them the time.
 """

@@ -1,4 +1,14 @@
-"""ROS 2 boundary: messages, quality of service, parameters, frames."""
+"""The boundary to ROS 2: nothing else converts messages. May import the numerics, but no node and not ``cli``.
+
+- ``conversions``: sensor messages, trajectories and batches to arrays and back.
+- ``parameter_messages``: identified parameters and reports as messages, and back.
+- ``subscriber``: :class:`ParameterSubscriber`, how a controller receives identified parameters.
+- ``parameters``: ROS parameters from the typed configuration.
+- ``qos``: the quality-of-service profiles.
+- ``definitions``: classes and definitions of message types by name.
+- ``diagnostics``, ``markers``, ``transforms``: diagnostics, inertia in RViz, quaternions.
+- ``lifecycle``: a repair of rclpy's lifecycle nodes.
+"""
 
 from .subscriber import ParameterSubscriber
 

@@ -41,7 +41,7 @@ def to_duration(seconds: float) -> Duration:
 
 @dataclass(frozen=True)
 class JointSample:
-    """One JointState in a chosen joint order; ``velocity`` and ``effort`` are NaN where the message has none."""
+    """One JointState in a chosen joint order; ``velocity`` and ``effort`` are NaN where the message lacks them."""
 
     stamp_ns: int
     position: Array
@@ -50,14 +50,14 @@ class JointSample:
 
 
 class JointOrder:
-    """Picks a fixed set of joints out of JointState messages, whatever their order and company."""
+    """Picks a fixed set of joints out of JointState messages, in any order and among any others."""
 
     def __init__(self, joint_names: Sequence[str]) -> None:
         self.joint_names = tuple(joint_names)
         self._known: dict[tuple[str, ...], NDArray[np.intp] | None] = {}
 
     def sample(self, message: JointState) -> JointSample | None:
-        """The wanted joints of a message; None where it holds none of them.
+        """Return the wanted joints of a message; None where it lacks all of them.
 
         Raises
         ------
@@ -123,7 +123,7 @@ def to_odometry(pose: Array, twist: Array, child_frame: str, stamp: Time) -> Odo
 
 
 def to_imu(specific_force: Array, rate: Array, frame: str, stamp: Time) -> Imu:
-    """What an inertial measurement unit without an orientation of its own reports."""
+    """Return the message of an inertial measurement unit that estimates no orientation."""
     message = Imu(header=Header(stamp=stamp, frame_id=frame))
     message.orientation_covariance[0] = -1.0
     for part, values in ((message.linear_acceleration, specific_force), (message.angular_velocity, rate)):

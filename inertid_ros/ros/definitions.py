@@ -61,10 +61,10 @@ def _collect(type_name: str, done: dict[str, str]) -> None:
     except (PackageNotFoundError, OSError):
         raise InertidError(f"message type '{type_name}': its definition is not installed; install {package}") from None
     for line in done[type_name].splitlines():
-        words = line.split("#")[0].split()
-        if len(words) < 2 or "=" in words[0]:
+        fields = line.split("#")[0].split()
+        if len(fields) < 2 or "=" in fields[0]:
             continue
-        element = re.sub(r"(\[.*\]|<=\d+)+$", "", words[0])
+        element = re.sub(r"(\[.*\]|<=\d+)+$", "", fields[0])
         if element in _PRIMITIVES:
             continue
         _collect(_full_name(element, package), done)

@@ -34,7 +34,7 @@ def uniform_ellipsoid(pi: Array) -> tuple[Array, Array, Array]:
 def inertia_markers(
     link_names: Sequence[str], bodies: Array, stamp: Time, namespace: str, color: ColorRGBA
 ) -> MarkerArray:
-    """An ellipsoid per body ``(nb, 10)`` in its link's frame; bodies that are not consistent have none."""
+    """An ellipsoid per body ``(nb, 10)`` in its link's frame; bodies that are not consistent are left out."""
     markers = []
     for index, (name, pi) in enumerate(zip(link_names, bodies, strict=True)):
         if not is_consistent(pi):

@@ -49,7 +49,7 @@ def validation_status(validation: Validation | None) -> int:
 
 
 def known_parameters(model: RobotModel, bodies: Array, drives: Mapping[str, Array], stamp: Time) -> InertialParameters:
-    """Parameters that nobody estimated, such as a simulator's truth: ``(nb, 10)`` and drive term to ``(n,)``."""
+    """Return parameters that were not estimated, such as a simulator's: ``(nb, 10)`` and drive term to ``(n,)``."""
     unknown = np.full(len(DRIVE_TERMS), np.nan)
     joints = [
         JointDynamics(
@@ -167,7 +167,7 @@ def _coupling(drive: CoupledDrive, joint_names: Sequence[str]) -> tuple[Array, M
 
 def to_report(report: Mapping[str, Any], parameters: InertialParameters, directory: str) -> IdentificationReport:
     """Content of ``report.json`` to the message that dashboards watch; ``parameters`` is what it reports on."""
-    judged, prior = report.get("validation", report["train"]), report["prior"]
+    validated, prior = report.get("validation", report["train"]), report["prior"]
     links, solver, base = report["links"], report["solver"], report["base_parameters"]
     sources = report["provenance"]["recordings"]
     channels = report.get("channels", report["joint_names"])
@@ -185,8 +185,8 @@ def to_report(report: Mapping[str, Any], parameters: InertialParameters, directo
         train_relative_error=_number(report["train"]["relative_error"]),
         validation_relative_error=parameters.validation_relative_error,
         prior_relative_error=_number(prior["relative_error"]),
-        rms_torque=[_number(judged["rms_torque"][row]) for row in of_joints],
-        rms_error=[_number(judged["rms_error"][row]) for row in of_joints],
+        rms_torque=[_number(validated["rms_torque"][row]) for row in of_joints],
+        rms_error=[_number(validated["rms_error"][row]) for row in of_joints],
         rms_error_prior=[_number(prior["rms_error"][row]) for row in of_joints],
         min_pseudo_inertia_eigenvalue=[_number(link["min_pseudo_inertia_eigenvalue"]) for link in links],
         geodesic_distance_to_prior=[_number(link["geodesic_distance_to_prior"]) for link in links],

@@ -39,7 +39,7 @@ _TRANSITIONS = {
 
 
 class FlowError(InertidError):
-    """A step of a flow failed; the message says what to do."""
+    """A step of a flow failed; the message names the remedy."""
 
 
 class Interrupted(Exception):  # noqa: N818 - an interruption is no error
@@ -136,7 +136,7 @@ class FlowClient:
                 raise Interrupted
 
     def wait_for_service(self, name: str, timeout_s: float) -> None:
-        """Raise FlowError unless somebody serves ``name``."""
+        """Wait until a service is there; raise FlowError where it does not appear."""
         full = self.node.resolve_service_name(name)
         owner = full.rpartition("/")[0]
 
@@ -146,7 +146,7 @@ class FlowClient:
         self.until(there, f"{full} is not there; start {owner}", timeout_s)
 
     def wait_for_action(self, action_type: Any, name: str, timeout_s: float) -> None:
-        """Raise FlowError unless somebody serves the action."""
+        """Wait until an action is there; raise FlowError where it does not appear."""
         client = ActionClient(self.node, action_type, name)
         owner = name.rpartition("/")[0]
         self.until(client.server_is_ready, f"action {name} is not there; start {owner}", timeout_s)

@@ -1,4 +1,4 @@
-"""Before and after, against the simulated truth."""
+"""The robot as described and as calibrated, compared with the simulated truth."""
 
 import time
 from collections.abc import Mapping
@@ -26,19 +26,27 @@ _WAIT_S = 10.0
 
 @dataclass(frozen=True)
 class Comparison:
-    """The robot as given, and the truth ``(nb, 10)`` in its link order."""
+    """The robot as described, and the truth.
+
+    Attributes
+    ----------
+    given : RobotModel
+        As the simulator describes it.
+    truth : ndarray, shape (nb, 10)
+        True inertial parameters in its link order.
+    """
 
     given: RobotModel
     truth: Array
 
     @classmethod
     def receive(cls, robot: RobotOptions) -> "Comparison":
-        """Ask the simulator, over its latched topics; the model is read as ``robot`` says.
+        """Receive both from the simulator's latched topics; ``robot`` are the options of the model.
 
         Raises
         ------
         InertidError
-            It does not answer.
+            It does not publish them.
         """
         import rclpy
         from std_msgs.msg import String
@@ -68,7 +76,7 @@ class Comparison:
         return cls(model, from_inertial_parameters(truth[0]).bodies)
 
     def content(self, report: Mapping[str, Any]) -> dict[str, Any]:
-        """Everything of the table as plain data."""
+        """Return everything of the table as plain data."""
         given, calibrated = self.given.body_prior, self.calibrated(report)
         sets = {"truth": self.truth, "given": given, "calibrated": calibrated}
         links = []
@@ -87,13 +95,13 @@ class Comparison:
         }
 
     def calibrated(self, report: Mapping[str, Any]) -> Array:
-        """``(nb, 10)`` of the report."""
+        """Return the inertial parameters ``(nb, 10)`` of a report."""
         bodies = {link["name"]: link["parameters"] for link in report["links"]}
         return np.array([bodies[name] for name in self.given.link_names])
 
 
 def print_comparison(comparison: Comparison, report: Mapping[str, Any]) -> None:
-    """Torque errors, and every link against the truth: as given, then calibrated."""
+    """Print torque errors, and every link against the truth: as described, then calibrated."""
     print()
     print_errors(report)
     rows = []
@@ -119,7 +127,7 @@ def print_comparison(comparison: Comparison, report: Mapping[str, Any]) -> None:
 
 
 def held_out_configurations(comparison: Comparison, configuration: Path, work: Path) -> Array:
-    """``(N, nq)`` of the last recording, which was not fitted."""
+    """Return the configurations ``(N, nq)`` of the last recording, which was not fitted."""
     options = load_configuration(configuration)
     bag = sorted((work / "recordings").iterdir())[-1]
     samples = prepare(read_bag(bag, options.topics, comparison.given.joint_names), comparison.given, options.prepare)
@@ -127,12 +135,12 @@ def held_out_configurations(comparison: Comparison, configuration: Path, work: P
 
 
 def describe_centre_of_mass(comparison: Comparison, report: Mapping[str, Any], configurations: Array) -> str:
-    """The whole robot's centre of mass against the truth, over configurations ``(N, nq)``; gives the line."""
-    true, given, found = (
+    """Return a line on the whole robot's centre of mass against the truth, over configurations ``(N, nq)``."""
+    true, given, calibrated = (
         centres_of_mass(comparison.given, bodies, configurations)
         for bodies in (comparison.truth, comparison.given.body_prior, comparison.calibrated(report))
     )
-    before, after = (float(np.sqrt(np.mean(np.sum((c - true) ** 2, axis=1)))) for c in (given, found))
+    before, after = (float(np.sqrt(np.mean(np.sum((c - true) ** 2, axis=1)))) for c in (given, calibrated))
     mass = comparison.calibrated(report)[:, 0].sum()
     return (
         f"centre of mass off by {1e3 * before:.1f} mm → {1e3 * after:.2f} mm on held-out data,"
@@ -141,7 +149,7 @@ def describe_centre_of_mass(comparison: Comparison, report: Mapping[str, Any], c
 
 
 def centres_of_mass(model: RobotModel, bodies: Array, configurations: Array) -> Array:
-    """``(N, 3)`` in the world [m] of a robot with inertial parameters ``(nb, 10)``."""
+    """Return the centres of mass ``(N, 3)`` in the world [m] of a robot with inertial parameters ``(nb, 10)``."""
     kinematics = model.with_bodies(bodies)
     data = kinematics.createData()
     return np.array([pin.centerOfMass(kinematics, data, q).copy() for q in configurations])

@@ -2,7 +2,7 @@
 
 Started by ``make demo`` or ``ros2 run inertid_ros demo``; ``make demo ROBOT=biped`` takes one on force plates. The
 simulator's true URDF is made wrong by point masses; what it publishes as robot_description is wrong, and the others
-find out.
+calibrate it.
 """
 
 import argparse
@@ -30,7 +30,7 @@ RESULT = "report.json"  # marks a directory that an earlier demo may be replaced
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point; exit status 0 done, 1 a process failed, 2 bad usage, 3 the result was rejected."""
+    """Run the demo; exit status 0 done, 1 a process failed, 2 bad usage, 3 the result was rejected."""
     options = _parse(arguments)
     output = Path(options.output).expanduser().absolute()
     if output.exists() and not _replaceable(output):

@@ -208,7 +208,7 @@ class Recorder(Node):
         values: dict[str, object] = {}
         if recording is not None:
             values = {**vars(recording.counts), "lost": session.lost, "incomplete": recording.incomplete}
-        topics = next(filter(None, (state.problem or state.crowd for state in self._inspect())), "")
+        topics = next(filter(None, (state.problem or state.several for state in self._inspect())), "")
         warning = topics or session.warning
         level, text = (WARN, warning) if warning else (OK, session.message)
         if session.state is SessionState.FAILED:

@@ -1,4 +1,4 @@
-"""What the ROS graph says of a topic that should bring data: nobody, the wrong type, or an incompatible offer."""
+"""The publishers of a topic that should bring data: none, of the wrong type, or with an incompatible profile."""
 
 from dataclasses import dataclass
 
@@ -8,21 +8,32 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 @dataclass(frozen=True)
 class TopicState:
-    """Publishers of a topic and what is wrong with them; ``problem`` is one line, empty when all is well."""
+    """The publishers of a topic.
+
+    Attributes
+    ----------
+    topic : str
+        Resolved name.
+    publishers : int
+        How many there are.
+    problem : str
+        What is wrong with them, in one line; empty when all is well.
+    """
 
     topic: str
     publishers: int
     problem: str
 
     @property
-    def crowd(self) -> str:
+    def several(self) -> str:
         """A line where several nodes publish at once; empty otherwise."""
-        several = self.publishers > 1
-        return f"{self.publishers} publishers on {self.topic}, whose data is mixed; stop all but one" if several else ""
+        if self.publishers < 2:
+            return ""
+        return f"{self.publishers} publishers on {self.topic}, whose data is mixed; stop all but one"
 
 
 def inspect_topic(node: Node, topic: str, type_name: str, profile: QoSProfile) -> TopicState:
-    """Compare the publishers of a resolved topic with a subscription of ours."""
+    """Compare the publishers of a resolved topic with a subscription of type ``type_name`` and ``profile``."""
     offers = node.get_publishers_info_by_topic(topic)
     if not offers:
         return TopicState(topic, 0, f"nobody publishes {topic}; start the robot's driver, or remap the topic")
