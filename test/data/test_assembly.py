@@ -128,16 +128,16 @@ def test_taking_blocks_on_the_way_gives_bitwise_the_same_recording(seed):
         events += [(int(t), frame) for t in stamps[(stamps < 500 * MS) | (stamps > 560 * MS)]]
     events.sort(key=lambda event: event[0] + rng.integers(0, 30) * MS * (event[1] != "joint"))  # late wrenches
     last, blocks = {}, []
-    for stamp, kind in events:
-        if stamp <= last.get(kind, -1):
+    for stamp, channel in events:
+        if stamp <= last.get(channel, -1):
             continue
-        last[kind] = stamp
+        last[channel] = stamp
         values = rng.normal(size=(3, 3))
         for assembler in (whole, pieces):
-            if kind == "joint":
+            if channel == "joint":
                 assembler.add_joint_state(["a", "b", "c"], stamp, *values)
             else:
-                assembler.add_wrench(kind, stamp, values[0], values[1])
+                assembler.add_wrench(channel, stamp, values[0], values[1])
         if rng.random() < 0.1:
             blocks.append(pieces.take())
     blocks.append(pieces.take(final=True))

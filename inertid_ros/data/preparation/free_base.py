@@ -213,5 +213,8 @@ def _check_twist(name: str, twist: Array, q: Array, period: float) -> None:
 
 
 def _possible(recording: Recording) -> list[str]:
-    known = {source: all(getattr(recording, key) is not None for key in _NEEDS[source]) for source in _NEEDS}
-    return [source for source in BASE_MOTION_SOURCES if known[source]]
+    return [
+        source
+        for source in BASE_MOTION_SOURCES
+        if all(getattr(recording, channel) is not None for channel in _NEEDS[source])
+    ]

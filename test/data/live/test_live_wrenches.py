@@ -15,20 +15,20 @@ from inertid_ros.data.files.rosbags_backend import typestore
 from inertid_ros.data.live.live_recording import LiveRecording
 from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, tare_topic
 
-pytest.importorskip("rosbags.rosbag2")
+pytest.importorskip("rosbags.rosbag2", reason="messages are made with rosbags: pip install rosbags")
 PLATE = "/plate/wrench"
 START = 10**18
 
 
-def topic(name: str, kind: str) -> Topic:
-    return Topic(name, kind, typestore().generate_msgdef(kind, ros_version=2)[0])
+def topic(name: str, message_type: str) -> Topic:
+    return Topic(name, message_type, typestore().generate_msgdef(message_type, ros_version=2)[0])
 
 
-def message(kind: str, stamp_ns: int, **fields: Any) -> bytes:
+def message(message_type: str, stamp_ns: int, **fields: Any) -> bytes:
     types = typestore().types
     stamp = types["builtin_interfaces/msg/Time"](sec=stamp_ns // 10**9, nanosec=stamp_ns % 10**9)
     header = types["std_msgs/msg/Header"](stamp=stamp, frame_id="plate")
-    return bytes(typestore().serialize_cdr(types[kind](header=header, **fields), kind))
+    return bytes(typestore().serialize_cdr(types[message_type](header=header, **fields), message_type))
 
 
 def wrench(stamp_ns: int, values: np.ndarray) -> bytes:

@@ -65,7 +65,7 @@ def test_information_about_a_board_is_not_merged_with_that_about_the_base():
 
 
 def test_boards_show_as_many_combinations_as_whole_plates():
-    """Vertical force and its centre are enough where the base tilts (C 3.6.3)."""
+    """Vertical force and its centre are enough where the base tilts ([Lee2019]_ sec. 3.6.3)."""
     given = free_model(1, 3)
     model = on_board(given, Plate((0.1, 0.2, 0.3)))
     samples = random_flight(np.random.default_rng(0), model, 200)
@@ -100,7 +100,7 @@ def test_options_of_a_board():
 
 
 @pytest.fixture(scope="module")
-def standing():
+def recorded_biped():
     pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
     from support.recordings import biped
 
@@ -122,17 +122,18 @@ def without_the_unmeasured(recording):
     return replace(recording, wrenches=wrenches)
 
 
-def test_biped_on_balance_boards_is_weighed_and_its_centre_found(standing):
+def test_biped_on_balance_boards_is_weighed_and_its_centre_found(recorded_biped):
     """Only vertical force and centre of pressure, and no torque of a leg that stands on a board."""
     options = PrepareOptions(base=BaseMotionOptions(motion_from="twist"))
-    exact = prepare(without_the_unmeasured(standing.biped(noise=False)), boards(standing.truth()), options)
+    exact = prepare(without_the_unmeasured(recorded_biped.biped(noise=False)), boards(recorded_biped.truth()), options)
     assert not exact.mask[:, list(UNMEASURED)].any() and not exact.mask[:, 6:].any()
     assert exact.mask[:, 2:5].mean() > 0.9
-    error = (exact.tau - ForceEquations(boards(standing.truth())).predict(standing.truth().prior, exact))[:, 2:5]
+    predicted = ForceEquations(boards(recorded_biped.truth())).predict(recorded_biped.truth().prior, exact)
+    error = (exact.tau - predicted)[:, 2:5]
     assert np.sqrt(np.mean(error[exact.mask[:, 2:5].all(axis=1)] ** 2, axis=0)).max() < 1.0
-    given = boards(standing.prior())
-    estimate = identify(given, [prepare(without_the_unmeasured(standing.biped()), given, options)])
+    given = boards(recorded_biped.prior())
+    estimate = identify(given, [prepare(without_the_unmeasured(recorded_biped.biped()), given, options)])
     configurations = exact.q[exact.usable][::20]
-    before = standing.com_error(given, given.body_prior, configurations)
-    assert before > 3 * standing.com_error(given, estimate.bodies, configurations)
+    before = recorded_biped.com_error(given, given.body_prior, configurations)
+    assert before > 3 * recorded_biped.com_error(given, estimate.bodies, configurations)
     assert estimate.bodies[:, 0].sum() == pytest.approx(41.05, rel=0.005)
