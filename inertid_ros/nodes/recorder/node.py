@@ -100,7 +100,7 @@ class Recorder(Node):
     def tare(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Take what the wrench topics measure now as their zero; nothing may load the plates."""
         try:
-            self.session.check_idle()
+            self.session.check_idle("stop it before taring")
             return _answer(response, True, self.watch.tare(self.wrench_topics))
         except InertidError as error:
             return _answer(response, False, str(error))

@@ -157,10 +157,10 @@ class RecordingSession:
         if self._open is not None:
             self._end(f"{self.name}: closed by shutdown", SessionState.IDLE)
 
-    def check_idle(self) -> None:
-        """Raise RecordingError while a recording is being made."""
+    def check_idle(self, remedy: str = "stop it first") -> None:
+        """Raise RecordingError, which names the remedy, while a recording is being made."""
         if self._open is not None:
-            raise RecordingError(f"{self.name} is being recorded; stop it first")
+            raise RecordingError(f"{self.name} is being recorded; {remedy}")
 
     # Messages
 

@@ -1,0 +1,83 @@
+"""What a goal of the identifier asks for, without ROS: sources of recordings, and where the result is written."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.nodes.two_links import two_links
+
+from inertid_ros.app.identification_job import IdentificationJob
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.errors import InertidError
+from inertid_ros.data.assembly import Block
+from inertid_ros.data.live.batches import ReceivedRecordings
+from inertid_ros.data.recording import Recording
+from inertid_ros.nodes.identifier.job import identification_job
+
+MODEL = two_links()[0]
+
+
+@dataclass
+class Request:
+    """The fields of the action's goal."""
+
+    train: list[str] = field(default_factory=list)
+    validation: list[str] = field(default_factory=list)
+    output_directory: str = ""
+    previous: str = ""
+    rounds: int = 0
+    wanted_deviation: float = 0.0
+    least_gain: float = 0.0
+
+
+@pytest.fixture
+def recordings() -> ReceivedRecordings:
+    """Two complete recordings and one that is still being made."""
+    received = ReceivedRecordings()
+    values = np.arange(40.0).reshape(20, 2)
+    block = Block(("shoulder", "elbow"), np.arange(1, 21) * 5_000_000, values, values, values)
+    for name, last in (("recording_001", True), ("recording_002", True), ("recording_003", False)):
+        received.add(name, 0, last, block)
+    return received
+
+
+def job(recordings: ReceivedRecordings, default_output: str = "", **fields: object) -> IdentificationJob:
+    return identification_job(Request(**fields), MODEL, Configuration(), recordings, default_output)
+
+
+def test_without_names_every_complete_recording_is_fitted(recordings: ReceivedRecordings) -> None:
+    wanted = job(recordings)
+    names = [source.name for source in wanted.train if isinstance(source, Recording)]
+    assert names == ["recording_001", "recording_002"]
+    assert wanted.held_out == () and wanted.output is None and wanted.rounds.rounds == 1
+
+
+def test_names_are_received_recordings_or_paths(recordings: ReceivedRecordings, tmp_path: Path) -> None:
+    (tmp_path / "bag").mkdir()
+    wanted = job(recordings, train=["recording_001"], validation=[str(tmp_path / "bag")])
+    assert isinstance(wanted.train[0], Recording)
+    assert wanted.held_out == (str(tmp_path / "bag"),)
+
+
+def test_results_are_numbered_below_the_default_output(recordings: ReceivedRecordings, tmp_path: Path) -> None:
+    assert job(recordings, str(tmp_path)).output == tmp_path / "identification_001"
+    (tmp_path / "identification_001").mkdir()
+    assert job(recordings, str(tmp_path)).output == tmp_path / "identification_002"
+    assert job(recordings, str(tmp_path), output_directory=str(tmp_path / "own")).output == tmp_path / "own"
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [({"train": ["recording_003"]}, "still being recorded"), ({"train": ["recording_004"]}, "was not received")],
+)
+def test_unusable_sources_are_refused(recordings: ReceivedRecordings, fields: dict, message: str) -> None:
+    with pytest.raises(InertidError, match=message):
+        job(recordings, **fields)
+
+
+def test_nothing_to_fit_and_no_robot_are_refused(recordings: ReceivedRecordings) -> None:
+    with pytest.raises(InertidError, match="nothing was recorded yet"):
+        job(ReceivedRecordings())
+    with pytest.raises(InertidError, match="no robot description"):
+        identification_job(Request(), None, Configuration(), recordings, "")
