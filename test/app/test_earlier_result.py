@@ -5,7 +5,7 @@ import shutil
 import attrs
 import numpy as np
 import pytest
-from support.recordings.synthetic_calibration import made_up_case
+from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.app.earlier_result import earlier_result
@@ -23,7 +23,7 @@ OPTIONS = ExcitationOptions(duration_s=5.0, base_frequency_hz=0.2, starts=6, imp
 
 @pytest.fixture(scope="module")
 def case():
-    return made_up_case(7, joints=3, recordings=1)
+    return synthetic_case(7, joints=3, recordings=1)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_the_job_of_the_node_takes_a_prior(case, result):
 
 
 def test_results_that_do_not_fit_are_refused(case, result, tmp_path):
-    other = made_up_case(11, joints=3, recordings=0).given
+    other = synthetic_case(11, joints=3, recordings=0).given
     with pytest.raises(InertidError, match="another robot"):
         earlier_result(result[0], other)
     fewer = load_model(case.given.urdf, ModelOptions(drive_terms=("viscous",)))

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from support.recordings.synthetic_calibration import made_up_case
+from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.cli import main as cli
 from inertid_ros.data.files.bag_writing import write_bag
@@ -15,7 +15,7 @@ COMMANDS = ("identify", "excite", "validate", "convert", "info", "report", "pert
 
 @pytest.fixture(scope="module")
 def case():
-    return made_up_case(5, recordings=1, duration=5.0)
+    return synthetic_case(5, recordings=1, duration=5.0)
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ def test_bad_usage(arguments, message, refused):
 
 
 def test_a_robot_of_another_geometry_is_no_baseline(folder, refused):
-    (folder / "other.urdf").write_text(made_up_case(6, recordings=0).given.urdf)
+    (folder / "other.urdf").write_text(synthetic_case(6, recordings=0).given.urdf)
     line = refused("validate", "good.urdf", "good.npz", "--urdf", "other.urdf")
     assert line.startswith("other.urdf: has other joints or another geometry")
 

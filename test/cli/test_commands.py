@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.recordings.synthetic_calibration import made_up_case
+from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.cli import main as cli
 from inertid_ros.data.files.bag_reading import read_bag
@@ -27,7 +27,7 @@ RESULT_FILES = ["calibrated.urdf", "information.npz", "parameters.yaml", "report
 def files(tmp_path_factory):
     """Folder with given.urdf, truth.urdf, a.npz, b.npz and b_bag."""
     folder = tmp_path_factory.mktemp("files")
-    case = made_up_case(3)
+    case = synthetic_case(3)
     (folder / "given.urdf").write_text(case.given.urdf)
     (folder / "truth.urdf").write_text(case.truth.urdf)
     for name, recording in zip("ab", case.recordings, strict=True):

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 import pytest
-from support.recordings.synthetic_calibration import made_up_case
+from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.cli import main as cli
 from inertid_ros.data.files.npz import write_npz
@@ -20,7 +20,7 @@ QUICK = ("--set", "excitation.starts=4", "--set", "excitation.improved=0", "--se
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    (tmp_path / "robot.urdf").write_text(made_up_case(7, recordings=0).given.urdf)
+    (tmp_path / "robot.urdf").write_text(synthetic_case(7, recordings=0).given.urdf)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -79,7 +79,7 @@ def test_a_parameter_file_of_the_nodes_is_understood(folder, capsys):
 
 
 def test_a_result_is_the_prior_of_the_next_plan(folder, capsys):
-    case = made_up_case(7, recordings=1, duration=8.0)
+    case = synthetic_case(7, recordings=1, duration=8.0)
     write_npz(case.recordings[0], folder / "a.npz")
     assert cli.main(["identify", "a.npz", "--urdf", "robot.urdf", "--output", "result", "--quiet"]) == 0
     status, out, _ = _excite(capsys, "--prior", "result", "--json")
@@ -89,7 +89,7 @@ def test_a_result_is_the_prior_of_the_next_plan(folder, capsys):
     (folder / "result/information.npz").unlink()
     status, _, err = _excite(capsys, "--prior", "result", output="other")
     assert status == 2 and "information.npz: no such file" in err and "identify again" in err
-    (folder / "robot.urdf").write_text(made_up_case(8, recordings=0).given.urdf)
+    (folder / "robot.urdf").write_text(synthetic_case(8, recordings=0).given.urdf)
     status, _, err = _excite(capsys, "--prior", "result", output="other")
     assert status == 2 and "result: is of another robot" in err
 
@@ -131,7 +131,7 @@ def test_only_a_plan_is_replaced(folder, capsys):
 def made(tmp_path_factory):
     """A folder with a robot and its plan, and what was said of it; for tests that change neither."""
     folder = tmp_path_factory.mktemp("made")
-    (folder / "robot.urdf").write_text(made_up_case(7, recordings=0).given.urdf)
+    (folder / "robot.urdf").write_text(synthetic_case(7, recordings=0).given.urdf)
     urdf, output = str(folder / "robot.urdf"), str(folder / "out")
     assert cli.main(["excite", "--urdf", urdf, "--output", output, "--quiet", *QUICK]) == 0
     return folder, json.loads((folder / "out/excitation.json").read_text())

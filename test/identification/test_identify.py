@@ -135,7 +135,7 @@ def test_correlated_residuals_count_for_less():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_placeholders_of_friction_in_the_urdf_are_no_belief(seed):
+def test_placeholders_of_friction_in_the_urdf_are_no_prior(seed):
     """With damping of a thousandth in the URDF and few independent samples, friction once ended at a thousandth."""
     rng = np.random.default_rng(seed)
     text = random_urdf(rng, 4, branched=False)

@@ -8,7 +8,7 @@ import pytest
 from std_msgs.msg import String
 from support.nodes.ros_client import RosClient, ros_client_in
 from support.recordings.synthetic import inverse_dynamics, random_motion
-from support.recordings.synthetic_calibration import made_up_case
+from support.recordings.synthetic_calibration import synthetic_case
 from visualization_msgs.msg import MarkerArray
 
 from inertid_ros.action import Identify
@@ -22,7 +22,7 @@ from inertid_ros.ros import ParameterSubscriber
 from inertid_ros.ros.parameter_messages import from_inertial_parameters, known_parameters
 from inertid_ros.ros.qos import LATCHED
 
-CASE = made_up_case(joints=2, duration=10.0)
+CASE = synthetic_case(joints=2, duration=10.0)
 
 
 @pytest.fixture

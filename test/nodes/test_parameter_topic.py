@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.nodes.ros_client import RosClient, ros_client_in
-from support.recordings.synthetic_calibration import Case, made_up_case
+from support.recordings.synthetic_calibration import Case, synthetic_case
 
 from inertid_ros.action import Identify
 from inertid_ros.data.files.bag_writing import write_bag
@@ -14,7 +14,7 @@ from inertid_ros.ros import ParameterSubscriber
 
 @pytest.fixture(scope="module")
 def case() -> Case:
-    return made_up_case(seed=3)
+    return synthetic_case(seed=3)
 
 
 @pytest.fixture

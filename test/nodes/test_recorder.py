@@ -107,7 +107,7 @@ def test_recording_counts_what_it_refuses_and_bag_and_batches_agree(ros: RosClie
 
 
 def test_recorder_behind_its_queue_records_from_start_to_stop(ros: RosClient) -> None:
-    """A busy processor keeps the recorder waiting: what it hears late counts by when it arrived."""
+    """A busy processor keeps the recorder waiting: what it takes late counts by when it arrived."""
     process = start_recorder(ros)
     source = Source(ros)
     ros.until(lambda: source.publisher.get_subscription_count() > 0, "discovery")

@@ -1,4 +1,4 @@
-"""Two robots calibrate side by side, each in its namespace, and do not hear each other."""
+"""Two robots calibrate side by side, each in its namespace, and receive nothing of each other."""
 
 import json
 import subprocess

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.recordings.synthetic_calibration import made_up_case
+from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.config.configuration import Configuration
@@ -15,7 +15,7 @@ from inertid_ros.report.results import URDF, read_result, write_result
 
 @pytest.mark.parametrize("held_out", [True, False])
 def test_a_baseline_without_real_bodies_is_written_and_rejected(tmp_path, held_out):
-    case = made_up_case(0, duration=8.0)
+    case = synthetic_case(0, duration=8.0)
     configuration = Configuration(identify=IdentifyOptions(estimator="ols"))
     recording, rng = case.recordings[0], np.random.default_rng(0)
     loud = replace(recording, effort=recording.effort + 5.0 * rng.normal(size=recording.effort.shape))
@@ -32,7 +32,7 @@ def test_a_baseline_without_real_bodies_is_written_and_rejected(tmp_path, held_o
 
 
 def test_a_consistent_result_needs_no_held_out_data():
-    case = made_up_case(0, duration=8.0)
+    case = synthetic_case(0, duration=8.0)
     outcome = calibrate(case.given, case.recordings)
     assert outcome.passed
     assert report_content(outcome)["status"] == "not validated"

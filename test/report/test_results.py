@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import pytest
 import yaml
-from support.recordings.synthetic_calibration import COULOMB, made_up_case
+from support.recordings.synthetic_calibration import COULOMB, synthetic_case
 
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.config.configuration import Configuration
@@ -32,7 +32,7 @@ FILES = ["calibrated.urdf", "information.npz", "parameters.yaml", "report.html",
 
 @pytest.fixture(scope="module")
 def case():
-    return made_up_case(3)
+    return synthetic_case(3)
 
 
 @pytest.fixture(scope="module")
@@ -244,7 +244,7 @@ def test_a_damaged_result_is_one_line(name, damage, directory):
 
 
 def test_files_of_two_results_are_not_mixed(directory):
-    other = made_up_case(4).given
+    other = synthetic_case(4).given
     (directory / "calibrated.urdf").write_text(other.urdf)
     with pytest.raises(ResultError, match="does not belong to calibrated.urdf"):
         read_result(directory)

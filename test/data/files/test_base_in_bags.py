@@ -20,7 +20,7 @@ WRENCHES = {side: WrenchTopic(f"/wrench/{side}") for side in ("left", "right")}
 TOPICS = RecordingTopics(odometry="/odometry", imu="/imu", wrenches=WRENCHES)
 
 
-def made_up(**changes) -> Recording:
+def synthetic(**changes) -> Recording:
     rng = np.random.default_rng(0)
     quaternions = rng.normal(size=(N, 4)) * 0.05 + [0.1, 0.2, 0.3, 0.9]
     pose = np.hstack([rng.normal(size=(N, 3)), quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)])
@@ -42,14 +42,14 @@ def assert_same(one: Recording, other: Recording) -> None:
 
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
 def test_every_channel_comes_back(tmp_path, storage, backend):
-    recording = made_up()
+    recording = synthetic()
     assert_same(read_bag(write_bag(recording, tmp_path / "bag", storage), TOPICS), recording)
     assert_same(read_npz(write_npz(recording, tmp_path / "run.npz")), recording)
 
 
 @pytest.mark.usefixtures("backend")
 def test_pose_alone_comes_back_and_joint_torques_may_be_missing(tmp_path):
-    recording = made_up(base_twist=None, effort=np.full((N, 2), np.nan))
+    recording = synthetic(base_twist=None, effort=np.full((N, 2), np.nan))
     bag = write_bag(recording, tmp_path / "bag")
     topics = RecordingTopics(pose="/pose", imu="/imu", wrenches=WRENCHES)
     again = read_bag(bag, topics)
@@ -63,7 +63,7 @@ def test_pose_alone_comes_back_and_joint_torques_may_be_missing(tmp_path):
 
 
 def test_a_tare_in_the_bag_is_subtracted(tmp_path, backend):
-    zero, recording, topic = np.arange(1.0, 7.0), made_up(), tare_topic("/wrench/left")
+    zero, recording, topic = np.arange(1.0, 7.0), synthetic(), tare_topic("/wrench/left")
     vectors = [backend.message("geometry_msgs/msg/Vector3", **dict(zip("xyz", map(float, values), strict=True)))
                for values in (zero[:3], zero[3:])]
     stamp = backend.message("builtin_interfaces/msg/Time", sec=1, nanosec=0)
@@ -114,4 +114,4 @@ def test_a_plate_that_is_silent_for_a_while_is_never_guessed():
 def test_a_late_clock_of_the_base_is_named():
     with pytest.raises(RecordingError, match="base_pose: time goes back"):
         assembled(range(0, 10**9, 10**7), [5, 4])
-    assert replace(made_up(), imu=None).imu is None
+    assert replace(synthetic(), imu=None).imu is None

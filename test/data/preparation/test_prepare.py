@@ -158,7 +158,7 @@ def test_measured_channels_are_used_when_asked(model):
     _, v, a = motion.sample(measured.time)
     assert _relative(measured.v, v, measured.usable) < 1e-3
     assert _relative(measured.a, a, measured.usable) < 1e-2
-    with pytest.raises(RecordingError, match="made up: acceleration was not recorded; set prepare.motion_from"):
+    with pytest.raises(RecordingError, match="synthetic: acceleration was not recorded; set prepare.motion_from"):
         prepare(recording, model, PrepareOptions(motion_from="acceleration"))
     with pytest.raises(RecordingError, match="velocity was not recorded"):
         prepare(replace(recording, velocity=None), model, PrepareOptions(motion_from="velocity"))
@@ -173,7 +173,7 @@ def test_a_cutoff_above_the_nyquist_rate_is_refused(model):
 @pytest.mark.parametrize("samples", [4, 10, 40])
 def test_a_recording_too_short_to_filter_is_refused(model, samples):
     recording = record(model, random_motion(np.random.default_rng(14), 3), 0.005 * np.arange(samples))
-    with pytest.raises(RecordingError, match="made up: time has no piece longer than"):
+    with pytest.raises(RecordingError, match="synthetic: time has no piece longer than"):
         prepare(recording, model, PrepareOptions(cutoff_hz=5.0))
 
 

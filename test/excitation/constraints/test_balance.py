@@ -25,7 +25,7 @@ GROUND = -0.6
 SQUARE = AreaOptions((-0.3, 0.4, 0.4, -0.3), (-0.3, -0.3, 0.3, 0.3))
 
 
-def standing_robot(seed, joints=4, weight=30.0):
+def supported_robot(seed, joints=4, weight=30.0):
     """A random robot on a heavy root, and Pinocchio's model of it with a free base."""
     root = etree.fromstring(random_urdf(np.random.default_rng(seed), joints))
     link = root.find("link")
@@ -57,7 +57,7 @@ def truth(model, floating, q, v, a):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_distances_are_those_of_pinocchio(seed):
-    model, floating = standing_robot(seed)
+    model, floating = supported_robot(seed)
     area = polygon(SQUARE, "area")
     com, contact = CentreOfMassConstraint(model, area, GROUND), ZeroMomentPointConstraint(model, area, GROUND, 0.2)
     q, v, a = np.random.default_rng(seed).normal(size=(3, 5, model.joints))
@@ -81,7 +81,7 @@ def test_distances_are_those_of_pinocchio(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_penalties_are_differentiated_exactly(seed):
-    model, _ = standing_robot(seed)
+    model, _ = supported_robot(seed)
     area = polygon(AreaOptions((0.0, 0.05, 0.02), (0.0, 0.0, 0.04)), "area")
     rng = np.random.default_rng(seed)
     motion, direction = rng.normal(size=(2, 3, 12, model.joints))
@@ -103,7 +103,7 @@ def test_penalties_are_differentiated_exactly(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_balance_is_proven_close_to_its_border(seed):
-    model, _ = standing_robot(seed)
+    model, _ = supported_robot(seed)
     limits = limits_of(model, 0.5)
     start = np.zeros(model.joints)
     plan = quick_plan(limits, start, seed, ExcitationOptions(duration_s=5.0))
@@ -125,7 +125,7 @@ def test_balance_is_proven_close_to_its_border(seed):
 
 
 def test_a_planned_motion_stays_in_balance():
-    model, _ = standing_robot(1)
+    model, _ = supported_robot(1)
     limits = limits_of(model)
     start = np.zeros(model.joints)
     centre = CentreOfMassConstraint(model, polygon(SQUARE, "area"), GROUND).below(start[None])[0]
@@ -158,7 +158,7 @@ def test_empty_areas_are_refused(area, margin, words):
 
 
 def test_a_start_out_of_balance_is_refused():
-    model, _ = standing_robot(0)
+    model, _ = supported_robot(0)
     away = polygon(AreaOptions((2, 3, 3, 2), (2, 2, 3, 3)), "area")
     with pytest.raises(ExcitationError, match=r"centre of mass: is at \(.*\) m in the start pose, .* m outside"):
         CentreOfMassConstraint(model, away, GROUND).check_start(np.zeros(model.joints))

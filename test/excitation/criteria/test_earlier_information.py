@@ -81,9 +81,9 @@ def test_a_second_motion_complements_the_first():
 def test_motions_are_planned_for_what_is_measured(measured, criterion, scaling, kind):
     _, model, limits = setting(seed=3)
     chosen = attrs.evolve(OPTIONS, measured=measured, criterion=criterion, scaling=scaling, kind=kind, intervals=8)
-    judge = make_criterion(model, limits, chosen)
+    criterion = make_criterion(model, limits, chosen)
     values = [
-        criterion_value(judge, plan_excitation(model, limits, np.zeros(3), attrs.evolve(chosen, improved=improved)))
+        criterion_value(criterion, plan_excitation(model, limits, np.zeros(3), attrs.evolve(chosen, improved=improved)))
         for improved in (0, 1)
     ]
     assert values[1] < 0.9 * values[0]

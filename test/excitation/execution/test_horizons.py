@@ -94,7 +94,7 @@ def test_horizon_without_stamp_keeps_the_limits_from_where_the_robot_is(table, p
 
 
 class FakeController:
-    """Follows the newest horizon exactly; the judge of what was sent."""
+    """Follows the newest horizon exactly, and refuses one that makes it jump."""
 
     def __init__(self, position: np.ndarray) -> None:
         self.pieces = [(0.0, None)]

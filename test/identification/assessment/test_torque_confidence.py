@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from support.recordings.synthetic_calibration import made_up_case
+from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.app.identification_job import IdentificationJob, identify_job
@@ -21,7 +21,7 @@ from inertid_ros.report.report_content import report_content
 
 @pytest.fixture(scope="module")
 def case():
-    return made_up_case(3, joints=3, recordings=3)
+    return synthetic_case(3, joints=3, recordings=3)
 
 
 def test_probe_states_are_those_of_the_robot_and_always_the_same(case):

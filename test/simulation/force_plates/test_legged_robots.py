@@ -1,4 +1,4 @@
-"""The standing robots: the exoskeleton's numbers, balance on contacts, and equations of motion that hold."""
+"""Legged robots on force plates: the exoskeleton's numbers, balance on contacts, and equations of motion that hold."""
 
 from dataclasses import replace
 

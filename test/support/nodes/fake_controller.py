@@ -1,4 +1,4 @@
-"""A trajectory controller as an action server, for the judge: goals of follow_joint_trajectory become its motion.
+"""A trajectory controller as an action server: goals of follow_joint_trajectory become motions of the fake robot.
 
 It runs as a process of its own, so that it can die. Like a JointTrajectoryController, a new goal replaces the last, a
 cancelled one holds the position at once, and the motion of a goal goes on when its client dies. ``~/reject`` and

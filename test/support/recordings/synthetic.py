@@ -1,4 +1,4 @@
-"""Made-up recordings whose true motion is known."""
+"""Synthetic recordings whose true motion is known."""
 
 from dataclasses import dataclass
 
@@ -40,7 +40,7 @@ def record(
     time: np.ndarray,
     noise: float = 0.0,
     rng: np.random.Generator | None = None,
-    name: str = "made up",
+    name: str = "synthetic",
 ) -> Recording:
     """Recording of the rigid body torques along a motion, with white noise on the positions."""
     q, v, a = motion.sample(time)

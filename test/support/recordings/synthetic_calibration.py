@@ -23,7 +23,7 @@ class Case:
     recordings: tuple[Recording, ...]
 
 
-def made_up_case(seed: int = 0, joints: int = 3, recordings: int = 2, duration: float = 15.0) -> Case:
+def synthetic_case(seed: int = 0, joints: int = 3, recordings: int = 2, duration: float = 15.0) -> Case:
     """Each recording is another motion."""
     rng = np.random.default_rng(seed)
     truth = load_model(random_urdf(rng, joints, branched=False))
