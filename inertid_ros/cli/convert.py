@@ -13,7 +13,8 @@ from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.files.npz import write_npz
 from inertid_ros.data.recording import Recording
 
-from .common import configuration, print_json, set_up_logging
+from .output import print_json
+from .settings import configuration, set_up_logging
 
 
 def run(options: argparse.Namespace) -> int:
@@ -43,15 +44,15 @@ def _write(recording: Recording, target: Path, storage: str | None) -> None:
             raise RecordingError(f"{target}: is a directory; choose another path")
         write_npz(recording, target)
         return
-    kind = STORAGE_SUFFIXES.get(target.suffix, storage or "mcap")
-    if storage is not None and kind != storage:
-        raise InertidError(f"{target}: its suffix says {kind} but --storage says {storage}; drop one")
+    storage_type = STORAGE_SUFFIXES.get(target.suffix, storage or "mcap")
+    if storage is not None and storage_type != storage:
+        raise InertidError(f"{target}: its suffix means {storage_type} but --storage is {storage}; drop one")
     if target.is_dir() and not (target / "metadata.yaml").exists():
         raise RecordingError(f"{target}: is a directory but no bag, and is not replaced; choose another path")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as scratch:
-            bag = write_bag(recording, Path(scratch) / target.stem, "mcap" if kind == "mcap" else "sqlite3")
+            bag = write_bag(recording, Path(scratch) / target.stem, "mcap" if storage_type == "mcap" else "sqlite3")
             made = next(bag.glob(f"*{target.suffix}")) if target.suffix in STORAGE_SUFFIXES else bag
             if target.is_dir():
                 shutil.move(target, Path(scratch) / "replaced")

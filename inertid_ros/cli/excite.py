@@ -1,4 +1,4 @@
-"""``inertid excite``: plan an exciting motion, or look at one that exists."""
+"""``inertid excite``: plan an exciting motion, or inspect one that exists."""
 
 import argparse
 from collections.abc import Sequence
@@ -20,9 +20,10 @@ from inertid_ros.report.results import check_target
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 
-from .common import configuration, named_numbers, number, print_json, progress_bar, set_up_logging
 from .excite_floating import excite_floating, print_floating
-from .motion import PLAN, SUMMARY, print_motion, summarise, write_motion
+from .motion_output import PLAN, SUMMARY, print_motion, summarise, write_motion
+from .output import number, print_json, progress_bar
+from .settings import configuration, named_numbers, set_up_logging
 
 
 def run(options: argparse.Namespace) -> int:
@@ -31,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         check_target(options.output, options.force, (PLAN, SUMMARY))
     elif not options.check:
-        raise ExcitationError("--output is missing; name the directory to write, or a plan to look at with --check")
+        raise ExcitationError("--output is missing; name the directory to write, or a plan to inspect with --check")
     config = configuration(options, ExcitationConfiguration)
     model = load_model(Path(options.urdf), model_options(config.robot))
     earlier = None
@@ -43,8 +44,8 @@ def run(options: argparse.Namespace) -> int:
         return _floating(options, model, config, limits)
     if model.free:
         raise ExcitationError(
-            f"{model.name}: nothing holds its base (robot.base is free), so no motion can be promised; plan with"
-            " robot.base fixed for a robot that stands still on its root link, or give robot.wheels of one that floats"
+            f"{model.name}: its base is free (robot.base), so its motion cannot be planned; plan with"
+            " robot.base fixed for a robot whose root link rests on the ground, or give robot.wheels of one that floats"
         )
     planned: PlanningProgress | None = None
     with progress_bar(options) as progress:
@@ -65,8 +66,8 @@ def run(options: argparse.Namespace) -> int:
         inspection = inspect_plan(plan, model, limits, constraints, earlier=earlier)
     summary = summarise(inspection, model, config, planned)
     if options.output:
-        drawn = motion_files(inspection, summary)
-        write_motion(inspection.plan, summary, Path(options.output), options.force, drawn)
+        pages = motion_files(inspection, summary)
+        write_motion(inspection.plan, summary, Path(options.output), options.force, pages)
     files = {"plan_file": str(Path(options.output) / PLAN)} if options.output else {"plan_file": str(options.check)}
     if options.json:
         print_json({**summary, **files})
@@ -79,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
 def _floating(
     options: argparse.Namespace, model: RobotModel, config: ExcitationConfiguration, limits: MotionLimits
 ) -> int:
-    """Of a robot with reaction wheels."""
+    """Plan for a robot with reaction wheels."""
     with progress_bar(options) as progress:
         summary = excite_floating(
             options, model, config, limits, _start(options.start, limits),
@@ -89,12 +90,12 @@ def _floating(
     return 0
 
 
-def _start(entries: Sequence[str], limits: MotionLimits) -> Array:
-    """Middle of the ranges, but for the joints that ``--start`` names."""
+def _start(texts: Sequence[str], limits: MotionLimits) -> Array:
+    """Middle of the ranges, except for the joints that ``--start`` names."""
     start = 0.5 * (limits.lower + limits.upper)
-    for joint, position in named_numbers(entries, "--start").items():
+    for joint, position in named_numbers(texts, "--start").items():
         if joint not in limits.joint_names:
-            known = ", ".join(limits.joint_names)
-            raise ExcitationError(f"--start {joint}={position:g}: the robot has no such joint; it has {known}")
+            names = ", ".join(limits.joint_names)
+            raise ExcitationError(f"--start {joint}={position:g}: the robot has no such joint; it has {names}")
         start[limits.joint_names.index(joint)] = position
     return start

@@ -19,8 +19,8 @@ from inertid_ros.excitation.plans.plan import Plan, plan_of
 from inertid_ros.report.report_content import plain
 from inertid_ros.robot.model import RobotModel
 
-from .common import number, print_json
-from .motion import PLAN, outline, write_motion
+from .motion_output import PLAN, outline, write_motion
+from .output import number, print_json
 
 _RAMP_USE = 0.8  # of the limits, on the way to the first waypoint
 
@@ -37,7 +37,8 @@ def excite_floating(
 
     Raises
     ------
-    ExcitationError: another kind of motion than combinations, a plan to check, or no wheels.
+    ExcitationError
+        Another type of motion than combinations, a plan to check, or no wheels.
     """
     if config.excitation.kind != "combinations" or options.check or options.prior:
         raise ExcitationError(
@@ -47,15 +48,15 @@ def excite_floating(
     settings = config.excitation
     inner = limits.scaled(settings.limit_use, settings.limit_use)
     deadline = time.monotonic() + settings.time_limit_s
-    found = plan_floating(model, inner, settings.combinations, settings.seed, deadline, report)
-    plan = _plan(found, model, config, limits, start)
+    best = plan_floating(model, inner, settings.combinations, settings.seed, deadline, report)
+    plan = _plan(best, model, config, limits, start)
     summary: dict[str, Any] = plain(
         {
             **outline(plan, model),
             "condition_number": plan.condition_number,
-            "significant_singular_values": found.significant,
-            "intervals_offered": len(found.whole.directions),
-            "intervals_kept": len(found.motion.directions),
+            "significant_singular_values": best.significant,
+            "intervals_offered": len(best.whole.directions),
+            "intervals_kept": len(best.motion.directions),
             "joints": [
                 {"name": name, "lowest": low, "highest": high}
                 for name, low, high in zip(
@@ -70,7 +71,7 @@ def excite_floating(
 
 
 def print_floating(summary: dict[str, Any], as_json: bool) -> None:
-    """The summary on stdout."""
+    """Print the summary."""
     if as_json:
         print_json(summary)
         return
@@ -83,17 +84,17 @@ def print_floating(summary: dict[str, Any], as_json: bool) -> None:
 
 
 def _plan(
-    found: IntervalPlan, model: RobotModel, config: ExcitationConfiguration, limits: MotionLimits, start: Array
+    best: IntervalPlan, model: RobotModel, config: ExcitationConfiguration, limits: MotionLimits, start: Array
 ) -> Plan:
     """A ramp from the start to the first waypoint, and the intervals; wheels begin at zero."""
     whole = with_wheels(limits, model, config.excitation.combinations)
-    first, begin = found.motion.waypoints[0], found.motion.waypoints[0].copy()
+    first, begin = best.motion.waypoints[0], best.motion.waypoints[0].copy()
     begin[: model.joints] = start
     ramp = QuinticRamp.within(begin, first, _RAMP_USE * whole.velocity, _RAMP_USE * whole.acceleration)
     plan = plan_of(
-        Concatenation([ramp, found.motion.trajectory]), whole, knot_step=config.excitation.knot_step_s,
+        Concatenation([ramp, best.motion.trajectory]), whole, knot_step=config.excitation.knot_step_s,
         motion_type="combinations", model_hash=model.hash, seed=config.excitation.seed,
-        condition_number=found.condition_number,
+        condition_number=best.condition_number,
     )
     check_curve(plan.curve, whole)
     return plan

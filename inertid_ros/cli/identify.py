@@ -14,19 +14,20 @@ from inertid_ros.report.results import check_target, write_result
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import load_model
 
-from .common import configuration, print_json, progress_bar, recordings_from, set_up_logging
-from .tables import print_report
+from .output import print_json, progress_bar
+from .report_tables import print_report
+from .settings import configuration, recordings_from, set_up_logging
 
 _REJECTED = 3
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; 3 where held-out data speaks against the result, which is written all the same."""
+    """Run the command; 3 where the result does not pass validation, which is written all the same."""
     set_up_logging(options)
     start = time.perf_counter()
     check_target(options.output, options.force)
     _check_held_out(options.recordings, options.validate)
-    config = configuration(options, Configuration, _of_model(options.model))
+    config = configuration(options, Configuration, _settings_of(options.model))
     model = load_model(Path(options.urdf), model_options(config.robot))
     with progress_bar(options) as progress:
         progress("reading", 0.0)
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     return 0 if outcome.passed else _REJECTED
 
 
-def _of_model(equation_type: str | None) -> dict[str, object]:
+def _settings_of(equation_type: str | None) -> dict[str, object]:
     """Settings that a type of equations implies."""
     if equation_type is None:
         return {}
@@ -62,4 +63,4 @@ def _check_held_out(train: list[str], held_out: list[str]) -> None:
     fitted = {Path(path).resolve() for path in train}
     for path in held_out:
         if Path(path).resolve() in fitted:
-            raise RecordingError(f"{path}: is fitted and cannot also judge the fit; --validate another recording")
+            raise RecordingError(f"{path}: is fitted and cannot validate the fit too; --validate another recording")

@@ -1,4 +1,4 @@
-"""``inertid info``: what a recording, a URDF or a result directory holds."""
+"""``inertid info``: content of a recording, a URDF or a result directory."""
 
 import argparse
 from pathlib import Path
@@ -16,8 +16,9 @@ from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia, min_e
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 
-from .common import configuration, number, print_json, print_table, set_up_logging
-from .tables import print_report
+from .output import number, print_json, print_table
+from .report_tables import print_report
+from .settings import configuration, set_up_logging
 
 _GAP = 4.0  # periods
 
@@ -96,8 +97,8 @@ def _describe_recording(path: Path, config: Configuration, options: argparse.Nam
     except RecordingError as error:
         if not topics:
             raise
-        problem = str(error)  # a bag without usable joint states still has topics worth naming
-    listed = [{"name": name, "type": kind, "messages": count} for name, (kind, count) in sorted(topics.items())]
+        problem = str(error)  # the topics of a bag without usable joint states are shown too
+    listed = [{"name": name, "type": message, "messages": count} for name, (message, count) in sorted(topics.items())]
     if options.json:
         print_json({"kind": "recording", **content, "topics": listed, "problem": problem or None})
         return
@@ -105,7 +106,7 @@ def _describe_recording(path: Path, config: Configuration, options: argparse.Nam
         print_table(
             f"Topics of {path}",
             ("topic", "type", "messages"),
-            ((name, kind, str(count)) for name, (kind, count) in sorted(topics.items())),
+            ((name, message, str(count)) for name, (message, count) in sorted(topics.items())),
         )
     if problem:
         print(problem)

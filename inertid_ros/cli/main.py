@@ -1,6 +1,6 @@
 """The ``inertid`` command.
 
-Only the command that runs is imported, so that help and mistakes answer at once.
+Only the command that runs is imported, so that help and usage errors appear at once.
 """
 
 import argparse
@@ -25,10 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status.
 
     0 done; 2 bad usage or input, with one line on stderr; 3 the result did not pass validation; 1 a fault of this
-    program; 130 interrupted.
+    package; 130 interrupted.
     """
     for name, value in (("OMP_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1")):
-        os.environ.setdefault(name, value)  # the matrices are small: threads cost more than they give
+        os.environ.setdefault(name, value)  # the matrices are small: threads cost more than they gain
     options = _parser().parse_args(arguments)
     try:
         with _stoppable():
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Mistakes in one line, like every other error."""
+    """Usage errors in one line, like every other error."""
 
     def error(self, message: str) -> NoReturn:
         sys.stderr.write(f"inertid: error: {' '.join(message.split())}; see {self.prog} --help\n")
@@ -85,17 +85,17 @@ def _parser() -> argparse.ArgumentParser:
     identify = add("identify", "find the parameters of a robot from recordings", settings, force)
     identify.add_argument("recordings", nargs="+", metavar="RECORDING", help=_RECORDING)
     identify.add_argument("--urdf", required=True, metavar="FILE", help="robot description, the prior")
-    identify.add_argument("--validate", nargs="+", default=[], metavar="RECORDING", help="held out, to judge it")
+    identify.add_argument("--validate", nargs="+", default=[], metavar="RECORDING", help="held-out recordings")
     identify.add_argument(
         "--model", choices=("force", "momentum", "momentum_change"),
         help="equations to fit: force, or momentum of a robot that floats, momentum_change where it is not zero",
     )  # fmt: skip
     identify.add_argument("--output", required=True, metavar="DIR", help="result directory to write")
 
-    excite = add("excite", "plan an exciting motion within the robot's limits, or look at a plan", settings, force)
+    excite = add("excite", "plan an exciting motion within the robot's limits, or inspect a plan", settings, force)
     excite.add_argument("--urdf", required=True, metavar="FILE", help="robot description")
     excite.add_argument(
-        "--prior", metavar="RESULT_DIR", help="result to add to: the motion asks for what its recordings left open"
+        "--prior", metavar="RESULT_DIR", help="result to add to: the motion excites what its recordings left open"
     )
     excite.add_argument(
         "--start", metavar="JOINT=POSITION", action="append", default=[],
@@ -106,10 +106,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     excite.add_argument("--output", metavar="DIR", help="directory to write: plan.yaml, page and plots")
 
-    validate = add("validate", "judge a result or a URDF on recordings", settings)
+    validate = add("validate", "validate a result or a URDF on recordings", settings)
     validate.add_argument("subject", metavar="RESULT_DIR|URDF")
     validate.add_argument("recordings", nargs="+", metavar="RECORDING", help=_RECORDING)
-    validate.add_argument("--urdf", metavar="FILE", help="to compare with; a result knows its own")
+    validate.add_argument("--urdf", metavar="FILE", help="to compare with; a result holds its own")
 
     convert = add("convert", "convert a recording", settings, force)
     convert.add_argument("input", metavar="IN", help=_RECORDING)
@@ -123,7 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("directory", metavar="RESULT_DIR")
     report.add_argument("--html", metavar="FILE", help="write the report as one HTML page")
 
-    perturb = add("perturb", "make a URDF wrong by point masses, to try calibration in simulation", settings, force)
+    perturb = add("perturb", "perturb a URDF by point masses, to try calibration in simulation", settings, force)
     perturb.add_argument("urdf", metavar="URDF")
     perturb.add_argument("--seed", type=int, default=0, help="of the random generator (default 0)")
     perturb.add_argument("--output", required=True, metavar="FILE", help="URDF to write")
@@ -137,12 +137,12 @@ def _fail(message: str, status: int) -> int:
 
 
 class _StoppedError(BaseException):
-    """Message and exit status of a run that was told to stop; no handler of ordinary errors catches it."""
+    """Message and exit status of a run that is stopped; no handler of ordinary errors catches it."""
 
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """Turn SIGINT and SIGTERM into an exception, so that whatever is half-written is removed on the way out.
+    """Turn SIGINT and SIGTERM into an exception, so that incomplete files are removed before the exit.
 
     KeyboardInterrupt would do for SIGINT, but Python may remember one that was caught and end by the signal itself.
     """

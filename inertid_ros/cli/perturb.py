@@ -1,4 +1,4 @@
-"""``inertid perturb``: a URDF made wrong by point masses."""
+"""``inertid perturb``: a URDF perturbed by point masses."""
 
 import argparse
 from pathlib import Path
@@ -14,7 +14,8 @@ from inertid_ros.robot.model import load_model
 from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 
-from .common import configuration, number, print_json, print_table, set_up_logging, write_text
+from .output import number, print_json, print_table, write_text
+from .settings import configuration, set_up_logging
 
 
 def run(options: argparse.Namespace) -> int:

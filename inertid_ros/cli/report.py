@@ -6,8 +6,9 @@ from pathlib import Path
 from inertid_ros.report.result_page import render_page
 from inertid_ros.report.results import read_result
 
-from .common import print_json, set_up_logging, write_text
-from .tables import print_report
+from .output import print_json, write_text
+from .report_tables import print_report
+from .settings import set_up_logging
 
 
 def run(options: argparse.Namespace) -> int:

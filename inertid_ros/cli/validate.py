@@ -17,22 +17,14 @@ from inertid_ros.report.results import read_result
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 
-from .common import (
-    configuration,
-    number,
-    percent,
-    print_json,
-    print_table,
-    progress_bar,
-    recordings_from,
-    set_up_logging,
-)
+from .output import number, percent, print_json, print_table, progress_bar
+from .settings import configuration, recordings_from, set_up_logging
 
 _REJECTED = 3
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; 3 where the subject is no better than what it is compared with."""
+    """Run the command; 3 where the errors of the subject are no smaller than those it is compared with."""
     set_up_logging(options)
     config = configuration(options, Configuration)
     model, parameters, baseline, delay = _subject(options, config)
@@ -64,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _subject(options: argparse.Namespace, config: Configuration) -> tuple[RobotModel, Array, Array | None, float]:
-    """Model, its parameters, the parameters to compare with, and the delay of effort that was found [s]."""
+    """Model, its parameters, the parameters to compare with, and the identified delay of effort [s]."""
     if Path(options.subject).is_dir():
         result = read_result(options.subject)
         model, parameters, baseline = result.model, result.parameters, result.prior
@@ -80,7 +72,7 @@ def _subject(options: argparse.Namespace, config: Configuration) -> tuple[RobotM
 
 def _same_robot(other: RobotModel, model: RobotModel, path: str) -> RobotModel:
     if other.joint_names != model.joint_names or other.hash != model.hash:
-        raise ModelError(f"{path}: has other joints or another geometry than the robot judged; give its description")
+        raise ModelError(f"{path}: has other joints or another geometry than the robot validated; give its description")
     return other
 
 

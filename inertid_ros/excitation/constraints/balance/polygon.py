@@ -65,5 +65,6 @@ def polygon(area: AreaOptions, key: str, margin: float = 0.0) -> Polygon:
 def _width(normals: Array, offsets: Array) -> float:
     """Radius of the largest circle inside, by linear programming."""
     rows = np.column_stack([-normals, np.ones(len(normals))])
-    found = scipy.optimize.linprog([0, 0, -1], A_ub=rows, b_ub=-offsets, bounds=[(None, None), (None, None), (0, None)])
-    return float(found.x[2]) if found.success else 0.0
+    bounds = [(None, None), (None, None), (0, None)]
+    result = scipy.optimize.linprog([0, 0, -1], A_ub=rows, b_ub=-offsets, bounds=bounds)
+    return float(result.x[2]) if result.success else 0.0

@@ -1,7 +1,6 @@
 """Distance of a robot's links from one another, from obstacles and from the floor.
 
 - ``collision_objects``: links and obstacles as capsules and exact shapes.
-- ``obstacles``: obstacles from the configuration.
 - ``pairs``: which objects are kept apart.
 - ``closest_points``: closest points of segments.
 - ``exact_distances``: distances of convex hulls and meshes by Coal.

@@ -20,8 +20,7 @@ from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.motions.trajectories import Trajectory
 from inertid_ros.robot.model import RobotModel
 
-from .collision_objects import obstacle_object, robot_objects
-from .obstacles import obstacles
+from .collision_objects import obstacle_objects, robot_objects
 from .pairs import FLOOR, Indices, candidate_pairs, named_pairs, srdf_pairs
 from .scene import Scene
 
@@ -65,7 +64,7 @@ class ClearanceConstraint:
     def __init__(
         self, model: RobotModel, limits: MotionLimits, options: CollisionOptions, floor: float = -np.inf
     ) -> None:
-        around = tuple(obstacle_object(shape) for shape in obstacles(options.obstacles))
+        around = obstacle_objects(options.obstacles)
         objects = (*robot_objects(model, options.mesh_folders), *around)
         names = [item.name for item in objects]
         twice = sorted({name for name in names if names.count(name) > 1 or name == FLOOR})

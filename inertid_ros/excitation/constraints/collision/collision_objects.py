@@ -1,13 +1,14 @@
 """Collision objects: links and obstacles, each as a set of capsules and of exact shapes."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import pinocchio as pin
 
+from inertid_ros.config.collision import OBSTACLE_SHAPES, ObstacleOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.kinematics.lever_arms import lever_arm_bounds
@@ -99,9 +100,15 @@ def _joint_lines(model: RobotModel, body: int) -> CollisionObject:
     return CollisionObject(model.link_names[body], body, tuple(Capsule(origin, np.array(end), 0.0) for end in ends))
 
 
-def obstacle_object(shape: CollisionShape) -> CollisionObject:
-    """An obstacle as a collision object."""
-    return CollisionObject(shape.link, shape.body, shape_capsules(shape), (shape,))
+def obstacle_objects(obstacles: Mapping[str, ObstacleOptions]) -> tuple[CollisionObject, ...]:
+    """Obstacles by name, fixed to the root."""
+    objects = []
+    for name, options in obstacles.items():
+        sizes = [np.atleast_1d(getattr(options, field)) for field in OBSTACLE_SHAPES[options.shape]]
+        placement = pin.SE3(pin.rpy.rpyToMatrix(np.array(options.rpy)), np.array(options.xyz))
+        shape = CollisionShape(name, -1, placement.homogeneous, options.shape, tuple(np.concatenate(sizes)))
+        objects.append(CollisionObject(name, -1, shape_capsules(shape), (shape,)))
+    return tuple(objects)
 
 
 def object_lever_arms(model: RobotModel, item: CollisionObject) -> Array:

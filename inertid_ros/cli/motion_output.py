@@ -1,4 +1,4 @@
-"""What the command line says of a motion: tables, and the directory with plan, page and plots."""
+"""Output of a planned motion: its summary, tables, and the directory with plan, page and plots."""
 
 import json
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ from inertid_ros.excitation.plans.plan_file import plan_text
 from inertid_ros.report.report_content import plain
 from inertid_ros.robot.model import RobotModel
 
-from .common import number, percent, print_table
+from .output import number, percent, print_table
 
 PLAN, SUMMARY, TRAJECTORY = "plan.yaml", "excitation.json", "joint_trajectory.yaml"
 _USED = dict(zip(("range_used", "velocity_used", "acceleration_used", "effort_used"), CHANNELS, strict=True))
 
 
 def outline(plan: Plan, model: RobotModel) -> dict[str, Any]:
-    """What the summary of every motion begins with."""
+    """First part of the summary of every motion."""
     return {
         "robot": model.name,
         "model_hash": model.hash,
@@ -42,7 +42,7 @@ def summarise(
     config: ExcitationConfiguration,
     planned: PlanningProgress | None = None,
 ) -> dict[str, Any]:
-    """Content of ``excitation.json``; shares of limits are fractions. ``planned`` is how planning ended."""
+    """Content of ``excitation.json``; shares of limits are fractions. ``planned`` is the end of planning."""
     plan, wanted = inspection.plan, config.excitation
     criterion = None
     if planned is not None:
@@ -74,7 +74,7 @@ def summarise(
 
 
 def print_motion(summary: Mapping[str, Any]) -> None:
-    """A motion as a table with a row per joint, and what it amounts to."""
+    """Print a motion as a table with a row per joint, its criterion and how much of the constraints it uses."""
     header = ("joint", "from", "to", *(f"of the {name}" for name in _USED.values()))
     print_table(f"{summary['kind']} motion of {number(summary['duration'])} s", header, map(_row, summary["joints"]))
     criterion = summary["criterion"]
@@ -87,26 +87,27 @@ def print_motion(summary: Mapping[str, Any]) -> None:
     if summary["singular_values"]["before"] is not None:
         values = (summary["singular_values"][when] for when in ("before", "after"))
         before, after = (number(v[0] / v[-1] if v[-1] else None) for v in values)
-        print(f"with the data of before {after}; that data alone {before}")
+        print(f"with the earlier recordings {after}; these alone {before}")
     for constraint in summary["constraints"]:
         print(f"{constraint['words']} at {percent(constraint['used'])} of what is allowed")
     print(f"at rest within {number(summary['longest_stop'])} s, whatever fails")
 
 
 def write_motion(
-    plan: Plan, summary: Mapping[str, Any], target: Path, force: bool, drawn: Mapping[str, bytes] | None = None
+    plan: Plan, summary: Mapping[str, Any], target: Path, force: bool, pages: Mapping[str, bytes] | None = None
 ) -> None:
-    """Write plan, trajectory and summary, and what was drawn of the motion.
+    """Write plan, trajectory and summary, and page and plots of the motion.
 
     Raises
     ------
-    ExcitationError: the directory cannot be written.
+    ExcitationError
+        The directory cannot be written.
     """
     files = {
         PLAN: plan_text(plan).encode(),
         SUMMARY: (json.dumps(summary, indent=1, allow_nan=False) + "\n").encode(),
         TRAJECTORY: joint_trajectory_text(plan).encode(),
-        **(drawn or {}),
+        **(pages or {}),
     }
     try:
         write_directory(target, files, force)

@@ -1,4 +1,4 @@
-"""A report as tables for people."""
+"""A report as tables."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -6,11 +6,11 @@ from typing import Any
 
 from inertid_ros.identification.assessment.identifiability import VERDICTS
 
-from .common import number, percent, print_table
+from .output import number, percent, print_table
 
 
 def print_report(report: Mapping[str, Any]) -> None:
-    """Errors before and after, joints, links and how the result was found."""
+    """Print errors before and after, links, joints, rotors and the solution."""
     print_errors(report)
     print_table(
         "Links",
@@ -65,7 +65,7 @@ def print_report(report: Mapping[str, Any]) -> None:
             ),
         )
     if report.get("statements"):
-        verdicts = Counter(statement["verdict"] for statement in report["statements"])
+        verdicts = Counter(parameter["verdict"] for parameter in report["statements"])
         print("Parameters: " + ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in reversed(VERDICTS)))
     base, solver = report["base_parameters"], report["solver"]
     print(
@@ -76,16 +76,16 @@ def print_report(report: Mapping[str, Any]) -> None:
     if confidence:
         share, joint = percent(confidence["deviation"]), confidence["joint"]
         print(f"torque anywhere in the robot's range is known to {share} or better; least known is {joint}")
-    for index, entry in enumerate(rounds["done"] if rounds else (), start=1):
-        gain = "" if entry["gain"] is None else f", {percent(entry['gain'])} better than before"
-        print(f"round {index}: torque known to {percent(entry['deviation'])} ({entry['joint']}){gain}")
+    for index, done in enumerate(rounds["done"] if rounds else (), start=1):
+        gain = "" if done["gain"] is None else f", {percent(done['gain'])} better than before"
+        print(f"round {index}: torque known to {percent(done['deviation'])} ({done['joint']}){gain}")
     if rounds and rounds["stopped"]:
         print(f"ended: {rounds['stopped']}")
     print(report["message"])
 
 
 def print_errors(report: Mapping[str, Any]) -> None:
-    """Torque errors of the given and the calibrated parameters, over all joints and per joint."""
+    """Print torque errors of the given and the calibrated parameters, over all joints and per joint."""
     section = "validation" if "validation" in report else "train"
     prior, errors = report["prior"][section], report[section]
     rows = [

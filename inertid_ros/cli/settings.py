@@ -1,0 +1,71 @@
+"""Settings of a command: logging, configuration from arguments, recordings."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import attrs
+import yaml
+
+from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
+from inertid_ros.config.schema.structuring import changed, structure
+from inertid_ros.config.yaml_files import load_configuration
+from inertid_ros.core.errors import ConfigurationError
+from inertid_ros.data.files.loading import load_recording
+from inertid_ros.data.recording import Recording
+
+T = TypeVar("T", Configuration, ExcitationConfiguration)
+
+
+def set_up_logging(options: argparse.Namespace) -> None:
+    """Show notices of the library as lines on stderr."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("inertid: %(message)s"))
+    logger = logging.getLogger(__package__.partition(".")[0])
+    logger.handlers = [handler]
+    logger.propagate = False
+    logger.setLevel(logging.ERROR if options.quiet else logging.INFO)
+
+
+def configuration(options: argparse.Namespace, tree: type[T], given: Mapping[str, object] | None = None) -> T:
+    """Configuration of ``--config``, changed by what other options mean, then ``--set``, then ``--lock``."""
+    config = load_configuration(options.config, tree) if options.config else tree()
+    values = attrs.asdict(config)
+    for key, value in (given or {}).items():
+        changed(values, key, value)
+    for setting in options.set:
+        key, _, text = setting.partition("=")
+        try:
+            changed(values, key, yaml.safe_load(text))
+        except yaml.YAMLError:
+            raise ConfigurationError(f"--set {setting}: value is not YAML; write KEY=VALUE") from None
+    if options.lock:
+        values["robot"]["locked_joints"] = {**config.robot.locked_joints, **named_numbers(options.lock, "--lock")}
+    return structure(tree, values, options.config or "command line")
+
+
+def named_numbers(texts: Sequence[str], name: str) -> dict[str, float]:
+    """``JOINT=POSITION`` each, of a command line option.
+
+    Raises
+    ------
+    ConfigurationError
+        A text is not of that form.
+    """
+    numbers = {}
+    for text in texts:
+        joint, _, position = (part.strip() for part in text.partition("="))
+        try:
+            numbers[joint] = float(position)
+        except ValueError:
+            joint = ""
+        if not joint:
+            raise ConfigurationError(f"{name}: '{text}' is not JOINT=POSITION; write for example finger_joint1=0.02")
+    return numbers
+
+
+def recordings_from(paths: Sequence[str], config: Configuration, joints: Sequence[str]) -> list[Recording]:
+    """Recordings in the order of their paths; ``joints`` are those of the robot."""
+    return [load_recording(path, config.topics, joints) for path in paths]
