@@ -40,6 +40,7 @@ class DriveMotion(NamedTuple):
         return cls(q, v, a, np.sign(np.hstack([v, v @ layout.coupling_ratios.T])), slow)
 
     def keep(self, rows: NDArray[np.bool_]) -> "DriveMotion":
+        """The motion at some of the samples."""
         return DriveMotion(*(channel[rows] for channel in self))
 
     def along(self, ratios: Array, drive: int) -> "DriveMotion":

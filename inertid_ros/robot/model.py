@@ -151,6 +151,7 @@ class RobotModel:
 
     @property
     def joints(self) -> int:
+        """Number of movable joints."""
         return len(self.layout.joints)
 
     @property

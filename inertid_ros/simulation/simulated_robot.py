@@ -79,6 +79,7 @@ class SimulatedRobot:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
+        """Movable joints, in the model's order."""
         return self.robot.joint_names
 
     @property

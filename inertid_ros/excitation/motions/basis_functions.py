@@ -20,13 +20,19 @@ class Basis(Protocol):
     """Scalar functions of time that a linear motion combines; all vanish with two derivatives at the start."""
 
     @property
-    def duration(self) -> float: ...
+    def duration(self) -> float:
+        """Length [s]."""
+        ...
 
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Number of functions."""
+        ...
 
     @property
-    def breaks(self) -> Array: ...
+    def breaks(self) -> Array:
+        """Times [s] at which the third derivative may jump, both ends included."""
+        ...
 
     def evaluate(self, t: Array) -> Motion:
         """``(N,)`` times [s] to the functions and their first two derivatives, ``(N, size)`` each."""
@@ -81,10 +87,12 @@ class FourierBasis:
 
     @property
     def size(self) -> int:
+        """Number of functions."""
         return self._combination.shape[1]
 
     @property
     def breaks(self) -> Array:
+        """Times [s] at which the third derivative may jump, both ends included."""
         return np.array([0.0, self.duration])
 
     @cached_property
@@ -107,6 +115,7 @@ class FourierBasis:
         )
 
     def evaluate(self, t: Array) -> Motion:
+        """``(N,)`` times [s] to the functions and their first two derivatives, ``(N, size)`` each."""
         q, v, a = self._raw(np.asarray(t, dtype=float))
         return q @ self._combination, v @ self._combination, a @ self._combination
 
@@ -141,13 +150,16 @@ class CycloidalBasis:
 
     @property
     def size(self) -> int:
+        """Number of functions."""
         return self.intervals - int(self.closed)
 
     @property
     def breaks(self) -> Array:
+        """Times [s] at which the third derivative may jump, both ends included."""
         return np.linspace(0.0, self.duration, self.intervals + 1)
 
     def evaluate(self, t: Array) -> Motion:
+        """``(N,)`` times [s] to the functions and their first two derivatives, ``(N, size)`` each."""
         t = np.asarray(t, dtype=float)
         length = self.duration / self.intervals
         index = np.clip((t / length).astype(int), 0, self.intervals - 1)

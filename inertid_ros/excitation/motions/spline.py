@@ -47,10 +47,12 @@ class SplineBasis:
 
     @property
     def size(self) -> int:
+        """Number of functions."""
         return self.intervals + _DEGREE - 2 * _AT_REST
 
     @property
     def breaks(self) -> Array:
+        """Times [s] at which the third derivative may jump, both ends included."""
         return np.linspace(0.0, self.duration, self.intervals + 1)
 
     @cached_property

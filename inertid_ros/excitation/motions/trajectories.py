@@ -66,13 +66,16 @@ class LinearTrajectory:
 
     @property
     def duration(self) -> float:
+        """Length [s]."""
         return self.basis.duration
 
     @property
     def breaks(self) -> Array:
+        """Times [s] at which the third derivative may jump, both ends included."""
         return self.basis.breaks
 
     def sample(self, t: Array) -> Motion:
+        """``(N,)`` times [s] to position, velocity and acceleration, ``(N, n)`` each; held outside [0, duration]."""
         q, v, a = self.basis.evaluate(np.clip(np.asarray(t, dtype=float), 0.0, self.duration))
         return self.start + q @ self.parameters, v @ self.parameters, a @ self.parameters
 
@@ -116,9 +119,11 @@ class QuinticRamp:
 
     @property
     def breaks(self) -> Array:
+        """Times [s] at which the third derivative may jump, both ends included."""
         return np.array([0.0, self.duration])
 
     def sample(self, t: Array) -> Motion:
+        """``(N,)`` times [s] to position, velocity and acceleration, ``(N, n)`` each; held outside [0, duration]."""
         s = np.clip(np.asarray(t, dtype=float) / self.duration, 0.0, 1.0)[:, None]
         step = self.end - self.start
         return (
@@ -159,14 +164,17 @@ class Concatenation:
 
     @property
     def duration(self) -> float:
+        """Length [s]."""
         return float(self._starts[-1])
 
     @property
     def breaks(self) -> Array:
+        """Times [s] at which the third derivative may jump, both ends included."""
         pieces = [start + part.breaks[:-1] for start, part in zip(self._starts, self.parts, strict=False)]
         return np.concatenate([*pieces, self._starts[-1:]])
 
     def sample(self, t: Array) -> Motion:
+        """``(N,)`` times [s] to position, velocity and acceleration, ``(N, n)`` each; held outside [0, duration]."""
         t = np.asarray(t, dtype=float)
         owner = np.clip(np.searchsorted(self._starts, t, side="right") - 1, 0, len(self.parts) - 1)
         width = self.parts[0].sample(np.zeros(1))[0].shape[1]

@@ -79,6 +79,7 @@ class Plan:
 
     @property
     def breaks(self) -> Array:
+        """Times [s] at which the third derivative may jump: every sample."""
         return self.time
 
     @property
