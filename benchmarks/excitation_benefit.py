@@ -5,7 +5,6 @@ sensor noise and a controller that uses the wrong URDF), and are identified with
 """
 
 import sys
-from dataclasses import replace
 
 import attrs
 import numpy as np
@@ -39,9 +38,9 @@ MODEL = ModelOptions(locked_joints={"panda_finger_joint1": 0.02, "panda_finger_j
 ACCELERATION = (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0)  # rad/s^2, by the maker of the arm
 CONDITION = ExcitationOptions(duration_s=DURATION_S, time_limit_s=600.0, workers=1)
 MOTIONS = {
-    "random": replace(CONDITION, starts=1, improved=0),
+    "random": attrs.evolve(CONDITION, starts=1, improved=0),
     "condition number": CONDITION,
-    "A, invariant": replace(CONDITION, criterion="a", scaling="metric"),
+    "A, invariant": attrs.evolve(CONDITION, criterion="a", scaling="metric"),
 }
 ESTIMATORS = {"default": "consistent", "least squares": "wls"}
 MEASURES = ("base parameters", "in prior deviations", "torque at random states", "geodesic distance")

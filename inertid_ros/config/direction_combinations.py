@@ -7,7 +7,7 @@ from inertid_ros.config.schema.option_fields import option
 
 @attrs.frozen
 class CombinationOptions:
-    """How a motion of direction combinations is planned (B §5)."""
+    """How a motion of direction combinations is planned ([Naveen2019]_ sec. 5)."""
 
     interval_s: float = option(1.0, "of each interval [s]", minimum=0.05, maximum=600.0)
     offered: int = option(
@@ -23,7 +23,7 @@ class CombinationOptions:
         minimum=0.0, maximum=1e6,
     )
     wheel_range: float = option(
-        9.42477796076938, "way of every reaction wheel in an interval [rad]", minimum=1e-6, maximum=1e6
+        9.42477796076938, "angle that every reaction wheel turns in an interval [rad]", minimum=1e-6, maximum=1e6
     )
     orders: int = option(8, "random orders of the combinations that are tried", minimum=1, maximum=10_000)
     starts: int = option(20, "random seeds tried per order, before and after pruning", minimum=1, maximum=100_000)

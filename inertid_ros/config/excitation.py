@@ -87,7 +87,7 @@ class ExcitationOptions:
         choices=CRITERION_SCALINGS,
     )
     measured: tuple[str, ...] = option(
-        ("joints",), "what tells of the parameters: joint torques, the wrench at the base (a force plate)",
+        ("joints",), "what is measured: joint torques, the wrench at the base (a force plate)",
         choices=MEASURED,
     )
     base_deviation: tuple[float, ...] = option(

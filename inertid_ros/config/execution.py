@@ -54,12 +54,12 @@ class ExecutionOptions:
 
 @attrs.frozen
 class MonitorOptions:
-    """When the joint states say that the motion must stop."""
+    """Limits of the joint states beyond which the motion stops."""
 
     state_timeout_s: float = option(
         0.03,
         "longest time without an accepted state, by receipt on the steady clock; three periods of the driver at least,"
-        " and the robot is told to brake 5 to 15 ms later [s]",
+        " and the brake is commanded 5 to 15 ms later [s]",
         minimum=0.005,
         maximum=2.0,
     )

@@ -13,13 +13,16 @@ LOSSES = ("squares", "huber")
 
 @attrs.frozen
 class LeastSquaresOptions:
-    """Which classical estimator; see :data:`ESTIMATORS` for those with a name."""
+    """Which classical estimator; see :data:`ESTIMATORS` for those with a name.
+
+    Weights of residuals are those of [vanDerGaag2024]_ eqs. 29-32, the scaling by the prior that of its sec. III-C.
+    """
 
     weighting: str = option(
-        "residual", "none, or every joint by its residual's standard deviation, iterated (D 29-32)", choices=WEIGHTINGS
+        "residual", "none, or every joint by its residual's standard deviation, iterated", choices=WEIGHTINGS
     )
     scaling: str = option(
-        "metric", "of parameters: metric (free of units and frames), prior ([vanDerGaag2024]_ sec. III-C) or none",
+        "metric", "of parameters: metric (free of units and frames), prior or none",
         choices=PARAMETER_SCALINGS,
     )
     rank: str = option(
@@ -34,7 +37,7 @@ class LeastSquaresOptions:
         0.01, "largest variance of a direction that rank variance fits; the prior's is of the order of 0.1",
         minimum=1e-12, maximum=1e12,
     )
-    folds: int = option(5, "parts that a single recording is cut into for rank held_out", minimum=2, maximum=100)
+    folds: int = option(5, "of cross-validation of a single recording, for rank held_out", minimum=2, maximum=100)
     independent: bool = option(
         False, "take all samples as independent, as published tables do, however correlated their residuals"
     )
@@ -55,7 +58,7 @@ ESTIMATORS = {
     "reduced": LeastSquaresOptions(rank="variance"),
     "auto": LeastSquaresOptions(rank="auto"),
     "huber": LeastSquaresOptions(loss="huber"),
-    # D §III: weighted rows, columns or both; directions by what predicts held-out data best, the rest at the prior.
+    # [vanDerGaag2024]_ sec. III: weighted rows, columns or both; rank by held-out data, the rest at the prior.
     "wls_r": LeastSquaresOptions(scaling="none", rank="held_out"),
     "wls_c": LeastSquaresOptions(weighting="none", scaling="prior", rank="held_out"),
     "wls_rc": LeastSquaresOptions(scaling="prior", rank="held_out"),

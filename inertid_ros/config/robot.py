@@ -60,7 +60,7 @@ class RotorOptions:
         if self.inertia and len(self.inertia) != 6:
             raise ConfigurationError(f"inertia has {len(self.inertia)} values; give 6")
         if bool(self.inertia) == bool(self.radius and self.length) or (self.inertia and self.radius + self.length > 0):
-            raise ConfigurationError("inertia or radius and length say what the rotor is like; give one of the two")
+            raise ConfigurationError("inertia or radius and length both define the inertia; give one of the two")
         if self.ratio == 0 or not any(self.axis):
             raise ConfigurationError("ratio or axis is zero; correct it")
 

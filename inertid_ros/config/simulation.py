@@ -78,14 +78,17 @@ class PerturbationOptions:
 
 @attrs.frozen
 class MovementOptions:
-    """Straight movements from one random target to the next, cubic in time and at rest at every target (D IV-A)."""
+    """Straight movements from one random target to the next, cubic in time and at rest at every target.
+
+    Source: [vanDerGaag2024]_ sec. IV-A.
+    """
 
     movements: int = option(20, "number of movements, the last of which returns to the start", minimum=1, maximum=10000)
     seconds: float = option(1.5, "of each movement [s]", minimum=0.1, maximum=60.0)
     com_m: tuple[float, ...] = option(
         (0.04, 0.06, 0.03),
-        "largest way of the centre of mass to either side: forward, left, up [m]; never more than three tenths of the"
-        " way to the edge of the soles",
+        "largest displacement of the centre of mass to either side: forward, left, up [m]; never more than three tenths"
+        " of the distance to the edge of the soles",
         length=3, minimum=0.0, maximum=1.0,
     )
     torso_rad: tuple[float, ...] = option(
@@ -93,7 +96,8 @@ class MovementOptions:
         length=3, minimum=0.0, maximum=1.0,
     )
     joint_rad: float = option(
-        0.0, "largest way of every joint that does not carry the robot, to either side [rad]", minimum=0.0, maximum=3.0
+        0.0, "largest displacement of every joint outside the supporting legs, to either side [rad]",
+        minimum=0.0, maximum=3.0,
     )
     one_tilt_at_a_time: bool = option(
         True, "the torso either rolls or pitches; legs without a yaw joint cannot do both on two flat feet"
@@ -107,10 +111,10 @@ class BalanceControlOptions:
     com_hz: float = option(1.0, "natural frequency of the centre of mass about its reference [Hz]", minimum=0.1,
                            maximum=10.0)
     torso_hz: float = option(1.5, "of the base's orientation [Hz]", minimum=0.1, maximum=10.0)
-    posture_hz: float = option(1.5, "of the joints that carry the robot [Hz]", minimum=0.1, maximum=10.0)
+    posture_hz: float = option(1.5, "of the joints of the supporting legs [Hz]", minimum=0.1, maximum=10.0)
     free_joint_hz: float = option(3.0, "of the other joints [Hz]", minimum=0.1, maximum=20.0)
     posture_weight: float = option(
-        0.03, "of the joints that carry the robot, against the centre of mass", minimum=1e-6, maximum=10.0
+        0.03, "of the joints of the supporting legs, relative to the centre of mass", minimum=1e-6, maximum=10.0
     )
     joint_damping: float = option(
         2.0, "of every joint with a motor, for each kg m^2 of its inertia [N m s/rad]", minimum=0.0, maximum=100.0
@@ -120,7 +124,7 @@ class BalanceControlOptions:
 
 @attrs.frozen
 class BodySensorOptions:
-    """Standard deviations of independent normal noise; that of the encoders is printed in D 4.1."""
+    """Standard deviations of independent normal noise; that of the encoders is that of [vanDerGaag2024]_ sec. 4.1."""
 
     position: float = option(9e-6, "of the encoders [rad]", minimum=0.0, maximum=1.0)
     velocity: float = option(2e-3, "of the joint velocities [rad/s]", minimum=0.0, maximum=10.0)

@@ -1,4 +1,4 @@
-"""How a configuration says that a URDF be read."""
+"""Model options from a configuration."""
 
 import numpy as np
 

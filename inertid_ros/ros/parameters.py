@@ -114,12 +114,12 @@ def descriptor(entry: Option, read_only: bool) -> ParameterDescriptor:
     result = ParameterDescriptor(description=entry.description, read_only=read_only)
     if entry.choices:
         result.additional_constraints = "one of " + ", ".join(entry.choices)
-    if entry.is_list or (entry.minimum is None and entry.maximum is None) or entry.kind not in _UNBOUNDED:
+    if entry.is_list or (entry.minimum is None and entry.maximum is None) or entry.scalar not in _UNBOUNDED:
         return result
-    most = _UNBOUNDED[entry.kind]
+    most = _UNBOUNDED[entry.scalar]
     low = -most if entry.minimum is None else entry.minimum
     high = most if entry.maximum is None else entry.maximum
-    if entry.kind is float:
+    if entry.scalar is float:
         result.floating_point_range = [FloatingPointRange(from_value=float(low), to_value=float(high))]
     else:
         result.integer_range = [IntegerRange(from_value=int(low), to_value=int(high), step=1)]
@@ -141,18 +141,18 @@ def _declare(node: Node, entry: Option, read_only: bool) -> None:
     default = list(entry.default) if isinstance(entry.default, tuple) else entry.default
     given = node._parameter_overrides.get(entry.key)
     empty = entry.is_list and (default == [] if given is None else given.type_ == Parameter.Type.NOT_SET)
-    kind = (_LISTS if entry.is_list else _SCALARS)[entry.kind]
+    ros_type = (_LISTS if entry.is_list else _SCALARS)[entry.scalar]
     typed = default is REQUIRED or default == [] or empty
-    node.declare_parameter(entry.key, kind if typed else default, descriptor(entry, read_only and not empty))
+    node.declare_parameter(entry.key, ros_type if typed else default, descriptor(entry, read_only and not empty))
     if not empty:
         return
     # rclpy cannot declare an empty list, whose type it does not see, and reads one in a parameter file as no value; but
     # it can be set.
-    result = node.set_parameters([Parameter(entry.key, kind, [])])[0]
+    result = node.set_parameters([Parameter(entry.key, ros_type, [])])[0]
     if not result.successful:
         raise ConfigurationError(result.reason)
     final = descriptor(entry, read_only)
-    final.type = kind.value
+    final.type = ros_type.value
     node.set_descriptor(entry.key, final)
 
 

@@ -56,8 +56,8 @@ def test_keys_are_exactly_the_declared_ones(file, name):
 def test_values_have_the_declared_type_and_range(file, name):
     values, known = parameters(file, name)
     for key, value in values.items():
-        # ROS knows no whole numbers where it was told a double.
-        assert known[key].is_list or type(value) is known[key].kind, f"{key}: {value!r}"
+        # ROS does not take a whole number for a double.
+        assert known[key].is_list or type(value) is known[key].scalar, f"{key}: {value!r}"
     for tree, prefix in NODES[name.removeprefix("/**/")]:
         own = singles(options(tree, prefix), values)
         structure(tree, {key.removeprefix(prefix): values[key] for key in own}, f"{file}.yaml", listed=True)
@@ -80,7 +80,7 @@ def test_every_parameter_stands_in_the_reference(node):
     rows = dict(re.findall(r"^\| `([^`]+)` \| (\S+) \|", section, flags=re.M))
     types = {"float": "double", "int": "int", "bool": "bool", "str": "string"}
     expected = {
-        key: types[option.kind.__name__] + "[]" * option.is_list for key, option in declared_options(node).items()
+        key: types[option.scalar.__name__] + "[]" * option.is_list for key, option in declared_options(node).items()
     }
     assert rows == expected
 
@@ -89,5 +89,5 @@ def test_every_parameter_stands_in_the_reference(node):
 def test_every_number_has_a_range_and_every_option_a_description(node):
     for option in declared(node):
         assert option.description and not option.description.endswith("."), option.key
-        if option.kind in (int, float):
+        if option.scalar in (int, float):
             assert option.minimum is not None or option.maximum is not None, f"{option.key}: has no range"

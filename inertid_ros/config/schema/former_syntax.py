@@ -49,7 +49,8 @@ def wrench_topics(texts: Sequence[str]) -> dict[str, Any]:
 def typed_topics(texts: Sequence[str]) -> dict[str, Any]:
     """``TOPIC=PACKAGE/msg/TYPE`` each; the name is the topic's."""
     return {
-        topic.strip("/").replace("/", "_"): {"topic": topic, "type": kind} for topic, kind in map(_split, texts)
+        topic.strip("/").replace("/", "_"): {"topic": topic, "type": message_type}
+        for topic, message_type in map(_split, texts)
     }
 
 

@@ -1,4 +1,4 @@
-"""Options as data: fields of attrs classes that know their description, unit, range and choices.
+"""Options as data: fields of attrs classes with a description, unit, range and choices.
 
 Configuration files, command line, ROS parameters and the reference of the documentation are made from these fields.
 attrs does conversion and validation: it has the rosdep key ``python3-attrs`` on every platform of ROS 2, whereas
@@ -46,9 +46,9 @@ def option(
     length : int, optional
         Number of elements of a tuple.
     of : type, optional
-        Type where the default does not tell it: of what is required, and of an empty tuple that is not of text.
+        Type if the default does not show it: of a required value, and of an empty tuple that is not of text.
     many : bool
-        Whether it is a tuple, where the default does not tell.
+        Whether it is a tuple, if the default does not show it.
     """
     many = many or isinstance(default, tuple)
     scalar = of or (type(default[0]) if default else str) if isinstance(default, tuple) else of or type(default)
@@ -113,7 +113,7 @@ class Option:
     ----------
     key : str
         Dotted path, such as ``prepare.cutoff_hz``; with ``<name>`` for the name where it belongs to a named element.
-    kind : type
+    scalar : type
         bool, int, float or str; of the elements where ``is_list``.
     is_list : bool
         Whether it is a tuple.
@@ -134,7 +134,7 @@ class Option:
     """
 
     key: str
-    kind: type
+    scalar: type
     is_list: bool
     default: Any
     description: str
@@ -167,8 +167,8 @@ def options(tree: type, prefix: str = "") -> Iterator[Option]:
         elif is_named(attribute):
             names = f"{prefix}{about['names']}"
             yield Option(names, str, True, (), f"names of {attribute.name}: {about['description']}", lists=key)
-            if attrs.has(about["kind"]):
-                for inner in options(about["kind"], f"{key}.<name>."):
+            if attrs.has(about["element"]):
+                for inner in options(about["element"], f"{key}.<name>."):
                     yield attrs.evolve(inner, names=names)
             else:
                 yield _option(f"{key}.<name>", REQUIRED, about, names)
@@ -188,43 +188,43 @@ def is_named(attribute: Any) -> bool:
 
 def _option(key: str, default: Any, about: Mapping[str, Any], names: str = "") -> Option:
     limits = {name: about[name] for name in ("description", "unit", "minimum", "maximum", "choices")}
-    return Option(key, about["kind"], about["many"], default, **limits, names=names)
+    return Option(key, about["element"], about["many"], default, **limits, names=names)
 
 
 def _metadata(
     description: str,
-    kind: type,
+    element: type,
     many: bool,
     minimum: float | None,
     maximum: float | None,
     choices: Sequence[str],
     length: int | None,
 ) -> dict[str, Any]:
-    if kind not in EXPECTED and not attrs.has(kind):
-        raise TypeError(f"option '{description}': {kind} cannot be an option")
+    if element not in EXPECTED and not attrs.has(element):
+        raise TypeError(f"option '{description}': {element} cannot be an option")
     found = re.search(r"\[([^\]]+)\]", description)
     return {
-        "description": description, "unit": found[1] if found else "", "kind": kind, "many": many, "minimum": minimum,
-        "maximum": maximum, "choices": tuple(choices), "length": length,
+        "description": description, "unit": found[1] if found else "", "element": element, "many": many,
+        "minimum": minimum, "maximum": maximum, "choices": tuple(choices), "length": length,
     }  # fmt: skip
 
 
 def _rules(about: Mapping[str, Any]) -> tuple[Callable[[Any], Any], _Validator]:
     """Converter and validator of a scalar or of a tuple of scalars."""
-    kind, lowest, highest = about["kind"], about["minimum"], about["maximum"]
-    convert = {float: _real, int: _whole}.get(kind, _same)
-    checks = [_told(validators.instance_of(kind), f", expected {EXPECTED[kind]}")]
-    if kind is int:
-        checks.append(_told(validators.not_(validators.instance_of(bool)), f", expected {EXPECTED[kind]}"))
+    scalar, lowest, highest = about["element"], about["minimum"], about["maximum"]
+    convert = {float: _real, int: _whole}.get(scalar, _same)
+    checks = [_one_line(validators.instance_of(scalar), f", expected {EXPECTED[scalar]}")]
+    if scalar is int:
+        checks.append(_one_line(validators.not_(validators.instance_of(bool)), f", expected {EXPECTED[scalar]}"))
     bounds = [validators.ge(lowest)] * (lowest is not None) + [validators.le(highest)] * (highest is not None)
     if bounds:
-        checks.append(_told(validators.and_(*bounds), f"; it must lie {_range(lowest, highest)}"))
+        checks.append(_one_line(validators.and_(*bounds), f"; it must lie {_range(lowest, highest)}"))
     if about["choices"]:
-        checks.append(_told(validators.in_(about["choices"]), f"; choose from {', '.join(about['choices'])}"))
+        checks.append(_one_line(validators.in_(about["choices"]), f"; choose from {', '.join(about['choices'])}"))
     check = validators.and_(*checks)
     if not about["many"]:
         return convert, check
-    whole = [_told(validators.instance_of(tuple), f", expected a list of {EXPECTED[kind]}")]
+    whole = [_one_line(validators.instance_of(tuple), f", expected a list of {EXPECTED[scalar]}")]
     if about["length"] is not None:
         whole.append(_counted(about["length"]))
 
@@ -247,16 +247,16 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _told(check: _Validator, expected: str) -> _Validator:
+def _one_line(check: _Validator, expected: str) -> _Validator:
     """A validator of attrs whose error is one line for users."""
 
-    def told(instance: Any, attribute: Any, value: Any) -> None:
+    def checked(instance: Any, attribute: Any, value: Any) -> None:
         try:
             check(instance, attribute, value)
         except (TypeError, ValueError):
             raise ConfigurationError(f"{attribute.name} is {value!r}{expected}") from None
 
-    return told
+    return checked
 
 
 def _counted(length: int) -> _Validator:

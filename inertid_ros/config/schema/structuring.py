@@ -56,10 +56,10 @@ def structure(
     for names, key in lists.items():
         if names in given or (listed and arguments.get(key)):
             _agree(fields[key], arguments.setdefault(key, {}), given.get(names, ()), where, prefix)
-        if attrs.has(fields[key].metadata["kind"]) and key in arguments:
-            kind = fields[key].metadata["kind"]
+        if attrs.has(fields[key].metadata["element"]) and key in arguments:
+            element = fields[key].metadata["element"]
             arguments[key] = {
-                name: structure(kind, inner, where, f"{prefix}{key}.{name}.", listed)
+                name: structure(element, inner, where, f"{prefix}{key}.{name}.", listed)
                 for name, inner in arguments[key].items()
             }
     for name, field in fields.items():
@@ -108,13 +108,13 @@ def _grouped(values: Mapping[Any, Any], where: str) -> dict[str, Any]:
 
 def _named(field: Any, value: object, where: str, key: str, listed: bool) -> dict[str, Any]:
     """Name to what is given for it: a mapping of its fields, or a value."""
-    kind = field.metadata["kind"]
+    element = field.metadata["element"]
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        inner = ", ".join(_names(kind)) if attrs.has(kind) else "its value"
+        inner = ", ".join(_names(element)) if attrs.has(element) else "its value"
         raise _misfit(field, value, where, key, f"names, each with {inner}", listed)
-    if not attrs.has(kind):
+    if not attrs.has(element):
         return dict(_flat(value))
     found: dict[str, Any] = {}
     for name, content in value.items():
@@ -123,7 +123,7 @@ def _named(field: Any, value: object, where: str, key: str, listed: bool) -> dic
             content = {inner: content}
         if not isinstance(content, Mapping | None):
             raise ConfigurationError(
-                f"{where}: {key}.{name} is {content!r}, expected a mapping with {', '.join(_names(kind))}"
+                f"{where}: {key}.{name} is {content!r}, expected a mapping with {', '.join(_names(element))}"
             )
         found[str(name)] = {**found.get(str(name), {}), **(content or {})}
     return found
@@ -151,7 +151,7 @@ def _agree(field: Any, elements: dict[str, Any], names: object, where: str, pref
             )
     for name in filter(None, names):
         if name not in elements:
-            if not attrs.has(field.metadata["kind"]):
+            if not attrs.has(field.metadata["element"]):
                 raise ConfigurationError(f"{where}: {listing} lists {name}, but {key}.{name} is missing; give it")
             elements[name] = {}
 

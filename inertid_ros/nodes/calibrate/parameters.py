@@ -9,7 +9,7 @@ from inertid_ros.config.schema.option_fields import option
 
 @attrs.frozen
 class CalibrateOptions(RoundsOptions):
-    """Parameters of the calibration flow."""
+    """Parameters of the calibration sequence."""
 
     moved_by: str = option(
         "excitation", "excitation: that node moves the robot; robot: it moves by itself when asked, see move_service",
@@ -17,10 +17,10 @@ class CalibrateOptions(RoundsOptions):
     )
     move_service: str = option("simulator/move", "std_srvs/Trigger that makes the robot move by itself")
     moving_topic: str = option("simulator/moving", "latched std_msgs/Bool, true while it does")
-    motion: str = option("fourier", "kind of the motion that is fitted", choices=MOTION_TYPES)
+    motion: str = option("fourier", "type of the motion that is fitted", choices=MOTION_TYPES)
     duration_s: float = option(0.0, "of that motion [s]; 0 takes the excitation node's", minimum=0.0, maximum=600.0)
     seed: int = option(1, "of that motion", minimum=0)
-    validation_motion: str = option("fourier", "kind of the held-out motion", choices=MOTION_TYPES)
+    validation_motion: str = option("fourier", "type of the held-out motion", choices=MOTION_TYPES)
     validation_duration_s: float = option(
         0.0, "of the held-out motion [s]; 0 takes the excitation node's", minimum=0.0, maximum=600.0
     )

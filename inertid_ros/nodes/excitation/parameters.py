@@ -30,7 +30,9 @@ class ExcitationNodeOptions:
 class MotionOptions:
     """Parameters of the excitation node that may be changed between motions."""
 
-    require_recorder: bool = option(True, "refuse to move unless recorder/status says that samples are being written")
+    require_recorder: bool = option(
+        True, "refuse to move unless recorder/status reports that samples are being written"
+    )
     start: tuple[float, ...] = option(
         (), "pose where planned motions begin and end [rad or m]; empty is where the robot stands", of=float,
         minimum=-1e6, maximum=1e6,

@@ -90,16 +90,16 @@ PAGES: Mapping[str, Callable[[], str]] = {
 """File to what writes it."""
 
 
-def _table(entries: Iterable[Option], first: str, kind: Callable[[Option], str]) -> list[str]:
+def _table(entries: Iterable[Option], first: str, type_of: Callable[[Option], str]) -> list[str]:
     lines = [f"| {first} | type | default | range | unit | description |", "|---|---|---|---|---|---|"]
     for entry in entries:
         cells: list[Any] = [
-            f"`{entry.key}`", kind(entry), f"`{flow_value(entry.default)}`", allowed(entry), entry.unit,
+            f"`{entry.key}`", type_of(entry), f"`{flow_value(entry.default)}`", allowed(entry), entry.unit,
             entry.description,
         ]  # fmt: skip
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return lines
 
 
-def _plain(kind: str) -> str:
-    return f"list of {_SPELT[kind[:-2]]}" if kind.endswith("[]") else _SPELT[kind]
+def _plain(name: str) -> str:
+    return f"list of {_SPELT[name[:-2]]}" if name.endswith("[]") else _SPELT[name]

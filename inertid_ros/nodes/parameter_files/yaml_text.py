@@ -28,7 +28,7 @@ NODES: Mapping[str, tuple[tuple[type, str], ...]] = {
 
 
 def _legged(name: str, **movement: Any) -> Mapping[str, Mapping[str, Any]]:
-    """A simulated robot on force plates, and what the other nodes must know of it."""
+    """A simulated robot on force plates, and what the other nodes need of it."""
     stance, base = STANCES[name], {"robot.base": "free", "robot.drive_terms": ()}
     topics = [plate.name for plate in stance.plates]
     return {
@@ -60,7 +60,7 @@ def _legged(name: str, **movement: Any) -> Mapping[str, Mapping[str, Any]]:
 
 
 _PANDA = {"robot.locked_joints": {"panda_finger_joint1": 0.0}}
-# The simulated robot shares the machine with everything else, which may hold it up.
+# The simulated robot shares the machine with all other processes, which may delay it.
 _MOTION = {
     "excitation.duration_s": 20.0,
     "execution.horizon_s": 0.3,
@@ -114,11 +114,11 @@ def render(file: str) -> str:
 
 def ros_type(entry: Option) -> str:
     """Type of a ROS parameter, such as ``double[]``."""
-    return _TYPES[entry.kind] + ("[]" if entry.is_list else "")
+    return _TYPES[entry.scalar] + ("[]" if entry.is_list else "")
 
 
 def allowed(entry: Option) -> str:
-    """Choices or range, in words; empty where everything is allowed."""
+    """Choices or range; empty where everything is allowed."""
     if entry.choices:
         return ", ".join(choice or "''" for choice in entry.choices)
     if entry.minimum is None and entry.maximum is None:
@@ -172,5 +172,5 @@ def _filled(entries: list[Option], values: Mapping[str, Any]) -> Iterator[tuple[
 
 
 def _about(entry: Option) -> str:
-    kind, range_ = ros_type(entry), allowed(entry)
-    return f"{entry.description} ({kind}{': ' if entry.choices else ', ' if range_ else ''}{range_})"
+    of_type, limits = ros_type(entry), allowed(entry)
+    return f"{entry.description} ({of_type}{': ' if entry.choices else ', ' if limits else ''}{limits})"

@@ -39,8 +39,8 @@ def test_the_error_shows_the_form_of_now_which_is_accepted(tree, key, value, for
     with pytest.raises(ConfigurationError) as caught:
         structure(tree, {key: value}, "file")
     quoted = ", ".join(f"'{text}'" for text in value)
-    kind = "is the old form" if len(value) == 1 else "are the old form"
-    assert str(caught.value) == f"file: {key}: {quoted} {kind}; write {form}"
+    verb = "is the old form" if len(value) == 1 else "are the old form"
+    assert str(caught.value) == f"file: {key}: {quoted} {verb}; write {form}"
     section = key.rpartition(".")[0]
     structure(tree, {f"{section}.{name}": content for name, content in yaml.safe_load(f"{{{form}}}").items()})
 
@@ -51,7 +51,7 @@ def test_among_ros_parameters_it_shows_the_list_of_names_too():
 
 
 @pytest.mark.parametrize("value", ["finger", "=1", "wrist=a"])
-def test_what_could_not_be_read_before_is_told_what_is_expected(value):
+def test_what_could_not_be_read_before_names_what_is_expected(value):
     expected = f"robot.couplings: '{value}' is the old form; write a mapping of names, each with joints, ratios"
     with pytest.raises(ConfigurationError, match=expected):
         structure(Configuration, {"robot.couplings": [value]})

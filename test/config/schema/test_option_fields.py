@@ -39,9 +39,9 @@ def test_options_are_listed_with_key_type_range_unit_and_description():
         "x.outer.inners.<name>.frame", "x.outer.inners.<name>.size", "x.outer.speed_names", "x.outer.speeds.<name>",
     ]  # fmt: skip
     rate = found["x.outer.rate_hz"]
-    assert (rate.kind, rate.is_list, rate.default, rate.minimum, rate.maximum) == (float, False, 1.0, 0.0, 10.0)
+    assert (rate.scalar, rate.is_list, rate.default, rate.minimum, rate.maximum) == (float, False, 1.0, 0.0, 10.0)
     assert rate.unit == "Hz" and rate.description == "a rate [Hz]"
-    assert found["x.outer.names"].is_list and found["x.outer.names"].kind is str
+    assert found["x.outer.names"].is_list and found["x.outer.names"].scalar is str
     assert found["x.outer.inner_names"].lists == "x.outer.inners"
     frame = found["x.outer.inners.<name>.frame"]
     assert frame.default is REQUIRED and frame.names == "x.outer.inner_names"
@@ -87,5 +87,5 @@ def test_an_option_without_description_is_a_mistake_of_the_programmer():
 def test_every_option_has_a_description_and_every_number_a_range(tree):
     for entry in options(tree):
         assert entry.description and not entry.description.endswith("."), entry.key
-        assert entry.kind in (bool, str) or entry.minimum is not None or entry.maximum is not None, entry.key
+        assert entry.scalar in (bool, str) or entry.minimum is not None or entry.maximum is not None, entry.key
     tree()  # the defaults are allowed
