@@ -6,7 +6,8 @@ import numpy as np
 
 from inertid_ros.config.execution import ExecutionOptions
 from inertid_ros.data.recording import Recording
-from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable, MotionExecution
+from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
+from inertid_ros.excitation.execution.motion_execution import MotionExecution
 from inertid_ros.excitation.execution.plan_check import with_approach
 from inertid_ros.excitation.plans.plan import Plan
 

@@ -2,7 +2,8 @@
 
 - ``plan_check``: what must hold before a plan moves a robot, and the approach to its start.
 - ``brake``: a verified brake along the path for every phase of a plan.
-- ``horizons``: what is sent at each phase (``HorizonTable``) and the state of one execution (``MotionExecution``).
+- ``horizons``: what is sent at each phase of a plan.
+- ``motion_execution``: the state of one execution: phase, brake, rest.
 - ``robot_clock``: the robot's clock, estimated from the stamps of its states.
 - ``monitor``: whether the joint states, and the client's lease, still allow the motion.
 - ``supervisor``: execution and monitor together; what is sent at every tick.

@@ -1,11 +1,10 @@
-"""Safe execution, without ROS: at every tick a short horizon that follows the plan and then brakes to rest.
+"""Horizons: what the controller holds, the next points of a plan and a brake behind them. No ROS.
 
 The controller only ever holds a motion that ends at rest on the checked path. Whatever fails, the robot is at rest
-after at most ``horizon + grid + brake`` seconds. Times are seconds of a steady clock, given by the caller.
+after at most ``horizon + grid + brake`` seconds.
 """
 
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 
@@ -50,16 +49,6 @@ class Horizon:
 
     def __len__(self) -> int:
         return len(self.time_from_start)
-
-
-class MotionState(Enum):
-    """Where an execution is."""
-
-    READY = "ready"
-    MOVING = "moving"
-    STOPPING = "stopping"  # a brake has been sent; the robot is still moving
-    STOPPED = "stopped"  # at rest after a brake
-    DONE = "done"  # at rest at the end of the plan
 
 
 class HorizonTable:
@@ -144,107 +133,3 @@ class HorizonTable:
             return q[0], v[0], a[0]
         q, v, a = PiecewiseQuintic(times, q, v, a).sample(np.array([phase - begin]))
         return q[0], v[0], a[0]
-
-
-class MotionExecution:
-    """One execution of a plan: start, a step every tick, and a stop at any time.
-
-    A tick that comes so late that the robot has begun the brake of the last horizon is not made up for: the motion
-    is over, nothing more is sent, and :attr:`reason` says so.
-
-    Attributes
-    ----------
-    clock_offset : float
-        Robot's clock minus steady clock [s], to stamp horizons with; NaN leaves them without a stamp.
-    """
-
-    def __init__(self, table: HorizonTable) -> None:
-        self.table = table
-        self.state = MotionState.READY
-        self.reason = ""
-        self.clock_offset = float("nan")
-        self._started = 0.0
-        self._brake = 0
-
-    def start(self, now: float) -> Horizon:
-        """Begin at ``now`` [s, steady clock]; return the first horizon.
-
-        Raises
-        ------
-        ExcitationError
-            Started before.
-        """
-        if self.state is not MotionState.READY:
-            raise ExcitationError("execution: already started; make a new one for every run")
-        self.state, self._started = MotionState.MOVING, now
-        return self.step(now)
-
-    def delay(self, seconds: float) -> None:
-        """Shift the motion by a time [s] in which a robot that only follows streamed positions stood still."""
-        self._started += seconds
-
-    def step(self, now: float) -> Horizon:
-        """Return what to send now; empty when stopping, at rest, or late."""
-        phase = self._advance(now)
-        if self.state is not MotionState.MOVING:
-            return self._empty_horizon()
-        self._brake = max(self._brake, self.table.brake_index(phase, self.table.options.horizon_s))
-        return self.table.horizon(phase, self._brake, now + self.clock_offset)
-
-    def stop(self, now: float, reason: str) -> Horizon:
-        """Brake from the phase commanded now; return the horizon that does it, empty when that makes no difference."""
-        phase = self._advance(now)
-        if self.state is not MotionState.MOVING:
-            return self._empty_horizon()
-        brake = min(self.table.brake_index(phase, self.table.options.latency_s), self._brake)
-        self.state, self.reason, self._brake = MotionState.STOPPING, reason, brake
-        return self.table.horizon(phase, brake, now + self.clock_offset)
-
-    def remaining(self, now: float) -> Horizon:
-        """Return the rest of the brake while stopping, to repeat it in case a message was lost; empty at rest."""
-        phase = self._advance(now)
-        if self.state is not MotionState.STOPPING:
-            return self._empty_horizon()
-        return self.table.horizon(phase, self._brake, now + self.clock_offset)
-
-    def commanded(self, now: float) -> tuple[Array, Array, Array]:
-        """Return the position, velocity and acceleration ``(n,)`` that are commanded at ``now``."""
-        return self.table.commanded(max(now - self._started, 0.0) if self._is_started else 0.0, self._brake)
-
-    def phase(self, now: float) -> float:
-        """Return the seconds of the plan that are done, 0 to its duration; where it brakes, no more than there."""
-        if not self._is_started:
-            return 0.0
-        end = self._brake * self.table.options.grid_s if self.state is not MotionState.MOVING else np.inf
-        return float(np.clip(now - self._started, 0.0, min(self.table.plan.duration, end)))
-
-    def fraction(self, now: float) -> float:
-        """Return the fraction of the plan that is done, 0 to 1."""
-        return self.phase(now) / self.table.plan.duration
-
-    def at_rest(self, now: float) -> bool:
-        """Return whether everything that was sent has come to rest by ``now``."""
-        self._advance(now)
-        return self.state not in (MotionState.MOVING, MotionState.STOPPING)
-
-    @property
-    def _is_started(self) -> bool:
-        return self.state is not MotionState.READY
-
-    def _advance(self, now: float) -> float:
-        phase = max(now - self._started, 0.0)
-        table = self.table
-        if self.state is MotionState.MOVING and self._brake:
-            begin = self._brake * table.options.grid_s
-            if begin < table.plan.duration - _TINY and phase > begin - table.options.latency_s:
-                self.state = MotionState.STOPPING
-                self.reason = f"the sender was late at {begin:.2f} s of the plan; the robot braked by itself"
-            elif phase >= table.plan.duration:
-                self.state = MotionState.DONE
-        if self.state is MotionState.STOPPING and phase >= table.rest_time(self._brake):
-            self.state = MotionState.STOPPED
-        return phase
-
-    def _empty_horizon(self) -> Horizon:
-        empty = np.zeros((0, len(self.table.plan.joint_names)))
-        return Horizon(self.table.plan.joint_names, np.zeros(0), empty, empty, empty)

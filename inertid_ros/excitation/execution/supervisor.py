@@ -9,8 +9,9 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 
-from .horizons import Horizon, HorizonTable, MotionExecution, MotionState
+from .horizons import Horizon, HorizonTable
 from .monitor import Lease, StateMonitor
+from .motion_execution import MotionExecution, MotionState
 
 _ARRIVAL_S = 0.05  # what ends sooner has no effect
 _LONGEST_PAUSE_S = 0.05  # between streamed positions

@@ -12,7 +12,8 @@ from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.config.execution import BrakeOptions, ExecutionOptions
 from inertid_ros.core.errors import ConfigurationError, ExcitationError
 from inertid_ros.excitation.execution.brake import brake_table
-from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable, MotionExecution, MotionState
+from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
+from inertid_ros.excitation.execution.motion_execution import MotionExecution, MotionState
 from inertid_ros.excitation.execution.plan_check import with_approach
 from inertid_ros.excitation.limits.motion_limits import check_curve
 from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
