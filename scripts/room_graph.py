@@ -9,7 +9,9 @@ The allowed directions between folders stand here (ORDER, ORDER_WITHIN); test/pa
 
 import argparse
 import ast
+import io
 import sys
+import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -124,6 +126,19 @@ class Package:
     def lines(self, file: str) -> int:
         """Number of lines of a file."""
         return len((self.base / file).read_text(encoding="utf-8").splitlines())
+
+    def code_lines(self, file: str) -> int:
+        """Number of lines of a file without docstrings, comments and blank lines."""
+        text = (self.base / file).read_text(encoding="utf-8")
+        layout = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+        code: set[int] = set()
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type not in layout | {tokenize.COMMENT}:
+                code.update(range(token.start[0], token.end[0] + 1))
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                code.difference_update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        return len(code)
 
     def _imports_of(self, file: str) -> list[Import]:
         own = [PACKAGE, *Path(file).with_suffix("").parts]
@@ -295,7 +310,8 @@ def main() -> int:
     package = Package(options.root)
     page = HERE / "docs" / "architecture.md"
     figure = HERE / "docs" / "figures" / f"rooms_{options.section}.svg"
-    print(f"{sum(map(package.lines, package.files))} lines of Python in {PACKAGE}/")
+    lines, code = (sum(map(count, package.files)) for count in (package.lines, package.code_lines))
+    print(f"{PACKAGE}/: {lines} lines, {code} of them code")
     text = replaced(page.read_text(encoding="utf-8"), options.section, measure(package))
     contents = {page: text, figure: drawing(package)}
     if options.check:
