@@ -14,15 +14,15 @@ from inertid_ros.robot.contacts import Plate
 from inertid_ros.robot.model import RobotModel
 
 UNMEASURED = (0, 1, 5)  # of force and torque in the frame of a partial plate
-_SMALLEST = 0.01  # of the largest singular value; what joints feel less of is not predicted
+_SMALLEST = 0.01  # of the largest singular value; components with less effect on the joints are not predicted
 
 
 def predict_wrenches(model: RobotModel, force: Array, torque: Array, q: Array) -> dict[str, Array]:
     """Contact wrenches that explain best, in least squares, what joint torques do not.
 
     ``J^T f = Y x - S^T tau`` ([vanDerGaag2024]_ sec. 4.1). Two feet flat on the ground and ten joints leave 12 unknowns
-    for 16 equations. What feet do against one another without any joint between them feeling it, as turning about the
-    vertical where no leg can, is taken for zero.
+    for 16 equations. Wrenches of the feet against one another without torque in any joint between them, such as about
+    the vertical where no leg can turn, are set to zero.
 
     Parameters
     ----------

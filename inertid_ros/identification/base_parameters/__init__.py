@@ -4,8 +4,8 @@
 - ``column_selection``: ranks by a visible gap, and which columns to keep.
 - ``kinematic_tree``: placements and axes, without the rounding of URDF files.
 - ``joint_motion``: coefficients of the transforms of every joint.
-- ``observability``: which parameters the joints before a body and its own can feel.
-- ``shared_inertias``: coupled drives and geared rotors, which several joints feel.
+- ``observability``: which parameters of a body appear in the torque of its own joint and of those before it.
+- ``shared_inertias``: coupled drives and geared rotors, which act on several joints.
 - ``parameter_regrouping``: into the parent, and among coupled drives.
 - ``units``: unit lengths and gravity, and the columns of links in the layout.
 - ``closed_form``, ``numeric``: the two ways to base parameters.

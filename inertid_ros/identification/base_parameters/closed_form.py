@@ -1,9 +1,9 @@
 """Base parameters in closed form: one pass from the base to the tips of the tree, without a single state.
 
-``docs/base_parameters.md`` derives it. Of what the joints before a body feel of it, the part that changes with its own
-joint makes its base parameters; the part that does not change is regrouped into its parent, and of the root body it is
-without effect. A base that moves freely differs by its start only: it can have any velocity, so that all its
-ten parameters are felt ([Naveen2019]_ eq. 18-25).
+``docs/base_parameters.md`` derives it. Of the parameters of a body that act on the joints before it, the part that
+changes with its own joint makes its base parameters; the constant part is regrouped into its parent, and of the root
+body it has no effect. A base that moves freely differs by its start only: it can have any velocity, so that all its
+ten parameters are observable ([Naveen2019]_ eq. 18-25).
 """
 
 import numpy as np

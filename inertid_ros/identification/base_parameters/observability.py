@@ -1,7 +1,8 @@
 """Observability conditions of every link, by one pass from the base to the tips of the tree.
 
-What the joints before a body can do to it, and what they and its own joint feel of it, decides which of its parameters
-motion can excite; ``docs/base_parameters.md`` derives it, and [Wensing2024]_ describes observability likewise.
+The accelerations that the joints before a body give it, and the torques that it causes there and at its own joint,
+determine which of its parameters motion can excite; ``docs/base_parameters.md`` derives it, and [Wensing2024]_
+describes observability likewise.
 """
 
 from dataclasses import dataclass, field
@@ -24,8 +25,8 @@ GRAVITY = 0  # the first of the labels
 class Accelerations:
     """Accelerations that a body can have by the joints before it, and gravity as an upward one.
 
-    Most count by their span alone. Some carry a label, because the joint that makes them, or a rotor that it turns, is
-    felt by later joints in other ways as well; of these only what no joint in between changes keeps the label.
+    Most count by their span alone. Some have a label, because the joint that makes them, or a rotor that it turns, acts
+    on later joints in other ways as well; of these only what no joint in between changes keeps the label.
 
     Attributes
     ----------
@@ -49,7 +50,7 @@ class Accelerations:
 
 @dataclass
 class SharedInertiaTerms:
-    """What joints feel of inertias that act on several joints, by the label of the acceleration that causes it.
+    """Torque of inertias that act on several joints, by the label of the acceleration that causes it.
 
     Attributes
     ----------
@@ -58,7 +59,7 @@ class SharedInertiaTerms:
     labels : int
         Number of labels given so far.
     coefficients : dict of (int, int) to ndarray, shape (s,)
-        By label and by the body whose joint feels it.
+        By label and by the body at whose joint it acts.
     without_links : list of ndarray, shape (s,)
         Torque that depends on shared inertias and on no link.
     """
@@ -74,7 +75,7 @@ class SharedInertiaTerms:
         return tuple(range(first, self.labels))
 
     def add(self, label: int, body: int, coefficients: Array) -> None:
-        """Add ``(s,)`` coefficients to what the joint of a body feels with a label."""
+        """Add ``(s,)`` coefficients to the torque of a label at the joint of a body."""
         self.coefficients[label, body] = self.of(label, body) + coefficients
 
     def of(self, label: int, body: int) -> Array:
@@ -104,7 +105,7 @@ class LinkAccelerations:
 def link_accelerations(
     tree: KinematicTree, motion: JointMotion, labelled: set[int], anchors: set[int], terms: SharedInertiaTerms
 ) -> dict[int, LinkAccelerations]:
-    """Accelerations of every link, and of the world (-1), which feels gravity only.
+    """Accelerations of every link, and of the world (-1), which has gravity only.
 
     Parameters
     ----------
@@ -152,7 +153,7 @@ def _through_joint(before: Accelerations, velocity: Array) -> tuple[Acceleration
 
 @dataclass(frozen=True)
 class ObservabilityConditions:
-    """What must vanish of a body, together with all that it carries, for no joint to feel a change of parameters.
+    """What must vanish of a body, with all bodies behind it, for a change of parameters to cause no torque.
 
     Attributes
     ----------
@@ -181,38 +182,31 @@ def link_conditions(
 
     Parameters
     ----------
-    tree : KinematicTree
-        Of unit lengths and unit gravity.
-    motion : JointMotion
-        Of its joints.
-    accelerations : dict of int to LinkAccelerations
-        Of every link and of the world.
-    own_joint : ndarray, shape (links, 7, s)
-        What its joint feels of shared inertias by its own acceleration, and by each component of any other acceleration
-        of the body.
-    terms : SharedInertiaTerms
-        What joints feel of shared inertias by labelled accelerations.
+    tree : KinematicTree Of unit lengths and unit gravity. motion : JointMotion Of its joints. accelerations : dict of
+    int to LinkAccelerations Of every link and of the world. own_joint : ndarray, shape (links, 7, s) Torque of shared
+    inertias at its joint by its own acceleration, and by each component of any other acceleration of the body. terms :
+    SharedInertiaTerms Torques of shared inertias by labelled accelerations.
 
     Returns
     -------
     conditions : list of ObservabilityConditions
         Of every link.
-    felt : dict of int to ndarray, shape (f, 10)
-        Functionals of each link's parameters that some joint feels.
+    observable : dict of int to ndarray, shape (f, 10)
+        Functionals of each link's parameters on which some joint torque depends.
     gap : float
         Smallest gap of all spans.
     """
-    felt: dict[int, Array] = {-1: np.zeros((0, BODY_PARAMETERS))}
+    observable: dict[int, Array] = {-1: np.zeros((0, BODY_PARAMETERS))}
     conditions, gap = [], min(of_link.gap for of_link in accelerations.values())
     for body in tree.links:
         if tree.free[body]:
-            felt[body] = np.eye(BODY_PARAMETERS)
+            observable[body] = np.eye(BODY_PARAMETERS)
             shared = np.zeros((BODY_PARAMETERS, terms.count))
             conditions.append(ObservabilityConditions(np.eye(BODY_PARAMETERS, LOCAL), shared))
             continue
         inherited, axis = accelerations[body].inherited, tree.axes[body]
         causes = np.vstack([inherited.all, axis])
-        constant, *changing = felt[tree.parents[body]] @ motion.parameters[body]
+        constant, *changing = observable[tree.parents[body]] @ motion.parameters[body]
         passed = np.vstack(changing)
         first, count = len(inherited.unlabelled), len(causes)
         rows = np.zeros((count + len(passed), LOCAL))
@@ -226,9 +220,9 @@ def link_conditions(
             shared[first : count - 1] += [terms.of(label, body) for label in inherited.labels]
             shared[count - 1] = own_joint[body][0]
         spanned = span(np.vstack([rows[:, :BODY_PARAMETERS], constant]))
-        felt[body], gap = spanned.rows, min(gap, spanned.gap)
+        observable[body], gap = spanned.rows, min(gap, spanned.gap)
         conditions.append(ObservabilityConditions(rows, shared))
-    return conditions, felt, gap
+    return conditions, observable, gap
 
 
 def transformed(velocity: Array, vectors: Array) -> Array:

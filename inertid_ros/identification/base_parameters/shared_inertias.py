@@ -1,8 +1,9 @@
-"""Inertias that several joints feel at once: drives that turn with several joints, and rotors that are bodies.
+"""Inertias that act on several joints at once: drives that turn with several joints, and rotors that are bodies.
 
 A geared rotor is a body behind a joint that turns ``ratio`` times as fast as a joint of the robot. What its own turning
 changes of it concerns it alone, provided that nothing else changes as fast. The rest is that of a body fixed to the
-link that carries it, and its spin: the inertia about its axis, felt by its joint and by all that turn its bearings.
+link that carries it, and its spin: the inertia about its axis, which acts on its joint and on all that turn its
+bearings.
 """
 
 from collections.abc import Sequence
@@ -41,7 +42,7 @@ class TreeConditions(NamedTuple):
     spins : ndarray, shape (r, 10)
         Shared inertia of each rotor from its parameters.
     shared : ndarray, shape (k, s)
-        What joints feel of shared inertias where they feel no link.
+        Torques that depend on shared inertias and on no link.
     gap : float
         Smallest gap of all spans.
     """
@@ -68,8 +69,8 @@ def tree_conditions(tree: KinematicTree, motion: JointMotion, ratios: Array) -> 
     Raises
     ------
     IdentificationError
-        A rotor is carried by a link beyond that which it turns, or is geared so low that its turning cannot be told
-        from that of other bodies by this reasoning.
+        A rotor is carried by a link beyond that which it turns, or is geared so low that its turning cannot be
+        separated from that of other bodies by this method.
     """
     terms = SharedInertiaTerms(len(ratios) + len(tree.rotors))
     coupled = [int(body) for body in np.flatnonzero(ratios.any(axis=0))]
@@ -88,13 +89,13 @@ def tree_conditions(tree: KinematicTree, motion: JointMotion, ratios: Array) -> 
             terms.without_links.append(weight)
     for column, rotor in enumerate(tree.rotors, start=len(ratios)):
         _add_spin(tree, rotor, column, common[rotor], accelerations, own_joint, terms)
-    links, felt, gap = link_conditions(tree, motion, accelerations, own_joint, terms)
+    links, observable, gap = link_conditions(tree, motion, accelerations, own_joint, terms)
     spins, rotors = np.zeros((len(tree.rotors), BODY_PARAMETERS)), []
     for row, rotor in enumerate(tree.rotors):
         mount, axis = tree.parents[rotor], tree.axes[rotor]
         torque = axis @ SPATIAL_INERTIA_BASIS
         moving = transformed(motion.velocity[rotor][1:], accelerations[mount].total.all) @ torque.T
-        rotors.append(np.vstack([moving, *(felt[mount] @ motion.parameters[rotor][1:])]))
+        rotors.append(np.vstack([moving, *(observable[mount] @ motion.parameters[rotor][1:])]))
         spins[row] = tree.ratio(rotor) ** 2 * (torque @ axis)
     shared = np.array(terms.without_links).reshape(len(terms.without_links), terms.count)
     return TreeConditions(links, rotors, spins, shared, gap)
@@ -114,7 +115,7 @@ def _add_spin(
     own_joint: Array,
     terms: SharedInertiaTerms,
 ) -> None:
-    """Add the spin of a rotor, times its squared ratio: its joint feels one, and more if that moves the bearings."""
+    """Add the spin of a rotor, times its squared ratio: one at its joint, and more if that moves the bearings."""
     mount, joint, ratio = tree.parents[rotor], tree.driver(rotor), tree.ratio(rotor)
     axis = tree.rotations[rotor] @ tree.axes[rotor, 3:] / ratio
     own_joint[joint, 0, column] += 1.0
@@ -181,14 +182,14 @@ class SharedChoice(NamedTuple):
 def regroup_shared(
     shared: Array, links: Sequence[ObservabilityConditions], choices: Sequence[ColumnChoice]
 ) -> SharedChoice:
-    """Shared inertias that joints feel as they feel the links behind them are regrouped into these.
+    """Regroup shared inertias that act on joints as the links behind them do into these.
 
-    What the conditions say of shared inertias alone, after elimination of the links, decides which are kept.
+    The conditions on shared inertias alone, after elimination of the links, decide which are kept.
 
     Parameters
     ----------
     shared : ndarray, shape (k, s)
-        What joints feel of them where they feel no link.
+        Torques that depend on them and on no link.
     links : sequence of ObservabilityConditions
         Of every link, on its columns of the layout.
     choices : sequence of ColumnChoice

@@ -107,8 +107,8 @@ def test_a_saturated_plate_is_masked(caplog):
     assert at.any() and not samples.mask[at][:, :6].any()
     left = [6 + i for i, name in enumerate(prior().joint_names) if name.startswith("left")]
     right = [6 + i for i, name in enumerate(prior().joint_names) if name.startswith("right")]
-    assert not samples.mask[at][:, left].any(), "joints that feel the plate are masked as well"
-    assert samples.mask[at][:, right].mean() > 0.9, "the other leg does not feel it"
+    assert not samples.mask[at][:, left].any(), "joints under load of the plate are masked as well"
+    assert samples.mask[at][:, right].mean() > 0.9, "the other leg is not affected"
 
 
 @pytest.mark.parametrize("value", ["frozen", "zero"])
