@@ -118,7 +118,7 @@ def test_what_an_idle_plate_measures_becomes_its_zero(ros: RosClient) -> None:
     answer = ros.trigger("recorder/tare")
     assert answer.success and "tared /plate by 8.3" in answer.message
     assert ros.trigger("recorder/start").success
-    assert "is being recorded; stop it first" in ros.trigger("recorder/tare").message
+    assert "is being recorded; stop it before taring" in ros.trigger("recorder/tare").message
     ros.spin(0.5)
     assert ros.trigger("recorder/stop").success
     ros.until(lambda: batches and batches[-1].last, "last batch")
