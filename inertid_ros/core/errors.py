@@ -1,6 +1,6 @@
 """Errors that a user can act on.
 
-Every message is one line that says what was found, where, and what to do about it. The command line prints it
+Every message is one line with what was found, where, and what to do about it. The command line prints it
 without a traceback and exits with status 2; nodes log it and answer the request with it.
 """
 

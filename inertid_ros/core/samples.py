@@ -13,8 +13,8 @@ from .errors import RecordingError
 class Samples:
     """Filtered, evenly spaced samples; columns in the order of the model.
 
-    On a fixed base everything is per joint, ``nq = nv = c = n``. A free base comes before the joints, as
-    :class:`~inertid_ros.robot.model.RobotModel` says: ``nq = 7 + n``, ``nv = 6 + n``.
+    On a fixed base everything is per joint, ``nq = nv = c = n``. A free base comes before the joints, as in
+    :class:`~inertid_ros.robot.model.RobotModel`: ``nq = 7 + n``, ``nv = 6 + n``.
 
     Attributes
     ----------

@@ -102,10 +102,10 @@ def _by_body_motion(state: TreeState, spin: Array, weights: Array) -> tuple[Arra
     turn[..., 1] = z[..., 7] * spin[..., 0] + 2 * z[..., 9] * spin[..., 1] + z[..., 10] * spin[..., 2]
     turn[..., 2] = z[..., 8] * spin[..., 0] + z[..., 10] * spin[..., 1] + 2 * z[..., 11] * spin[..., 2]
     pull, push, turn = np.moveaxis(np.stack([z[..., :3], z[..., 3:6], turn], axis=-2) @ R.swapaxes(-1, -2), -2, 0)
-    carried_along = cross(pull, w)
+    by_linear = cross(pull, w)
     by_acceleration = np.concatenate([pull, push + cross(x, pull)], axis=-1)
-    angular = turn + cross(u + cross(w, x), pull) + cross(x, carried_along)
-    return np.concatenate([carried_along, angular], axis=-1), by_acceleration
+    angular = turn + cross(u + cross(w, x), pull) + cross(x, by_linear)
+    return np.concatenate([by_linear, angular], axis=-1), by_acceleration
 
 
 def _column_cross(D: Array, F: Array) -> Array:

@@ -2,7 +2,7 @@
 
 - ``model``: :class:`~.model.RobotModel` and how it is loaded.
 - ``tree``: the kinematic tree for batched recursions.
-- ``configured_model``: how a configuration says that a URDF be read.
+- ``configured_model``: how a URDF is read, from a configuration.
 - ``contacts``, ``wheels``: where external wrenches act; reaction wheels.
 - ``body_segments``: models of bodies without joints.
 - ``perturbation``: priors that are wrong by known point masses.

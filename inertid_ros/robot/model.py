@@ -171,7 +171,7 @@ class RobotModel:
 
     @cached_property
     def ground(self) -> Plate | None:
-        """The plate in whose frame the six rows of a free base are told; None for the frame of the base itself."""
+        """The plate in whose frame the six rows of a free base are expressed; None for the frame of the base itself."""
         return ground_of(self.options.contacts) if self.free else None
 
     @cached_property
@@ -188,8 +188,8 @@ class RobotModel:
         for index in range(1, model.njoints):
             placement = model.jointPlacements[index]
             numbers = np.concatenate([placement.translation, placement.rotation.ravel(), self.axes[index - 1]])
-            kind = model.joints[index].shortname().replace("Unaligned", "")[:14]
-            digest.update(f"{model.names[index]}|{model.parents[index]}|{kind}|".encode())
+            joint_type = model.joints[index].shortname().replace("Unaligned", "")[:14]
+            digest.update(f"{model.names[index]}|{model.parents[index]}|{joint_type}|".encode())
             digest.update(np.round(numbers + 0.0, 9).astype("<f8").tobytes())
         return digest.hexdigest()
 

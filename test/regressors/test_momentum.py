@@ -72,16 +72,16 @@ def test_base_follows_from_momentum(seed):
     np.testing.assert_allclose(found, total, atol=1e-10)
 
 
-@pytest.mark.parametrize("kind", ["momentum", "momentum_change"])
-def test_what_is_compressed_is_what_is_predicted(kind):
+@pytest.mark.parametrize("equation_type", ["momentum", "momentum_change"])
+def test_what_is_compressed_is_what_is_predicted(equation_type):
     rng = np.random.default_rng(3)
     model = free_model(3, 3)
-    equations, samples = equations_of(model, kind), states(model, rng, 40)
+    equations, samples = equations_of(model, equation_type), states(model, rng, 40)
     x = rng.normal(size=model.layout.size)
     predicted = equations.predict(x, samples)
     for channel, (A, _) in enumerate(next(dense_equations(equations, samples))):
         np.testing.assert_allclose(A @ x[equations.columns[channel]], predicted[:, channel], atol=1e-10)
-    if kind == "momentum_change":
+    if equation_type == "momentum_change":
         np.testing.assert_allclose(predicted.mean(axis=0), 0.0, atol=1e-10)
     information = compress(equations, [samples])
     assert information.names == equations.channels

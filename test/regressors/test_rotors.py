@@ -152,7 +152,8 @@ def test_impossible_rotors_are_refused(change, message):
 
 
 def test_rank_of_the_leg_is_the_published_one(datasets):
-    """Three links and three rotors of a quadruped's leg: 32 of 60 parameters can be told from joint torques (E VI)."""
+    """Three links and three rotors of a quadruped's leg: 32 of 60 parameters are identifiable from joint
+    torques ([Wensing2018]_ sec. VI)."""
     model = leg_model(read_leg(datasets), drive_terms=())
     rng = np.random.default_rng(0)
     samples = random_states(rng, model, 500)
@@ -164,7 +165,7 @@ def test_rank_of_the_leg_is_the_published_one(datasets):
 
 
 def test_extended_model_is_pinocchios(datasets):
-    """Pinocchio's own inverse dynamics of the six bodies, with the rotors' motion given, says the same."""
+    """Pinocchio's own inverse dynamics of the six bodies, with the rotors' motion given, is the same."""
     model = leg_model(read_leg(datasets), drive_terms=())
     samples = random_states(np.random.default_rng(1), model, 20)
     extended, gear = with_rotors(model.pinocchio, model.layout.rotors), model.layout.gearing

@@ -31,7 +31,7 @@ def _pseudo_inertia_basis() -> Array:
     basis[0, 3, 3] = 1.0
     for axis in range(3):
         basis[1 + axis, axis, 3] = basis[1 + axis, 3, axis] = 1.0
-    for column, axis in ((4, 0), (6, 1), (9, 2)):  # a diagonal moment adds 1/2 to every diagonal entry of Sigma ...
+    for column, axis in ((4, 0), (6, 1), (9, 2)):  # a diagonal moment adds 1/2 to every diagonal element of Sigma ...
         basis[column, range(3), range(3)] = 0.5
         basis[column, axis, axis] -= 1.0  # ... and is subtracted from its own
     for column, (row, col) in ((5, (0, 1)), (7, (0, 2)), (8, (1, 2))):

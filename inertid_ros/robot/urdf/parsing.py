@@ -17,7 +17,7 @@ MAX_LINKS = 1000
 MAX_DEPTH = 200
 _MAX_PATH = 4096
 MOVABLE = ("revolute", "continuous", "prismatic")
-_ROUNDING = 1e-9  # a diagonal of -1e-20 is a zero that a program has computed
+_ROUNDING = 1e-9  # a diagonal of -1e-20 is a computed zero
 _HINT = "fix the URDF"
 
 

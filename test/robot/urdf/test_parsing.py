@@ -19,8 +19,8 @@ def _link(name, inertial=INERTIAL):
     return f'<link name="{name}">{inertial}</link>'
 
 
-def _joint(name, parent, child, kind="revolute", more=f'<axis xyz="0 0 1"/>{LIMIT}'):
-    return f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{more}</joint>'
+def _joint(name, parent, child, joint_type="revolute", more=f'<axis xyz="0 0 1"/>{LIMIT}'):
+    return f'<joint name="{name}" type="{joint_type}"><parent link="{parent}"/><child link="{child}"/>{more}</joint>'
 
 
 def _robot(*elements):
@@ -73,9 +73,9 @@ def test_an_impossible_origin_is_refused(xyz):
     _refuse(_arm(joint=_joint("j", "base", "arm", more=f'<origin xyz="{xyz}"/>{LIMIT}')), "^URDF joint 'j': xyz=")
 
 
-@pytest.mark.parametrize("kind", ["revolute", "prismatic", "continuous"])
-def test_a_zero_axis_is_refused(kind):
-    joint = _joint("j", "base", "arm", kind, f'<axis xyz="0 0 0"/>{LIMIT}')
+@pytest.mark.parametrize("joint_type", ["revolute", "prismatic", "continuous"])
+def test_a_zero_axis_is_refused(joint_type):
+    joint = _joint("j", "base", "arm", joint_type, f'<axis xyz="0 0 0"/>{LIMIT}')
     _refuse(_arm(joint=joint), "^URDF joint 'j': axis is zero")
 
 
@@ -125,9 +125,10 @@ def test_what_is_no_tree_is_refused(elements, message):
     _refuse(_robot(*elements), message)
 
 
-@pytest.mark.parametrize("kind", ["floating", "planar", "spherical", "", "Revolute"])
-def test_other_kinds_of_joints_are_refused(kind):
-    _refuse(_arm(joint=_joint("j", "base", "arm", kind)), f"^URDF joint 'j': type '{kind}' is not supported")
+@pytest.mark.parametrize("joint_type", ["floating", "planar", "spherical", "", "Revolute"])
+def test_other_joint_types_are_refused(joint_type):
+    text = _arm(joint=_joint("j", "base", "arm", joint_type))
+    _refuse(text, f"^URDF joint 'j': type '{joint_type}' is not supported")
 
 
 @pytest.mark.parametrize(
