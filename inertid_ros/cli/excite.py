@@ -15,7 +15,7 @@ from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_lim
 from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.excitation.planning.optimize import PlanningProgress
 from inertid_ros.excitation.plans.plan_file import load_motion
-from inertid_ros.report.motion_page import motion_files
+from inertid_ros.report.pages import motion_files
 from inertid_ros.report.results import check_target
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from inertid_ros.report.result_page import render_page
+from inertid_ros.report.pages import render_page
 from inertid_ros.report.results import read_result
 
 from .output import print_json, write_text

@@ -23,8 +23,8 @@ from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.wheels import Wheel
 
+from .pages import render_page
 from .report_content import FORMAT, plain, report_content
-from .result_page import render_page
 
 PARAMETERS, REPORT, PAGE = "parameters.yaml", "report.json", "report.html"
 INFORMATION = "information.npz"

@@ -18,8 +18,8 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.report import results
+from inertid_ros.report.pages import render_page
 from inertid_ros.report.report_content import report_content
-from inertid_ros.report.result_page import render_page
 from inertid_ros.report.results import ResultError, check_target, read_result, write_result
 from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 from inertid_ros.robot.bodies.layout import Coupling

@@ -1,22 +1,59 @@
-"""Plots of a planned motion as SVG text, drawn by Matplotlib where it is installed."""
+"""Plots as SVG text, drawn by Matplotlib where it is installed; empty elsewhere."""
 
 import io
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import Samples
 from inertid_ros.excitation.inspection import Inspection
 
-_POINTS = 800  # per curve, about what a screen resolves
+_POINTS, _MOTION_POINTS = 500, 800  # per curve, about what a screen resolves
 _LEAST = 1e-12  # smallest singular value that is drawn
 _STYLE = {"font.size": 8, "svg.fonttype": "none", "svg.hashsalt": "inertid", "axes.grid": True}
+
+
+def torque_plot(names: Sequence[str], samples: Samples, calibrated: Array, prior: Array) -> str:
+    """SVG with a row per joint: torque measured and predicted, and the residuals; empty without Matplotlib.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Channels.
+    samples : Samples
+        Measured torque.
+    calibrated, prior : ndarray, shape (N, n)
+        Predicted torque.
+    """
+    rows = np.flatnonzero(samples.usable)
+    rows = rows[:: max(1, len(rows) // _POINTS)]
+    time, measured = samples.time[rows], samples.tau[rows]
+
+    def draw(figure: Any) -> None:
+        figure.set_size_inches(10, 1.5 * len(names) + 0.6)
+        axes = figure.subplots(len(names), 2, sharex=True, squeeze=False)
+        for joint, (name, (left, right)) in enumerate(zip(names, axes, strict=True)):
+            left.plot(time, measured[:, joint], color="black", linewidth=1.0, label="measured")
+            left.plot(time, prior[rows, joint], color="tab:orange", linewidth=0.8, label="URDF as given")
+            left.plot(time, calibrated[rows, joint], color="tab:blue", linewidth=0.8, label="calibrated")
+            right.plot(time, prior[rows, joint] - measured[:, joint], color="tab:orange", linewidth=0.8)
+            right.plot(time, calibrated[rows, joint] - measured[:, joint], color="tab:blue", linewidth=0.8)
+            left.set_ylabel(name)
+        axes[0, 0].set_title("torque [N m] or force [N]")
+        axes[0, 1].set_title("predicted minus measured")
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        for axis in axes[-1]:
+            axis.set_xlabel("time [s]")
+
+    return _svg(draw)
 
 
 def limits_plot(inspection: Inspection) -> str:
     """SVG with a row per joint: position, velocity, acceleration, effort against limits; empty without Matplotlib."""
     plan, limits = inspection.plan, inspection.limits
-    time = np.linspace(0.0, plan.duration, _POINTS)
+    time = np.linspace(0.0, plan.duration, _MOTION_POINTS)
     motion = (*plan.sample(time), None)
     bounds = (
         ("position [rad or m]", limits.lower, limits.upper),
@@ -71,7 +108,7 @@ def spectrum_plot(before: Array | None, after: Array) -> str:
     return _svg(draw)
 
 
-def _svg(draw: Any) -> str:
+def _svg(draw: Callable[[Any], None]) -> str:
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
