@@ -20,8 +20,8 @@ def plan_excitation(
 ) -> Plan:
     """Plan a motion from ``start`` and back to it that keeps its limits everywhere and excites well.
 
-    The same options give the same motion, however many processes work on it, unless the time limit strikes or the user
-    interrupts (KeyboardInterrupt); then the best motion so far is returned.
+    The same options give the same motion, however many processes work on it, unless the time limit is reached or the
+    user interrupts (KeyboardInterrupt); then the best motion so far is returned.
 
     Parameters
     ----------
