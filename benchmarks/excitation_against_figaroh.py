@@ -32,7 +32,7 @@ from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 
 PROBES = 300
-# FIGAROH has no limit of acceleration: ours may have one that no motion reaches, and, beside it, its default.
+# FIGAROH has no limit of acceleration: ours may have one that no motion comes up to, and, beside it, its default.
 FREE, DEFAULT = 50.0, 5.0  # rad/s^2
 PLANNED = (("none", FREE), ("columns", FREE), ("none", DEFAULT))
 INTERVALS = 12  # of our quintic B-spline

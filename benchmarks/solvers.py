@@ -1,4 +1,4 @@
-"""The built-in solver against CVXPY with Clarabel: same program, same machine, same run."""
+"""The built-in solver against CVXPY with Clarabel: same convex program, same machine, same run."""
 
 import time
 
@@ -7,7 +7,7 @@ from tables import machine, publish, table
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.identification.prior.constrained_program import constrained
+from inertid_ros.identification.prior.constrained_convex_program import constrained
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.convex_program import ConvexProgram
 from inertid_ros.identification.prior.coordinates import Coordinates, normalised_coordinates

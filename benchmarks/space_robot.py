@@ -114,7 +114,7 @@ def _parameters(errors: dict[tuple[int, str], Errors], seeds: int) -> str:
     rows = []
     for count, (median, largest) in PUBLISHED.items():
         rows.append([count, "published", f"{median:.2f}", f"{largest:.2f}", "-", "-"])
-        rows += [[count, name, *_spread(errors[count, name])] for name in METHODS]
+        rows += [[count, name, *_statistics(errors[count, name])] for name in METHODS]
     return (
         f"### Parameters\n\nRelative error of the 52 minimal parameters over {seeds} noise seeds, in per cent: median"
         " and maximum of the run whose median is the median of all runs, and ranges over all runs.\n\n"
@@ -141,7 +141,7 @@ def _possibility() -> float:
     return float(problem.value)
 
 
-def _spread(errors: Errors) -> list[str]:
+def _statistics(errors: Errors) -> list[str]:
     percent = 100 * errors.parameters
     medians, maxima = np.median(percent, axis=1), percent.max(axis=1)
     run = errors.median_run
@@ -177,7 +177,7 @@ def _possible(guess: RobotModel, true: Array, motion: IntervalMotion, seeds: int
             worst = np.median(np.sort(errors.parameters, axis=1)[:, -5:].mean(axis=1))
             twist, torque = np.median(errors.twist, axis=0), np.median(errors.torque, axis=0)
             rows.append(
-                [count, name, *_spread(errors)[:2], f"{100 * worst:.1f}", f"{np.sqrt(np.mean(twist**2)):.1e}",
+                [count, name, *_statistics(errors)[:2], f"{100 * worst:.1f}", f"{np.sqrt(np.mean(twist**2)):.1e}",
                  f"{np.sqrt(np.mean(torque**2)):.4f}"]
             )
     return (
@@ -193,7 +193,7 @@ def _orbit(guess: RobotModel, true: Array, motion: IntervalMotion, seeds: int) -
     for name, gradient in (("off", None), ("on, 1.1e-3 rad/s", GravityGradient())):
         study = Study(guess, true, motion, 67, gradient)
         for method in (PLAIN, FILTERED):
-            rows.append([name, method, *_spread(study.errors(METHODS[method], seeds // 5 or 1))])
+            rows.append([name, method, *_statistics(study.errors(METHODS[method], seeds // 5 or 1))])
     return (
         "### Gravity gradient\n\nMomentum is then not quite conserved; the identification assumes that it is.\n\n"
         + table(["gradient", "method", "median", "maximum", "medians", "maxima"], rows)

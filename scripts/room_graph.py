@@ -64,7 +64,7 @@ class Import:
     source, target : str
         Paths of the two files below the package.
     line : int
-        Of the import statement.
+        Of the import.
     """
 
     source: str

@@ -9,7 +9,7 @@ from support.robots.cheetah_leg import bounds
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.rotations import skew
-from inertid_ros.identification.prior.constrained_program import constrained
+from inertid_ros.identification.prior.constrained_convex_program import constrained
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.convex_program import ConvexProgram
 from inertid_ros.identification.prior.coordinates import Coordinates, normalised_coordinates

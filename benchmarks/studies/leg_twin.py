@@ -67,14 +67,14 @@ def leg_swing(model: RobotModel, seconds: float) -> Motion:
     target = _SHELL[0] + _SHELL[1] * on_shell
     q, found = np.array([0.0, -0.7, 1.4]), []
     for point in target:
-        q = _reach(model.pinocchio, q, point)
+        q = _inverse_kinematics(model.pinocchio, q, point)
         found.append(q)
     spline = make_interp_spline(time, np.array(found), k=5)
     fine = np.arange(0.0, time[-1], 1 / RATE_HZ)
     return Motion(spline(fine), spline.derivative(1)(fine), spline.derivative(2)(fine))
 
 
-def _reach(kinematics: pin.Model, q: Array, target: Array) -> Array:
+def _inverse_kinematics(kinematics: pin.Model, q: Array, target: Array) -> Array:
     """Joint positions that put the foot on a point, near others."""
     data, shank = kinematics.createData(), kinematics.getJointId(JOINTS[-1])
     for _ in range(50):

@@ -58,8 +58,8 @@ def write_pages(app: Sphinx) -> None:
     interfaces = sorted(Path(app.srcdir).glob("interfaces/*.rst"))  # of rosdoc2: messages and actions
     if interfaces:
         root = target / "inertid_ros.rst"
-        entries = "\n".join(f"   /interfaces/{file.stem}" for file in interfaces)
-        root.write_text(f"{root.read_text(encoding='utf-8')}\n.. toctree::\n\n{entries}\n", encoding="utf-8")
+        pages = "\n".join(f"   /interfaces/{file.stem}" for file in interfaces)
+        root.write_text(f"{root.read_text(encoding='utf-8')}\n.. toctree::\n\n{pages}\n", encoding="utf-8")
     for stale in set(target.glob("*.rst")) - written:
         stale.unlink()
 

@@ -37,7 +37,9 @@ class LeastSquaresOptions:
         0.01, "largest variance of a direction that rank variance fits; the prior's is of the order of 0.1",
         minimum=1e-12, maximum=1e12,
     )
-    folds: int = option(5, "of cross-validation of a single recording, for rank held_out", minimum=2, maximum=100)
+    cross_validation_sets: int = option(
+        5, "that a single recording is split into, for rank held_out", minimum=2, maximum=100
+    )
     independent: bool = option(
         False, "take all samples as independent, as published tables do, however correlated their residuals"
     )

@@ -33,7 +33,7 @@ class DriveOptions:
     offset: float = option(
         0.003, "constant torque of sensor or cable, as a fraction of the effort limit", minimum=0.0, maximum=1.0
     )
-    spread: float = option(
+    variation: float = option(
         0.5, "the joints' values differ from the typical ones by up to this fraction", minimum=0.0, maximum=1.0
     )
 

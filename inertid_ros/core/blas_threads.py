@@ -1,6 +1,6 @@
 """One thread for linear algebra: the matrices are small, and threads would wait for one another longer than they work.
 
-The command line and the nodes set ``OMP_NUM_THREADS=1``. In a program that calls the library, threadpoolctl does the
+The command line and the nodes set ``OMP_NUM_THREADS=1``. Where Python code calls the library, threadpoolctl does the
 same where it is installed; elsewhere set that variable, or fits take up to three times as long.
 """
 

@@ -22,7 +22,7 @@ class ExcitationError(InertidError):
 
 
 class IdentificationError(InertidError):
-    """The parameters cannot be solved for, or the solver did not reach an optimum."""
+    """The parameters cannot be solved for, or the solver found no optimum."""
 
 
 class ConfigurationError(InertidError):

@@ -19,7 +19,7 @@ def r_factor(matrix: Array) -> Array:
     Returns
     -------
     ndarray, shape (c, c)
-        Upper triangular; zero rows pad that of a wide matrix.
+        R factor; zero rows pad that of a wide matrix.
     """
     rows, columns = matrix.shape
     if rows == 0:
@@ -36,14 +36,14 @@ def append_rows(R: Array, columns: Array) -> Array:
     Parameters
     ----------
     R : ndarray, shape (c, c)
-        Upper triangular, in Fortran's order; overwritten.
+        R factor, in Fortran's order; overwritten.
     columns : ndarray, shape (c, k)
         Transpose of the new rows; overwritten.
 
     Returns
     -------
     ndarray, shape (c, c)
-        Upper triangular.
+        R factor.
     """
     if not len(R):
         return R

@@ -35,10 +35,10 @@ def _plot(outcome: IdentificationOutcome) -> tuple[str, str]:
     return torque_plot(estimate.equations.channels, samples, estimate.torque(samples), prior), samples.name
 
 
-def _identifiability(statements: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[list[str]]]]:
+def _identifiability(verdicts: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[list[str]]]]:
     """For each body or joint the names of its parameters by verdict, best identified first."""
     owners: dict[str, list[list[str]]] = {}
-    for parameter in statements:
+    for parameter in verdicts:
         owner, _, name = parameter["parameter"].rpartition(".")
         owners.setdefault(owner, [[] for _ in VERDICTS])[-1 - VERDICTS.index(parameter["verdict"])].append(name)
     return list(owners.items())

@@ -206,7 +206,7 @@ def _tuple(value: Any) -> Any:
 
 
 def parameters_content(outcome: IdentificationOutcome, report: Mapping[str, Any]) -> dict[str, Any]:
-    """Content of ``parameters.yaml``: what a program needs to use the result, and its provenance."""
+    """Content of ``parameters.yaml``: all that is needed to use the result, and its provenance."""
     estimate = outcome.estimate
     options = estimate.model.options
     return {

@@ -50,7 +50,7 @@ def typical_drives(robot: RobotModel, options: DriveOptions, rng: np.random.Gene
     """Drives for a robot, different for every joint; the offset has either sign."""
     effort, n = effort_scale(robot), robot.joints
     velocity = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, 2.0)
-    factor = 1 + options.spread * rng.uniform(-1, 1, (4, n))
+    factor = 1 + options.variation * rng.uniform(-1, 1, (4, n))
     return Drives(
         rotor_inertia=options.rotor_inertia * effort * factor[0],
         viscous=options.viscous * effort / velocity * factor[1],

@@ -232,7 +232,7 @@ def test_every_command_explains_itself(command, capsys):
     assert ended.value.code == 0 and "usage: inertid " + command in capsys.readouterr().out
 
 
-def test_a_fault_of_the_program_is_one_line_and_says_how_to_see_more(folder, capsys, monkeypatch):
+def test_an_internal_fault_is_one_line_and_says_how_to_see_more(folder, capsys, monkeypatch):
     from inertid_ros.cli import info
 
     def fail(options):

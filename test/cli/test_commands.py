@@ -103,11 +103,11 @@ def test_report_prints_json_and_writes_a_page(result, tmp_path, capsys):
 
 def test_validate_judges_results_and_urdfs(result, files, capsys):
     status, out, _ = _run("validate", result, files / "b_bag", "--json", capsys=capsys)
-    judged = json.loads(out)
+    validated = json.loads(out)
     stored = json.loads((result / "report.json").read_text())
-    assert status == 0 and judged["passed"]
-    assert judged["validation"]["relative_error"] == pytest.approx(stored["validation"]["relative_error"])
-    assert judged["prior"]["relative_error"] == pytest.approx(stored["prior"]["relative_error"])
+    assert status == 0 and validated["passed"]
+    assert validated["validation"]["relative_error"] == pytest.approx(stored["validation"]["relative_error"])
+    assert validated["prior"]["relative_error"] == pytest.approx(stored["prior"]["relative_error"])
     status, out, _ = _run("validate", files / "given.urdf", files / "b.npz", "--json", capsys=capsys)
     given = json.loads(out)
     assert status == 0 and "prior" not in given

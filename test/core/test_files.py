@@ -11,14 +11,14 @@ from inertid_ros.core import atomic_files as files
 CONTENT = {"a.txt": b"new a", "b.txt": b"new b"}
 
 
-def _entries(folder):
+def _names(folder):
     return sorted(os.listdir(folder))
 
 
 def test_a_directory_is_written_whole(tmp_path):
     files.write_directory(tmp_path / "deep" / "out", CONTENT, replace=False)
     assert {name: (tmp_path / "deep" / "out" / name).read_bytes() for name in CONTENT} == CONTENT
-    assert _entries(tmp_path / "deep") == ["out"]
+    assert _names(tmp_path / "deep") == ["out"]
 
 
 def test_an_empty_directory_is_taken_and_a_full_one_only_when_told(tmp_path):
@@ -27,16 +27,16 @@ def test_an_empty_directory_is_taken_and_a_full_one_only_when_told(tmp_path):
     files.write_directory(target, CONTENT, replace=False)
     with pytest.raises(FileExistsError):
         files.write_directory(target, {"c.txt": b"c"}, replace=False)
-    assert _entries(target) == ["a.txt", "b.txt"]
+    assert _names(target) == ["a.txt", "b.txt"]
     files.write_directory(target, {"c.txt": b"c"}, replace=True)
-    assert _entries(target) == ["c.txt"] and _entries(tmp_path) == ["out"]
+    assert _names(target) == ["c.txt"] and _names(tmp_path) == ["out"]
 
 
 def test_replacing_works_without_the_system_call(tmp_path, monkeypatch):
     monkeypatch.setattr(files.ctypes, "CDLL", lambda *args, **keywords: object())
     files.write_directory(tmp_path / "out", CONTENT, replace=False)
     files.write_directory(tmp_path / "out", {"c.txt": b"c"}, replace=True)
-    assert _entries(tmp_path / "out") == ["c.txt"] and _entries(tmp_path) == ["out"]
+    assert _names(tmp_path / "out") == ["c.txt"] and _names(tmp_path) == ["out"]
 
 
 def test_permissions_follow_the_umask(tmp_path):
@@ -65,8 +65,8 @@ def test_a_failure_leaves_the_old_and_nothing_else(call, tmp_path, monkeypatch):
     if call != "rename":
         with pytest.raises(OSError):
             files.write_file(tmp_path / "file", b"new")
-    assert _entries(tmp_path) == ["file", "out"]
-    assert _entries(tmp_path / "out") == ["a.txt", "b.txt"] and (tmp_path / "file").read_bytes() == b"old"
+    assert _names(tmp_path) == ["file", "out"]
+    assert _names(tmp_path / "out") == ["a.txt", "b.txt"] and (tmp_path / "file").read_bytes() == b"old"
 
 
 def test_a_reader_never_finds_the_directory_missing_or_mixed(tmp_path):

@@ -153,7 +153,7 @@ def test_placeholders_of_friction_in_the_urdf_are_no_prior(seed):
 
 @pytest.mark.parametrize(("train", "held_out", "limit"), [("run1", "run2", 0.023), ("run3", "run3", 0.03)])
 def test_real_arm(datasets, train, held_out, limit):
-    """KUKA LWR4, defaults: held-out torque error; a published tool reaches 2.81 % on the first pair."""
+    """KUKA LWR4, defaults: held-out torque error; a published tool has 2.81 % on the first pair."""
     folder = datasets / "kuka_lwr4"
     model = load_model(folder / "kuka_lwr4.urdf")
     fitted, tested = (prepare(load_recording(folder / f"{name}.npz"), model) for name in (train, held_out))

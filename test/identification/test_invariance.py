@@ -157,7 +157,7 @@ def test_link_frames(seed, regularizer):
 
 
 def _same(estimate, parameters, deviations, theirs) -> None:
-    """The same bodies, drives, stated deviations and spread."""
+    """The same bodies, drives, stated deviations and prior spread."""
     layout = estimate.layout
     distance = geodesic_distance(estimate.bodies, layout.bodies(parameters))
     assert distance.max() < TOLERANCE

@@ -1,4 +1,4 @@
-"""The identifier: parameters that pass reach late controllers, parameters that do not are kept from them."""
+"""The identifier: parameters that pass arrive at late controllers, parameters that do not are kept from them."""
 
 from collections.abc import Iterator
 from pathlib import Path

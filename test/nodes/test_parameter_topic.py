@@ -1,4 +1,4 @@
-"""Parameters reach controllers in a namespace and under another name."""
+"""Parameters arrive at controllers in a namespace and under another name."""
 
 from collections.abc import Iterator
 from pathlib import Path

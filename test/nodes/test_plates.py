@@ -39,7 +39,7 @@ def ros(tmp_path: Path) -> Iterator[RosClient]:
 
 
 def start(ros: RosClient, **recorder) -> None:
-    movement = {"standing.movement.movements": 2, "standing.movement.seconds": 1.0, "perturb": False}
+    movement = {"legged_robot.movement.movements": 2, "legged_robot.movement.seconds": 1.0, "perturb": False}
     ros.start("simulator", {**parameters_in("biped", "simulator"), **movement, "state_hz": 100.0})
     own = {"directory": str(ros.folder / "recordings"), "min_free_mb": 1, **recorder}
     ros.start("recorder", {**parameters_in("biped", "recorder"), **own})

@@ -18,8 +18,8 @@ def test_a_baseline_without_real_bodies_is_written_and_rejected(tmp_path, held_o
     case = synthetic_case(0, duration=8.0)
     configuration = Configuration(identify=IdentifyOptions(estimator="ols"))
     recording, rng = case.recordings[0], np.random.default_rng(0)
-    loud = replace(recording, effort=recording.effort + 5.0 * rng.normal(size=recording.effort.shape))
-    outcome = calibrate(case.given, [loud], case.recordings[1:] if held_out else (), configuration)
+    noisy = replace(recording, effort=recording.effort + 5.0 * rng.normal(size=recording.effort.shape))
+    outcome = calibrate(case.given, [noisy], case.recordings[1:] if held_out else (), configuration)
     assert not outcome.estimate.consistent
     assert not outcome.passed
     assert report_content(outcome)["status"] == "rejected"

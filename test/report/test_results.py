@@ -75,7 +75,7 @@ def test_the_report_holds_what_it_promises(outcome, case):
         assert {"viscous", "coulomb", "rotor_inertia", "offset"} <= set(joint) & set(joint["standard_deviation"])
     assert report["base_parameters"]["count"] == len(report["base_parameters"]["names"]) > 0
     assert report["base_parameters"]["condition_number"] > 1
-    known = {statement["parameter"]: statement for statement in report["statements"]}
+    known = {verdict["parameter"]: verdict for verdict in report["statements"]}
     assert set(known) == set(outcome.estimate.layout.names)
     assert known[f"{case.given.joint_names[0]}.viscous"]["verdict"] == "identified"
     assert known[f"{case.given.link_names[0]}.m"]["verdict"] == "left at the prior"  # its weight moves nothing

@@ -1,4 +1,4 @@
-"""WrenchWatch: recent measurements of live wrench topics, their zero, and whether they carry load."""
+"""WrenchWatch: recent measurements of live wrench topics, their zero, and whether they are under load."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ class WrenchWatch:
 
     @property
     def loaded(self) -> list[str]:
-        """Topics that carry load."""
+        """Topics under load."""
         return [topic for topic, state in self._topics.items() if state.loaded]
 
     @property

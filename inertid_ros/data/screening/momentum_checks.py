@@ -6,7 +6,7 @@ import scipy
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 
-_STILL = 0.01  # of an axis's fastest speed; slower counts as standing still
+_STILL = 0.01  # of an axis's fastest speed; slower counts as at rest
 _SIGMA, _SHARE = 6.0, 0.05  # of noise, and of the base's usual speed: a larger speed of the base is not rest
 _DRIFT = 0.1  # of the range of the base's motion; how far the integrated twist may end from the pose
 _TWIST_PARTS = ((slice(0, 3), "moves", "m/s"), (slice(3, 6), "turns", "rad/s"))

@@ -1,4 +1,4 @@
-"""plan.yaml: a plan that people can read and any program can replay."""
+"""plan.yaml: a plan that people can read and other software can replay."""
 
 from collections.abc import Mapping
 from pathlib import Path

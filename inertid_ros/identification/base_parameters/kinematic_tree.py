@@ -60,7 +60,7 @@ class KinematicTree:
             for rotor in self.rotors
         ):
             raise ValueError(
-                "rotors: each needs a driver, a ratio, a link (or the world) to carry it and an angular axis"
+                "rotors: each needs a driver, a ratio, a link (or the world) that bears it and an angular axis"
             )
         both = self.axes[:, :3].any(axis=1) & self.axes[:, 3:].any(axis=1)
         if np.any(both) or np.any(np.abs(np.linalg.norm(self.axes[~self.free], axis=1) - 1) > 1e-9):
@@ -85,7 +85,7 @@ class KinematicTree:
         return self.rotor_ratios[rotor - len(self.links)]
 
     def path(self, body: int) -> list[int]:
-        """The body and those that carry it, down to the world exclusive."""
+        """The body and its ancestors, down to the world exclusive."""
         bodies = []
         while body >= 0:
             bodies.append(body)

@@ -51,7 +51,7 @@ class ParentRegrouping:
         self.regrouped += list(columns[choice.dependent])
 
     def add_kept(self, column: Array, body: int, amounts: Array) -> None:
-        """Add to ``column`` ``(p,)`` amounts of what a body keeps, less what that is to those that carry it."""
+        """Add to ``column`` ``(p,)`` amounts of what a body keeps, less what that is to its ancestors."""
         choice, columns = self._choices[body], self._columns[body]
         column[columns[choice.independent]] += amounts
         local = np.zeros(len(columns))

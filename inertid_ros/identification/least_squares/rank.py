@@ -90,7 +90,7 @@ def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recor
     fitted = tuple(Residuals.of(linear_problem.equations, recordings, fit.parameters).pseudo_values(fit.scale))
     sets = [
         compress(linear_problem.equations, [samples])
-        for samples in cross_validation_sets(fitted, linear_problem.options.folds)
+        for samples in cross_validation_sets(fitted, linear_problem.options.cross_validation_sets)
     ]
     scores = []
     for index, own in enumerate(sets):

@@ -6,7 +6,7 @@
 - ``point_masses``: bodies as point masses at fixed positions.
 - ``regularizers``: the regularized convex program of whitened equations.
 - ``constraints``: ellipsoids, masses, symmetry and fixed values.
-- ``constrained_program``: the convex program with these.
+- ``constrained_convex_program``: the convex program with these.
 
 It may import ``information`` and ``base_parameters``, and the rooms before identification.
 """

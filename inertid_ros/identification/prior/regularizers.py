@@ -67,7 +67,7 @@ class Regularization:
 
     @property
     def weight(self) -> float:
-        """``exp(-weight d^2)`` is a normal density of that spread."""
+        """``exp(-weight d^2)`` is a normal density of that standard deviation."""
         return 0.5 / self.prior_spread**2
 
     @property

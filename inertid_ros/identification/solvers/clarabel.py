@@ -24,7 +24,7 @@ def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
     Raises
     ------
     IdentificationError
-        CVXPY or Clarabel is not installed, or the solver did not reach an optimum.
+        CVXPY or Clarabel is not installed, or the solver found no optimum.
     """
     cp = _cvxpy()
     began = time.perf_counter()
@@ -66,10 +66,10 @@ def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
     hessian = _soft_hessian(convex_program, solution)
     objective = convex_program.objective(solution)
     gap = _CLARABEL_GAP * (1 + abs(objective))
-    if problem.status == cp.OPTIMAL_INACCURATE:  # not to be relied on; the KKT residual of a smooth program is
+    if problem.status == cp.OPTIMAL_INACCURATE:  # not to be relied on; the KKT residual of a smooth convex program is
         gap = _squared_residual(convex_program, solution, hessian)
         if constraints or not gap <= _ACCEPTED_GAP * (1 + abs(objective)):
-            raise IdentificationError("Clarabel did not reach its accuracy; use the built-in solver")
+            raise IdentificationError("Clarabel missed its accuracy; use the built-in solver")
     return Solution(
         x=solution,
         hessian=hessian,

@@ -8,7 +8,7 @@ from scipy.linalg import block_diag
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.qr import marginal_hessian
-from inertid_ros.identification.prior.constrained_program import constrained
+from inertid_ros.identification.prior.constrained_convex_program import constrained
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
 from inertid_ros.identification.prior.coordinates import Coordinates

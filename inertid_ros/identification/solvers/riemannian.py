@@ -24,7 +24,7 @@ _ITERATIONS = 300
 _EXACT = 1e-14  # decrement relative to the objective that is rounding
 _HALVINGS = 40
 _LONGEST = 64.0
-_SUFFICIENT = 1e-4  # share of the decrease by the directional derivative that a step must reach
+_SUFFICIENT = 1e-4  # share of the decrease by the directional derivative that a step must achieve
 _LEAST = 0.05  # curvature of models, as a share of the log-det divergence's
 _ZERO = 1e-12
 

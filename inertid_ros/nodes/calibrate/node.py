@@ -105,7 +105,7 @@ class Flow:
         def arrived() -> bool:
             return self.identifier.last is not None and name in self.identifier.last.recordings
 
-        client.until(arrived, f"{name} did not reach the identifier; check that it runs in the same namespace", 20.0)
+        client.until(arrived, f"{name} did not arrive at the identifier; check that both run in one namespace", 20.0)
         return name
 
     def _start_recording(self) -> str:

@@ -66,7 +66,8 @@ def _run(options: argparse.Namespace, work: Path) -> int:
     base = ["--ros-args", "--params-file", str(configuration)]
     own: dict[str, list[str]] = {
         "simulator": [
-            f"perturbation_seed:={options.seed}", f"simulation.seed:={options.seed}", f"standing.seed:={options.seed}"
+            f"perturbation_seed:={options.seed}", f"simulation.seed:={options.seed}",
+            f"legged_robot.seed:={options.seed}"
         ],
         "recorder": [f"directory:={work / 'recordings'}"],
         "identifier": [f"output_directory:={work}"],

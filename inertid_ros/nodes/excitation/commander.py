@@ -1,4 +1,4 @@
-"""How horizons reach the robot: a trajectory topic, FollowJointTrajectory goals, or a stream of positions."""
+"""How horizons are sent to the robot: a trajectory topic, FollowJointTrajectory goals, or a stream of positions."""
 
 import time
 from collections.abc import Callable, Sequence

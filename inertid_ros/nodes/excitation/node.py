@@ -37,7 +37,7 @@ from .parameters import ExcitationNodeOptions, MotionOptions
 from .request import Ending, GoalOutcome
 from .robot_interface import RobotInterface
 
-_RESULT_DELIVERY_S = 0.3  # for the goal's result to reach its client before the process ends
+_RESULT_DELIVERY_S = 0.3  # for the goal's result to arrive at its client before the process ends
 
 
 class Excitation(LifecycleNode):

@@ -90,9 +90,9 @@ PAGES: Mapping[str, Callable[[], str]] = {
 """File to what writes it."""
 
 
-def _table(entries: Iterable[Option], first: str, type_of: Callable[[Option], str]) -> list[str]:
+def _table(rows: Iterable[Option], first: str, type_of: Callable[[Option], str]) -> list[str]:
     lines = [f"| {first} | type | default | range | unit | description |", "|---|---|---|---|---|---|"]
-    for entry in entries:
+    for entry in rows:
         cells: list[Any] = [
             f"`{entry.key}`", type_of(entry), f"`{flow_value(entry.default)}`", allowed(entry), entry.unit,
             entry.description,

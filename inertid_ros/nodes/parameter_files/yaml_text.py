@@ -33,13 +33,13 @@ def _legged(name: str, **movement: Any) -> Mapping[str, Mapping[str, Any]]:
     topics = [plate.name for plate in stance.plates]
     return {
         "simulator": {
-            "standing.robot": name,
+            "legged_robot.robot": name,
             "state_hz": 100.0,
             "perturb": True,
             "perturbation.mass_uncertainty": 0.5,
             "perturbation.region_scale": 2.0,
             **base,
-            **{f"standing.movement.{key}": value for key, value in movement.items()},
+            **{f"legged_robot.movement.{key}": value for key, value in movement.items()},
         },
         "recorder": {
             "wrenches": {plate: {"topic": f"{plate}/wrench", "frame": plate} for plate in topics},
@@ -133,12 +133,12 @@ def flow_value(value: Any) -> str:
     return "required" if value is REQUIRED else flow(list(value) if isinstance(value, tuple) else value)
 
 
-def _section(entries: list[Option], values: Mapping[str, Any]) -> list[str]:
+def _section(fields: list[Option], values: Mapping[str, Any]) -> list[str]:
     """Lines of a node's parameters: nested keys, each below a comment."""
     lines: list[str] = []
     open_path: list[str] = []
     # Plain parameters first; YAML cannot reopen a section once another has begun.
-    for entry, value in sorted(_filled(entries, values), key=lambda pair: pair[0].key.split(".")[:-1]):
+    for entry, value in sorted(_filled(fields, values), key=lambda pair: pair[0].key.split(".")[:-1]):
         *path, name = entry.key.split(".")
         common = 0
         while common < min(len(path), len(open_path)) and path[common] == open_path[common]:
@@ -149,16 +149,16 @@ def _section(entries: list[Option], values: Mapping[str, Any]) -> list[str]:
         indent = "  " * (len(path) + 2)
         lines += [f"{indent}# {_about(entry)}", f"{indent}{name}: {flow_value(value)}"]
         if entry.lists and not value:  # without names there are no elements; what they have is said here
-            inner = [other for other in entries if other.names == entry.key]
+            inner = [other for other in fields if other.names == entry.key]
             key = ".".join([*path, ""])
             lines += [f"{indent}#   {other.key.removeprefix(key)}: {_about(other)}" for other in inner]
     return lines
 
 
-def _filled(entries: list[Option], values: Mapping[str, Any]) -> Iterator[tuple[Option, Any]]:
+def _filled(fields: list[Option], values: Mapping[str, Any]) -> Iterator[tuple[Option, Any]]:
     """Parameters with their values; one for every name where they belong to named elements."""
-    elements = {entry.key: entry.lists for entry in entries if entry.lists}
-    for entry in entries:
+    elements = {entry.key: entry.lists for entry in fields if entry.lists}
+    for entry in fields:
         if entry.lists:
             yield entry, tuple(values.get(entry.lists, ()))
         elif entry.names:

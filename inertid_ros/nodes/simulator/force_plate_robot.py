@@ -55,12 +55,12 @@ class ForcePlateRobot:
 
     def __init__(self, node: Node, options: SimulatorOptions) -> None:
         self.node, self.options = node, options
-        robot = legged_robot(options.standing.robot, options.standing.crouch_rad)
-        known = attrs.evolve(options.robot, base="free", plates=STANCES[options.standing.robot].plate_options())
+        robot = legged_robot(options.legged_robot.robot, options.legged_robot.crouch_rad)
+        known = attrs.evolve(options.robot, base="free", plates=STANCES[options.legged_robot.robot].plate_options())
         truth = load_model(robot.urdf, model_options(known))
         described = described_model(truth, options)
         # The balancing controller is based on the description, as that of a real robot is.
-        self.robot = LeggedRobot(robot, options.standing, controller_urdf=described.urdf)
+        self.robot = LeggedRobot(robot, options.legged_robot, controller_urdf=described.urdf)
         self.faults = FaultOptions()
         self.frozen: dict[str, np.ndarray] = {}
         sensor = QoSProfile(depth=50)
@@ -105,7 +105,7 @@ class ForcePlateRobot:
 
     def _tick(self) -> None:
         now = self.steady.now().nanoseconds
-        step = self.options.standing.timestep_s
+        step = self.options.legged_robot.timestep_s
         behind = (now - self.zero_ns) * 1e-9 - self.robot.time
         if behind > _LARGEST_LAG_S:
             # A machine that cannot keep up slows the robot down; its stamps stay evenly spaced, without gaps.

@@ -44,7 +44,7 @@ class Simulator(Node):
         self.options = declare(self, SimulatorOptions)
         declare(self, FaultOptions, read_only=False, prefix="fault.")
         guard(self, FaultOptions, lambda: "", prefix="fault.")
-        if self.options.standing.robot:
+        if self.options.legged_robot.robot:
             self.force_plate_robot = ForcePlateRobot(self, self.options)
             return
         truth = load_model(read_description(self.options.urdf or example_urdf()), model_options(self.options.robot))

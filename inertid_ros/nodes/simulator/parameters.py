@@ -22,7 +22,7 @@ class SimulatorOptions:
     perturbation: PerturbationOptions = section(PerturbationOptions)
     robot: RobotOptions = section(RobotOptions)
     simulation: SimulationOptions = section(SimulationOptions)
-    standing: LeggedRobotOptions = section(LeggedRobotOptions)
+    legged_robot: LeggedRobotOptions = section(LeggedRobotOptions)
 
 
 @attrs.frozen

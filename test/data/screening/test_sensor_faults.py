@@ -23,7 +23,7 @@ def test_clipped_peaks_are_found_and_nothing_else():
     assert not flags[:, 1:].any()
 
 
-def test_neighbourhood_reaches_in_time():
+def test_neighbourhood_is_measured_in_time():
     time = np.arange(10) * 0.1
     flags = np.zeros((10, 2), dtype=bool)
     flags[5, 1] = True

@@ -92,7 +92,7 @@ def test_pruning_keeps_what_adds():
 
 
 def test_space_robot_is_excited_with_a_quarter_of_the_intervals():
-    """B §6.2 with less search than its benchmark: planned with the offset parameters, judged with the true ones."""
+    """B §6.2 with less search than its benchmark: planned with the offset parameters, evaluated with the true ones."""
     options = CombinationOptions(orders=1, starts=6, iterations=4, samples=4)
     plan = plan_floating(space_robot(OFFSET), limits(), options, seed=0)
     assert len(plan.whole.directions) == 256

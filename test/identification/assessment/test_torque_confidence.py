@@ -45,7 +45,7 @@ def test_deviation_is_that_of_parameters_drawn_from_the_covariance(case):
     np.testing.assert_allclose(confidence.torque, np.sqrt(np.mean(torque.mean(axis=0) ** 2, axis=0)), rtol=0.02)
 
 
-def test_more_data_leaves_less_doubt(case):
+def test_more_data_lowers_the_deviation(case):
     samples = [prepare(recording, case.given) for recording in case.recordings]
     shares = [torque_confidence(identify(case.given, samples[: count + 1])).share for count in range(3)]
     assert shares[0] > shares[1] > shares[2]

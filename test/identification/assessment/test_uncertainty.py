@@ -73,7 +73,7 @@ def test_rows_are_what_papers_print():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_data_only_takes_doubt_away(seed):
+def test_data_never_raises_a_variance(seed):
     """Posterior below prior in every direction; more data, less variance."""
     model, samples, _ = _robot(seed, 200, 0.5)
     estimate, information = least_squares(model, [samples], PLAIN), compress(model, [samples])

@@ -79,7 +79,7 @@ INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" 
 def kinematics(path, moving=WHOLE, **options):
     """Robot of a URDF with the same inertia for every link: kinematics alone decides on base parameters.
 
-    Some of these robots have links without inertia or with entries such as -1e-20.
+    Some of these robots have links without inertia or with elements such as -1e-20.
     """
     root = etree.fromstring(path.read_bytes())
     for link in root.iter("link"):

@@ -209,8 +209,8 @@ def test_chosen_ranks_are_sensible(options, seed):
     test = random_states(rng, model, 200)
     test = replace(test, tau=predict_torque(model, truth, test))
     noise = 2.0 * np.sqrt(np.mean(samples.tau**2, axis=0))
-    loud = _noisy(samples, rng, noise)
-    chosen, full = least_squares(model, [loud], options), least_squares(model, [loud])
+    noisy = _noisy(samples, rng, noise)
+    chosen, full = least_squares(model, [noisy], options), least_squares(model, [noisy])
     assert chosen.rank < full.rank
     errors = [torque_errors(model, e.parameters, [test]).relative_error for e in (chosen, full)]
     assert errors[0] < errors[1]
@@ -222,12 +222,12 @@ def test_held_out_data_chooses_the_rank():
     decide = random_states(rng, model, 300)
     decide = replace(decide, tau=predict_torque(model, truth, decide))
     options = LeastSquaresOptions(weighting="none", rank="held_out")
-    loud = _noisy(samples, rng, 20.0)
-    estimate = least_squares(model, [loud], options, held_out=[decide])
+    noisy = _noisy(samples, rng, 20.0)
+    estimate = least_squares(model, [noisy], options, held_out=[decide])
     errors = [np.sum((predict_torque(model, x, decide) - decide.tau) ** 2) for x in estimate.spectrum.solutions]
     assert estimate.rank == int(np.argmin(errors))
     np.testing.assert_allclose(estimate.scores, np.array(errors) / decide.tau.size, rtol=1e-9)
-    from_information = least_squares(model, [loud], options, held_out=compress(model, [decide]))
+    from_information = least_squares(model, [noisy], options, held_out=compress(model, [decide]))
     assert from_information.rank == estimate.rank
 
 

@@ -99,7 +99,7 @@ def test_stated_deviations_hold_under_outliers():
 
 def test_ranks_are_chosen_under_the_robust_loss():
     model, _, spoiled, truth = _robot(7, count=60)
-    loud = replace(spoiled, tau=spoiled.tau + 50 * (spoiled.tau - predict_torque(model, truth, spoiled)))
+    noisy = replace(spoiled, tau=spoiled.tau + 50 * (spoiled.tau - predict_torque(model, truth, spoiled)))
     for rank in ("gcv", "held_out", "variance"):
-        estimate = least_squares(model, [loud], LeastSquaresOptions(loss="huber", rank=rank))
+        estimate = least_squares(model, [noisy], LeastSquaresOptions(loss="huber", rank=rank))
         assert 0 < estimate.rank < estimate.spectrum.count

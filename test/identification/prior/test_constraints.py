@@ -9,7 +9,7 @@ from support.robots.random_robots import random_model, random_states
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.prior.constrained_program import constrained
+from inertid_ros.identification.prior.constrained_convex_program import constrained
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.coordinates import normalised_coordinates
 from inertid_ros.identification.prior.regularizers import Regularization, regularized
@@ -192,5 +192,5 @@ def test_collision_geometry_bounds_real_links(robots, datasets):
     panda = load_model(folder / "urdf/panda.urdf", ModelOptions(locked_joints={"panda_finger_joint1": 0.0}))
     for link, ellipsoids in collision_ellipsoids(panda, (str(robots.parent.parent),)).items():
         com = mass_com_inertia(panda.body_prior[panda.link_names.index(link)]).com
-        reach = min((com - e.centre) @ np.linalg.solve(e.shape, com - e.centre) for e in ellipsoids)
-        assert reach < 1.5, link
+        radius = min((com - e.centre) @ np.linalg.solve(e.shape, com - e.centre) for e in ellipsoids)
+        assert radius < 1.5, link

@@ -31,9 +31,9 @@ def _distances(rng: np.random.Generator):
     }
 
 
-def _near_bodies(rng: np.random.Generator, spread: float = 0.7) -> np.ndarray:
-    """Bodies around the identity; at this spread some eigenvalues exceed e, where the geodesic distance is concave."""
-    symmetric = spread * rng.normal(size=(COUNT, 4, 4))
+def _near_bodies(rng: np.random.Generator, scale: float = 0.7) -> np.ndarray:
+    """Bodies around the identity; at this scale some eigenvalues exceed e, where the geodesic distance is concave."""
+    symmetric = scale * rng.normal(size=(COUNT, 4, 4))
     values, vectors = np.linalg.eigh(symmetric + np.swapaxes(symmetric, 1, 2))
     return from_pseudo_inertia((vectors * np.exp(values)[:, None]) @ np.swapaxes(vectors, 1, 2))
 
@@ -138,8 +138,8 @@ def test_mean_of_two_bodies_is_midway_in_any_frame():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_cycles_of_projection_and_mean_reach_the_same_minimum(seed):
-    """The cyclic procedure of [Lee2019]_ sec. 3.4.2 and the Gauss-Newton method reach the same minimum."""
+def test_cycles_of_projection_and_mean_find_the_same_minimum(seed):
+    """The cyclic procedure of [Lee2019]_ sec. 3.4.2 and the Gauss-Newton method find the same minimum."""
     rng = np.random.default_rng(seed)
     truth = _near_bodies(rng, 0.1)[:1]
     A = rng.normal(size=(8, 10))

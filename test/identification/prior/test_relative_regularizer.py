@@ -32,8 +32,8 @@ def _error(bodies: np.ndarray, truth: np.ndarray) -> float:
 @pytest.mark.parametrize("seed", range(3))
 def test_it_comes_nearer_to_the_truth_in_every_parameter(seed):
     truth, given, samples = _case(seed)
-    spread = SIZE / np.sqrt(3)
-    relative = identify(given, [samples], IdentifyOptions(regularizer="relative", prior_spread=spread))
+    prior_spread = SIZE / np.sqrt(3)
+    relative = identify(given, [samples], IdentifyOptions(regularizer="relative", prior_spread=prior_spread))
     entropic = identify(given, [samples])
     assert relative.consistent and relative.solution.status == "optimal"
     errors = [_error(bodies, truth.body_prior) for bodies in (relative.bodies, given.body_prior, entropic.bodies)]

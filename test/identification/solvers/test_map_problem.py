@@ -45,14 +45,14 @@ def _experiment(seed: int, joints: int = 3, count: int = 30, noise: float = 0.3)
     return model, measure(random_states(rng, model, count)), measure(random_states(rng, model, 200))
 
 
-def _problem(seed: int, regularizer: str, constraints: Constraints | None = None, spread: float = 0.3):
+def _problem(seed: int, regularizer: str, constraints: Constraints | None = None, prior_spread: float = 0.3):
     model, samples, _ = _experiment(seed)
     information = compress(model, [samples])
     coordinates = prior_coordinates(model, information)
     map_problem = MapProblem(coordinates, model.prior, constraints or Constraints())
     equations = coordinates.normalise(*information.whitened(np.full(3, 1 / 0.3)))
     regularization = map_problem.completed(
-        Regularization(regularizer, spread, 1.0, 20.0), model.consistent_prior - model.inertial_locked
+        Regularization(regularizer, prior_spread, 1.0, 20.0), model.consistent_prior - model.inertial_locked
     )
     return map_problem, equations, regularization
 
@@ -132,7 +132,7 @@ def test_a_prior_outside_its_region_is_named(caplog):
 @pytest.mark.parametrize("seed", range(2))
 def test_solutions_that_are_not_convex_are_minima(regularizer, seed):
     """No step in any direction lowers the objective."""
-    map_problem, equations, regularization = _problem(seed, regularizer, spread=0.6)
+    map_problem, equations, regularization = _problem(seed, regularizer, prior_spread=0.6)
     solution = map_problem.solve(*equations, regularization)
     layout, rng = map_problem.coordinates.layout, np.random.default_rng(seed)
     assert is_consistent(layout.bodies(solution.x)).all()

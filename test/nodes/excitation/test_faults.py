@@ -81,7 +81,7 @@ def test_flood_of_states_stops_the_robot_and_names_the_sender(tmp_path: Path, la
 
 def test_exception_in_a_callback_brakes_and_ends_with_an_error(tmp_path: Path, latencies: Latencies) -> None:
     trigger = tmp_path / "raise"
-    with excitation_in(tmp_path, latencies, program=[str(FAULTY), str(trigger)]) as excitation:
+    with excitation_in(tmp_path, latencies, script=[str(FAULTY), str(trigger)]) as excitation:
         excitation.ready()
         excitation.moving_fast()
         moment = time.monotonic()

@@ -32,13 +32,13 @@ class NodeProcess:
         namespace: str = "",
         remaps: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
-        program: Sequence[str] = (),  # in place of the node's own
+        script: Sequence[str] = (),  # in place of the node's own
     ) -> None:
         self.name = name
         label = f"{namespace.strip('/').replace('/', '_') or 'root'}_{name}"
         count = len(list(folder.glob(f"{label}*.log")))
         self._log = folder / f"{label}_{count}.log"
-        command = [sys.executable, *(program or ("-m", f"inertid_ros.nodes.{name}.node")), "--ros-args"]
+        command = [sys.executable, *(script or ("-m", f"inertid_ros.nodes.{name}.node")), "--ros-args"]
         if parameters:
             file = folder / f"{label}_{count}.yaml"
             file.write_text(yaml.safe_dump({"/**": {"ros__parameters": _nested(parameters)}}))

@@ -54,7 +54,7 @@ def all_locked(model: RobotModel) -> dict[str, float]:
 
 
 def without_geometry(urdf: str) -> str:
-    """URDF that other programs load without its meshes."""
+    """URDF that other software loads without its meshes."""
     robot = etree.fromstring(urdf.encode())
     for link in robot.findall("link"):
         for element in [*link.findall("visual"), *link.findall("collision")]:

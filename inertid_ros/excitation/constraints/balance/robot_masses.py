@@ -87,4 +87,4 @@ class RobotMasses:
 def _mass_lever_arms(model: RobotModel, bodies: Array, centres: Array) -> Array:
     """``(n,)`` sums over what a joint moves of mass times the largest distance from it [kg m]."""
     points = (lever_arm_bounds(model, body, float(np.linalg.norm(centre))) for body, centre in enumerate(centres))
-    return np.asarray(sum(mass * reach for mass, reach in zip(bodies, points, strict=True)), dtype=float)
+    return np.asarray(sum(mass * point for mass, point in zip(bodies, points, strict=True)), dtype=float)

@@ -142,7 +142,7 @@ class ExactDistances:
                 if best is None or value < best.distance:
                     best = Closest(value, result.getNearestPoint1(), result.getNearestPoint2(), -result.normal)
         if best is None:
-            raise ModelError("a link without collision shapes has no distance; this is a defect of the program")
+            raise ModelError("a link without collision shapes has no distance; this is a defect of inertid_ros")
         return best
 
     def above(self, item: int, placement: Array, height: float) -> float:
