@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.messages import JOINT_STATE
 
 pytestmark = pytest.mark.usefixtures("backend")
+LIBRARIES = [name for name in ("rosbags", "rosbag2_py") if find_spec(name)]
 NO_RESERVE = BagWritingOptions(min_free_mb=0)
 TOPIC = Topic("/joint_states", JOINT_STATE, "string definition")
 
@@ -93,6 +95,7 @@ while True:
 """
 
 
+@pytest.mark.parametrize("backend", LIBRARIES, indirect=True)
 @pytest.mark.parametrize("seconds", [0.53, 0.81])
 def test_killed_writer_loses_at_most_a_tenth_of_a_second(tmp_path: Path, seconds: float) -> None:
     code = WRITER.format(test=str(Path(__file__).parent), path=str(tmp_path / "bag"))
