@@ -37,9 +37,11 @@ class BodySegmentEquations(Equations):
         self.optional = True
 
     def writer(self) -> "BodySegmentWriter":
+        """Writer of all ten columns of every segment."""
         return BodySegmentWriter(self)
 
     def predict(self, parameters: Array, samples: Samples) -> Array:
+        """``(N, 6)`` wrench that moves the segments [N, N m]."""
         self.check(samples)
         writer, out = self.writer(), np.empty((len(samples), len(CHANNELS)))
         for start in range(0, len(samples), BATCH):
@@ -60,6 +62,7 @@ class BodySegmentWriter(RowWriter):
         self._bodies = len(equations.model.link_names)
 
     def write(self, samples: Samples, rows: slice, out: Array) -> None:
+        """Fill ``out (6, 10 nb, k)`` for ``k`` rows of samples."""
         q, v, a = samples.q[rows], samples.v[rows], samples.a[rows]
         table = WRENCH_TABLE.reshape(6 * BODY_PARAMETERS, -1)
         for body in range(self._bodies):

@@ -66,9 +66,11 @@ class ForceEquations(Equations):
         return self.equation_type if ground is None else f"{self.equation_type} about {ground.xyz} {ground.rpy}"
 
     def writer(self) -> "ForceWriter":
+        """Writer of the columns that cannot be regrouped."""
         return ForceWriter(self)
 
     def predict(self, parameters: Array, samples: Samples) -> Array:
+        """``(N, nv)`` generalized force of links, rotors and drives [N m or N]."""
         self.check(samples)
         layout, motion = self.model.layout, (samples.q, samples.v, samples.a)
         force = rigid_torque(self.model, layout.bodies(parameters), *motion)
@@ -108,6 +110,7 @@ class ForceWriter(RowWriter):
         self._forces = sum(equations.parameters_per_body(velocity) == MOMENTS for velocity in range(model.velocities))
 
     def write(self, samples: Samples, rows: slice, out: Array) -> None:
+        """Fill ``out (nv, width, k)`` for ``k`` rows of samples."""
         q, v, a = (np.asfortranarray(channel[rows]).T for channel in (samples.q, samples.v, samples.a))
         base_only = self._base > 0 and not samples.mask[rows, self._base :].any()
         self._regressor.write(q, v, a, out, base_only)

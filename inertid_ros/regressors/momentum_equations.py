@@ -57,13 +57,16 @@ class MomentumEquations(Equations):
 
     @property
     def fingerprint(self) -> str:
+        """Wheels of other bodies or inertias are other equations."""
         wheels = self.model.wheels
         return f"{self.equation_type} {wheels.bodies} {np.round(wheels.axes, 9).tolist()}"
 
     def writer(self) -> "MomentumWriter":
+        """Writer of all inertial columns."""
         return MomentumWriter(self)
 
     def predict(self, parameters: Array, samples: Samples) -> Array:
+        """``(N, 6)`` momentum of base and joints [N s, N m s]."""
         self.check(samples)
         inertial = parameters[: self.model.layout.inertial_size]
         return np.asarray(self.rows(samples, slice(None)) @ inertial)
@@ -103,13 +106,16 @@ class MomentumChangeEquations(MomentumEquations):
     equation_type = "momentum_change"
 
     def predict(self, parameters: Array, samples: Samples) -> Array:
+        """``(N, 6)`` momentum of base and joints in the world, less its mean [N s, N m s]."""
         momentum = super().predict(parameters, samples)
         return momentum - momentum[samples.usable].mean(axis=0)
 
     def pose(self, q: Array) -> Array | None:
+        """``(k, 7)`` of the base."""
         return q[:, :7]
 
     def writer(self) -> "MomentumWriter":
+        """Writer of rows less their mean."""
         return ChangeWriter(self)
 
 
@@ -122,6 +128,7 @@ class MomentumWriter(RowWriter):
         self.expansions = tuple(np.eye(len(columns)) for columns in equations.columns)
 
     def write(self, samples: Samples, rows: slice, out: Array) -> None:
+        """Fill ``out (6, width, k)`` for ``k`` rows of samples."""
         regressor = self.equations.rows(samples, rows) - self.mean(samples)
         for channel, columns in enumerate(self.equations.columns):
             out[channel, : len(columns)] = regressor[:, channel, columns].T
@@ -138,6 +145,7 @@ class ChangeWriter(MomentumWriter):
     _mean: Array | float = 0.0
 
     def mean(self, samples: Samples) -> Array | float:
+        """``(6, p)`` mean of the rows of a recording, worked out once."""
         if self._of is not samples:
             self._of, self._mean = samples, self.equations.rows(samples, slice(None))[samples.usable].mean(axis=0)
         return self._mean
