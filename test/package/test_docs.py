@@ -1,7 +1,9 @@
-"""What is written about the package: citations resolve, and examples import."""
+"""What is written about the package: citations resolve, examples import, everything public is documented."""
 
+import ast
 import importlib.util
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,10 +13,68 @@ CITATION = re.compile(r"\[([A-Za-z]+\d{4}[a-z]?)\]_(?!\w)")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 IMPORT = re.compile(r"^from (inertid_ros[\w.]*) import (\([^)]*\)|.+)$", re.M)
 NAMED = re.compile(r"`(inertid_ros(?:\.\w+)+)`")
+SECTIONS = ("Parameters", "Returns", "Raises", "Attributes", "Yields", "Warns", "See Also", "Notes", "Examples")
+SAME = (".setter", "overload")
+DEFINED = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+Definition = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def sources(*folders: str) -> list[Path]:
     return [file for folder in folders for file in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def public_definitions(private: bool = False) -> Iterator[tuple[str, Definition]]:
+    """Modules, classes, functions and methods of the package, with a place to report; of private ones if asked for."""
+    for file in sources("inertid_ros"):
+        place = str(file.relative_to(ROOT))
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        yield place, tree
+        for node in tree.body:
+            if isinstance(node, DEFINED) and (private or not node.name.startswith("_")):
+                yield f"{place}:{node.lineno} {node.name}", node
+                for inner in node.body if isinstance(node, ast.ClassDef) else ():
+                    if isinstance(inner, DEFINED) and (private or not inner.name.startswith("_")):
+                        yield f"{place}:{inner.lineno} {node.name}.{inner.name}", inner
+
+
+def documented_methods() -> dict[str, set[str]]:
+    """Class name to the methods that it documents or inherits with their docstrings."""
+    classes = {node.name: node for _, node in public_definitions(private=True) if isinstance(node, ast.ClassDef)}
+
+    def methods(name: str) -> set[str]:
+        if name not in classes:
+            return set()
+        functions = [entry for entry in classes[name].body if isinstance(entry, ast.FunctionDef)]
+        own = {entry.name for entry in functions if ast.get_docstring(entry)}
+        return own.union(*(methods(re.split(r"[.\[]", ast.unparse(base))[0]) for base in classes[name].bases))
+
+    return {name: methods(name) for name in classes}
+
+
+def section_entries(docstring: str) -> Iterator[tuple[str, str]]:
+    """``(section, entry)`` of the lines at the indent of numpydoc's sections."""
+    title = ""
+    lines = [*docstring.splitlines(), ""]
+    for line, after in zip(lines[:-1], lines[1:], strict=True):
+        if line in SECTIONS and after and set(after) == {"-"}:
+            title = line
+        elif title in SECTIONS[:6] and line and not line.startswith(" ") and set(line) != {"-"}:
+            yield title, line
+
+
+def parameters(node: Definition) -> set[str]:
+    """Names that a call accepts; none where a class inherits them."""
+    if isinstance(node, ast.ClassDef):
+        if node.bases:
+            return set()
+        start = [entry for entry in node.body if isinstance(entry, ast.FunctionDef) and entry.name == "__init__"]
+        fields = {ast.unparse(entry.target) for entry in node.body if isinstance(entry, ast.AnnAssign)}
+        return fields.union(*map(parameters, start))
+    if isinstance(node, ast.Module):
+        return set()
+    given = node.args
+    named = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+    return {argument.arg for argument in named if argument is not None}
 
 
 def test_every_citation_is_in_the_references():
@@ -48,3 +108,41 @@ def _module_and_attributes(name: str) -> list[str]:
         if found is not None:
             return [".".join(parts[:count]), *parts[count:]]
     raise AssertionError(f"{name}: no such module")
+
+
+def test_everything_public_has_a_docstring():
+    """Methods may inherit theirs, as Sphinx shows them; setters and overloads share one."""
+    inherited = documented_methods()
+    missing = [
+        place
+        for place, node in public_definitions()
+        if not ast.get_docstring(node)
+        and not any(ast.unparse(entry).endswith(SAME) for entry in getattr(node, "decorator_list", []))
+        and place.split(".")[-1] not in inherited.get(place.split(" ")[-1].split(".")[0], set())
+    ]
+    assert not missing, "\n".join(missing)
+
+
+def test_sections_of_docstrings_are_numpydoc():
+    """Entries are ``name : type`` (``name`` alone under Raises), their description indented below."""
+    wrong = [
+        f"{place}: {entry}"
+        for place, node in public_definitions()
+        for title, entry in section_entries(ast.get_docstring(node) or "")
+        if re.match(r"[*\w][\w, *.\[\]`]*(?<! ):(\s|$)", entry) or (title == "Raises" and " : " in entry)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_documented_parameters_are_those_of_the_signature():
+    wrong = []
+    for place, node in public_definitions():
+        documented = [
+            name.strip("* ")
+            for title, entry in section_entries(ast.get_docstring(node) or "")
+            for name in entry.split(" : ")[0].split(",")
+            if title == "Parameters"
+        ]
+        known = parameters(node)
+        wrong += [f"{place}: {name}" for name in documented if known and name not in known]
+    assert not wrong, "\n".join(wrong)

@@ -182,10 +182,16 @@ def link_conditions(
 
     Parameters
     ----------
-    tree : KinematicTree Of unit lengths and unit gravity. motion : JointMotion Of its joints. accelerations : dict of
-    int to LinkAccelerations Of every link and of the world. own_joint : ndarray, shape (links, 7, s) Torque of shared
-    inertias at its joint by its own acceleration, and by each component of any other acceleration of the body. terms :
-    SharedInertiaTerms Torques of shared inertias by labelled accelerations.
+    tree : KinematicTree
+        Of unit lengths and unit gravity.
+    motion : JointMotion
+        Of its joints.
+    accelerations : dict of int to LinkAccelerations
+        Of every link and of the world.
+    own_joint : ndarray, shape (links, 7, s)
+        Torque of shared inertias at its joint by its own acceleration, and by each component of another acceleration.
+    terms : SharedInertiaTerms
+        Torques of shared inertias by labelled accelerations.
 
     Returns
     -------

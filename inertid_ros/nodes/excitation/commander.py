@@ -68,9 +68,11 @@ class TrajectoryCommander:
         """Nothing to forget."""
 
     def problem(self) -> str:
+        """Why commands do not arrive, in one line; empty if they do."""
         return _publisher_problem(self._node, self._publisher)
 
     def send(self, horizon: Horizon) -> None:
+        """Replace what the controller holds by a horizon."""
         self._publisher.publish(_message(horizon))
 
     def stream(self, position: Array) -> None:
@@ -94,12 +96,14 @@ class StreamCommander:
         """Nothing to forget."""
 
     def problem(self) -> str:
+        """Why commands do not arrive, in one line; empty if they do."""
         return _publisher_problem(self._node, self._publisher)
 
     def send(self, horizon: Horizon) -> None:
         """Nothing: positions are streamed."""
 
     def stream(self, position: Array) -> None:
+        """Command a position ``(n,)``."""
         self._publisher.publish(Float64MultiArray(data=np.asarray(position).tolist()))
 
 
@@ -134,6 +138,7 @@ class ActionCommander:
         self._waiting.clear()
 
     def problem(self) -> str:
+        """Why commands do not arrive, in one line; empty if they do."""
         if not self._client.server_is_ready():
             return "no controller serves follow_joint_trajectory; start and activate it, or remap the action"
         # A server that was killed counts as ready until its middleware has been silent for many seconds.
@@ -142,6 +147,7 @@ class ActionCommander:
         return self._problem
 
     def send(self, horizon: Horizon) -> None:
+        """Replace what the controller holds by a horizon."""
         if self._client.server_is_ready():  # a goal without a server would wait for its answer for good
             future = self._client.send_goal_async(self._action.Goal(trajectory=_message(horizon)))
             self._waiting[future] = time.monotonic()
