@@ -93,7 +93,7 @@ def test_exception_in_a_callback_brakes_and_ends_with_an_error(tmp_path: Path, l
 
 def test_recorder_that_dies_ends_the_flow_with_the_robot_at_rest(tmp_path: Path, latencies: Latencies) -> None:
     with FakeRobot() as robot, ros_client_in(tmp_path) as ros:
-        ros.start("excitation", {**SHORT_MOTION, "excitation.duration_s": 12.0})
+        ros.start("excitation", {**SHORT_MOTION, "excitation.duration_s": 9.0})
         recorder = ros.start("recorder", {"directory": str(tmp_path / "recordings"), "min_free_mb": 1})
         ros.start("identifier", {"output_directory": ""})
         flow = start_flow(tmp_path, wait_s=30.0)
