@@ -59,10 +59,8 @@ class ArmedExcitation:
     def ready(self) -> "ArmedExcitation":
         """Armed, at rest, without faults: for nodes that several tests share."""
         write_plan(self.plan)
-        self.robot.set_faults()
-        self.ros.until(lambda: self.robot.at_rest, "rest")
-        self.ros.spin(0.4)  # the states of before are no part of this test
         self.robot.reset()
+        self.ros.spin(0.4)  # the states of before are no part of this test
         self.arm()
         return self
 

@@ -11,6 +11,7 @@ from support.nodes.armed_excitation import PARAMETERS
 # The fake robot moves for six seconds.
 SHORT_MOTION = {
     **PARAMETERS,
+    "monitor.lease_timeout_s": 2.0,
     "require_recorder": True,
     "excitation.duration_s": 6.0,
     "excitation.base_frequency_hz": 0.5,
@@ -27,6 +28,7 @@ MANY_NODES = {
     "monitor.max_age_s": 2.0,
     "monitor.min_rate_hz": 2.0,
     "monitor.rate_window_s": 2.0,
+    "monitor.lease_timeout_s": 3.0,
     "execution.horizon_s": 1.5,
     "execution.grid_s": 0.04,
     "execution.step_s": 0.02,

@@ -119,7 +119,7 @@ class FakeRobot:
         self._process.wait()
 
     def reset(self) -> None:
-        """No fault, nothing done and nothing commanded yet."""
+        """At rest where plans begin, without faults, nothing done and nothing commanded yet."""
         self._ask("reset")
 
     def set_faults(self, **faults: Any) -> None:

@@ -34,7 +34,6 @@ class Robot:
     def __init__(self, test: Connection) -> None:
         self._test = test
         self.model, _ = two_links()
-        self._follower = Follower(np.zeros(self.model.joints))
         self.last_state_at = 0.0
         self.reset()
         rclpy.init()
@@ -67,7 +66,8 @@ class Robot:
     # What the test asks
 
     def reset(self) -> None:
-        """No fault, nothing done and nothing commanded yet."""
+        """At rest where plans begin, without faults, nothing done and nothing commanded yet."""
+        self._follower = Follower(np.zeros(self.model.joints))
         self.faults = Faults()
         self.holds = 0
         self.commands: list[Command] = []
