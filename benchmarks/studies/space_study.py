@@ -13,7 +13,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.momentum_samples import prepare_momentum
 from inertid_ros.data.recording import Recording
-from inertid_ros.dynamics.floating_base import predict_floating
+from inertid_ros.dynamics.floating_base_motion import predict_floating
 from inertid_ros.excitation.direction_combinations.interval_motion import IntervalMotion
 from inertid_ros.identification.base_parameters import closed_form_base_parameters
 from inertid_ros.identification.identify import identify

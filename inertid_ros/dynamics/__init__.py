@@ -1,6 +1,6 @@
 """Forces and momenta of a robot with known parameters; imports ``core``, ``robot`` and ``kinematics``.
 
 - ``newton_euler``: the wrench of a body, linear in its parameters, and inverse dynamics.
-- ``floating_base``: motion of a floating base from momentum, and torques of the joints.
+- ``floating_base_motion``: motion of a floating base from momentum, and torques of the joints.
 - ``contact_wrenches``: wrenches of contacts from joint torques, and base rows in the frame of a plate.
 """

@@ -14,7 +14,7 @@ from inertid_ros.core.errors import ModelError
 from inertid_ros.core.rotations import cross, rotate, rotation_matrices
 from inertid_ros.data.preparation.dead_reckoning import dead_reckoning, fine_dead_reckoning
 from inertid_ros.data.recording import Recording
-from inertid_ros.dynamics.floating_base import BaseMotion
+from inertid_ros.dynamics.floating_base_motion import BaseMotion
 from inertid_ros.excitation.motions.trajectories import Trajectory
 from inertid_ros.regressors.momentum_regressor import momentum_regressor
 from inertid_ros.robot.model import RobotModel

@@ -9,7 +9,7 @@ from support.robots.random_robots import random_bodies, random_model
 
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.samples import Samples
-from inertid_ros.dynamics.floating_base import BaseMotion
+from inertid_ros.dynamics.floating_base_motion import BaseMotion
 from inertid_ros.identification.base_parameters import base_parameters, closed_form_base_parameters
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations, equations_of

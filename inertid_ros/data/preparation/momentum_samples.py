@@ -12,7 +12,7 @@ from inertid_ros.core.rotations import checked_quaternions, rotation_matrices
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.momentum_checks import check_conservation, check_pose
-from inertid_ros.dynamics.floating_base import BaseMotion
+from inertid_ros.dynamics.floating_base_motion import BaseMotion
 from inertid_ros.robot.model import RobotModel
 
 from .dead_reckoning import dead_reckoning

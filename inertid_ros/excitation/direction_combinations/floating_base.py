@@ -7,7 +7,7 @@ import numpy as np
 from inertid_ros.config.direction_combinations import CombinationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.dynamics.floating_base import BaseMotion
+from inertid_ros.dynamics.floating_base_motion import BaseMotion
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.identification.base_parameters import closed_form_base_parameters
 from inertid_ros.regressors.momentum_regressor import momentum_regressor
