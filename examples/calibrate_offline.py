@@ -28,7 +28,7 @@ def calibrate(duration_s: float, iterations: int, seed: int = 0) -> Validation:
     given = load_model(write_urdf(truth, perturb(truth, np.random.default_rng(seed))), options)
     robot, limits = SimulatedRobot(truth), motion_limits(given)
     recordings = []
-    for motion in (seed, seed + 1):  # one to identify with, one to judge by
+    for motion in (seed, seed + 1):  # one to identify with, one to validate
         excitation = ExcitationOptions(duration_s=duration_s, seed=motion, iterations=iterations)
         plan = plan_excitation(given, limits, robot.desired()[0], excitation)
         recordings.append(prepare(simulate(robot, plan), given))

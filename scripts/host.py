@@ -1,7 +1,7 @@
 """What the set-up needs of the machine: an interpreter, pip, a C++ compiler, Python's headers.
 
 Where Debian and Ubuntu keep a piece in a package of its own that is not installed, the package is fetched and
-unpacked below `.build`, which needs no administrator; where that fails too, one line says what to install.
+unpacked below `.build`, which needs no administrator; where that fails too, one line lists what to install.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ class Worker(Generic[Progress, Result]):
     def _send(self, job: bytes) -> None:
         with contextlib.suppress(OSError):
             self._input.write(_LENGTH.pack(len(job)) + job)
-            self._input.flush()  # kept open: its end tells the process that its owner is gone
+            self._input.flush()  # kept open: at its end the process sees that its owner is gone
 
     def _receive(self) -> bool:
         """Read messages; True at the end of the stream."""

@@ -52,7 +52,7 @@ def tare_topic(topic: str) -> str:
 
 
 def _odometry(message: Any) -> Mapping[str, Array]:
-    """Pose of the child frame, and its twist in its own axes, as the message's definition says."""
+    """Pose of the child frame, and its twist in its own axes, as defined by the message."""
     twist = message.twist.twist
     return {"base_pose": _pose(message.pose.pose), "base_twist": np.array([*_xyz(twist.linear), *_xyz(twist.angular)])}
 

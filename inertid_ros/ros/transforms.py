@@ -1,4 +1,4 @@
-"""Quaternions at the message boundary: the only module that knows which library converts them.
+"""Quaternions at the message boundary: the only module that chooses the library that converts them.
 
 ``tf_transformations`` is the ROS package; it wraps ``transforms3d`` in the conventions of ROS. Where it is not
 installed, ``transforms3d`` is used directly. Quaternions are (x, y, z, w).

@@ -1,4 +1,4 @@
-"""``metadata.yaml`` of bags that are written live, which says whether the bag was closed."""
+"""``metadata.yaml`` of bags that are written live, which states whether the bag was closed."""
 
 import os
 import re

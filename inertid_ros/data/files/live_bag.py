@@ -3,7 +3,7 @@
 MCAP records are appended unchunked. Each commit is one positional write of the new records followed by the end of an
 MCAP file (data end, footer, magic), which starts where the previous end stood. Thus the file is a valid MCAP file after
 every commit, and a killed process loses no more than what it had not committed. ``metadata.yaml`` stands from the start
-and says ``inertid_finalised: 'false'`` until the bag is closed.
+and contains ``inertid_finalised: 'false'`` until the bag is closed.
 """
 
 import os

@@ -18,7 +18,7 @@ _OPTIONAL = ("velocity", "acceleration", "base_pose", "base_twist", "base_accele
 
 
 def read_npz(path: str | Path) -> Recording:
-    """Recording of an ``.npz`` file; keys that the format does not know are ignored.
+    """Recording of an ``.npz`` file; keys that are not in the format are ignored.
 
     Raises
     ------

@@ -121,7 +121,7 @@ def prune_to(blocks: Sequence[Array] | Array, rule: PruningRule, most: int) -> P
             low = gain
     if best is None:
         raise ExcitationError(
-            f"excitation: {len(pruned.kept)} intervals are needed to tell the parameters apart, more than the {most}"
+            f"excitation: {len(pruned.kept)} intervals are needed to identify the parameters, more than the {most}"
             " allowed; allow more (excitation.combinations.most) or lengthen the intervals"
         )
     return best

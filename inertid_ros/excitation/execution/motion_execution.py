@@ -26,7 +26,7 @@ class MotionExecution:
     """One execution of a plan: start, a step every tick, and a stop at any time.
 
     A tick that comes so late that the robot has begun the brake of the last horizon is not made up for: the motion
-    is over, nothing more is sent, and :attr:`reason` says so.
+    is over, nothing more is sent, and :attr:`reason` is set.
 
     Attributes
     ----------

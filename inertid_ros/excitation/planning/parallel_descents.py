@@ -161,5 +161,5 @@ class ParallelDescents:
 
 
 def single_threaded() -> bool:
-    """Whether linear algebra in this process has one thread, as far as its environment says."""
+    """Whether linear algebra in this process has one thread, according to its environment."""
     return os.environ.get("OPENBLAS_NUM_THREADS") == "1" or os.cpu_count() == 1

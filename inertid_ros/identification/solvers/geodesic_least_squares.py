@@ -112,7 +112,7 @@ class _State:
         self.rows, self.residual = roots[:, None] * rows, roots * self.distance
 
     def newton(self) -> tuple[Array, float]:
-        """Step ``(nb, 4, 4)`` in the tangent space, and the decrease that it promises."""
+        """Step ``(nb, 4, 4)`` in the tangent space, and its expected decrease."""
         to_prior = 0.5 * np.einsum("bij,kij->bk", self.to_prior, _ORTHONORMAL).ravel()
         hessian = self.rows.T @ self.rows + 2 * self.weight * np.eye(len(to_prior))
         gradient = self.rows.T @ self.residual - 2 * self.weight * to_prior
