@@ -85,7 +85,7 @@ def test_pruning_keeps_what_adds():
     assert prune(blocks, PruningRule(neutral=2)).kept == (0, 1, 2, 3, 4, 5, 6)
     assert prune(blocks, PruningRule(neutral=0, gain=0.5)).kept == (0, 1, 2, 4)
     assert len(prune_to(blocks, PruningRule(neutral=0), 4).kept) == 4
-    with pytest.raises(ExcitationError, match="intervals are needed to tell the parameters apart, more than the 3"):
+    with pytest.raises(ExcitationError, match="intervals are needed to identify the parameters, more than the 3"):
         prune_to(blocks, PruningRule(neutral=0), 3)
     with pytest.raises(ExcitationError, match="2 intervals have 4 equations for 4 parameters; offer more"):
         prune(blocks[:2], PruningRule())
