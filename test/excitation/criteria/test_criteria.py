@@ -156,7 +156,7 @@ def test_metric_criteria_do_not_depend_on_the_base():
     rows = reference.rows @ np.linalg.inv(turn)
     eigenvalues = MotionInformation(rows, other.scaled(rows), motion).eigenvalues
     assert eigenvalues == pytest.approx(reference.eigenvalues, rel=1e-6)
-    # D is invariant in any fixed scaling (C 4.3.42): it differs by a constant.
+    # D is invariant in any fixed scaling ([Lee2019]_ eq. 4.3.42): it differs by a constant.
     steps = []
     for scaling in ("metric", "none", "prior"):
         d = make_criterion(model, limits, ExcitationOptions(criterion="d", scaling=scaling))

@@ -47,7 +47,7 @@ def test_every_combination_comes_once():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_seeds_within_their_constraints_keep_the_limits(seed):
-    """B 33-37 on the whole motion, between samples too: a cycloid's peaks are known."""
+    """[Naveen2019]_ eqs. 33-37 on the whole motion, between samples too: a cycloid's peaks are known."""
     rng = np.random.default_rng(seed)
     joints = 4
     bounds, directions = some_limits(joints, rng), direction_combinations(rng.permutation(joints).tolist(), 8)
@@ -73,7 +73,7 @@ def test_seeds_within_their_constraints_keep_the_limits(seed):
 
 
 def test_pruning_keeps_what_adds():
-    """Intervals that repeat others go, those that show something new or balance the old stay (B Algorithm 1)."""
+    """Intervals that repeat others go, new or balancing ones stay ([Naveen2019]_ algorithm 1)."""
     one = np.eye(4)
     same, third, last = one[:2], one[[2, 2]] * [[1.0], [0.1]], one[[3, 2]]
     blocks = [same, third, same, same, last, same, one[[3, 3]] * [[1.0], [0.0]]]
@@ -92,7 +92,7 @@ def test_pruning_keeps_what_adds():
 
 
 def test_space_robot_is_excited_with_a_quarter_of_the_intervals():
-    """B §6.2 with less search than its benchmark: planned with the offset parameters, evaluated with the true ones."""
+    """[Naveen2019]_ sec. 6.2 with less search: planned with the offset parameters, evaluated with the true ones."""
     options = CombinationOptions(orders=1, starts=6, iterations=4, samples=4)
     plan = plan_floating(space_robot(OFFSET), limits(), options, seed=0)
     assert len(plan.whole.directions) == 256
