@@ -68,11 +68,15 @@ class ArmedExcitation:
         return self.ros.send_goal(Excite, "excitation/excite", Excite.Goal(plan_file=str(self.plan), **fields))
 
     def moving_fast(self, **fields):
-        """A goal, once the robot is at full speed."""
+        """A goal, once the robot is at full speed on the motion; between the approach and the motion it rests."""
         goal = self.excite(**fields)
         assert goal.accepted
         ended = goal.get_result_async()
-        self.ros.until(lambda: self.robot.speed > 0.8 or ended.done(), "fast motion", 40.0)
+
+        def fast() -> bool:
+            return self.status[-1].state == ExcitationStatus.MOVING and self.robot.speed > 0.8
+
+        self.ros.until(lambda: fast() or ended.done(), "fast motion", 40.0)
         assert not ended.done(), ended.result().result.message
         return goal
 
