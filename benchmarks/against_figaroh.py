@@ -30,8 +30,8 @@ STREAM_MARKS = (10_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
 COMPARED = """\
 A UR10 with viscous and Coulomb friction, rotor inertia and offset (84 parameters), 100 s of a Fourier motion at 1 kHz,
 0.5 N m of noise, the URDF wrong by added point masses. Both get the same arrays in memory, in turns, and both fit the
-torque under a pseudo-inertia matrix inequality per link. FIGAROH is driven the shortest way through its public
-functions: `build_regressor_basic` (without its backend layer, which is slower), `build_problem`,
+torque under a pseudo-inertia matrix inequality per link. FIGAROH ([Nguyen2023]_) is driven the shortest way through its
+public functions: `build_regressor_basic` (without its backend layer, which is slower), `build_problem`,
 `solve_direct_effort_fit` with its default solver. Ours is `identify` as a user calls it, which also weighs joints by
 their residuals, learns the strength of the prior, and states a covariance. Loading of libraries and files counts as
 memory and not as time. Processor time is what the clock shows on an idle machine.

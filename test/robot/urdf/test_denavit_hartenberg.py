@@ -1,4 +1,4 @@
-"""Denavit-Hartenberg tables, the closed form of minimal parameters (B 18-25), and the robot of B."""
+"""Denavit-Hartenberg tables, the closed form of minimal parameters, and the robot of [Naveen2019]_."""
 
 import numpy as np
 import pytest
@@ -84,7 +84,7 @@ def test_closed_form_spans_the_momentum(seed):
 
 
 def test_all_52_values_of_the_space_robot():
-    """B Table 5, from its URDF."""
+    """[Naveen2019]_ table 5, from its URDF."""
     model = space_robot()
     base = closed_form_base_parameters(model)
     assert base.count == 52

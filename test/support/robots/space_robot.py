@@ -1,6 +1,6 @@
-"""The space robot of B §6: a satellite with two arms of three joints and three reaction wheels.
+"""The space robot of [Naveen2019]_ sec. 6: a satellite with two arms of three joints and three reaction wheels.
 
-Numbers are B's Tables 3 and 5. Its geometry is in a figure only and was recovered from Table 5, which its closed form
+Numbers are those of its tables 3 and 5. Its geometry is in a figure only and was recovered from table 5, which its closed form
 reproduces to the last digit printed; Table 5 also shows that the y-coordinate of the centre of mass of L2 is -0.04 m,
 where Table 3 has -0.45 m.
 """
@@ -77,7 +77,7 @@ def space_robot(table: tuple = TRUE) -> RobotModel:
 
 
 def limits() -> MotionLimits:
-    """Of the joints. B prints none: here they turn by 180 degrees either way; peaks of velocity, 5.03 deg/s, and of
+    """Of the joints. None are printed: here they turn by 180 degrees either way; peaks of velocity, 5.03 deg/s, and of
     acceleration, 15.8 deg/s^2, are those of the widest range of Table 4."""
     fast, wide = np.full(6, 2 * RANGE), np.full(6, np.pi)
     return MotionLimits(tuple(f"J{index}" for index in range(1, 7)), -wide, wide, fast, np.pi * fast, np.full(6, 1e3))
