@@ -1,8 +1,8 @@
 """The space robot of [Naveen2019]_ sec. 6: a satellite with two arms of three joints and three reaction wheels.
 
-Numbers are those of its tables 3 and 5. Its geometry is in a figure only and was recovered from table 5, which its closed form
-reproduces to the last digit printed; Table 5 also shows that the y-coordinate of the centre of mass of L2 is -0.04 m,
-where Table 3 has -0.45 m.
+Numbers are those of its tables 3 and 5. Its geometry is in a figure only and was recovered from table 5, which its
+closed form reproduces to the last digit printed; table 5 also shows that the y-coordinate of the centre of mass of L2
+is -0.04 m, where table 3 has -0.45 m.
 """
 
 import numpy as np
