@@ -51,7 +51,7 @@ def documented_methods() -> dict[str, set[str]]:
     return {name: methods(name) for name in classes}
 
 
-def section_entries(docstring: str) -> Iterator[tuple[str, str]]:
+def section_elements(docstring: str) -> Iterator[tuple[str, str]]:
     """``(section, entry)`` of the lines at the indent of numpydoc's sections."""
     title = ""
     lines = [*docstring.splitlines(), ""]
@@ -124,11 +124,11 @@ def test_everything_public_has_a_docstring():
 
 
 def test_sections_of_docstrings_are_numpydoc():
-    """Entries are ``name : type`` (``name`` alone under Raises), their description indented below."""
+    """Elements of sections are ``name : type`` (``name`` alone under Raises), their description indented below."""
     wrong = [
         f"{place}: {entry}"
         for place, node in public_definitions()
-        for title, entry in section_entries(ast.get_docstring(node) or "")
+        for title, entry in section_elements(ast.get_docstring(node) or "")
         if re.match(r"[*\w][\w, *.\[\]`]*(?<! ):(\s|$)", entry) or (title == "Raises" and " : " in entry)
     ]
     assert not wrong, "\n".join(wrong)
@@ -139,7 +139,7 @@ def test_documented_parameters_are_those_of_the_signature():
     for place, node in public_definitions():
         documented = [
             name.strip("* ")
-            for title, entry in section_entries(ast.get_docstring(node) or "")
+            for title, entry in section_elements(ast.get_docstring(node) or "")
             for name in entry.split(" : ")[0].split(",")
             if title == "Parameters"
         ]
