@@ -33,7 +33,8 @@ IMPORTED = {
     for file in PACKAGE.rglob("*.py")
     for name in re.findall(r"^\s*(?:from|import) ([a-z_]\w+)", file.read_text(encoding="utf-8"), re.M)
 } | {"inertid_ros.msg", "inertid_ros.action"}
-autodoc_mock_imports = sorted(name for name in IMPORTED if importlib.util.find_spec(name) is None)
+# The folder of the launch files looks like the library of that name.
+autodoc_mock_imports = sorted(name for name in IMPORTED if name == "launch" or importlib.util.find_spec(name) is None)
 _MockObject.__or__ = lambda self, other: self  # annotations such as `Time | Duration`
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints_format = "short"

@@ -5,15 +5,16 @@ plan has been checked against the measured pose, and `calibrate:=false` starts t
 """
 
 from launch import LaunchContext, LaunchDescription
-from launch.actions import DeclareLaunchArgument, EmitEvent, RegisterEventHandler
+from launch.actions import EmitEvent, RegisterEventHandler
 from launch.conditions import IfCondition
 from launch.event_handlers import OnProcessExit
 from launch.events import Shutdown
 from launch.events.process import ProcessExited
 from launch.substitutions import AndSubstitution, LaunchConfiguration, PathJoinSubstitution
-from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
+
+from inertid_ros.nodes.launching import declared, flag, node, text
 
 DEFAULTS = PathJoinSubstitution([FindPackageShare("inertid_ros"), "config", "calibrate.yaml"])
 ARGUMENTS = (
@@ -23,24 +24,11 @@ ARGUMENTS = (
     ("config", LaunchConfiguration("defaults"), "parameter file that is read after it and may hold only what differs"),
     ("output", "results", "directory of the results; recordings are written below it"),
     ("use_sim_time", "false", "take the time from /clock"),
+    ("excitation", "true", "start the node that moves the robot; false where the robot moves by itself"),
     ("calibrate", "true", "start the flow; false only starts the nodes"),
     ("exit", "false", "end everything once the flow has ended; status 1 where it failed or the result was rejected"),
 )
-
-
-def node(executable: str, parameters: dict, **keywords) -> Node:
-    """A node of this package in the given namespace, with the parameters of both files and those of the arguments."""
-    common = {"use_sim_time": ParameterValue(LaunchConfiguration("use_sim_time"), value_type=bool)}
-    return Node(
-        package="inertid_ros",
-        executable=executable,
-        name=executable,
-        namespace=LaunchConfiguration("namespace"),
-        parameters=[LaunchConfiguration("defaults"), LaunchConfiguration("config"), {**common, **parameters}],
-        output="screen",
-        additional_env={"PYTHONUNBUFFERED": "1"},
-        **keywords,
-    )
+COMMON = (LaunchConfiguration("defaults"), LaunchConfiguration("config"), {"use_sim_time": flag("use_sim_time")})
 
 
 def end(event: ProcessExited, _context: LaunchContext) -> EmitEvent:
@@ -50,20 +38,16 @@ def end(event: ProcessExited, _context: LaunchContext) -> EmitEvent:
     return EmitEvent(event=Shutdown(reason="calibration has ended"))
 
 
-def text(argument: str) -> ParameterValue:
-    """The value of an argument as text, also when it looks like a number."""
-    return ParameterValue(LaunchConfiguration(argument), value_type=str)
-
-
 def generate_launch_description() -> LaunchDescription:
     recordings = ParameterValue(PathJoinSubstitution([LaunchConfiguration("output"), "recordings"]), value_type=str)
-    flow = node("calibrate", {}, condition=IfCondition(LaunchConfiguration("calibrate")))
+    moved = IfCondition(LaunchConfiguration("excitation"))
+    flow = node("calibrate", {}, COMMON, condition=IfCondition(LaunchConfiguration("calibrate")))
     return LaunchDescription(
         [
-            *(DeclareLaunchArgument(name, default_value=value, description=about) for name, value, about in ARGUMENTS),
-            node("excitation", {"urdf": text("urdf")}),
-            node("recorder", {"directory": recordings}),
-            node("identifier", {"urdf": text("urdf"), "output_directory": text("output")}),
+            *declared(ARGUMENTS),
+            node("excitation", {"urdf": text("urdf")}, COMMON, condition=moved),
+            node("recorder", {"directory": recordings}, COMMON),
+            node("identifier", {"urdf": text("urdf"), "output_directory": text("output")}, COMMON),
             flow,
             RegisterEventHandler(
                 OnProcessExit(target_action=flow, on_exit=end),

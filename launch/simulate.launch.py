@@ -5,11 +5,11 @@ false, so that there is something to calibrate.
 """
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
+from launch.actions import IncludeLaunchDescription
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
-from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
+
+from inertid_ros.nodes.launching import declared, flag, node, text
 
 SHARE = FindPackageShare("inertid_ros")
 DEFAULTS = PathJoinSubstitution([SHARE, "config", "simulate.yaml"])
@@ -17,44 +17,22 @@ ARGUMENTS = (
     ("namespace", "", "namespace of all nodes and topics, one for each robot"),
     ("urdf", "", "URDF file of the true robot; empty takes the Panda of example-robot-data"),
     ("perturb", "true", "publish a description that is wrong by point masses; false publishes the truth"),
-    ("config", DEFAULTS, "parameter file; it is read after the package's own and may hold only what differs"),
+    ("defaults", DEFAULTS, "parameter file that is read first, the package's own"),
+    ("config", LaunchConfiguration("defaults"), "parameter file that is read after it and may hold only what differs"),
     ("output", "results", "directory of the results; recordings are written below it"),
+    ("excitation", "true", "start the node that moves the robot; false where the robot moves by itself"),
     ("calibrate", "true", "start the flow; false only starts the nodes"),
     ("exit", "false", "end everything once the flow has ended; status 1 where it failed or the result was rejected"),
 )
-PASSED_ON = ("namespace", "config", "output", "calibrate", "exit")
+PASSED_ON = ("namespace", "defaults", "config", "output", "excitation", "calibrate", "exit")
 
 
 def generate_launch_description() -> LaunchDescription:
-    simulator = Node(
-        package="inertid_ros",
-        executable="simulator",
-        name="simulator",
-        namespace=LaunchConfiguration("namespace"),
-        parameters=[
-            DEFAULTS,
-            LaunchConfiguration("config"),
-            {
-                "urdf": ParameterValue(LaunchConfiguration("urdf"), value_type=str),
-                "perturb": ParameterValue(LaunchConfiguration("perturb"), value_type=bool),
-            },
-        ],
-        output="screen",
-        additional_env={"PYTHONUNBUFFERED": "1"},
-    )
+    files = (LaunchConfiguration("defaults"), LaunchConfiguration("config"))
+    simulator = node("simulator", {"urdf": text("urdf"), "perturb": flag("perturb")}, files)
     calibrate = IncludeLaunchDescription(
         PathJoinSubstitution([SHARE, "launch", "calibrate.launch.py"]),
         # The flow reads the description from the simulator's topic, as it would from a robot's.
-        launch_arguments={
-            "urdf": "",
-            "defaults": DEFAULTS,
-            **{name: LaunchConfiguration(name) for name in PASSED_ON},
-        }.items(),
+        launch_arguments=[("urdf", ""), *((name, LaunchConfiguration(name)) for name in PASSED_ON)],
     )
-    return LaunchDescription(
-        [
-            *(DeclareLaunchArgument(name, default_value=value, description=about) for name, value, about in ARGUMENTS),
-            simulator,
-            calibrate,
-        ]
-    )
+    return LaunchDescription([*declared(ARGUMENTS), simulator, calibrate])

@@ -1,6 +1,5 @@
 """What a result directory gives to the planner of the next motion: the robot's model and the information so far."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from inertid_ros.core.errors import ModelError
@@ -9,24 +8,15 @@ from inertid_ros.report.results import read_result
 from inertid_ros.robot.model import RobotModel
 
 
-@dataclass(frozen=True)
-class EarlierResult:
-    """What an earlier identification gives to a plan.
+def earlier_result(directory: str | Path, model: RobotModel) -> tuple[RobotModel, EarlierInformation]:
+    """Read a result directory for a robot.
 
-    Attributes
-    ----------
+    Returns
+    -------
     model : RobotModel
         Model by which efforts are predicted: the calibrated one, or that of the URDF where the result was rejected.
     information : EarlierInformation
         Information of its recordings.
-    """
-
-    model: RobotModel
-    information: EarlierInformation
-
-
-def earlier_result(directory: str | Path, model: RobotModel) -> EarlierResult:
-    """Read a result directory for a robot.
 
     Raises
     ------
@@ -42,4 +32,4 @@ def earlier_result(directory: str | Path, model: RobotModel) -> EarlierResult:
     information = earlier_information(
         model, result.information, report["residual_deviation"], report["effective_samples"], seconds
     )
-    return EarlierResult(model if report.get("status") == "rejected" else result.model, information)
+    return (model if report.get("status") == "rejected" else result.model), information

@@ -101,8 +101,7 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress],
     if job.prior:
         from .earlier_result import earlier_result  # results and identification take as long to import as all the rest
 
-        before = earlier_result(job.prior, model)
-        model, earlier = before.model, before.information
+        model, earlier = earlier_result(job.prior, model)
     progress(PreparationProgress(0.0))
     if job.plan_file:
         plan = load_motion(job.plan_file, limits)

@@ -14,12 +14,11 @@ from inertid_ros.data.files.npz import write_npz
 from inertid_ros.data.recording import Recording
 
 from .output import print_json
-from .settings import configuration, set_up_logging
+from .settings import configuration
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    set_up_logging(options)
     config = configuration(options, Configuration)
     target = Path(options.output)
     if target.exists() and not options.force:
@@ -28,7 +27,10 @@ def run(options: argparse.Namespace) -> int:
         raise RecordingError(f"{target}: is the input; choose another path")
     recording = load_recording(options.input, config.topics)
     _write(recording, target, options.storage)
-    lost = [channel for channel in ("acceleration", "base_pose", "base_twist") if _is_lost(recording, channel, target)]
+    lost = []
+    if target.suffix != ".npz":
+        channels = ("acceleration", "base_pose", "base_twist")
+        lost = [channel for channel in channels if getattr(recording, channel) is not None]
     content = {"output": str(target), "samples": len(recording), "joints": recording.joint_names, "left_out": lost}
     if options.json:
         print_json(content)
@@ -59,7 +61,3 @@ def _write(recording: Recording, target: Path, storage: str | None) -> None:
             made.replace(target)
     except OSError as error:
         raise RecordingError(f"{target}: cannot be written ({error.strerror}); choose another path") from None
-
-
-def _is_lost(recording: Recording, channel: str, target: Path) -> bool:
-    return target.suffix != ".npz" and getattr(recording, channel) is not None

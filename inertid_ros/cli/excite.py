@@ -18,17 +18,16 @@ from inertid_ros.excitation.plans.plan_file import load_motion
 from inertid_ros.report.pages import motion_files
 from inertid_ros.report.results import check_target
 from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.model import load_model
 
-from .excite_floating import excite_floating, print_floating
+from .excite_floating import excite_floating
 from .motion_output import PLAN, SUMMARY, print_motion, summarise, write_motion
 from .output import number, print_json, progress_bar
-from .settings import configuration, named_numbers, set_up_logging
+from .settings import configuration, named_numbers
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    set_up_logging(options)
     if options.output:
         check_target(options.output, options.force, (PLAN, SUMMARY))
     elif not options.check:
@@ -37,11 +36,10 @@ def run(options: argparse.Namespace) -> int:
     model = load_model(Path(options.urdf), model_options(config.robot))
     earlier = None
     if options.prior:
-        before = earlier_result(options.prior, model)
-        model, earlier = before.model, before.information
+        model, earlier = earlier_result(options.prior, model)
     limits = motion_limits(model, config.limits)
     if model.free and model.wheels.names:
-        return _floating(options, model, config, limits)
+        return excite_floating(options, model, config, limits, _start(options.start, limits))
     if model.free:
         raise ExcitationError(
             f"{model.name}: its base is free (robot.base), so its motion cannot be planned; plan with"
@@ -74,19 +72,6 @@ def run(options: argparse.Namespace) -> int:
         return 0
     print_motion(summary)
     print(f"written to {files['plan_file']}" if options.output else f"{options.check}: keeps every limit")
-    return 0
-
-
-def _floating(
-    options: argparse.Namespace, model: RobotModel, config: ExcitationConfiguration, limits: MotionLimits
-) -> int:
-    """Plan for a robot with reaction wheels."""
-    with progress_bar(options) as progress:
-        summary = excite_floating(
-            options, model, config, limits, _start(options.start, limits),
-            lambda fraction, condition: progress(f"planning {number(condition)}", fraction),
-        )  # fmt: skip
-    print_floating(summary, options.json)
     return 0
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from inertid_ros.report.report_content import plain
 from inertid_ros.robot.model import RobotModel
 
 from .motion_output import PLAN, outline, write_motion
-from .output import number, print_json
+from .output import number, print_json, progress_bar
 
 _RAMP_USE = 0.8  # of the limits, on the way to the first waypoint
 
@@ -31,9 +30,8 @@ def excite_floating(
     config: ExcitationConfiguration,
     limits: MotionLimits,
     start: Array,
-    report: Callable[[float, float], None],
-) -> dict[str, Any]:
-    """Plan from ``start`` ``(n,)`` of the joints, write plan and summary, return the summary.
+) -> int:
+    """Plan from ``start`` ``(n,)`` of the joints, write plan and summary, print the summary; return the exit status.
 
     Raises
     ------
@@ -48,8 +46,12 @@ def excite_floating(
     settings = config.excitation
     inner = limits.scaled(settings.limit_use, settings.limit_use)
     deadline = time.monotonic() + settings.time_limit_s
-    best = plan_floating(model, inner, settings.combinations, settings.seed, deadline, report)
-    plan = _plan(best, model, config, limits, start)
+    with progress_bar(options) as progress:
+        best = plan_floating(
+            model, inner, settings.combinations, settings.seed, deadline,
+            lambda fraction, condition: progress(f"planning {number(condition)}", fraction),
+        )  # fmt: skip
+        plan = _plan(best, model, config, limits, start)
     summary: dict[str, Any] = plain(
         {
             **outline(plan, model),
@@ -67,20 +69,17 @@ def excite_floating(
         }
     )
     write_motion(plan, summary, Path(options.output), options.force)
-    return {**summary, "plan_file": str(Path(options.output) / PLAN)}
-
-
-def print_floating(summary: dict[str, Any], as_json: bool) -> None:
-    """Print the summary."""
-    if as_json:
-        print_json(summary)
-        return
+    plan_file = str(Path(options.output) / PLAN)
+    if options.json:
+        print_json({**summary, "plan_file": plan_file})
+        return 0
     print(
         f"{summary['intervals_kept']} of {summary['intervals_offered']} intervals, {number(summary['duration'])} s;"
         f" condition number {number(summary['condition_number'])} under the prior,"
         f" {summary['significant_singular_values']} significant singular values"
     )
-    print(f"written to {summary['plan_file']}")
+    print(f"written to {plan_file}")
+    return 0
 
 
 def _plan(

@@ -16,14 +16,13 @@ from inertid_ros.robot.model import load_model
 
 from .output import print_json, progress_bar
 from .report_tables import print_report
-from .settings import configuration, recordings_from, set_up_logging
+from .settings import configuration, recordings_from
 
 _REJECTED = 3
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; 3 where the result does not pass validation, which is written all the same."""
-    set_up_logging(options)
     start = time.perf_counter()
     check_target(options.output, options.force)
     _check_held_out(options.recordings, options.validate)

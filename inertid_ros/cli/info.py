@@ -18,14 +18,13 @@ from inertid_ros.robot.model import RobotModel, load_model
 
 from .output import number, print_json, print_table
 from .report_tables import print_report
-from .settings import configuration, set_up_logging
+from .settings import configuration
 
 _GAP = 4.0  # periods
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    set_up_logging(options)
     config = configuration(options, Configuration)
     path = Path(options.subject)
     if path.is_dir() and (path / REPORT).exists():
@@ -70,14 +69,9 @@ def _describe_model(model: RobotModel, options: argparse.Namespace) -> None:
         print_json({"kind": "urdf", "robot": model.name, "model_hash": model.hash, "joints": joints, "links": links})
         return
     print(f"robot {model.name}, {model.joints} joints, model hash {model.hash}")
-    print_table(
-        "Joints",
-        ("joint", "lower", "upper", "velocity", "effort", "viscous", "coulomb"),
-        (
-            (str(j["name"]), *(number(j[k]) for k in ("lower", "upper", "velocity", "effort", "viscous", "coulomb")))
-            for j in joints
-        ),
-    )
+    columns = ("lower", "upper", "velocity", "effort", "viscous", "coulomb")
+    rows = ((str(joint["name"]), *(number(joint[column]) for column in columns)) for joint in joints)
+    print_table("Joints", ("joint", *columns), rows)
     print_table(
         "Links, with what is fixed to them",
         ("link", "mass [kg]", "com [m]", "smallest eigenvalue"),

@@ -32,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         with _stoppable():
+            from .settings import set_up_logging  # with it comes what help and usage errors need not wait for
+
+            set_up_logging(options)
             command = importlib.import_module(f"{__package__}.{options.command}")
             status: int = command.run(options)
             sys.stdout.flush()

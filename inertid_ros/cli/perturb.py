@@ -15,12 +15,11 @@ from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 
 from .output import number, print_json, print_table, write_text
-from .settings import configuration, set_up_logging
+from .settings import configuration
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    set_up_logging(options)
     config = configuration(options, Configuration)
     model = load_model(Path(options.urdf), model_options(config.robot))
     given = {} if options.mass_uncertainty is None else {"mass_uncertainty": options.mass_uncertainty}

@@ -8,12 +8,10 @@ from inertid_ros.report.results import read_result
 
 from .output import print_json, write_text
 from .report_tables import print_report
-from .settings import set_up_logging
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    set_up_logging(options)
     result = read_result(options.directory)
     if options.html:
         write_text(Path(options.html), render_page(result.report), options.force)

@@ -10,7 +10,7 @@ import attrs
 import yaml
 
 from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
-from inertid_ros.config.schema.structuring import changed, structure
+from inertid_ros.config.schema.structuring import structure
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.errors import ConfigurationError
 from inertid_ros.data.files.loading import load_recording
@@ -32,17 +32,15 @@ def set_up_logging(options: argparse.Namespace) -> None:
 def configuration(options: argparse.Namespace, tree: type[T], given: Mapping[str, object] | None = None) -> T:
     """Configuration of ``--config``, changed by what other options mean, then ``--set``, then ``--lock``."""
     config = load_configuration(options.config, tree) if options.config else tree()
-    values = attrs.asdict(config)
-    for key, value in (given or {}).items():
-        changed(values, key, value)
+    values = attrs.asdict(config) | dict(given or {})
     for setting in options.set:
         key, _, text = setting.partition("=")
         try:
-            changed(values, key, yaml.safe_load(text))
+            values[key] = yaml.safe_load(text)
         except yaml.YAMLError:
             raise ConfigurationError(f"--set {setting}: value is not YAML; write KEY=VALUE") from None
-    if options.lock:
-        values["robot"]["locked_joints"] = {**config.robot.locked_joints, **named_numbers(options.lock, "--lock")}
+    for joint, position in named_numbers(options.lock, "--lock").items():
+        values[f"robot.locked_joints.{joint}"] = position
     return structure(tree, values, options.config or "command line")
 
 

@@ -18,14 +18,13 @@ from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 
 from .output import number, percent, print_json, print_table, progress_bar
-from .settings import configuration, recordings_from, set_up_logging
+from .settings import configuration, recordings_from
 
 _REJECTED = 3
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; 3 where the errors of the subject are no smaller than those it is compared with."""
-    set_up_logging(options)
     config = configuration(options, Configuration)
     model, parameters, baseline, delay = _subject(options, config)
     with progress_bar(options) as progress:
@@ -57,23 +56,22 @@ def run(options: argparse.Namespace) -> int:
 
 def _subject(options: argparse.Namespace, config: Configuration) -> tuple[RobotModel, Array, Array | None, float]:
     """Model, its parameters, the parameters to compare with, and the identified delay of effort [s]."""
+    baseline, delay = None, 0.0
     if Path(options.subject).is_dir():
         result = read_result(options.subject)
         model, parameters, baseline = result.model, result.parameters, result.prior
-        if options.urdf:
-            baseline = _same_robot(load_model(Path(options.urdf), model.options), model, options.urdf).prior
-        return model, parameters, baseline, float(result.report.get("effort_delay_s") or 0.0)
-    model = load_model(Path(options.subject), model_options(config.robot))
-    if not options.urdf:
-        return model, model.prior, None, 0.0
-    other = _same_robot(load_model(Path(options.urdf), model.options), model, options.urdf)
-    return model, model.prior, other.prior, 0.0
-
-
-def _same_robot(other: RobotModel, model: RobotModel, path: str) -> RobotModel:
-    if other.joint_names != model.joint_names or other.hash != model.hash:
-        raise ModelError(f"{path}: has other joints or another geometry than the robot validated; give its description")
-    return other
+        delay = float(result.report.get("effort_delay_s") or 0.0)
+    else:
+        model = load_model(Path(options.subject), model_options(config.robot))
+        parameters = model.prior
+    if options.urdf:
+        other = load_model(Path(options.urdf), model.options)
+        if other.joint_names != model.joint_names or other.hash != model.hash:
+            raise ModelError(
+                f"{options.urdf}: has other joints or another geometry than the robot validated; give its description"
+            )
+        baseline = other.prior
+    return model, parameters, baseline, delay
 
 
 def _print(channels: Sequence[str], errors: TorqueErrors, prior: TorqueErrors | None) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import attrs
 
 from inertid_ros.config.schema import former_syntax
-from inertid_ros.config.schema.option_fields import REQUIRED, named, option
+from inertid_ros.config.schema.option_fields import REQUIRED, named, option, vector
 from inertid_ros.core.errors import ConfigurationError
 
 OBSTACLE_SHAPES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"),
@@ -22,10 +22,8 @@ class ObstacleOptions:
     size: tuple[float, ...] = option((), "full edges of a box [m]", of=float, minimum=1e-6, maximum=1e4)
     radius: float = option(0.0, "of all but a box [m]", minimum=0.0, maximum=1e4)
     length: float = option(0.0, "of a cylinder, or of a capsule without its caps [m]", minimum=0.0, maximum=1e4)
-    xyz: tuple[float, ...] = option((0.0, 0.0, 0.0), "of its centre in the root frame [m]", length=3,
-                                    minimum=-1e4, maximum=1e4)
-    rpy: tuple[float, ...] = option((0.0, 0.0, 0.0), "roll, pitch and yaw in the root frame [rad]", length=3,
-                                    minimum=-10.0, maximum=10.0)
+    xyz: tuple[float, ...] = vector((0.0, 0.0, 0.0), "of its centre in the root frame [m]", 1e4)
+    rpy: tuple[float, ...] = vector((0.0, 0.0, 0.0), "roll, pitch and yaw in the root frame [rad]", 10.0)
 
     def __attrs_post_init__(self) -> None:
         needed = OBSTACLE_SHAPES[self.shape]

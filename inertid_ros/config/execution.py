@@ -41,15 +41,11 @@ class ExecutionOptions:
     brake: BrakeOptions = section(BrakeOptions)
 
     def __attrs_post_init__(self) -> None:
-        ratio = self.grid_s / self.step_s if self.step_s > 0 else 0.5
-        if ratio < 0.5 or abs(ratio - round(ratio)) > 1e-9:
-            raise ConfigurationError(
-                f"grid_s {self.grid_s} is not a multiple of step_s {self.step_s}; make it one"
-            )
-        if not 0 <= self.latency_s < self.horizon_s:
-            raise ConfigurationError(
-                f"latency_s {self.latency_s} is not below horizon_s {self.horizon_s}; lower it"
-            )
+        ratio = self.grid_s / self.step_s
+        if abs(ratio - round(ratio)) > 1e-9:
+            raise ConfigurationError(f"grid_s {self.grid_s} is not a multiple of step_s {self.step_s}; make it one")
+        if self.latency_s >= self.horizon_s:
+            raise ConfigurationError(f"latency_s {self.latency_s} is not below horizon_s {self.horizon_s}; lower it")
 
 
 @attrs.frozen

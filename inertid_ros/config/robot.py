@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import attrs
 
 from inertid_ros.config.schema import former_syntax
-from inertid_ros.config.schema.option_fields import REQUIRED, named, option
+from inertid_ros.config.schema.option_fields import REQUIRED, named, option, vector
 from inertid_ros.core.errors import ConfigurationError
 
 BASES = ("fixed", "free")
@@ -47,14 +47,10 @@ class RotorOptions:
         (), "in place of radius and length: xx, xy, xz, yy, yz, zz about the centre of mass [kg m^2]", of=float,
         minimum=-1e9, maximum=1e9,
     )
-    com: tuple[float, ...] = option((0.0, 0.0, 0.0), "centre of mass in its frame [m]", length=3,
-                                    minimum=-100.0, maximum=100.0)
-    xyz: tuple[float, ...] = option((0.0, 0.0, 0.0), "origin of its frame in that of the link [m]", length=3,
-                                    minimum=-100.0, maximum=100.0)
-    rpy: tuple[float, ...] = option((0.0, 0.0, 0.0), "roll, pitch and yaw of its frame in that of the link [rad]",
-                                    length=3, minimum=-10.0, maximum=10.0)
-    axis: tuple[float, ...] = option((0.0, 0.0, 1.0), "of its bearings, in its frame", length=3,
-                                     minimum=-1e6, maximum=1e6)
+    com: tuple[float, ...] = vector((0.0, 0.0, 0.0), "centre of mass in its frame [m]", 100.0)
+    xyz: tuple[float, ...] = vector((0.0, 0.0, 0.0), "origin of its frame in that of the link [m]", 100.0)
+    rpy: tuple[float, ...] = vector((0.0, 0.0, 0.0), "roll, pitch and yaw of its frame in that of the link [rad]", 10.0)
+    axis: tuple[float, ...] = vector((0.0, 0.0, 1.0), "of its bearings, in its frame", 1e6)
 
     def __attrs_post_init__(self) -> None:
         if self.inertia and len(self.inertia) != 6:
@@ -77,10 +73,8 @@ class PlateOptions:
     """A force plate fixed in the world."""
 
     frame: str = option(REQUIRED, "frame of the robot that stands on it", of=str)
-    xyz: tuple[float, ...] = option((0.0, 0.0, 0.0), "its origin in the world [m]", length=3,
-                                    minimum=-1e4, maximum=1e4)
-    rpy: tuple[float, ...] = option((0.0, 0.0, 0.0), "its roll, pitch and yaw in the world [rad]", length=3,
-                                    minimum=-10.0, maximum=10.0)
+    xyz: tuple[float, ...] = vector((0.0, 0.0, 0.0), "its origin in the world [m]", 1e4)
+    rpy: tuple[float, ...] = vector((0.0, 0.0, 0.0), "its roll, pitch and yaw in the world [rad]", 10.0)
     measures: str = option(
         "wrench",
         "wrench, or pressure of a balance board: the force along z and its centre alone",

@@ -1,13 +1,13 @@
 """Configuration from YAML: a plain file, or a ROS parameter file."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import attrs
 import yaml
 
-from inertid_ros.config.schema.structuring import structure
+from inertid_ros.config.schema.structuring import flat, structure
 from inertid_ros.core.errors import ConfigurationError
 
 from .configuration import Configuration, ExcitationConfiguration
@@ -74,15 +74,5 @@ def _ros_parameters(content: Mapping[Any, Any], where: str) -> dict[str, object]
         parameters = block.get("ros__parameters") if isinstance(block, Mapping) else None
         if not isinstance(parameters, Mapping):
             raise ConfigurationError(f"{where}: {node} has no ros__parameters; nest its keys below ros__parameters")
-        flat = dict(_flat(parameters))
-        merged |= {key: value for key, value in flat.items() if "." in key and key.partition(".")[0] in _SECTIONS}
+        merged |= {key: value for key, value in flat(parameters) if "." in key and key.partition(".")[0] in _SECTIONS}
     return merged
-
-
-def _flat(values: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Parameter names, which are dotted keys, to values."""
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value

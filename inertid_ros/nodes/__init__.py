@@ -9,6 +9,7 @@
 - ``demo``: simulator and calibration together, compared with the truth.
 - ``spin``: the main loop of every node.
 - ``feedback``: progress of long work as action feedback.
+- ``launching``: what the launch files share.
 - ``parameter_files``: the files in ``config/`` and the parameter reference, made from the parameters of all nodes.
 
 A node is ``nodes/<name>/node.py``, its parameters ``nodes/<name>/parameters.py``. State machines (the recorder's

@@ -29,19 +29,17 @@ def raise_priority(node: Node, priority: int) -> None:
         node.get_logger().warning(f"realtime_priority: not allowed ({error.strerror}); raise the rtprio limit")
 
 
-def run_node(make: Callable[[], Any], arguments: list[str] | None = None) -> int:
+def run_node(make: Callable[[], Any]) -> int:
     """Spin a node until SIGINT or SIGTERM.
 
     A node may have ``begin_shutdown()``, called once when a signal comes, ``shutdown_complete`` (a property), which is
-    awaited while the node still spins, ``on_fault(error)``, called when a callback raised, and ``done`` (a property)
-    where it ends by itself.
+    awaited while the node still spins, ``on_fault(error)``, called in its place when a callback raised, and ``done`` (a
+    property) where it ends by itself.
 
     Parameters
     ----------
     make : callable
         Makes the node.
-    arguments : list of str, optional
-        Of the command line; those of the process by default.
 
     Returns
     -------
@@ -49,7 +47,7 @@ def run_node(make: Callable[[], Any], arguments: list[str] | None = None) -> int
         Exit status of the process: 0 after a signal or when done, 1 after an uncaught exception, 2 where the node could
         not start.
     """
-    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     stop = threading.Event()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
@@ -76,7 +74,7 @@ def run_node(make: Callable[[], Any], arguments: list[str] | None = None) -> int
 
 
 def _spin(node: Any, executor: SingleThreadedExecutor, stop: threading.Event) -> int:
-    ending = False
+    ending, begin_shutdown = False, getattr(node, "begin_shutdown", lambda: None)
     try:
         while not (ending and getattr(node, "shutdown_complete", True)):
             executor.spin_once(timeout_sec=_PERIOD_S)
@@ -84,15 +82,14 @@ def _spin(node: Any, executor: SingleThreadedExecutor, stop: threading.Event) ->
                 return 0
             if stop.is_set() and not ending:
                 ending = True
-                getattr(node, "begin_shutdown", lambda: None)()
+                begin_shutdown()
     except ExternalShutdownException:
         return 0
-    except InertidError as error:
-        node.get_logger().fatal(str(error))
-        getattr(node, "on_fault", lambda _error: None)(error)
-        return 1
     except Exception as error:  # after any error the robot must come to rest before the process ends
-        node.get_logger().fatal(f"{error.__class__.__name__}: {error}")
-        getattr(node, "on_fault", lambda _error: None)(error)
+        node.get_logger().fatal(str(error) if isinstance(error, InertidError) else f"{type(error).__name__}: {error}")
+        if hasattr(node, "on_fault"):
+            node.on_fault(error)
+        else:
+            begin_shutdown()
         return 1
     return 0

@@ -17,7 +17,7 @@ from inertid_ros.identification.assessment.identifiability import VERDICTS
 from inertid_ros.identification.assessment.validation import Validation
 from inertid_ros.msg import CoupledDrive, IdentificationReport, InertialParameters, JointDynamics, LinkInertia
 from inertid_ros.robot.bodies.inertial_parameters import from_mass_com_inertia, mass_com_inertia
-from inertid_ros.robot.bodies.layout import COUPLING_TERMS
+from inertid_ros.robot.bodies.layout import COUPLING_TERMS, ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 
@@ -26,6 +26,8 @@ def to_inertial_parameters(
 ) -> InertialParameters:
     """An estimate to the message that controllers receive."""
     model, layout = estimate.model, estimate.layout
+    drives = {term: estimate.drive(term) for term in DRIVE_TERMS}
+    deviations = {term: estimate.standard_deviation[layout.drive(term)] for term in layout.drive_terms}
     return InertialParameters(
         header=Header(stamp=stamp),
         sequence=sequence,
@@ -33,7 +35,7 @@ def to_inertial_parameters(
         validation_status=validation_status(validation),
         validation_relative_error=float("nan") if validation is None else validation.calibrated.relative_error,
         links=_links(model.link_names, estimate.bodies, layout.bodies(estimate.standard_deviation)),
-        joints=_joints(estimate),
+        joints=_joints(layout, drives, deviations),
         couplings=_couplings(estimate),
         parameter_names=list(layout.names),
         covariance=estimate.covariance.ravel().tolist(),
@@ -50,21 +52,12 @@ def validation_status(validation: Validation | None) -> int:
 
 def known_parameters(model: RobotModel, bodies: Array, drives: Mapping[str, Array], stamp: Time) -> InertialParameters:
     """Return parameters that were not estimated, such as a simulator's: ``(nb, 10)`` and drive term to ``(n,)``."""
-    unknown = np.full(len(DRIVE_TERMS), np.nan)
-    joints = [
-        JointDynamics(
-            name=name,
-            **{term: float(drives[term][index]) for term in DRIVE_TERMS},
-            standard_deviation=unknown,
-        )
-        for index, name in enumerate(model.joint_names)
-    ]
     return InertialParameters(
         header=Header(stamp=stamp),
         model_hash=model.hash,
         validation_relative_error=float("nan"),
         links=_links(model.link_names, bodies, np.full(bodies.shape, np.nan)),
-        joints=joints,
+        joints=_joints(model.layout, drives, {}),
     )
 
 
@@ -83,21 +76,19 @@ def _links(link_names: Sequence[str], bodies: Array, deviations: Array) -> list[
     ]
 
 
-def _joints(estimate: Estimate) -> list[JointDynamics]:
-    layout = estimate.layout
-    unknown = np.full(estimate.model.joints, np.nan)
-    deviations = {
-        term: estimate.standard_deviation[layout.drive(term)] if term in layout.drive_terms else unknown
-        for term in DRIVE_TERMS
-    }
+def _joints(
+    layout: ParameterLayout, drives: Mapping[str, Array], deviations: Mapping[str, Array]
+) -> list[JointDynamics]:
+    """Drive terms to ``(n,)`` each, and their standard deviations, as far as they are known."""
+    unknown = np.full(len(layout.joints), np.nan)
     return [
         JointDynamics(
             name=name,
-            **{term: float(estimate.drive(term)[index]) for term in DRIVE_TERMS},
-            standard_deviation=np.array([deviations[term][index] for term in DRIVE_TERMS]),
+            **{term: float(drives[term][index]) for term in DRIVE_TERMS},
+            standard_deviation=np.array([deviations.get(term, unknown)[index] for term in DRIVE_TERMS]),
             stribeck_speed=float(layout.stribeck_speed[index]),
         )
-        for index, name in enumerate(estimate.model.joint_names)
+        for index, name in enumerate(layout.joints)
     ]
 
 

@@ -18,18 +18,6 @@ from inertid_ros.config.schema.structuring import structure
 from inertid_ros.core.errors import ConfigurationError, InertidError
 
 T = TypeVar("T")
-_SCALARS = {
-    float: Parameter.Type.DOUBLE,
-    int: Parameter.Type.INTEGER,
-    str: Parameter.Type.STRING,
-    bool: Parameter.Type.BOOL,
-}
-_LISTS = {
-    float: Parameter.Type.DOUBLE_ARRAY,
-    int: Parameter.Type.INTEGER_ARRAY,
-    str: Parameter.Type.STRING_ARRAY,
-    bool: Parameter.Type.BOOL_ARRAY,
-}
 _UNBOUNDED = {float: math.inf, int: 2**62}
 
 
@@ -53,14 +41,10 @@ def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "")
     where = node.get_fully_qualified_name()
     # rclpy has no public way to see values that were given for parameters which nobody declares.
     given = {name: parameter.value for name, parameter in node._parameter_overrides.items()}
-    elements = [entry.lists for entry in options(tree, prefix) if entry.lists]
+    elements = {entry.lists: entry.key for entry in options(tree, prefix) if entry.lists}
     for key in elements:
         if key in given:  # the form of older versions
-            *path, leaf = key.removeprefix(prefix).split(".")
-            content: dict[str, Any] = {leaf: given[key]}
-            for section in reversed(path):
-                content = {section: content}
-            structure(tree, content, where, prefix, listed=True)
+            structure(tree, {key.removeprefix(prefix): given[key]}, where, prefix, listed=True)
     for entry in options(tree, prefix):
         for single in _singles(node, entry):
             try:
@@ -71,10 +55,10 @@ def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "")
     for name, value in given.items():
         inside = next((key for key in elements if name.startswith(f"{key}.")), None)
         if inside and not node.has_parameter(name):
-            names = next(entry.key for entry in options(tree, prefix) if entry.lists == inside)
-            listed = ", ".join(_value(node, names) or []) or "none"
+            listed = ", ".join(_value(node, elements[inside]) or []) or "none"
             raise ConfigurationError(
-                f"{where}: {name} is {value!r}, but {names} lists {listed}; list the name there, or correct the field"
+                f"{where}: {name} is {value!r}, but {elements[inside]} lists {listed}; list the name there, or correct"
+                " the field"
             )
     return read(node, tree, prefix)
 
@@ -141,7 +125,8 @@ def _declare(node: Node, entry: Option, read_only: bool) -> None:
     default = list(entry.default) if isinstance(entry.default, tuple) else entry.default
     given = node._parameter_overrides.get(entry.key)
     empty = entry.is_list and (default == [] if given is None else given.type_ == Parameter.Type.NOT_SET)
-    ros_type = (_LISTS if entry.is_list else _SCALARS)[entry.scalar]
+    example = entry.scalar()
+    ros_type = Parameter.Type.from_parameter_value([example] if entry.is_list else example)
     typed = default is REQUIRED or default == [] or empty
     node.declare_parameter(entry.key, ros_type if typed else default, descriptor(entry, read_only and not empty))
     if not empty:

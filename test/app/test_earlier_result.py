@@ -34,34 +34,34 @@ def result(case, tmp_path_factory):
 
 def test_known_information_is_that_of_the_fit(case, result):
     directory, outcome = result
-    before = earlier_result(directory, case.given)
+    model, earlier = earlier_result(directory, case.given)
     estimate = outcome.estimate
-    assert before.model.hash == case.given.hash
-    np.testing.assert_allclose(before.model.body_prior, estimate.bodies, rtol=1e-6, atol=1e-9)
+    assert model.hash == case.given.hash
+    np.testing.assert_allclose(model.body_prior, estimate.bodies, rtol=1e-6, atol=1e-9)
     # Equations of independent samples in units of their noise: their inverse is the covariance of base parameters.
     base = estimate.base
-    information = before.information.root.T @ before.information.root
+    information = earlier.root.T @ earlier.root
     expected = estimate.information.whitened(
         np.sqrt(estimate.effective_counts / estimate.information.counts) / estimate.residual_deviation
     )[0]
     np.testing.assert_allclose(information, expected.T @ expected, rtol=1e-9, atol=1e-9 * np.abs(information).max())
-    assert np.linalg.matrix_rank(before.information.root[:, base.independent]) == base.count
+    assert np.linalg.matrix_rank(earlier.root[:, base.independent]) == base.count
     seconds = len(case.recordings[0].time) * 0.01
-    np.testing.assert_allclose(before.information.weights**2 * seconds * estimate.residual_deviation**2,
+    np.testing.assert_allclose(earlier.weights**2 * seconds * estimate.residual_deviation**2,
                                estimate.effective_counts, rtol=0.1)
 
 
 def test_the_next_motion_adds_more_than_one_that_knows_of_nothing(case, result):
-    before = earlier_result(result[0], case.given)
+    _, earlier = earlier_result(result[0], case.given)
     limits = motion_limits(case.given)
     start = 0.5 * (limits.lower + limits.upper)
     # What is least known may be anywhere; the largest deviation leads there from most starts, their ratio from some.
     thorough = attrs.evolve(OPTIONS, criterion="e", starts=24, improved=3, iterations=60)
     alone = plan_excitation(case.given, limits, start, thorough)
-    after = plan_excitation(case.given, limits, start, thorough, earlier=before.information)
+    after = plan_excitation(case.given, limits, start, thorough, earlier=earlier)
     conditions = []
     for plan in (alone, after):
-        seen = inspect_plan(plan, case.given, limits, earlier=before.information)
+        seen = inspect_plan(plan, case.given, limits, earlier=earlier)
         assert seen.spectrum_before is not None and len(seen.spectrum_before) == len(seen.spectrum)
         # Data only adds to what is known, in every direction.
         assert (seen.spectrum >= seen.spectrum_before - 1e-9).all()

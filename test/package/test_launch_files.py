@@ -51,9 +51,11 @@ def arguments(tree: ast.Module) -> dict[str, str]:
 
 
 def used_arguments(tree: ast.Module) -> set[str]:
-    """Arguments that the file reads: LaunchConfiguration("x"), text("x") and lists of names passed on."""
-    first = [call.args[0] for call in calls(tree, "LaunchConfiguration", "text")]
+    """Read arguments: LaunchConfiguration("x"), text("x"), flag("x"), names passed on, and those of node()."""
+    first = [call.args[0] for call in calls(tree, "LaunchConfiguration", "text", "flag")]
     used = {node.value for node in first if isinstance(node, ast.Constant)}
+    if calls(tree, "node"):
+        used.add("namespace")
     passed_on = constants(tree).get("PASSED_ON")
     return used | (set(ast.literal_eval(passed_on)) if passed_on else set())
 
@@ -92,7 +94,7 @@ def test_there_is_a_file_for_every_use():
 
 def test_executables_are_installed_and_exist(tree: ast.Module):
     nodes = [name for name, _ in node_parameters(tree)]
-    assert nodes
+    assert nodes or calls(tree, "IncludeLaunchDescription")
     for name in nodes:
         assert name in installed_executables()
         module = ROOT / "inertid_ros" / "nodes" / name / "node.py"
@@ -128,9 +130,10 @@ def test_replay_cannot_move_a_robot():
 
 
 def test_included_files_take_the_arguments_that_are_passed():
-    tree = ast.parse((ROOT / "launch" / "simulate.launch.py").read_text(encoding="utf-8"))
-    included = ast.parse((ROOT / "launch" / "calibrate.launch.py").read_text(encoding="utf-8"))
-    assert set(ast.literal_eval(constants(tree)["PASSED_ON"])) | {"urdf"} <= set(arguments(included))
+    launches = {file.name.split(".")[0]: ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
+    passed_on = set(ast.literal_eval(constants(launches["simulate"])["PASSED_ON"]))
+    assert passed_on | {"urdf"} <= set(arguments(launches["calibrate"]))
+    assert {"defaults", "excitation"} <= strings(launches["stand"]) & set(arguments(launches["simulate"]))
 
 
 def test_real_launch_reads_the_file(file: Path):

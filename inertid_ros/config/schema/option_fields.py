@@ -17,7 +17,82 @@ from inertid_ros.core.errors import ConfigurationError
 
 REQUIRED = attrs.NOTHING
 EXPECTED = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-_Validator = Callable[[Any, Any, Any], Any]
+
+
+@attrs.frozen
+class Option:
+    """One option of a tree of option classes.
+
+    Attributes
+    ----------
+    key : str
+        Dotted path, such as ``prepare.cutoff_hz``; with ``<name>`` for the name where it belongs to a named element.
+    scalar : type
+        bool, int, float or str; of the elements where ``is_list``.
+    is_list : bool
+        Whether it is a tuple.
+    default : object
+        Or REQUIRED.
+    description : str
+        With the unit in brackets.
+    minimum, maximum : float or None
+        Inclusive range, of each element where it is a tuple.
+    choices : tuple of str
+        Allowed values, of each element where it is a tuple; empty allows all.
+    length : int or None
+        Number of elements of a tuple; None allows any.
+    names : str
+        Key of the list of names, where it belongs to a named element.
+    lists : str
+        Key of the mapping, where this is a list of names; such a list exists as ROS parameter only.
+    """
+
+    key: str
+    scalar: type
+    is_list: bool
+    default: Any
+    description: str
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    length: int | None = None
+    names: str = ""
+    lists: str = ""
+
+    @property
+    def unit(self) -> str:
+        """Unit; empty where there is none, as of a list of names."""
+        found = re.search(r"\[([^\]]+)\]", self.description)
+        return found[1] if found and not self.lists else ""
+
+    def of(self, name: str) -> "Option":
+        """The option of the element of this name."""
+        return attrs.evolve(self, key=self.key.replace("<name>", name), names="")
+
+    def converted(self, value: Any) -> Any:
+        """Return numbers in the option's type and lists as tuples; all else as it is."""
+        if not self.is_list:
+            return _number(self.scalar, value)
+        several = isinstance(value, Sequence) and not isinstance(value, str)
+        return tuple(_number(self.scalar, each) for each in value) if several else value
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise ConfigurationError, one line that begins with the name, unless a value is allowed."""
+        expected = EXPECTED[self.scalar]
+        if self.is_list and not isinstance(value, tuple):
+            raise ConfigurationError(f"{name} is {value!r}, expected a list of {expected}")
+        if self.length is not None and len(value) != self.length:
+            raise ConfigurationError(f"{name} has {len(value)} values; give {self.length}")
+        low, high = self.minimum, self.maximum
+        for each in value if self.is_list else (value,):
+            fits = isinstance(each, self.scalar) and (self.scalar is bool or not isinstance(each, bool))
+            if not fits:
+                raise ConfigurationError(f"{name} is {each!r}, expected {expected}")
+            # Not the other way round: NaN lies in no range.
+            if not (low is None or each >= low) or not (high is None or each <= high):
+                raise ConfigurationError(f"{name} is {each!r}; it must lie {_range(low, high)}")
+            if self.choices and each not in self.choices:
+                raise ConfigurationError(f"{name} is {each!r}; choose from {', '.join(self.choices)}")
 
 
 def option(
@@ -39,12 +114,8 @@ def option(
         Value where nothing is given.
     description : str
         One line with the unit in brackets, such as ``of every interval [s]``.
-    minimum, maximum : float, optional
-        Inclusive range, of each element where it is a tuple.
-    choices : sequence of str
-        Allowed values, of each element where it is a tuple.
-    length : int, optional
-        Number of elements of a tuple.
+    minimum, maximum, choices, length
+        As of :class:`Option`.
     of : type, optional
         Type if the default does not show it: of a required value, and of an empty tuple that is not of text.
     many : bool
@@ -52,9 +123,17 @@ def option(
     """
     many = many or isinstance(default, tuple)
     scalar = of or (type(default[0]) if default else str) if isinstance(default, tuple) else of or type(default)
-    metadata = _metadata(description, scalar, many, minimum, maximum, choices, length)
-    convert, check = _rules(metadata)
-    return attrs.field(default=default, converter=convert, validator=check, metadata=metadata)
+    single = Option("", scalar, many, default, description, minimum, maximum, tuple(choices), length)
+
+    def check(_instance: Any, attribute: Any, value: Any) -> None:
+        single.check(attribute.name, value)
+
+    return attrs.field(default=default, converter=single.converted, validator=check, metadata={"option": single})
+
+
+def vector(default: tuple[float, float, float], description: str, limit: float) -> Any:
+    """A field that is three numbers, none of which exceeds a limit in size."""
+    return option(default, description, length=3, minimum=-limit, maximum=limit)
 
 
 def named(
@@ -62,12 +141,9 @@ def named(
     description: str,
     names: str,
     *,
-    minimum: float | None = None,
-    maximum: float | None = None,
-    choices: Sequence[str] = (),
-    length: int | None = None,
     many: bool = False,
     former: Callable[[Sequence[str]], Any] | None = None,
+    **limits: Any,
 ) -> Any:
     """A field that maps names to values or to option classes, such as ``plates: {left: {frame: left_foot}}``.
 
@@ -79,75 +155,32 @@ def named(
         One line, with the unit of a scalar in brackets.
     names : str
         ROS parameter that lists the names, beside the mapping itself.
-    minimum, maximum, choices, length
-        Of every scalar, as of :func:`option`.
     many : bool
         Whether every value is a tuple of scalars.
     former : callable, optional
         From the list of strings that older configurations have to the mapping that replaces it.
+    **limits
+        ``minimum``, ``maximum``, ``choices`` and ``length`` of every scalar, as of :class:`Option`.
     """
-    metadata = _metadata(description, element, many, minimum, maximum, choices, length)
-    metadata |= {"names": names, "former": former}
-    convert, check = (None, validators.instance_of(element)) if attrs.has(element) else _rules(metadata)
+    metadata = {"element": element, "description": description, "names": names, "former": former}
+    if attrs.has(element):
+        each = validators.deep_mapping(validators.instance_of(str), validators.instance_of(element))
+        return attrs.field(factory=dict, converter=dict, validator=each, metadata=metadata)
+    single = Option("", element, many, REQUIRED, description, **limits)
 
     def converted(values: Any) -> Any:
-        return {name: convert(value) if convert else value for name, value in dict(values).items()}
+        return {name: single.converted(value) for name, value in dict(values).items()}
 
-    def checked(instance: Any, attribute: Any, values: Mapping[str, Any]) -> None:
+    def check(_instance: Any, attribute: Any, values: Mapping[str, Any]) -> None:
         for name, value in values.items():
-            check(instance, attribute.evolve(name=f"{attribute.name}.{name}"), value)
+            single.check(f"{attribute.name}.{name}", value)
 
-    return attrs.field(factory=dict, converter=converted, validator=checked, metadata=metadata)
+    return attrs.field(factory=dict, converter=converted, validator=check, metadata=metadata | {"option": single})
 
 
 def section(model: type, former: Callable[[Sequence[str]], Any] | None = None) -> Any:
     """A field that is an option class of its own."""
     return attrs.field(factory=model, validator=validators.instance_of(model), metadata={"former": former})
-
-
-@attrs.frozen
-class Option:
-    """One option of a tree of option classes.
-
-    Attributes
-    ----------
-    key : str
-        Dotted path, such as ``prepare.cutoff_hz``; with ``<name>`` for the name where it belongs to a named element.
-    scalar : type
-        bool, int, float or str; of the elements where ``is_list``.
-    is_list : bool
-        Whether it is a tuple.
-    default : object
-        Or REQUIRED.
-    description : str
-        With the unit in brackets.
-    unit : str
-        Empty where there is none.
-    minimum, maximum : float or None
-        Inclusive range.
-    choices : tuple of str
-        Allowed values; empty allows all.
-    names : str
-        Key of the list of names, where it belongs to a named element.
-    lists : str
-        Key of the mapping, where this is a list of names; such a list exists as ROS parameter only.
-    """
-
-    key: str
-    scalar: type
-    is_list: bool
-    default: Any
-    description: str
-    unit: str = ""
-    minimum: float | None = None
-    maximum: float | None = None
-    choices: tuple[str, ...] = ()
-    names: str = ""
-    lists: str = ""
-
-    def of(self, name: str) -> "Option":
-        """The option of the element of this name."""
-        return attrs.evolve(self, key=self.key.replace("<name>", name), names="")
 
 
 def options(tree: type, prefix: str = "") -> Iterator[Option]:
@@ -162,18 +195,16 @@ def options(tree: type, prefix: str = "") -> Iterator[Option]:
         key, about = f"{prefix}{attribute.name}", attribute.metadata
         if is_section(attribute):
             yield from options(attribute.type, f"{key}.")
-        elif "description" not in about:
-            raise TypeError(f"{tree.__name__}.{attribute.name}: has no description; define it with option(...)")
         elif is_named(attribute):
             names = f"{prefix}{about['names']}"
             yield Option(names, str, True, (), f"names of {attribute.name}: {about['description']}", lists=key)
-            if attrs.has(about["element"]):
-                for inner in options(about["element"], f"{key}.<name>."):
-                    yield attrs.evolve(inner, names=names)
-            else:
-                yield _option(f"{key}.<name>", REQUIRED, about, names)
+            inside = [about["option"]] if "option" in about else options(about["element"], ".")
+            for inner in inside:
+                yield attrs.evolve(inner, key=f"{key}.<name>{inner.key}", names=names)
+        elif "option" in about:
+            yield attrs.evolve(about["option"], key=key)
         else:
-            yield _option(key, attribute.default, about)
+            raise TypeError(f"{tree.__name__}.{attribute.name}: has no description; define it with option(...)")
 
 
 def is_section(attribute: Any) -> bool:
@@ -186,85 +217,10 @@ def is_named(attribute: Any) -> bool:
     return "names" in attribute.metadata
 
 
-def _option(key: str, default: Any, about: Mapping[str, Any], names: str = "") -> Option:
-    limits = {name: about[name] for name in ("description", "unit", "minimum", "maximum", "choices")}
-    return Option(key, about["element"], about["many"], default, **limits, names=names)
-
-
-def _metadata(
-    description: str,
-    element: type,
-    many: bool,
-    minimum: float | None,
-    maximum: float | None,
-    choices: Sequence[str],
-    length: int | None,
-) -> dict[str, Any]:
-    if element not in EXPECTED and not attrs.has(element):
-        raise TypeError(f"option '{description}': {element} cannot be an option")
-    found = re.search(r"\[([^\]]+)\]", description)
-    return {
-        "description": description, "unit": found[1] if found else "", "element": element, "many": many,
-        "minimum": minimum, "maximum": maximum, "choices": tuple(choices), "length": length,
-    }  # fmt: skip
-
-
-def _rules(about: Mapping[str, Any]) -> tuple[Callable[[Any], Any], _Validator]:
-    """Converter and validator of a scalar or of a tuple of scalars."""
-    scalar, lowest, highest = about["element"], about["minimum"], about["maximum"]
-    convert = {float: _real, int: _whole}.get(scalar, _same)
-    checks = [_one_line(validators.instance_of(scalar), f", expected {EXPECTED[scalar]}")]
-    if scalar is int:
-        checks.append(_one_line(validators.not_(validators.instance_of(bool)), f", expected {EXPECTED[scalar]}"))
-    bounds = [validators.ge(lowest)] * (lowest is not None) + [validators.le(highest)] * (highest is not None)
-    if bounds:
-        checks.append(_one_line(validators.and_(*bounds), f"; it must lie {_range(lowest, highest)}"))
-    if about["choices"]:
-        checks.append(_one_line(validators.in_(about["choices"]), f"; choose from {', '.join(about['choices'])}"))
-    check = validators.and_(*checks)
-    if not about["many"]:
-        return convert, check
-    whole = [_one_line(validators.instance_of(tuple), f", expected a list of {EXPECTED[scalar]}")]
-    if about["length"] is not None:
-        whole.append(_counted(about["length"]))
-
-    def converted(value: Any) -> Any:
-        several = isinstance(value, Sequence) and not isinstance(value, str)
-        return tuple(convert(part) for part in value) if several else value
-
-    return converted, validators.deep_iterable(check, validators.and_(*whole))
-
-
-def _real(value: Any) -> Any:
-    return float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else value
-
-
-def _whole(value: Any) -> Any:
-    return int(value) if isinstance(value, numbers.Integral) and not isinstance(value, bool) else value
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _one_line(check: _Validator, expected: str) -> _Validator:
-    """A validator of attrs whose error is one line for users."""
-
-    def checked(instance: Any, attribute: Any, value: Any) -> None:
-        try:
-            check(instance, attribute, value)
-        except (TypeError, ValueError):
-            raise ConfigurationError(f"{attribute.name} is {value!r}{expected}") from None
-
-    return checked
-
-
-def _counted(length: int) -> _Validator:
-    def counted(instance: Any, attribute: Any, value: Sequence[Any]) -> None:
-        if len(value) != length:
-            raise ConfigurationError(f"{attribute.name} has {len(value)} values; give {length}")
-
-    return counted
+def _number(scalar: type, value: Any) -> Any:
+    """Return a number in the type of an option; what is no such number as it is."""
+    wanted = {float: numbers.Real, int: numbers.Integral}.get(scalar, ())
+    return scalar(value) if isinstance(value, wanted) and not isinstance(value, bool) else value
 
 
 def _range(lowest: float | None, highest: float | None) -> str:

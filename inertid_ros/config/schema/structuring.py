@@ -1,7 +1,7 @@
 """Option classes from parsed YAML or from ROS parameters, with errors of one line."""
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import attrs
@@ -64,22 +64,12 @@ def structure(
             }
     for name, field in fields.items():
         if field.default is attrs.NOTHING and name not in arguments:
-            raise ConfigurationError(f"{where}: {prefix}{name} is missing; give: {field.metadata['description']}")
+            wanted = field.metadata["option"].description
+            raise ConfigurationError(f"{where}: {prefix}{name} is missing; give: {wanted}")
     try:
         return tree(**arguments)
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}: {prefix}{error}") from None
-
-
-def changed(values: dict[str, Any], key: str, value: object) -> None:
-    """Set a dotted key in nested mappings, in place."""
-    *path, last = key.split(".")
-    for name in path:
-        inner = values.setdefault(name, {})
-        if not isinstance(inner, dict):
-            inner = values[name] = {}
-        values = inner
-    values[last] = value
 
 
 def flow(value: object) -> str:
@@ -88,6 +78,15 @@ def flow(value: object) -> str:
 
     text: str = yaml.safe_dump(value, default_flow_style=True, width=10**6, sort_keys=False)
     return text.replace("\n...", "").strip()
+
+
+def flat(values: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted keys of nested mappings to values; names may have dots themselves (``joint1.coulomb``)."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 def _grouped(values: Mapping[Any, Any], where: str) -> dict[str, Any]:
@@ -115,7 +114,7 @@ def _named(field: Any, value: object, where: str, key: str, listed: bool) -> dic
         inner = ", ".join(_names(element)) if attrs.has(element) else "its value"
         raise _misfit(field, value, where, key, f"names, each with {inner}", listed)
     if not attrs.has(element):
-        return dict(_flat(value))
+        return dict(flat(value))
     found: dict[str, Any] = {}
     for name, content in value.items():
         if "." in str(name) and not isinstance(content, Mapping | None):
@@ -127,15 +126,6 @@ def _named(field: Any, value: object, where: str, key: str, listed: bool) -> dic
             )
         found[str(name)] = {**found.get(str(name), {}), **(content or {})}
     return found
-
-
-def _flat(values: Mapping[Any, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    """Names with dots, as of parameters (``joint1.coulomb``), whether written as one key or as nested ones."""
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
 
 
 def _agree(field: Any, elements: dict[str, Any], names: object, where: str, prefix: str) -> None:

@@ -1,7 +1,6 @@
 """Who moves the robot: the excitation node, or the robot itself, when it balances with a controller of its own."""
 
 from collections.abc import Callable
-from typing import Protocol
 
 from action_msgs.msg import GoalStatus
 from lifecycle_msgs.msg import State, Transition
@@ -18,43 +17,6 @@ _MOTION_S = 1800.0  # longest time for planning and one motion
 
 Check = Callable[[], str]
 """Why the motion has become useless; empty while it has not."""
-
-
-class Mover(Protocol):
-    """What moves the robot along one motion after the other."""
-
-    name: str
-
-    def wait(self, timeout_s: float) -> None:
-        """Wait until it can be asked to move the robot."""
-        ...
-
-    def arm(self) -> None:
-        """Make it ready to move the robot."""
-        ...
-
-    def disarm(self) -> None:
-        """Make sure that it moves the robot no more."""
-        ...
-
-    def move(self, purpose: str, goal: Excite.Goal, check: Check) -> None:
-        """Move the robot along one motion.
-
-        Parameters
-        ----------
-        purpose : str
-            Of the motion, for messages.
-        goal : Excite.Goal
-            The motion that is wanted.
-        check : callable
-            Asked all the time; ends the motion with what it returns.
-
-        Raises
-        ------
-        FlowError
-            The motion was refused, stopped or has become useless.
-        """
-        ...
 
 
 class ExcitationMover:
@@ -149,3 +111,7 @@ class SelfMovingRobot:
 
     def _is_moving(self) -> bool:
         return self._moving.last is not None and bool(self._moving.last.data)
+
+
+Mover = ExcitationMover | SelfMovingRobot
+"""What moves the robot along one motion after the other; armed before the first, disarmed after the last."""

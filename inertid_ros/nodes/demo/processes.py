@@ -34,14 +34,12 @@ class Processes:
     def __enter__(self) -> "Processes":
         return self
 
-    def start(self, name: str, command: Sequence[str], *, own_terminal: bool = False) -> subprocess.Popen:
+    def start(self, name: str, command: Sequence[str], *, own_terminal: bool = False) -> None:
         """Start one; its output goes to ``<name>.log``, or to this terminal."""
         output: Any = None if own_terminal else (self._logs / f"{name}.log").open("wb")
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT if output else None)
+        self._running[name] = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT if output else None)
         if output is not None:
             output.close()
-        self._running[name] = process
-        return process
 
     def wait(self, name: str, timeout_s: float) -> int:
         """Exit status of one process, while the others are watched.

@@ -13,7 +13,6 @@ How a goal becomes motion:
 5. ``commander`` sends the horizon as a trajectory or an action goal, or streams its position.
 6. A fault, a cancel or a missing tick ends in a brake from the table; the goal ends when the robot is at rest.
 
-Files: ``node``; without ROS ``arming``, ``goal``, the state machine of a goal, and ``request``, what is asked and
-answered; ``messages``, the same as messages; ``robot_interface``, what is received from the robot, with
-``joint_state_window``; ``commander``; ``parameters``.
+Files: ``node``; without ROS ``arming`` and ``goal``, the state machine of a goal; ``messages``, what is answered;
+``robot_interface``, what is received from the robot, with ``joint_state_window``; ``commander``; ``parameters``.
 """

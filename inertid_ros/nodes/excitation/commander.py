@@ -1,7 +1,7 @@
 """How horizons are sent to the robot: a trajectory topic, FollowJointTrajectory goals, or a stream of positions."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,47 +29,43 @@ class Commander(CommandInterface, Protocol):
         ...
 
 
-def make_commander(node: Node, interface: str, joint_names: Sequence[str]) -> Commander:
-    """Return the commander of a command interface.
+class _PublishingCommander:
+    """A command interface that is a topic.
 
     Parameters
     ----------
     node : Node
-    interface : str
-        ``joint_trajectory``, ``follow_joint_trajectory`` or ``position_stream``.
-    joint_names : sequence of str
-        In the model's order.
-
-    Raises
-    ------
-    ExcitationError
-        The interface is unknown, or its messages are not installed.
+    message_type : type
+    topic : str
     """
-    commanders: dict[str, Callable[[Node, tuple[str, ...]], Commander]] = {
-        "joint_trajectory": TrajectoryCommander,
-        "follow_joint_trajectory": ActionCommander,
-        "position_stream": StreamCommander,
-    }
-    if interface not in commanders:
-        raise ExcitationError(f"command_interface '{interface}' is unknown; use one of {list(commanders)}")
-    return commanders[interface](node, tuple(joint_names))
 
-
-class TrajectoryCommander:
-    """``trajectory_msgs/JointTrajectory`` on ``joint_trajectory``."""
-
-    streams = False
-
-    def __init__(self, node: Node, _joint_names: tuple[str, ...]) -> None:
+    def __init__(self, node: Node, message_type: Any, topic: str) -> None:
         self._node = node
-        self._publisher = node.create_publisher(JointTrajectory, "joint_trajectory", COMMAND)
+        self._publisher = node.create_publisher(message_type, topic, COMMAND)
 
     def begin(self) -> None:
         """Nothing to forget."""
 
     def problem(self) -> str:
         """Why commands do not arrive, in one line; empty if they do."""
-        return _publisher_problem(self._node, self._publisher)
+        topic = self._publisher.topic_name
+        if self._publisher.get_subscription_count() == 0:
+            return f"nobody subscribes to {topic}; start and activate the robot's controller, or remap the topic"
+        own = (self._node.get_name(), self._node.get_namespace())
+        for other in self._node.get_publishers_info_by_topic(topic):
+            if (other.node_name, other.node_namespace) != own:
+                name = f"{other.node_namespace.rstrip('/')}/{other.node_name}"
+                return f"{name} commands the robot on {topic} too; stop it"
+        return ""
+
+
+class TrajectoryCommander(_PublishingCommander):
+    """``trajectory_msgs/JointTrajectory`` on ``joint_trajectory``."""
+
+    streams = False
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node, JointTrajectory, "joint_trajectory")
 
     def send(self, horizon: Horizon) -> None:
         """Replace what the controller holds by a horizon."""
@@ -79,7 +75,7 @@ class TrajectoryCommander:
         """Nothing: the controller interpolates."""
 
 
-class StreamCommander:
+class StreamCommander(_PublishingCommander):
     """``std_msgs/Float64MultiArray`` on ``position_commands``, one position each tick, in the model's joint order.
 
     A robot that is commanded like this holds the last position when its sender fails: it stops at once, not within
@@ -88,16 +84,8 @@ class StreamCommander:
 
     streams = True
 
-    def __init__(self, node: Node, _joint_names: tuple[str, ...]) -> None:
-        self._node = node
-        self._publisher = node.create_publisher(Float64MultiArray, "position_commands", COMMAND)
-
-    def begin(self) -> None:
-        """Nothing to forget."""
-
-    def problem(self) -> str:
-        """Why commands do not arrive, in one line; empty if they do."""
-        return _publisher_problem(self._node, self._publisher)
+    def __init__(self, node: Node) -> None:
+        super().__init__(node, Float64MultiArray, "position_commands")
 
     def send(self, horizon: Horizon) -> None:
         """Nothing: positions are streamed."""
@@ -117,7 +105,7 @@ class ActionCommander:
 
     streams = False
 
-    def __init__(self, node: Node, _joint_names: tuple[str, ...]) -> None:
+    def __init__(self, node: Node) -> None:
         try:
             from control_msgs.action import FollowJointTrajectory
         except ImportError:
@@ -171,20 +159,17 @@ class ActionCommander:
             self._problem = f"the controller gave the motion up ({why}); check for a collision and its tolerances"
 
 
-def _publisher_problem(node: Node, publisher: Any) -> str:
-    topic = publisher.topic_name
-    if publisher.get_subscription_count() == 0:
-        return f"nobody subscribes to {topic}; start and activate the robot's controller, or remap the topic"
-    own = (node.get_name(), node.get_namespace())
-    for other in node.get_publishers_info_by_topic(topic):
-        if (other.node_name, other.node_namespace) != own:
-            return f"{other.node_namespace.rstrip('/')}/{other.node_name} commands the robot on {topic} too; stop it"
-    return ""
-
-
 def _message(horizon: Horizon) -> JointTrajectory:
     """With the horizon's stamp, so that latency does not move the points; without one the controller starts it now."""
     arrays = TrajectoryArrays(
         horizon.joint_names, horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration
     )
     return to_joint_trajectory(arrays, None if np.isnan(horizon.stamp) else to_time(round(horizon.stamp * 1e9)))
+
+
+COMMANDERS: Mapping[str, Callable[[Node], Commander]] = {
+    "joint_trajectory": TrajectoryCommander,
+    "follow_joint_trajectory": ActionCommander,
+    "position_stream": StreamCommander,
+}
+"""Command interface to its commander, which raises ExcitationError where its messages are not installed."""

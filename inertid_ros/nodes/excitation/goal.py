@@ -1,26 +1,27 @@
 """ExcitationGoal: one goal of the excitation node from its request to the robot at rest, without ROS."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
 
 from inertid_ros.app.excitation_job import ExcitationJob, PreparationProgress, PreparedMotion, prepare_motion
-from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.config.robot import RobotOptions
-from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, InertidError
 from inertid_ros.core.worker import Worker
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
 from inertid_ros.excitation.execution.plan_check import check_start
-from inertid_ros.excitation.execution.supervisor import CommandInterface, ExecutionProgress, Supervisor
-from inertid_ros.robot.model import RobotModel
+from inertid_ros.excitation.execution.supervisor import ExecutionProgress, Supervisor
 
 from .parameters import MotionOptions
-from .request import Ending, ExcitationRequest, GoalOutcome
+
+if TYPE_CHECKING:  # of ROS, which the state machine does not need
+    from inertid_ros.action import Excite
+
+    from .robot_interface import RobotInterface
 
 _START_TOLERANCE = 0.01  # rad or m; the robot must not have moved while the motion was planned
 _COLLECT_S, _LONGEST_COLLECT_S = 1.0, 5.0
@@ -39,52 +40,40 @@ class GoalState(Enum):
     ENDED = "ended"  # the robot is at rest
 
 
-class GoalRobot(Protocol):
-    """What a goal needs of the robot; see :class:`~.robot_interface.RobotInterface`."""
+class Ending(Enum):
+    """How a goal ended."""
 
-    @property
-    def model(self) -> RobotModel:
-        """The robot as described last."""
-        ...
+    SUCCEEDED = "succeeded"
+    CANCELED = "canceled"  # stopped on request
+    REFUSED = "refused"  # nothing moved
+    STOPPED = "stopped"  # a fault stopped the motion
 
-    @property
-    def commander(self) -> CommandInterface:
-        """The command interface."""
-        ...
 
-    @property
-    def has_states(self) -> bool:
-        """Whether joint states have been received for long enough to check them."""
-        ...
+@dataclass(frozen=True)
+class GoalOutcome:
+    """How a goal ended.
 
-    @property
-    def recorder_is_fresh(self) -> bool:
-        """Whether a status of the recorder was received lately."""
-        ...
+    Attributes
+    ----------
+    ending : Ending
+    message : str
+        One line: what happened, and the remedy.
+    fault : str
+        What stopped the motion; empty unless a fault did.
+    condition_number : float
+        Of the base regressor along the plan; NaN where none was made.
+    duration : float
+        Of the motion with its approach [s]; 0 where nothing moved.
+    max_tracking_error : float
+        Over all joints [rad or m]; NaN where nothing moved.
+    """
 
-    def position(self) -> Array:
-        """Position ``(n,)`` of the robot at rest."""
-        ...
-
-    def steady(self) -> float:
-        """Time of the steady clock [s]."""
-        ...
-
-    def clock(self) -> float:
-        """ROS time [s], the clock of the stamps."""
-        ...
-
-    def check_states(self, options: MonitorOptions) -> None:
-        """Raise ExcitationError unless fresh joint states show a robot at rest."""
-        ...
-
-    def check_recorder(self) -> None:
-        """Raise ExcitationError unless the recorder confirms that samples are being written."""
-        ...
-
-    def interference(self) -> str:
-        """Commands or joint states of another source, in one line; empty without any."""
-        ...
+    ending: Ending
+    message: str
+    fault: str = ""
+    condition_number: float = float("nan")
+    duration: float = 0.0
+    max_tracking_error: float = float("nan")
 
 
 def start_planning(job: ExcitationJob) -> PlanningWorker:
@@ -97,10 +86,10 @@ class ExcitationGoal:
 
     Parameters
     ----------
-    request : ExcitationRequest
+    request : Excite.Goal
     options : MotionOptions
     robot_options : RobotOptions
-    robot : GoalRobot
+    robot : RobotInterface
     objection : callable
         Why no motion may begin now; empty where one may.
     planner : callable
@@ -119,10 +108,10 @@ class ExcitationGoal:
 
     def __init__(
         self,
-        request: ExcitationRequest,
+        request: "Excite.Goal",
         options: MotionOptions,
         robot_options: RobotOptions,
-        robot: GoalRobot,
+        robot: "RobotInterface",
         objection: Callable[[], str],
         planner: Callable[[ExcitationJob], PlanningWorker] = start_planning,
     ) -> None:

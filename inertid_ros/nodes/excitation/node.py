@@ -31,10 +31,9 @@ from inertid_ros.ros.parameters import declare, guard, read
 from inertid_ros.ros.qos import LATCHED, STATE
 
 from .arming import Arming, ArmingState
-from .goal import ExcitationGoal, GoalState
-from .messages import from_goal, to_plan_message, to_result, to_status
+from .goal import Ending, ExcitationGoal, GoalOutcome, GoalState
+from .messages import to_plan_message, to_result, to_status
 from .parameters import ExcitationNodeOptions, MotionOptions
-from .request import Ending, GoalOutcome
 from .robot_interface import RobotInterface
 
 _RESULT_DELIVERY_S = 0.3  # for the goal's result to arrive at its client before the process ends
@@ -127,7 +126,7 @@ class Excitation(LifecycleNode):
             self.get_logger().error(f"goal refused: {error}")
             return GoalResponse.REJECT
         self.goal = ExcitationGoal(
-            from_goal(request), options, self.fixed.robot, self.robot, lambda: self.arming.objection
+            request, options, self.fixed.robot, self.robot, lambda: self.arming.objection
         )
         self.goal_ended = Future()
         return GoalResponse.ACCEPT

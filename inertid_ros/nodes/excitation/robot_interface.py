@@ -17,7 +17,7 @@ from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros.conversions import JointOrder, JointSample
 from inertid_ros.ros.qos import LATCHED, STATE
 
-from .commander import Commander, make_commander
+from .commander import COMMANDERS, Commander
 from .joint_state_window import JointStateWindow
 from .parameters import ExcitationNodeOptions
 
@@ -68,7 +68,7 @@ class RobotInterface:
         if self._model is None:
             raise ExcitationError("no robot description has been received; publish robot_description or set urdf")
         if self._commander is None:
-            self._commander = make_commander(self._node, self._options.command_interface, self._model.joint_names)
+            self._commander = COMMANDERS[self._options.command_interface](self._node)
 
     @property
     def model(self) -> RobotModel:

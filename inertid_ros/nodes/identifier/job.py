@@ -1,7 +1,7 @@
 """What a goal of the identifier node asks for as a job for the worker; no ROS."""
 
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from inertid_ros.app.identification_job import IdentificationJob
 from inertid_ros.config.configuration import Configuration
@@ -12,21 +12,12 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.report.results import check_target
 from inertid_ros.robot.model import RobotModel
 
-
-class IdentifyRequest(Protocol):
-    """The fields of the goal of ``Identify``."""
-
-    train: list[str]
-    validation: list[str]
-    output_directory: str
-    previous: str
-    rounds: int
-    wanted_deviation: float
-    least_gain: float
+if TYPE_CHECKING:
+    from inertid_ros.action import Identify  # of ROS, which this does not need
 
 
 def identification_job(
-    request: IdentifyRequest,
+    request: "Identify.Goal",
     model: RobotModel | None,
     configuration: Configuration,
     recordings: ReceivedRecordings,
@@ -36,7 +27,7 @@ def identification_job(
 
     Parameters
     ----------
-    request : IdentifyRequest
+    request : Identify.Goal
         Recordings are paths, or names of recordings that were received.
     model : RobotModel or None
         None where no description has been received.

@@ -208,13 +208,9 @@ class Identifier(Node):
         self.status_publisher.publish(status)
 
     def begin_shutdown(self) -> None:
-        """A signal came: give up the identification."""
+        """A signal came, or a callback raised: give up the identification."""
         if self.worker is not None:
             self.worker.cancel()
-
-    def on_fault(self, _error: Exception) -> None:
-        """A callback raised: give up the identification."""
-        self.begin_shutdown()
 
 
 def main() -> int:

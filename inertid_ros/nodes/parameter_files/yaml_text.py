@@ -1,5 +1,6 @@
 """The parameter files in ``config/``: every parameter of every node with its description, type and range."""
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -140,9 +141,7 @@ def _section(fields: list[Option], values: Mapping[str, Any]) -> list[str]:
     # Plain parameters first; YAML cannot reopen a section once another has begun.
     for entry, value in sorted(_filled(fields, values), key=lambda pair: pair[0].key.split(".")[:-1]):
         *path, name = entry.key.split(".")
-        common = 0
-        while common < min(len(path), len(open_path)) and path[common] == open_path[common]:
-            common += 1
+        common = len(os.path.commonprefix([path, open_path]))
         for depth in range(common, len(path)):
             lines.append(f"{'  ' * (depth + 2)}{path[depth]}:")
         open_path = path

@@ -224,11 +224,7 @@ class Recorder(Node):
     # Ending
 
     def begin_shutdown(self) -> None:
-        """A signal came: what was recorded becomes a complete bag."""
-        self.session.close()
-
-    def on_fault(self, _error: Exception) -> None:
-        """A callback raised: keep what was accepted."""
+        """A signal came, or a callback raised: what was recorded becomes a complete bag."""
         self.session.close()
 
 

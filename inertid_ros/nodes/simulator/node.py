@@ -1,6 +1,8 @@
 """Simulator node: a MuJoCo arm, or a robot on force plates, in real time, with the topics of a real one."""
 
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from rclpy.clock import Clock, ClockType
@@ -72,9 +74,12 @@ class Simulator(Node):
                 self.get_clock().now().to_msg(),
             )
         )
-        self.create_subscription(JointTrajectory, "joint_trajectory", self._follow, COMMAND)
-        self.create_subscription(Float64MultiArray, "position_commands", self._stream, COMMAND)
-        self.create_subscription(Float64MultiArray, "effort_commands", self._effort, COMMAND)
+        robot = self.robot
+        self._take_commands(JointTrajectory, "joint_trajectory", self._follow)
+        self._take_commands(Float64MultiArray, "position_commands", lambda given: robot.stream(np.array(given.data)))
+        self._take_commands(
+            Float64MultiArray, "effort_commands", lambda given: robot.command_effort(np.array(given.data))
+        )
         self.steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.zero_ns = self.steady.now().nanoseconds  # steady clock at simulated time zero
         self.stamp_ns = Clock(clock_type=ClockType.SYSTEM_TIME).now().nanoseconds  # stamp at simulated time zero
@@ -117,27 +122,21 @@ class Simulator(Node):
 
     # Commands
 
+    def _take_commands(self, message_type: Any, topic: str, command: Callable[[Any], None]) -> None:
+        def receive(message: Any) -> None:
+            try:
+                command(message)
+            except InertidError as error:
+                self.get_logger().error(str(error))
+
+        self.create_subscription(message_type, topic, receive, COMMAND)
+
     def _follow(self, message: JointTrajectory) -> None:
-        try:
-            points = from_joint_trajectory(message, self.robot.joint_names)
-            stamp = to_nanoseconds(message.header.stamp)
-            start = (stamp - self.stamp_ns) * 1e-9 if stamp else None
-            trajectory = CommandedTrajectory(points.time, points.position, points.velocity, points.acceleration)
-            self.robot.follow(trajectory, start)
-        except InertidError as error:
-            self.get_logger().error(str(error))
-
-    def _stream(self, message: Float64MultiArray) -> None:
-        try:
-            self.robot.stream(np.array(message.data))
-        except InertidError as error:
-            self.get_logger().error(str(error))
-
-    def _effort(self, message: Float64MultiArray) -> None:
-        try:
-            self.robot.command_effort(np.array(message.data))
-        except InertidError as error:
-            self.get_logger().error(str(error))
+        points = from_joint_trajectory(message, self.robot.joint_names)
+        stamp = to_nanoseconds(message.header.stamp)
+        start = (stamp - self.stamp_ns) * 1e-9 if stamp else None
+        trajectory = CommandedTrajectory(points.time, points.position, points.velocity, points.acceleration)
+        self.robot.follow(trajectory, start)
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ import pytest
 from inertid_ros.config.recording_topics import RecordingTopics, WrenchTopic
 from inertid_ros.config.robot import CouplingOptions, PlateOptions, RobotOptions
 from inertid_ros.config.schema.option_fields import named, option, section
-from inertid_ros.config.schema.structuring import changed, structure
+from inertid_ros.config.schema.structuring import structure
 from inertid_ros.core.errors import ConfigurationError
 
 
@@ -122,10 +122,3 @@ def test_lists_of_names_and_elements_agree():
 def test_lists_of_names_and_elements_that_do_not_agree(values, message):
     with pytest.raises(ConfigurationError, match=message):
         structure(RobotOptions, values, listed=True)
-
-
-def test_single_values_are_changed():
-    values = {"a": {"b": 1, "c": 2}}
-    changed(values, "a.b", 5)
-    changed(values, "d.e.f", 6)
-    assert values == {"a": {"b": 5, "c": 2}, "d": {"e": {"f": 6}}}

@@ -1,6 +1,7 @@
 """One goal of the excitation node under a fake clock, without ROS: what is waited for, refused, sent and stopped."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,13 +16,16 @@ from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
 from inertid_ros.excitation.execution.supervisor import ExecutionProgress, ExecutionStage
 from inertid_ros.excitation.limits.motion_limits import motion_limits
 from inertid_ros.nodes.excitation.arming import Arming, ArmingState
-from inertid_ros.nodes.excitation.goal import ExcitationGoal, GoalState
+from inertid_ros.nodes.excitation.goal import Ending, ExcitationGoal, GoalState
 from inertid_ros.nodes.excitation.parameters import MotionOptions
-from inertid_ros.nodes.excitation.request import Ending, ExcitationRequest
 from inertid_ros.robot.model import RobotModel, load_model
 
 TICK_S = 0.005
 EPOCH_S = 1.8e9
+REQUEST = {
+    "plan_file": "", "prior": "", "motion": "", "duration": 0.0, "seed": 0, "speed_scale": 0.0, "lease": False,
+    "plan_only": False,
+}  # fmt: skip
 URDF = """<robot name="pendulum">
   <link name="base"/>
   <link name="arm"><inertial><origin xyz="0.2 0 0"/><mass value="2"/>
@@ -108,7 +112,7 @@ class Run:
 
     def __init__(self, prepared: PreparedMotion, model: RobotModel, **request: object) -> None:
         self.robot, self.planner = Robot(model), Planner(prepared)
-        self.request = ExcitationRequest(**request)
+        self.request = SimpleNamespace(**{**REQUEST, **request})
         self.cancel = self.silent = False
         self.goal: ExcitationGoal | None = None
 

@@ -1,0 +1,50 @@
+"""What the launch files of this package share."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from launch.actions import DeclareLaunchArgument
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+
+def node(executable: str, parameters: dict[str, Any], common: Iterable[Any], **keywords: Any) -> Node:
+    """Return a node of this package in the namespace of the argument ``namespace``.
+
+    Parameters
+    ----------
+    executable : str
+        Its name too.
+    parameters : dict
+        Of this node; they win over the common ones.
+    common : iterable
+        Parameter files and dictionaries of parameters of all nodes, of which the last wins.
+    **keywords
+        Of the action.
+    """
+    return Node(
+        package="inertid_ros",
+        executable=executable,
+        name=executable,
+        namespace=LaunchConfiguration("namespace"),
+        parameters=[*common, parameters],
+        output="screen",
+        additional_env={"PYTHONUNBUFFERED": "1"},
+        **keywords,
+    )
+
+
+def declared(arguments: Iterable[tuple[str, Any, str]]) -> list[DeclareLaunchArgument]:
+    """Declare arguments: name, default and description of each."""
+    return [DeclareLaunchArgument(name, default_value=value, description=about) for name, value, about in arguments]
+
+
+def text(argument: str) -> ParameterValue:
+    """Return the value of an argument as text, also when it looks like a number."""
+    return ParameterValue(LaunchConfiguration(argument), value_type=str)
+
+
+def flag(argument: str) -> ParameterValue:
+    """Return the value of an argument as true or false."""
+    return ParameterValue(LaunchConfiguration(argument), value_type=bool)
