@@ -74,7 +74,7 @@ def ours(
     begin = time.process_time()
     plan = plan_excitation(model, limits, start, options, earlier=plain)
     seconds = time.process_time() - begin
-    ClearanceConstraint(model, limits, options.collision).check(plan, limits)
+    ClearanceConstraint(model, limits, options.collision).check(plan)
     return plan, seconds
 
 

@@ -107,7 +107,7 @@ def _shown(model: RobotModel, motion: IntervalMotion) -> tuple[int, float]:
 
 def _kept_by_the_algorithm(guess: RobotModel, plan: IntervalPlan) -> int:
     problem = floating_problem(guess, limits(), CombinationOptions())
-    return len(prune(problem.evaluate(plan.whole)[0], PruningRule()).kept)
+    return len(prune(problem.evaluate(plan.whole)[0], PruningRule()))
 
 
 def _parameters(errors: dict[tuple[int, str], Errors], seeds: int) -> str:

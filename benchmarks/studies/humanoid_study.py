@@ -101,13 +101,13 @@ class Study:
         """The next motion."""
         problem = self.problem(plans, seed)
         shape = random_shapes(problem, problem.options)[0]
-        return finish_plan(problem, improve_shape(problem, shape, problem.options), problem.options)
+        return finish_plan(problem, improve_shape(problem, shape))
 
     def chance(self, count: int) -> list[Plan]:
         """Random motions, each as large as the constraints allow."""
         problem, rng = self.problem([]), np.random.default_rng(1)
         shapes = (random_shape(problem.basis, problem.start, problem.planning_limits, rng) for _ in range(count))
-        return [finish_plan(problem, problem.initial_shape(shape), problem.options).plan for shape in shapes]
+        return [finish_plan(problem, problem.initial_shape(shape)).plan for shape in shapes]
 
     def condition(self, plans: list[Plan], columns: Array, scaled: bool = True) -> float:
         """Condition number of the base regressors of motions below each other."""

@@ -10,8 +10,8 @@ import attrs
 from inertid_ros.config.configuration import ExcitationConfiguration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.direction_combinations.floating_base import plan_floating, with_wheels
-from inertid_ros.excitation.direction_combinations.interval_planner import IntervalPlan
+from inertid_ros.excitation.direction_combinations.floating_base import floating_problem, with_wheels
+from inertid_ros.excitation.direction_combinations.interval_planner import IntervalPlan, plan_intervals
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, check_curve
 from inertid_ros.excitation.motions.trajectories import Concatenation, QuinticRamp
 from inertid_ros.excitation.plans.plan import Plan, plan_of
@@ -47,8 +47,8 @@ def excite_floating(
     inner = limits.scaled(settings.limit_use, settings.limit_use)
     deadline = time.monotonic() + settings.time_limit_s
     with progress_bar(options) as progress:
-        best = plan_floating(
-            model, inner, settings.combinations, settings.seed, deadline,
+        best = plan_intervals(
+            floating_problem(model, inner, settings.combinations), settings.seed, deadline,
             lambda fraction, condition: progress(f"planning {number(condition)}", fraction),
         )  # fmt: skip
         plan = _plan(best, model, config, limits, start)

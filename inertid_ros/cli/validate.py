@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.validation import TorqueErrors, torque_errors
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.regressors.equations import equations_of
-from inertid_ros.report.report_content import errors_content
 from inertid_ros.report.results import read_result
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
@@ -44,9 +44,9 @@ def run(options: argparse.Namespace) -> int:
         message += f" against {percent(prior.relative_error)} of the URDF as given: {verdict}"
     if options.json:
         content: dict[str, Any] = {"joint_names": model.joint_names, "channels": equations.channels}
-        content["validation"] = errors_content(errors)
+        content["validation"] = asdict(errors)
         if prior is not None:
-            content["prior"] = errors_content(prior)
+            content["prior"] = asdict(prior)
         print_json({**content, "passed": passed, "message": message})
     else:
         _print(equations.channels, errors, prior)

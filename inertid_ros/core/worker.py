@@ -6,22 +6,21 @@ function and its arguments, and is then polled. The process ends with its owner.
 
 import contextlib
 import importlib
+import multiprocessing
 import os
 import pickle
 import resource
-import select
 import signal
-import struct
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from typing import Any, Generic, TypeVar, cast
 
 from .errors import InertidError
 
-_LENGTH = struct.Struct("<Q")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -72,31 +71,27 @@ class Worker(Generic[Progress, Result]):
         self._deadline = time.monotonic() + timeout_s
         self._timeout = timeout_s
         self._answer: tuple[str, Any] | None = None
-        self._buffer = bytearray()
-        self._read, write = os.pipe()
-        os.set_blocking(self._read, False)
+        self._arrived: tuple[str, Any] | None = None
         job = pickle.dumps((function.__module__, function.__qualname__, arguments))
-        command = [sys.executable, "-m", "inertid_ros.core.worker", str(write), str(memory_mb)]
-        try:
+        self._connection, other = multiprocessing.Pipe()
+        with other:
             self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                pass_fds=(write,),
+                [sys.executable, "-m", "inertid_ros.core.worker", str(other.fileno()), str(memory_mb)],
+                stdin=subprocess.DEVNULL,
+                pass_fds=(other.fileno(),),
                 start_new_session=True,
                 env={**os.environ, **dict.fromkeys(_THREADS, "1")},
             )
-        finally:
-            os.close(write)
-        assert self._process.stdin is not None  # because of stdin=PIPE
-        self._input = self._process.stdin
-        # Handing over a large job must not block the caller, who has watchdogs to run.
-        threading.Thread(target=self._send, args=(job,), daemon=True).start()
+        # Nothing of this may block the caller, who has watchdogs to run.
+        self._attendant = threading.Thread(target=self._attend, args=(job,), daemon=True)
+        self._attendant.start()
 
     def poll(self) -> bool:
         """Take what has arrived; True once the work is over, however it ended."""
         if self._answer is not None:
             return True
-        ended = self._receive()
+        ended = not self._attendant.is_alive()
+        self._answer = self._arrived
         if self._answer is None and time.monotonic() > self._deadline:
             self.stop()
             late = f"{self.name}: took longer than {self._timeout:g} s; give it less work"
@@ -105,8 +100,6 @@ class Worker(Generic[Progress, Result]):
             status = self._process.wait()
             why = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
             self._answer = ("error", WorkerError(f"{self.name}: its process ended with {why}; see its output"))
-        if self._answer is not None:
-            self._close()
         return self._answer is not None
 
     def result(self) -> Result:
@@ -132,48 +125,22 @@ class Worker(Generic[Progress, Result]):
         self.stop()
         if self._answer is None:
             self._answer = ("error", WorkerError(f"{self.name}: canceled"))
-            self._close()
 
-    def _send(self, job: bytes) -> None:
-        with contextlib.suppress(OSError):
-            self._input.write(_LENGTH.pack(len(job)) + job)
-            self._input.flush()  # kept open: at its end the process sees that its owner is gone
-
-    def _receive(self) -> bool:
-        """Read messages; True at the end of the stream."""
-        while select.select([self._read], [], [], 0)[0]:
-            block = os.read(self._read, 1 << 20)
-            if not block:
-                return True
-            self._buffer += block
-            self._parse()
-        return False
-
-    def _parse(self) -> None:
-        while len(self._buffer) >= _LENGTH.size:
-            (length,) = _LENGTH.unpack_from(self._buffer)
-            end = _LENGTH.size + length
-            if len(self._buffer) < end:
-                return
-            content, value = pickle.loads(bytes(self._buffer[_LENGTH.size : end]))
-            del self._buffer[:end]
-            if content == "progress":
-                self.progress = value
-            else:
-                self._answer = (content, value)
-
-    def _close(self) -> None:
-        """Let go of the process without waiting for it: the caller has watchdogs to run."""
-        with contextlib.suppress(OSError):
-            self._input.close()
-        os.close(self._read)
-        threading.Thread(target=self._reap, daemon=True).start()
-
-    def _reap(self) -> None:
+    def _attend(self, job: bytes) -> None:
+        """Hand the job over, take what comes back, and see to it that the process ends."""
         try:
-            self._process.wait(timeout=1.0)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
+            with contextlib.suppress(EOFError, OSError), self._connection:
+                self._connection.send_bytes(job)
+                while self._arrived is None:
+                    content, value = self._connection.recv()
+                    if content == "progress":
+                        self.progress = value
+                    else:
+                        self._arrived = (content, value)
+        finally:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=1.0)
+            self.stop()
             self._process.wait()
 
 
@@ -185,16 +152,15 @@ def _serve(descriptor: int, memory_mb: int) -> None:
         signal.signal(number, signal.SIG_DFL)
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     os.nice(10)  # a node that watches a robot has priority
-    stream = sys.stdin.buffer
-    (length,) = _LENGTH.unpack(stream.read(_LENGTH.size))
-    module, name, arguments = pickle.loads(stream.read(length))
-    threading.Thread(target=_end_with_owner, args=(stream,), daemon=True).start()
+    connection: Connection[Any, Any] = Connection(descriptor)
+    module, name, arguments = pickle.loads(connection.recv_bytes())
+    threading.Thread(target=_end_with_owner, args=(connection,), daemon=True).start()
     lock = threading.Lock()
 
     def send(content: str, value: object) -> None:
-        message = pickle.dumps((content, value))
-        with lock, os.fdopen(os.dup(descriptor), "wb") as output:
-            output.write(_LENGTH.pack(len(message)) + message)
+        sys.stdout.flush()  # once it has the answer, the owner ends this process
+        with lock:
+            connection.send((content, value))
 
     try:
         function: Any = importlib.import_module(module)
@@ -213,13 +179,12 @@ def _serve(descriptor: int, memory_mb: int) -> None:
         send("error", WorkerError(f"{name}: {error.__class__.__name__}: {' '.join(str(error).split())}"))
 
 
-def _end_with_owner(stream: Any) -> None:
-    stream.read(1)
+def _end_with_owner(connection: "Connection[Any, Any]") -> None:
+    with contextlib.suppress(EOFError, OSError):
+        connection.recv_bytes()
     os._exit(1)
 
 
 if __name__ == "__main__":
     _serve(int(sys.argv[1]), int(sys.argv[2]))
-    sys.stdout.flush()
-    sys.stderr.flush()
     os._exit(0)  # the thread that watches the owner still reads

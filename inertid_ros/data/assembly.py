@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 
-from .blocks import NO_JOINT_STATES, Block, recording_from_blocks
+from .blocks import Block, recording_from_blocks
 from .channel_stream import ChannelStream, StampOrderError
 from .messages import WIDTHS
 from .recording import Recording
@@ -193,9 +193,7 @@ class RecordingAssembler:
             There are no samples, or they are not usable; see :class:`Recording`.
         """
         block = self.take(final=True)
-        if block is None or (len(block) == 0 and self.dropped == 0):
-            raise RecordingError(f"{self.name}: {NO_JOINT_STATES}")
-        if len(block) == 0:
+        if block is not None and not len(block) and self.dropped:
             raise RecordingError(
                 f"{self.name}: no sample of {', '.join(self.missing)} within {self._max_gap_ns * 1e-9:g} s of any joint"
                 " state; check its topic and its clock"
@@ -203,7 +201,7 @@ class RecordingAssembler:
         if self.dropped:
             channels = ", ".join(f"{key} ({count})" for key, count in self.missing.items())
             notices = (*notices, f"left out {self.dropped} samples without {channels}")
-        return recording_from_blocks(self.name, [block], notices)
+        return recording_from_blocks(self.name, [block] if block else [], notices)
 
     def _order(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
         """Column of each wanted joint in a message with ``names``; None where it has none of them."""

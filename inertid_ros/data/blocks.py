@@ -13,7 +13,6 @@ from inertid_ros.core.errors import RecordingError
 from .recording import Recording
 
 _log = logging.getLogger(__name__)
-NO_JOINT_STATES = "holds no joint states; record the joint_states topic while the robot moves"
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str
     """
     blocks = [block for block in blocks if len(block)]
     if not blocks:
-        raise RecordingError(f"{name}: {NO_JOINT_STATES}")
+        raise RecordingError(f"{name}: holds no joint states; record the joint_states topic while the robot moves")
     first = blocks[0]
     for block in blocks[1:]:
         same = (block.velocity is None) == (first.velocity is None) and set(block.wrenches) == set(first.wrenches)

@@ -27,7 +27,7 @@ def stamp_ns(message: Any) -> int:
 
 def wrench_values(message: Any) -> Array:
     """Force [N] and torque [N m] ``(6,)`` of a ``geometry_msgs/WrenchStamped``."""
-    return np.array([*_xyz(message.wrench.force), *_xyz(message.wrench.torque)])
+    return _six(message.wrench.force, message.wrench.torque)
 
 
 def base_topics(topics: BaseTopics) -> dict[str, str]:
@@ -37,13 +37,13 @@ def base_topics(topics: BaseTopics) -> dict[str, str]:
 
 
 def base_values(message_type: str, message: Any) -> Mapping[str, Array]:
-    """Channel to values of one message of a type in :data:`BASE_TYPES`."""
-    return _READ[message_type](message)
+    """Channel to values of one message that measures the motion of a free base."""
+    return {channel: read(message) for channel, read in _READ[message_type].items()}
 
 
 def channels_of(message_type: str) -> tuple[str, ...]:
     """Channels of the base that messages of a type fill."""
-    return BASE_TYPES[message_type]
+    return tuple(_READ[message_type])
 
 
 def tare_topic(topic: str) -> str:
@@ -51,38 +51,28 @@ def tare_topic(topic: str) -> str:
     return f"{topic}/tare"
 
 
-def _odometry(message: Any) -> Mapping[str, Array]:
-    """Pose of the child frame, and its twist in its own axes, as defined by the message."""
-    twist = message.twist.twist
-    return {"base_pose": _pose(message.pose.pose), "base_twist": np.array([*_xyz(twist.linear), *_xyz(twist.angular)])}
-
-
-def _twist_stamped(message: Any) -> Mapping[str, Array]:
-    """Twist of a body in its own axes: the header's frame must be that of the base."""
-    return {"base_twist": np.array([*_xyz(message.twist.linear), *_xyz(message.twist.angular)])}
-
-
-def _pose_stamped(message: Any) -> Mapping[str, Array]:
-    return {"base_pose": _pose(message.pose)}
-
-
-def _imu(message: Any) -> Mapping[str, Array]:
-    """Specific force, at rest upwards, and angular velocity; the orientation is not used."""
-    return {"imu": np.array([*_xyz(message.linear_acceleration), *_xyz(message.angular_velocity)])}
-
-
 def _pose(pose: Any) -> Array:
     quaternion = pose.orientation
     return np.array([*_xyz(pose.position), quaternion.x, quaternion.y, quaternion.z, quaternion.w])
+
+
+def _six(first: Any, second: Any) -> Array:
+    return np.array([*_xyz(first), *_xyz(second)])
 
 
 def _xyz(vector: Any) -> tuple[float, float, float]:
     return vector.x, vector.y, vector.z
 
 
-BASE_TYPES = {
-    ODOMETRY: ("base_pose", "base_twist"), POSE_STAMPED: ("base_pose",), TWIST_STAMPED: ("base_twist",), IMU: ("imu",),
-}
-_READ: dict[str, Callable[[Any], Mapping[str, Array]]] = {
-    ODOMETRY: _odometry, POSE_STAMPED: _pose_stamped, TWIST_STAMPED: _twist_stamped, IMU: _imu,
+_READ: dict[str, dict[str, Callable[[Any], Array]]] = {
+    # Pose of the child frame, and its twist in its own axes, as defined by the message.
+    ODOMETRY: {
+        "base_pose": lambda message: _pose(message.pose.pose),
+        "base_twist": lambda message: _six(message.twist.twist.linear, message.twist.twist.angular),
+    },
+    POSE_STAMPED: {"base_pose": lambda message: _pose(message.pose)},
+    # Twist of a body in its own axes: the header's frame must be that of the base.
+    TWIST_STAMPED: {"base_twist": lambda message: _six(message.twist.linear, message.twist.angular)},
+    # Specific force, at rest upwards, and angular velocity; the orientation is not used.
+    IMU: {"imu": lambda message: _six(message.linear_acceleration, message.angular_velocity)},
 }

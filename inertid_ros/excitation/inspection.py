@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inertid_ros.config.execution import ExecutionOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.constraints.effort import prior_effort
 from inertid_ros.excitation.criteria.criterion import make_criterion, regressor_condition
@@ -62,7 +61,6 @@ def inspect_plan(
     model: RobotModel,
     limits: MotionLimits,
     constraints: Sequence[Constraint] = (),
-    execution: ExecutionOptions | None = None,
     earlier: EarlierInformation | None = None,
 ) -> Inspection:
     """Inspect a plan that has passed its checks; every horizon and brake that execution would send is verified too.
@@ -84,7 +82,7 @@ def inspect_plan(
         effort=effort,
         condition_number=information.condition_number,
         spectrum=after,
-        longest_stop=HorizonTable(plan, limits, execution).longest,
+        longest_stop=HorizonTable(plan, limits).longest,
         spectrum_before=before,
         constraint_usage=tuple(constraint.usage(plan) for constraint in constraints),
     )

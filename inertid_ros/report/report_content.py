@@ -11,7 +11,6 @@ from inertid_ros.config.identification import RoundsOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence
-from inertid_ros.identification.assessment.validation import TorqueErrors
 from inertid_ros.identification.outcome import IdentificationOutcome
 from inertid_ros.identification.rounds import Round, decide
 from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
@@ -23,7 +22,7 @@ FORMAT = 1  # of report.json and parameters.yaml
 def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
     """Content of ``report.json``; numbers that are not finite are None."""
     estimate, validation = outcome.estimate, outcome.validation
-    prior: dict[str, Any] = {"train": errors_content(outcome.train_errors_of_prior)}
+    prior: dict[str, Any] = {"train": asdict(outcome.train_errors_of_prior)}
     content: dict[str, Any] = {
         "format": FORMAT,
         "robot": estimate.model.name,
@@ -33,11 +32,11 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
         "channels": list(estimate.equations.channels),
         "residual_deviation": estimate.residual_deviation,
         "effective_samples": estimate.effective_counts,
-        "train": errors_content(outcome.train_errors),
+        "train": asdict(outcome.train_errors),
     }
     if validation is not None:
-        content["validation"] = errors_content(validation.calibrated)
-        prior["validation"] = errors_content(validation.prior)
+        content["validation"] = asdict(validation.calibrated)
+        prior["validation"] = asdict(validation.prior)
     # Errors of the URDF on the deciding data are at the top of their section, as those of the result are.
     content["prior"] = {**prior.get("validation", prior["train"]), **prior}
     content |= {
@@ -57,17 +56,6 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
     }
     report: dict[str, Any] = plain(content)
     return report
-
-
-def errors_content(errors: TorqueErrors) -> dict[str, Any]:
-    """One section of torque errors; lists are in the order of the channels."""
-    return {
-        "relative_error": errors.relative_error,
-        "rms_torque": errors.rms_torque,
-        "rms_error": errors.rms_error,
-        "samples": errors.samples,
-        "recordings": errors.recordings,
-    }
 
 
 def _links(estimate: Estimate) -> list[dict[str, Any]]:
@@ -134,20 +122,17 @@ def _joints(estimate: Estimate) -> list[dict[str, Any]]:
 
 def _couplings(estimate: Estimate) -> list[dict[str, Any]]:
     """Every drive that turns with several joints, with standard deviations."""
-    layout, size = estimate.layout, len(COUPLING_TERMS)
-    couplings = []
-    for index, coupling in enumerate(layout.couplings):
-        start = layout.coupling_start + size * index
-        rows = slice(start, start + size)
-        values, deviations = estimate.parameters[rows], estimate.standard_deviation[rows]
-        couplings.append(
-            {
-                **asdict(coupling),
-                **dict(zip(COUPLING_TERMS, values, strict=True)),
-                "standard_deviation": dict(zip(COUPLING_TERMS, deviations, strict=True)),
-            }
-        )
-    return couplings
+    layout, shape = estimate.layout, (-1, len(COUPLING_TERMS))
+    rows = slice(layout.coupling_start, layout.coupling_start + len(layout.couplings) * shape[1])
+    values, deviations = (each[rows].reshape(shape) for each in (estimate.parameters, estimate.standard_deviation))
+    return [
+        {
+            **asdict(coupling),
+            **dict(zip(COUPLING_TERMS, own, strict=True)),
+            "standard_deviation": dict(zip(COUPLING_TERMS, deviation, strict=True)),
+        }
+        for coupling, own, deviation in zip(layout.couplings, values, deviations, strict=True)
+    ]
 
 
 def _base_parameters(estimate: Estimate) -> dict[str, Any]:

@@ -177,52 +177,42 @@ def read_result(directory: str | Path) -> StoredResult:
 
 
 def _model_options(robot: Mapping[str, Any]) -> ModelOptions:
-    x, y, z = robot["gravity"]
-    couplings = tuple(Coupling(c["name"], tuple(c["joints"]), tuple(c["ratios"])) for c in robot["couplings"])
-    rotors = tuple(Rotor(**{key: _tuple(value) for key, value in rotor.items()}) for rotor in robot["rotors"])
-    contacts = tuple(_contact(contact) for contact in robot.get("contacts", ()))
-    drive_terms, base = tuple(robot["drive_terms"]), robot.get("base", "fixed")
-    speeds = robot.get("stribeck_speeds", {})
-    wheels = tuple(_wheel(wheel) for wheel in robot.get("wheels", ()))
+    given = _tuples(robot)
+    x, y, z = given["gravity"]
     return ModelOptions(
-        robot["locked_joints"], drive_terms, (x, y, z), couplings, rotors, base, contacts, speeds, wheels
+        robot["locked_joints"],
+        given["drive_terms"],
+        (x, y, z),
+        tuple(Coupling(**coupling) for coupling in given["couplings"]),
+        tuple(Rotor(**rotor) for rotor in given["rotors"]),
+        robot.get("base", "fixed"),
+        tuple(_contact(**contact) for contact in given.get("contacts", ())),
+        robot.get("stribeck_speeds", {}),
+        # An inertia that the URDF is to give stands there as nothing.
+        tuple(Wheel(**{k: v for k, v in wheel.items() if v is not None}) for wheel in given.get("wheels", ())),
     )
 
 
-def _wheel(content: Mapping[str, Any]) -> Wheel:
-    inertia = content["inertia"]
-    inertia = float("nan") if inertia is None else inertia
-    return Wheel(content["name"], inertia, content["link"], tuple(content["axis"]))
+def _contact(name: str, frame: str, plate: Mapping[str, Any] | None) -> Contact:
+    return Contact(name, frame, None if plate is None else Plate(**plate))
 
 
-def _contact(content: Mapping[str, Any]) -> Contact:
-    plate = content["plate"]
-    pose = None if plate is None else Plate(**{key: _tuple(value) for key, value in plate.items()})
-    return Contact(content["name"], content["frame"], pose)
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _tuples(value: Any) -> Any:
+    """The same content with tuples for lists, as dataclasses have them."""
+    if isinstance(value, Mapping):
+        return {key: _tuples(element) for key, element in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def parameters_content(outcome: IdentificationOutcome, report: Mapping[str, Any]) -> dict[str, Any]:
     """Content of ``parameters.yaml``: all that is needed to use the result, and its provenance."""
     estimate = outcome.estimate
-    options = estimate.model.options
     return {
         "format": FORMAT,
         "robot": {
             "name": estimate.model.name,
             "model_hash": estimate.model.hash,
-            "locked_joints": {joint: float(position) for joint, position in options.locked_joints.items()},
-            "drive_terms": list(options.drive_terms),
-            "stribeck_speeds": plain(options.stribeck_speeds),
-            "gravity": [float(value) for value in options.gravity],
-            "couplings": plain([asdict(coupling) for coupling in options.couplings]),
-            "rotors": plain([asdict(rotor) for rotor in options.rotors]),
-            "base": options.base,
-            "contacts": plain([asdict(contact) for contact in options.contacts]),
-            "wheels": plain([asdict(wheel) for wheel in options.wheels]),
+            **plain(asdict(estimate.model.options)),
         },
         "status": report["status"],
         "message": report["message"],

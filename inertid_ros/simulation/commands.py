@@ -50,11 +50,6 @@ class Follower:
         self._coefficients: Array = np.zeros((0, 6, len(self._hold)))
         self._segment = 0
 
-    @property
-    def idle(self) -> bool:
-        """Whether the robot only holds a position."""
-        return not len(self._times)
-
     def follow(self, trajectory: CommandedTrajectory, now: float, start: float) -> None:
         """Replace what is followed at time ``now`` by a trajectory whose clock begins at ``start`` [s].
 

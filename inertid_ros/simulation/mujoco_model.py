@@ -3,17 +3,17 @@
 Pinocchio's reader is not used, so that the simulator tests the dynamics independently.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from lxml import etree
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
 
@@ -75,27 +75,13 @@ def build_mujoco(robot: RobotModel, timestep: float) -> MujocoRobot:
         model = spec.compile()
     except ValueError as error:
         raise ModelError(f"URDF: MuJoCo refuses it ({str(error).splitlines()[0]}); fix the URDF") from None
-    dof, position = [], []
-    for name in robot.joint_names:
-        joint = model.joint(name)
-        dof.append(int(joint.dofadr[0]))
-        position.append(int(joint.qposadr[0]))
-    return MujocoRobot(model, np.array(dof), np.array(position))
+    return MujocoRobot(model, *joint_indices(model, robot.joint_names))
 
 
-def set_bodies(compiled: MujocoRobot, robot: RobotModel, bodies: Array) -> None:
-    """Give the moving bodies other inertial parameters ``(nb, 10)`` (joint frame origin)."""
-    model = compiled.model
-    mass, com, inertia = mass_com_inertia(bodies)
-    for index, link in enumerate(robot.link_names):
-        body = model.body(link).id
-        moments, axes = np.linalg.eigh(inertia[index])
-        if np.linalg.det(axes) < 0:
-            axes[:, 0] *= -1
-        x, y, z, w = Rotation.from_matrix(axes).as_quat()
-        model.body_mass[body], model.body_ipos[body] = mass[index], com[index]
-        model.body_inertia[body], model.body_iquat[body] = moments, (w, x, y, z)
-    import_mujoco().mj_setConst(model, import_mujoco().MjData(model))
+def joint_indices(model: Any, names: Sequence[str]) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
+    """``(n,)`` indices of joints' degrees of freedom, and of their positions."""
+    joints = [model.joint(name) for name in names]
+    return np.array([int(joint.dofadr[0]) for joint in joints]), np.array([int(joint.qposadr[0]) for joint in joints])
 
 
 def locked_positions(robot: RobotModel, root: etree._Element) -> dict[str, float]:

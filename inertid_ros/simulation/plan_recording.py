@@ -22,7 +22,6 @@ def simulate(
     plan: Plan,
     *,
     state_hz: float = 500.0,
-    execution: ExecutionOptions | None = None,
     name: str = "simulated",
 ) -> Recording:
     """Approach the start of a plan, execute it, and record joint states from there to half a second after its end.
@@ -35,8 +34,7 @@ def simulate(
     ExcitationError
         The plan may not be executed from the pose of the robot.
     """
-    options = execution or ExecutionOptions()
-    first = robot.state()
+    options, first = ExecutionOptions(), robot.state()
     # The measured pose is noisy; the first horizon continues from the commanded one.
     whole, approach_time = with_approach(plan, robot.robot, robot.desired()[0], options)
     run = MotionExecution(HorizonTable(whole, whole.limits, options))

@@ -13,7 +13,7 @@ from inertid_ros.robot.model import RobotModel
 from .commands import CommandedTrajectory, Follower
 from .drives import Drives, effort_scale, typical_drives
 from .joint_sensors import Sensors, StateSample
-from .mujoco_model import build_mujoco, import_mujoco, set_bodies
+from .mujoco_model import build_mujoco, import_mujoco
 
 _FRICTION_IMPEDANCE = 0.99
 
@@ -36,8 +36,6 @@ class SimulatedRobot:
         Behaviour.
     controller_model : RobotModel, optional
         Model that the arm's controller uses; the true one where not given.
-    bodies : ndarray, shape (nb, 10), optional
-        True parameters in place of the URDF's.
     drives : Drives, optional
         True drives in place of typical ones.
     start : ndarray, shape (n,), optional
@@ -50,7 +48,6 @@ class SimulatedRobot:
         options: SimulationOptions | None = None,
         *,
         controller_model: RobotModel | None = None,
-        bodies: Array | None = None,
         drives: Drives | None = None,
         start: Array | None = None,
     ) -> None:
@@ -58,11 +55,9 @@ class SimulatedRobot:
         drive_rng, sensor_rng = np.random.default_rng(self.options.seed).spawn(2)
         self.effort_limit = effort_scale(robot)
         self.drives = drives or typical_drives(robot, self.options.drives, drive_rng)
-        self.bodies = np.array(robot.consistent_body_prior if bodies is None else bodies, dtype=float)
+        self.bodies = np.array(robot.consistent_body_prior)
         self._mujoco = import_mujoco()
         self._compiled = build_mujoco(robot, self.options.timestep_s)
-        if bodies is not None:
-            set_bodies(self._compiled, robot, self.bodies)
         model, dof = self._compiled.model, self._compiled.dof
         model.dof_damping[dof], model.dof_frictionloss[dof] = self.drives.viscous, self.drives.coulomb
         model.dof_armature[dof] = self.drives.rotor_inertia

@@ -53,25 +53,20 @@ class BagBackend(Protocol):
 
     def open(self, path: Path) -> AbstractContextManager[OpenBag]:
         """A bag directory, or a bare file whose suffix is one of ``STORAGE_SUFFIXES``, for reading."""
-        ...
 
     def create(
         self, path: Path, storage: Storage, types: Mapping[str, str]
     ) -> AbstractContextManager[Callable[[BagMessage], None]]:
         """A new bag directory with these topics and types; gives the function that writes a message."""
-        ...
 
     def message(self, message_type: str, **fields: Any) -> Any:
         """A message ``pkg/msg/Name`` with these fields."""
-        ...
 
     def serialize(self, message: Any, message_type: str) -> bytes:
         """A message as CDR."""
-        ...
 
     def deserialize(self, data: bytes, message_type: str) -> Any:
         """A message from CDR."""
-        ...
 
 
 def bag_backend() -> BagBackend:

@@ -45,7 +45,7 @@ def live_metadata(
                 "type": topic.type,
                 "serialization_format": "cdr",
                 "offered_qos_profiles": [],
-                "type_description_hash": topic.type_hash,
+                "type_description_hash": "",
             },
             "message_count": counts[index],
         }

@@ -6,8 +6,9 @@ every commit, and a killed process loses no more than what it had not committed.
 and contains ``inertid_finalised: 'false'`` until the bag is closed.
 """
 
+import contextlib
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inertid_ros.config.recording_topics import BagWritingOptions
@@ -22,9 +23,9 @@ _MIB = 2**20
 
 @dataclass
 class _Statistics:
+    counts: dict[int, int]
     start_ns: int = 0
     end_ns: int = 0
-    counts: dict[int, int] = field(default_factory=dict)
 
     def add(self, channel: int, stamp_ns: int) -> None:
         self.start_ns = min(self.start_ns, stamp_ns) if self.total else stamp_ns
@@ -59,8 +60,7 @@ class LiveBag:
         self.options = options or BagWritingOptions()
         self._topics = topics
         self._records = bytearray()
-        self._committed: _Statistics = _Statistics(counts=dict.fromkeys(range(len(topics)), 0))
-        self._pending = _Statistics(counts=dict.fromkeys(range(len(topics)), 0))
+        self._taken, self._committed = (_Statistics(dict.fromkeys(range(len(topics)), 0)) for _ in range(2))
         self._descriptor = -1
         self._create()
         self._end = 0
@@ -103,9 +103,8 @@ class LiveBag:
             It is larger than ``max_message_mb``.
         """
         self.check(topic, data)
-        sequence = self._committed.counts[topic] + self._pending.counts[topic]
-        self._records += mcap.message(topic, sequence, stamp_ns, data)
-        self._pending.add(topic, stamp_ns)
+        self._records += mcap.message(topic, self._taken.counts[topic], stamp_ns, data)
+        self._taken.add(topic, stamp_ns)
 
     def commit(self) -> None:
         """Hand everything taken so far to the operating system; the file is valid before and after.
@@ -120,15 +119,25 @@ class LiveBag:
         self._put(bytes(self._records) + mcap.end(self._end))
         self._end += len(self._records)
         self._records.clear()
-        self._merge()
+        self._committed = replace(self._taken, counts=dict(self._taken.counts))
 
     def check_space(self) -> None:
         """Raise RecordingError where less than ``min_free_mb`` are free."""
         _check_space(self.path, self.options.min_free_mb * _MIB)
 
-    def save_metadata(self) -> None:
-        """Write the counts so far into ``metadata.yaml``, still marked as not finalised."""
-        self._write_metadata(finalised=False)
+    def save_metadata(self, finalised: bool = False) -> None:
+        """Write the counts so far into ``metadata.yaml``, marked as finalised or not."""
+        done, scratch = self._committed, self.path / f".{METADATA}"
+        text = live_metadata(self.file.name, self._topics, done.counts, done.start_ns, done.end_ns, finalised)
+        try:
+            with scratch.open("w", encoding="utf-8") as stream:
+                stream.write(text)
+                stream.flush()
+                if finalised:
+                    os.fsync(stream.fileno())
+            scratch.replace(self.path / METADATA)
+        except OSError as error:
+            raise self._failure(error) from None
 
     def close(self) -> None:
         """Commit, write summary and final ``metadata.yaml``, and synchronise all of it to the disk.
@@ -149,7 +158,7 @@ class LiveBag:
                 os.fsync(self._descriptor)
             except OSError as error:
                 raise self._failure(error) from None
-            self._write_metadata(finalised=True)
+            self.save_metadata(finalised=True)
         finally:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -170,7 +179,7 @@ class LiveBag:
             self._descriptor = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise self._failure(error) from None
-        self._write_metadata(finalised=False)
+        self.save_metadata()
 
     def _put(self, content: bytes) -> None:
         """One positional write; on failure the old end of the file is restored, in blocks that it already had."""
@@ -184,36 +193,13 @@ class LiveBag:
 
     def _restore(self) -> None:
         tail = mcap.end(self._end)
-        try:
+        with contextlib.suppress(OSError):  # a reader of cut files still finds every committed record
             os.pwrite(self._descriptor, tail, self._end)
             os.ftruncate(self._descriptor, self._end + len(tail))
-        except OSError:
-            return  # a reader of cut files still finds every committed record
-
-    def _merge(self) -> None:
-        pending, done = self._pending, self._committed
-        if pending.total:
-            done.start_ns = min(done.start_ns, pending.start_ns) if done.total else pending.start_ns
-            done.end_ns = max(done.end_ns, pending.end_ns)
-            done.counts = {key: count + pending.counts[key] for key, count in done.counts.items()}
-        self._pending = _Statistics(counts=dict.fromkeys(done.counts, 0))
 
     def _failure(self, error: OSError) -> RecordingError:
         remedy = "free space or choose another directory"
         return RecordingError(f"{self.path}: cannot be written ({error.strerror}); {remedy}")
-
-    def _write_metadata(self, finalised: bool) -> None:
-        done, scratch = self._committed, self.path / f".{METADATA}"
-        text = live_metadata(self.file.name, self._topics, done.counts, done.start_ns, done.end_ns, finalised)
-        try:
-            with scratch.open("w", encoding="utf-8") as stream:
-                stream.write(text)
-                stream.flush()
-                if finalised:
-                    os.fsync(stream.fileno())
-            scratch.replace(self.path / METADATA)
-        except OSError as error:
-            raise self._failure(error) from None
 
 
 class Committer:

@@ -24,14 +24,11 @@ class Topic:
         Type of its messages, ``pkg/msg/Name``.
     definition : str
         Definition of the type in ``ros2msg`` form.
-    type_hash : str
-        Hash of the definition as ROS 2 computes it; empty where it is not available.
     """
 
     name: str
     type: str
     definition: str
-    type_hash: str = ""
 
 
 def header() -> bytes:

@@ -1,6 +1,6 @@
 """LiveRecording: messages accepted, counted, synchronised and written while a robot moves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -123,48 +123,39 @@ class LiveRecording:
             False where it was rejected (:attr:`last_error`).
         """
         position, velocity, effort = (np.asarray(values, dtype=float) for values in channels)
-        try:
-            self._check_size(topic, data)
+
+        def add() -> bool:
             self._check(tuple(names), stamp_ns, position, effort)
-            if not self._assembler.add_joint_state(names, stamp_ns, position, velocity, effort):
-                return True  # none of the wanted joints, such as a gripper's message
-            self._write(topic, stamp_ns, data)
-        except StampOrderError as error:
-            return self._reject(error, out_of_order=self.counts.out_of_order + 1)
-        except RecordingError as error:
-            return self._reject(error, rejected=self.counts.rejected + 1)
-        self._count_accepted(stamp_ns)
-        return True
+            return self._assembler.add_joint_state(names, stamp_ns, position, velocity, effort)
+
+        taken = self._take(topic, data, stamp_ns, add)
+        if taken:
+            self._count_accepted(stamp_ns)
+        return taken is not False
 
     def add_wrench(self, topic: int, data: bytes, frame: str, stamp_ns: int, wrench: NDArray[np.float64]) -> bool:
         """Take one wrench ``(6,)`` of a frame: force [N], torque [N m]; False where it was rejected."""
-        try:
+
+        def add() -> bool:
             if not np.isfinite(wrench).all():
                 raise RecordingError(f"{self.name}: wrench/{frame} is not finite; check the sensor")
-            self._check_size(topic, data)
             self._assembler.add_wrench(frame, stamp_ns, wrench[:3], wrench[3:])
-            self._write(topic, stamp_ns, data)
-        except StampOrderError as error:
-            return self._reject(error, out_of_order=self.counts.out_of_order + 1)
-        except RecordingError as error:
-            return self._reject(error, rejected=self.counts.rejected + 1)
-        return True
+            return True
+
+        return self._take(topic, data, stamp_ns, add) is not False
 
     def add_base(self, topic: int, data: bytes, stamp_ns: int, values: Mapping[str, NDArray[np.float64]]) -> bool:
         """Take one message of the base's motion: channel to values; False where it was rejected."""
-        try:
+
+        def add() -> bool:
             for channel, row in values.items():
                 if not np.isfinite(row).all():
                     raise RecordingError(f"{self.name}: {channel} is not finite; check its publisher")
-            self._check_size(topic, data)
             for channel, row in values.items():
                 self._assembler.add_base(channel, stamp_ns, row)
-            self._write(topic, stamp_ns, data)
-        except StampOrderError as error:
-            return self._reject(error, out_of_order=self.counts.out_of_order + 1)
-        except RecordingError as error:
-            return self._reject(error, rejected=self.counts.rejected + 1)
-        return True
+            return True
+
+        return self._take(topic, data, stamp_ns, add) is not False
 
     @property
     def incomplete(self) -> int:
@@ -178,15 +169,12 @@ class LiveRecording:
 
     def add_other(self, topic: int, data: bytes, stamp_ns: int) -> bool:
         """Take a message that is only written; False where it was rejected."""
-        try:
-            self._write(topic, stamp_ns, data)
-        except RecordingError as error:
-            return self._reject(error, rejected=self.counts.rejected + 1)
-        return True
+        return self._take(topic, data, stamp_ns, lambda: True) is not False
 
     def reject(self, reason: str) -> None:
         """Count a message that could not be read."""
-        self._reject(RecordingError(reason), rejected=self.counts.rejected + 1)
+        self.last_error = reason
+        self.counts = replace(self.counts, rejected=self.counts.rejected + 1)
 
     def take(self, final: bool = False) -> tuple[Block, NDArray[np.bool_]] | None:
         """Samples that are complete by now, and which of them follow a gap; None where there are none yet."""
@@ -212,9 +200,22 @@ class LiveRecording:
         if not np.isfinite(effort[~silent]).all():
             raise RecordingError(f"{self.name}: effort is not finite; check the driver")
 
-    def _check_size(self, topic: int, data: bytes) -> None:
-        if self.bag is not None:
-            self.bag.check(topic, data)
+    def _take(self, topic: int, data: bytes, stamp_ns: int, add: Callable[[], bool]) -> bool | None:
+        """Add a message and write it; False where it was rejected, None where ``add`` did not want it."""
+        try:
+            if self.bag is not None:
+                self.bag.check(topic, data)
+            if not add():
+                return None  # none of the wanted joints, such as a gripper's message
+            self._write(topic, stamp_ns, data)
+        except StampOrderError as error:
+            self.last_error = str(error)
+            self.counts = replace(self.counts, out_of_order=self.counts.out_of_order + 1)
+            return False
+        except RecordingError as error:
+            self.reject(str(error))
+            return False
+        return True
 
     def _write(self, topic: int, stamp_ns: int, data: bytes) -> None:
         """Topics do not come in the order of their stamps, but readers want a file's messages in order of time."""
@@ -224,11 +225,6 @@ class LiveRecording:
         while self._prelude:
             self.bag.write(self._prelude[0][0], self._written_ns, self._prelude.pop(0)[1])
         self.bag.write(topic, self._written_ns, data)
-
-    def _reject(self, error: RecordingError, **count: int) -> bool:
-        self.last_error = str(error)
-        self.counts = replace(self.counts, **count)
-        return False
 
     def _count_accepted(self, stamp_ns: int) -> None:
         if self.counts.accepted:

@@ -1,7 +1,7 @@
 """Filtered motion: every channel of a piece of a recording through the same low-pass, and its derivatives."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from .filters import derivatives, low_pass
 from .free_base import base_motion, imu_placement
 from .resampling import Segment
 
+_CHANNELS = ("time", "q", "v", "a", "effort", "usable")
 WRENCH_PREFIX = "wrench/"  # of the channels that hold wrenches
 
 
@@ -46,22 +47,18 @@ class FilteredMotion:
 
     def select(self, rows: slice | NDArray[np.bool_]) -> "FilteredMotion":
         """Some of the samples."""
-        return FilteredMotion(
-            self.time[rows], self.q[rows], self.v[rows], self.a[rows], self.effort[rows], self.usable[rows],
-            {name: wrench[rows] for name, wrench in self.wrenches.items()},
+        return replace(
+            self,
+            **{key: getattr(self, key)[rows] for key in _CHANNELS},
+            wrenches={name: wrench[rows] for name, wrench in self.wrenches.items()},
         )
 
     @classmethod
     def concatenate(cls, pieces: Sequence["FilteredMotion"]) -> "FilteredMotion":
         """Pieces one after the other."""
-
-        def whole(key: str) -> Array:
-            return np.concatenate([getattr(piece, key) for piece in pieces])
-
         return cls(
-            whole("time"), whole("q"), whole("v"), whole("a"), whole("effort"),
-            np.concatenate([piece.usable for piece in pieces]),
-            {name: np.concatenate([piece.wrenches[name] for piece in pieces]) for name in pieces[0].wrenches},
+            **{key: np.concatenate([getattr(piece, key) for piece in pieces]) for key in _CHANNELS},
+            wrenches={name: np.concatenate([piece.wrenches[name] for piece in pieces]) for name in pieces[0].wrenches},
         )
 
 

@@ -130,7 +130,6 @@ def _piece(
 
 
 def _concatenate(pieces: list[Samples], stride: int) -> Samples:
-    def whole(channel: str) -> Any:
-        return np.concatenate([getattr(piece, channel)[::stride] for piece in pieces])
-
-    return replace(pieces[0], **{key: whole(key) for key in ("time", "q", "v", "a", "tau", "mask", "usable")})
+    keys = ("time", "q", "v", "a", "tau", "mask", "usable")
+    whole: Any = {key: np.concatenate([getattr(piece, key)[::stride] for piece in pieces]) for key in keys}
+    return replace(pieces[0], **whole)

@@ -11,6 +11,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
 
 _log = logging.getLogger(__name__)
+_MOTION = ("position", "velocity", "acceleration")  # each is used together with those before it
 
 
 def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
@@ -58,13 +59,8 @@ def joint_channels(recording: Recording, columns: list[int], options: PrepareOpt
     RecordingError
         A channel that ``motion_from`` needs was not recorded.
     """
-    wanted = ["position"]
-    if options.motion_from in ("velocity", "acceleration"):
-        wanted.append("velocity")
-    if options.motion_from == "acceleration":
-        wanted.append("acceleration")
     channels = {}
-    for name in wanted:
+    for name in _MOTION[: 1 + _MOTION.index(options.motion_from)]:
         values = getattr(recording, name)
         if values is None:
             raise RecordingError(f"{recording.name}: {name} was not recorded; set prepare.motion_from to 'position'")

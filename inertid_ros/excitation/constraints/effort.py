@@ -5,15 +5,8 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.dynamics.newton_euler import rigid_torque
-from inertid_ros.excitation.limits.constraint import ConstraintUsage, MotionSamples, Penalty
-from inertid_ros.excitation.limits.continuous_time import (
-    DerivativeBounds,
-    all_segments,
-    derivative_bounds,
-    executed_curve,
-    find_violation,
-)
-from inertid_ros.excitation.limits.motion_limits import MotionLimits
+from inertid_ros.excitation.limits.constraint import Constraint, ConstraintUsage, MotionSamples, Penalty
+from inertid_ros.excitation.limits.continuous_time import DerivativeBounds, executed_curve, find_anywhere
 from inertid_ros.excitation.limits.wrench_rates import WrenchRateBounds
 from inertid_ros.excitation.motions.trajectories import Trajectory
 from inertid_ros.robot.model import RobotModel
@@ -34,7 +27,7 @@ def prior_effort(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
     return tau + np.copysign(model.drive_prior["coulomb"], tau)
 
 
-class EffortConstraint:
+class EffortConstraint(Constraint):
     """The effort of the prior model stays within limits. The bodies of the prior are uncertain: limits hold a margin.
 
     Parameters
@@ -78,14 +71,9 @@ class EffortConstraint:
             joint_weights=push[:, :, None] * self._model.body_prior.ravel(),
         )
 
-    def refine(self, motion: MotionSamples) -> bool:
-        """See :class:`.Constraint`; the penalty is exact."""
-        return False
-
-    def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
+    def check(self, trajectory: Trajectory) -> None:
         """See :class:`.Constraint`; the whole motion is covered, by bounds of how fast efforts can change."""
-        curve = executed_curve(trajectory)
-        violation = find_violation(curve, self, derivative_bounds(curve), *all_segments(curve, len(self.effort)))
+        violation = find_anywhere(executed_curve(trajectory), self, len(self.effort))
         if violation is not None:
             joint, limit = violation.channel, self.effort[violation.channel]
             raise ExcitationError(
@@ -105,11 +93,7 @@ class EffortConstraint:
 
     def usage(self, trajectory: Trajectory) -> ConstraintUsage:
         """See :class:`.Constraint`."""
-        used = (self._along(trajectory)[1] / self.effort).max(axis=0)
+        time = np.linspace(0.0, trajectory.duration, max(int(np.ceil(trajectory.duration / _STEP)) + 1, 3))
+        used = (np.abs(prior_effort(self._model, *trajectory.sample(time))) / self.effort).max(axis=0)
         joint = int(np.argmax(used))
         return ConstraintUsage(float(used[joint]), f"effort of joint '{self._model.joint_names[joint]}'")
-
-    def _along(self, trajectory: Trajectory) -> tuple[Array, Array]:
-        """Times and the size of the efforts."""
-        time = np.linspace(0.0, trajectory.duration, max(int(np.ceil(trajectory.duration / _STEP)) + 1, 3))
-        return time, np.abs(prior_effort(self._model, *trajectory.sample(time)))

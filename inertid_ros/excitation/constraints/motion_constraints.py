@@ -1,6 +1,6 @@
 """The constraints that a robot's options ask for."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.model import RobotModel
 
 from .effort import EffortConstraint
+
+_SHRINK_ROUNDS = 12
 
 
 def motion_constraints(
@@ -44,14 +46,34 @@ def _balance(model: RobotModel, options: BalanceOptions) -> list[Constraint]:
     return chosen
 
 
-def first_violation(plan: Plan, limits: MotionLimits, constraints: Sequence[Constraint]) -> str:
-    """The message of the first constraint that a plan violates, by the checks before execution; empty without one."""
-    try:
-        for constraint in constraints:
-            constraint.check(plan, limits)
-    except ExcitationError as error:
-        return str(error)
-    return ""
+def feasible_share(plan: Callable[[float], Plan], constraints: Sequence[Constraint]) -> float:
+    """Largest share of a motion, by bisection from the whole of it, at which ``plan(share)`` keeps every constraint.
+
+    Raises
+    ------
+    ExcitationError
+        Even a thousandth of the motion violates a constraint.
+    """
+
+    def violation(share: float) -> str:
+        candidate = plan(share)
+        try:
+            for constraint in constraints:
+                constraint.check(candidate)
+        except ExcitationError as error:
+            return str(error)
+        return ""
+
+    message = violation(1.0)
+    if not message:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(_SHRINK_ROUNDS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if violation(middle) else (middle, high)
+    if low == 0:
+        raise ExcitationError(f"no motion fits at the start pose: {message}")
+    return low
 
 
 def limiting_constraint(plan: Plan, limits: MotionLimits, constraints: Sequence[Constraint]) -> str:

@@ -31,11 +31,9 @@ class Scaling(Protocol):
 
     def scaled(self, rows: Array) -> Array:
         """``(m, r)`` rows in the units of the scaling."""
-        ...
 
     def slope(self, rows: Array, scaled: Array, slope: Array) -> Array:
         """Derivative of a function with respect to ``rows``, given that with respect to the ``scaled`` ones."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -19,35 +19,33 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inertid_ros.config.excitation import CRITERIA
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ExcitationError
 
-_POWER = 4.0
+_POWER = 4.0  # of the norms that replace extremes; the smooth logarithm is too large by at most log(r) / _POWER
 _LEAST = 1e-24  # of the largest eigenvalue; below this a direction counts as not excited
 _TIE = 1e-9
 
-Smooth = Callable[[Array, float], tuple[float, Array]]
+Smooth = Callable[[Array], tuple[float, Array]]
 
 
-def _condition(values: Array, power: float) -> tuple[float, Array]:
-    up, down = (values / values[-1]) ** power, (values / values[0]) ** -power
-    value = 0.5 * (np.log(values[-1] / values[0]) + np.log(up.sum()) / power + np.log(down.sum()) / power)
+def _condition(values: Array) -> tuple[float, Array]:
+    up, down = (values / values[-1]) ** _POWER, (values / values[0]) ** -_POWER
+    value = 0.5 * (np.log(values[-1] / values[0]) + np.log(up.sum()) / _POWER + np.log(down.sum()) / _POWER)
     return float(value), 0.5 * (up / up.sum() - down / down.sum()) / values
 
 
-def _a(values: Array, power: float) -> tuple[float, Array]:
+def _a(values: Array) -> tuple[float, Array]:
     inverse = values[0] / values
     return float(0.5 * np.log(inverse.mean() / values[0])), -0.5 * inverse / inverse.sum() / values
 
 
-def _d(values: Array, power: float) -> tuple[float, Array]:
+def _d(values: Array) -> tuple[float, Array]:
     return float(-0.5 * np.log(values).mean()), -0.5 / len(values) / values
 
 
-def _e(values: Array, power: float) -> tuple[float, Array]:
-    down = (values / values[0]) ** -power
-    return float(0.5 * (np.log(down.sum()) / power - np.log(values[0]))), -0.5 * down / down.sum() / values
+def _e(values: Array) -> tuple[float, Array]:
+    down = (values / values[0]) ** -_POWER
+    return float(0.5 * (np.log(down.sum()) / _POWER - np.log(values[0]))), -0.5 * down / down.sum() / values
 
 
 _SMOOTH: dict[str, Smooth] = {"condition": _condition, "a": _a, "d": _d, "e": _e}
@@ -71,23 +69,10 @@ class OptimalityCriterion:
         Only so many eigenvalues count, the largest ([Lee2019]_ sec. 4.5.2: the directions that can be excited); 0
         counts all. Where the cut goes through equal eigenvalues they share the slope of those that are kept, which lies
         in the subdifferential.
-    power : float
-        Power of the norms that replace extremes; the smooth logarithm is above the exact one by at most
-        ``log(r) / power``.
-
-    Raises
-    ------
-    ExcitationError
-        The criterion is unknown.
     """
 
     name: str
     kept: int = 0
-    power: float = _POWER
-
-    def __post_init__(self) -> None:
-        if self.name not in _SMOOTH:
-            raise ExcitationError(f"excitation.criterion '{self.name}' is unknown; choose from {', '.join(CRITERIA)}")
 
     def value(self, values: Array) -> float:
         """The criterion of ``(r,)`` eigenvalues, ascending; infinite where a direction that counts is not excited."""
@@ -98,7 +83,7 @@ class OptimalityCriterion:
         """Its smooth logarithm, and the derivative ``(r,)`` of that with respect to the eigenvalues."""
         values = np.maximum(values, _LEAST * values[-1])
         counted = self._counted(values)
-        value, slope = _SMOOTH[self.name](counted, self.power)
+        value, slope = _SMOOTH[self.name](counted)
         slope = np.concatenate([np.zeros(len(values) - len(counted)), slope])
         tied = np.abs(values - counted[0]) < _TIE * counted[0]
         slope[tied] = slope[tied].mean()

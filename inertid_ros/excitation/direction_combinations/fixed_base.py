@@ -8,8 +8,7 @@ import numpy as np
 
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.motion_constraints import first_violation, motion_constraints
+from inertid_ros.excitation.constraints.motion_constraints import feasible_share, motion_constraints
 from inertid_ros.excitation.criteria.criterion import Criterion, regressor_condition
 from inertid_ros.excitation.limits.constraint import Constraint, MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
@@ -21,7 +20,6 @@ from inertid_ros.robot.model import RobotModel
 from .interval_motion import IntervalMotion
 from .interval_planner import ConditionReport, IntervalPlan, IntervalPlanningProblem, plan_intervals
 
-_SHRINK_ROUNDS = 12
 _RAMP_USE = 0.8  # of the limits, on the way to the first waypoint and back
 
 
@@ -84,16 +82,7 @@ def plan_fixed_base(
             seed=options.seed, condition_number=criterion_value(criterion, whole),
         )
 
-    message = first_violation(plan(1.0), limits, constraints)
-    if not message:
-        return plan(1.0), best
-    low, high = 0.0, 1.0
-    for _ in range(_SHRINK_ROUNDS):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if first_violation(plan(middle), limits, constraints) else (middle, high)
-    if low == 0:
-        raise ExcitationError(f"no motion fits at the start pose: {message}")
-    return plan(low), best
+    return plan(feasible_share(plan, constraints)), best
 
 
 def _there_and_back(motion: IntervalMotion, start: Array, limits: MotionLimits) -> Trajectory:

@@ -15,7 +15,7 @@ from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.tree import TreeJoint
 from inertid_ros.robot.wheels import MountedWheels
 
-from .interval_planner import ConditionReport, IntervalPlan, IntervalPlanningProblem, plan_intervals
+from .interval_planner import IntervalPlanningProblem
 
 
 class FloatingMomentumRegressor:
@@ -87,15 +87,3 @@ def floating_problem(model: RobotModel, limits: MotionLimits, options: Combinati
     fixed_range = np.concatenate([np.full(model.joints, np.nan), np.full(len(model.wheels.names), options.wheel_range)])
     regressor = FloatingMomentumRegressor(model.tree, model.body_prior, model.wheels, columns)
     return IntervalPlanningProblem(regressor, with_wheels(limits, model, options), fixed_range, options)
-
-
-def plan_floating(
-    model: RobotModel,
-    limits: MotionLimits,
-    options: CombinationOptions,
-    seed: int = 0,
-    deadline: float = np.inf,
-    report: ConditionReport = lambda fraction, condition: None,
-) -> IntervalPlan:
-    """Plan a motion of joints, then wheels; see :func:`~.interval_planner.plan_intervals`."""
-    return plan_intervals(floating_problem(model, limits, options), seed, deadline, report)

@@ -12,18 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.motions.basis_functions import CycloidalBasis, Motion
 from inertid_ros.excitation.motions.trajectories import LinearTrajectory
 
 Directions = NDArray[np.int64]
 MOST_JOINTS = 40  # beyond, the number of combinations does not fit a machine integer
-
-
-def combination_count(joints: int) -> int:
-    """Number of different combinations; a motion and its reverse count once: the first joint's direction is fixed."""
-    return int(2 ** (joints - 1))
 
 
 def direction_combinations(slowness: Sequence[int], most: int) -> Directions:
@@ -44,7 +38,7 @@ def direction_combinations(slowness: Sequence[int], most: int) -> Directions:
     joints = len(slowness)
     if sorted(slowness) != list(range(joints)) or not 1 <= joints <= MOST_JOINTS:
         raise ValueError(f"slowness {list(slowness)} must name 1 to {MOST_JOINTS} joints once each")
-    count = combination_count(joints)
+    count = 2 ** (joints - 1)  # a motion and its reverse count once: the first joint's direction is fixed
     index = np.arange(count) if count <= most else (np.arange(most) * count) // most
     code = index ^ (index >> 1)
     bits = (code[:, None] >> np.arange(joints - 1)[::-1]) & 1
@@ -74,14 +68,6 @@ class IntervalMotion:
     start: Array
     range: Array
     interval: float
-
-    def __post_init__(self) -> None:
-        joints = self.directions.shape[1]
-        if self.start.shape != (joints,) or self.range.shape != (joints,) or not self.interval > 0:
-            raise ExcitationError(
-                f"interval motion: start {self.start.shape} and range {self.range.shape} do not fit {joints} joints, or"
-                f" the interval {self.interval} s is not positive"
-            )
 
     @property
     def waypoints(self) -> Array:

@@ -49,7 +49,6 @@ class MotionRegressor(Protocol):
         velocities : ndarray, shape (N, t)
             Measured velocities; the larger they are, the less noise in them matters.
         """
-        ...
 
 
 @dataclass(frozen=True)
@@ -187,7 +186,7 @@ def _with_order(
     whole = improve_motion(problem, _best_start(problem, directions, rng), options.iterations // 4, deadline)
     blocks, _ = problem.evaluate(whole)
     rule = PruningRule(options.significant, options.neutral)
-    kept = whole.only(prune_to(blocks, rule, options.most or len(blocks)).kept)
+    kept = whole.only(prune_to(blocks, rule, options.most or len(blocks)))
     motion = improve_motion(problem, _best_start(problem, kept.directions, rng, kept), options.iterations, deadline)
     count, condition = rank_and_condition(_stacked(problem.evaluate(motion)[0]), options.significant)
     whole_condition = rank_and_condition(_stacked(blocks), options.significant)[1]

@@ -33,26 +33,7 @@ class PruningRule:
     gain: float = 0.0
 
 
-@dataclass(frozen=True)
-class PrunedIntervals:
-    """Intervals that are kept, and the singular values of their rows in the motion that was pruned.
-
-    Attributes
-    ----------
-    kept : tuple of int
-        Their indices, ascending.
-    significant : int
-        Number of significant singular values.
-    condition_number : float
-        Of the kept rows.
-    """
-
-    kept: tuple[int, ...]
-    significant: int
-    condition_number: float
-
-
-def prune(blocks: Sequence[Array] | Array, rule: PruningRule) -> PrunedIntervals:
+def prune(blocks: Sequence[Array] | Array, rule: PruningRule) -> tuple[int, ...]:
     """Go through the intervals in their order and keep those that help.
 
     An interval is kept if with it there are more significant singular values, or if the condition number is lower by
@@ -67,6 +48,11 @@ def prune(blocks: Sequence[Array] | Array, rule: PruningRule) -> PrunedIntervals
         Equations of each interval.
     rule : PruningRule
         When an interval is kept.
+
+    Returns
+    -------
+    tuple of int
+        Indices of the kept intervals, ascending.
 
     Raises
     ------
@@ -97,10 +83,10 @@ def prune(blocks: Sequence[Array] | Array, rule: PruningRule) -> PrunedIntervals
             neutral += 1
         kept.append(index)
         factor, count, condition = longer, count_now, condition_now
-    return PrunedIntervals(tuple(kept), count, condition)
+    return tuple(kept)
 
 
-def prune_to(blocks: Sequence[Array] | Array, rule: PruningRule, most: int) -> PrunedIntervals:
+def prune_to(blocks: Sequence[Array] | Array, rule: PruningRule, most: int) -> tuple[int, ...]:
     """Prune until at most ``most`` intervals are left, by raising the gain that is required.
 
     Raises
@@ -109,19 +95,19 @@ def prune_to(blocks: Sequence[Array] | Array, rule: PruningRule, most: int) -> P
         So few intervals do not determine the parameters.
     """
     pruned = prune(blocks, rule)
-    if len(pruned.kept) <= most:
+    if len(pruned) <= most:
         return pruned
     low, high, best = rule.gain, _LARGEST_GAIN, None
     for _ in range(_BISECTIONS):
         gain = 0.5 * (low + high)
         pruned = prune(blocks, PruningRule(rule.significant, rule.neutral, gain))
-        if len(pruned.kept) <= most:
+        if len(pruned) <= most:
             high, best = gain, pruned
         else:
             low = gain
     if best is None:
         raise ExcitationError(
-            f"excitation: {len(pruned.kept)} intervals are needed to identify the parameters, more than the {most}"
+            f"excitation: {len(pruned)} intervals are needed to identify the parameters, more than the {most}"
             " allowed; allow more (excitation.combinations.most) or lengthen the intervals"
         )
     return best

@@ -124,12 +124,11 @@ class HorizonTable:
 
     def commanded(self, phase: float, brake: int) -> tuple[Array, Array, Array]:
         """Return the position, velocity and acceleration ``(n,)`` commanded at ``phase`` when braking at ``brake``."""
-        begin = brake * self.options.grid_s
-        if phase <= begin or begin >= self.plan.duration - _TINY:
-            q, v, a = self.points.sample(np.array([phase]))
-            return q[0], v[0], a[0]
-        times, q, v, a = self.brakes.brake(brake)
-        if len(times) == 1:
-            return q[0], v[0], a[0]
-        q, v, a = PiecewiseQuintic(times, q, v, a).sample(np.array([phase - begin]))
+        begin, curve = brake * self.options.grid_s, self.points
+        if begin < min(phase, self.plan.duration - _TINY):
+            times, q, v, a = self.brakes.brake(brake)
+            if len(times) == 1:
+                return q[0], v[0], a[0]
+            curve, phase = PiecewiseQuintic(times, q, v, a), phase - begin
+        q, v, a = curve.sample(np.array([phase]))
         return q[0], v[0], a[0]

@@ -6,7 +6,6 @@
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 
 import numpy as np
 
@@ -18,26 +17,6 @@ from .robot_clock import RobotClock
 _PLAUSIBLE_SPEED = 3.0  # times the velocity limit; a state that jumps faster is implausible
 _STUCK_REPEATS = 4  # states; a fast joint passes the stuck distance between two of them
 _PLAUSIBLE_JUMP = 0.02  # rad or m; what noise may add to that
-
-
-class FaultCode(Enum):
-    """Why a motion must stop."""
-
-    SILENT = "silent"
-    REJECTED = "rejected"
-    SLOW = "slow"
-    STUCK = "stuck"
-    TRACKING = "tracking"
-    EFFORT = "effort"
-    LEASE = "lease"
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A reason to stop, in one line that names the remedy."""
-
-    code: FaultCode
-    message: str
 
 
 @dataclass
@@ -124,52 +103,48 @@ class StateMonitor:
         self._high_effort = np.where(high, np.minimum(self._high_effort, now), np.inf)
         return ""
 
-    def check(self, now: float, commanded: Array | None = None) -> Fault | None:
-        """Return the reason to stop at ``now``, if any; ``commanded`` ``(n,)`` is the position commanded now."""
+    def check(self, now: float, commanded: Array | None = None) -> str:
+        """Reason to stop at ``now``, empty for none; ``commanded`` ``(n,)`` is the position commanded now."""
         options = self.options
         silent = now - self._accepted
         if silent > options.state_timeout_s:
             if self._rejection:
-                return Fault(FaultCode.REJECTED, f"joint states are rejected for {silent:.3f} s: {self._rejection}")
-            return Fault(FaultCode.SILENT, f"no joint state for {silent:.3f} s; check the robot's driver and network")
+                return f"joint states are rejected for {silent:.3f} s: {self._rejection}"
+            return f"no joint state for {silent:.3f} s; check the robot's driver and network"
         while self._receipts and self._receipts[0] < now - options.rate_window_s:
             self._receipts.popleft()
         if now - self._begin > options.rate_window_s:
             rate = len(self._receipts) / options.rate_window_s
             if rate < options.min_rate_hz:
-                message = f"joint states arrive at {rate:.0f} Hz, below monitor.min_rate_hz {options.min_rate_hz:g}"
-                return Fault(FaultCode.SLOW, message)
+                return f"joint states arrive at {rate:.0f} Hz, below monitor.min_rate_hz {options.min_rate_hz:g}"
         if self._position is None or commanded is None or self._unchanged_since is None:
-            return None
+            return ""
         moved = np.where(self._repeats >= _STUCK_REPEATS, np.abs(commanded - self._unchanged_since), 0.0)
         return self._check_values(now, commanded, self._position, moved)
 
-    def _check_values(self, now: float, commanded: Array, position: Array, moved: Array) -> Fault | None:
+    def _check_values(self, now: float, commanded: Array, position: Array, moved: Array) -> str:
         options = self.options
         joint = int(np.argmax(moved))
         if moved[joint] > options.stuck_distance:
-            return Fault(
-                FaultCode.STUCK,
+            return (
                 f"joint '{self.joint_names[joint]}' reports exactly the same position while it was commanded"
-                f" {moved[joint]:.3g} rad further; its state is stuck",
+                f" {moved[joint]:.3g} rad further; its state is stuck"
             )
         error = np.abs(commanded - position)
         joint = int(np.argmax(error))
         if error[joint] > options.tracking_tolerance:
-            return Fault(
-                FaultCode.TRACKING,
+            return (
                 f"joint '{self.joint_names[joint]}' is {error[joint]:.3g} rad from its commanded position, more than"
-                f" {options.tracking_tolerance:g}; check for a collision and the controller",
+                f" {options.tracking_tolerance:g}; check for a collision and the controller"
             )
         late = now - self._high_effort
         joint = int(np.argmax(late))
         if late[joint] > options.effort_time_s:
-            return Fault(
-                FaultCode.EFFORT,
+            return (
                 f"joint '{self.joint_names[joint]}' needs more than its limit {self._effort[joint]:.4g} N m;"
-                " check for a collision",
+                " check for a collision"
             )
-        return None
+        return ""
 
     def _reason(self, stamp: float, clock: float, now: float, position: Array, effort: Array) -> str:
         width = len(self.joint_names)
@@ -215,9 +190,9 @@ class Lease:
         """Note a renewal at ``now``."""
         self._renewed = now
 
-    def check(self, now: float) -> Fault | None:
-        """Return a fault once the lease has expired."""
+    def check(self, now: float) -> str:
+        """Reason to stop once the lease has expired, else empty."""
         silent = now - self._renewed
         if self._wanted and silent > self._timeout:
-            return Fault(FaultCode.LEASE, f"the lease was not renewed for {silent:.2f} s; the client is gone")
-        return None
+            return f"the lease was not renewed for {silent:.2f} s; the client is gone"
+        return ""

@@ -94,10 +94,6 @@ class MotionExecution:
         end = self._brake * self.table.options.grid_s if self.state is not MotionState.MOVING else np.inf
         return float(np.clip(now - self._started, 0.0, min(self.table.plan.duration, end)))
 
-    def fraction(self, now: float) -> float:
-        """Return the fraction of the plan that is done, 0 to 1."""
-        return self.phase(now) / self.table.plan.duration
-
     def at_rest(self, now: float) -> bool:
         """Return whether everything that was sent has come to rest by ``now``."""
         self._advance(now)

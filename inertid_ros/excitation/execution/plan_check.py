@@ -1,6 +1,7 @@
 """Everything that can be checked before a plan moves a robot."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,17 +23,13 @@ def check_plan(
     plan: Plan,
     model: RobotModel,
     limits: MotionLimits,
-    *,
-    measured_position: Array | None = None,
-    max_start_error: float = np.inf,
     constraints: Sequence[Constraint] | None = None,
 ) -> None:
     """Refuse a plan that must not be executed.
 
     Joints and kinematics are those of the model; position, velocity and acceleration keep ``limits`` between the
-    points too, and so do ``constraints`` (that of the prior model's effort, if not given); the plan begins within
-    ``max_start_error`` of ``measured_position`` ``(n,)`` in every joint. That values are finite, time increases and
-    both ends are at rest is checked by :class:`Plan`.
+    points too, and so do ``constraints`` (that of the prior model's effort, if not given). That values
+    are finite, time increases and both ends are at rest is checked by :class:`Plan`.
 
     Raises
     ------
@@ -52,9 +49,7 @@ def check_plan(
     _check_units(plan, limits)
     check_curve(plan.curve, limits)
     for constraint in (EffortConstraint(model, limits.effort),) if constraints is None else constraints:
-        constraint.check(plan, limits)
-    if measured_position is not None:
-        check_start(plan, measured_position, max_start_error)
+        constraint.check(plan)
 
 
 def check_start(plan: Plan, measured_position: Array, max_start_error: float) -> None:
@@ -119,21 +114,15 @@ def approach(
                 f"joint '{name}': is at {start[joint]:.4g}, outside its limits {given.lower[joint]:.4g} to"
                 f" {given.upper[joint]:.4g}; bring it inside by hand"
             )
-    limits = MotionLimits(
-        plan.joint_names,
-        np.minimum(plan.limits.lower, start),
-        np.maximum(plan.limits.upper, start),
-        plan.limits.velocity,
-        plan.limits.acceleration,
-        plan.limits.effort,
-    )
+    wanted = plan.limits
+    limits = replace(wanted, lower=np.minimum(wanted.lower, start), upper=np.maximum(wanted.upper, start))
     speed = options.approach_speed
     ramp = QuinticRamp.within(start, plan.start, speed * limits.velocity, speed**2 * limits.acceleration, 0.5)
     pause = QuinticRamp(plan.start, plan.start, options.settle_s)
     out = plan_of(Concatenation([ramp, pause]), limits, motion_type="approach", model_hash=plan.model_hash)
     check_curve(out.curve, limits)
     for constraint in (EffortConstraint(model, limits.effort),) if constraints is None else constraints:
-        constraint.check(out, limits)
+        constraint.check(out)
     return out
 
 
@@ -146,7 +135,7 @@ def with_approach(
 ) -> tuple[Plan, float]:
     """Return a plan with its approach before it, and the duration of the approach [s]. See :func:`approach`."""
     before = approach(plan, model, measured_position, options, constraints)
-    return joined([before, plan]), before.duration
+    return joined(before, plan), before.duration
 
 
 def _check_units(plan: Plan, limits: MotionLimits) -> None:

@@ -57,15 +57,12 @@ class CommandInterface(Protocol):
 
     def begin(self) -> None:
         """Forget what went wrong in the last motion."""
-        ...
 
     def send(self, horizon: Horizon) -> None:
         """Replace what the robot follows."""
-        ...
 
     def stream(self, position: Array) -> None:
         """Position ``(n,)`` commanded at this tick; only robots that are streamed to use it."""
-        ...
 
 
 class Supervisor:
@@ -208,8 +205,8 @@ class Supervisor:
             return
         if self.moving:
             fault = self.monitor.check(now, self._commanded) or self.lease.check(now)
-            if fault is not None:
-                self.stop(now, fault.message)
+            if fault:
+                self.stop(now, fault)
                 return
         if now - self._sent < self._grid - 1e-3:
             return

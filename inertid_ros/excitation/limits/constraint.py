@@ -31,8 +31,6 @@ from inertid_ros.excitation.motions.trajectories import Trajectory
 from inertid_ros.kinematics.tree_kinematics import TreeKinematics, TreeState
 from inertid_ros.regressors.body_wrenches import BodyWrenches
 
-from .motion_limits import MotionLimits
-
 
 @dataclass(frozen=True)
 class MotionSamples:
@@ -139,28 +137,22 @@ class Constraint(Protocol):
         ExcitationError
             One line with constraint, joint or link, value and limit, and what to do.
         """
-        ...
 
     def penalty(self, motion: MotionSamples) -> Penalty:
         """Penalty of violations during the search."""
-        ...
 
     def refine(self, motion: MotionSamples) -> bool:
         """Correct what is coarse in the penalty where a motion violates the constraint; whether anything changed."""
-        ...
+        return False
 
-    def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
+    def check(self, trajectory: Trajectory) -> None:
         """Reject a motion that violates the constraint anywhere, between samples too.
-
-        ``limits`` bound the motion's velocity and acceleration, for what is proven from them.
 
         Raises
         ------
         ExcitationError
             One line with constraint, joint or link, time, value and limit, and what to do.
         """
-        ...
 
     def usage(self, trajectory: Trajectory) -> ConstraintUsage:
         """The largest fraction of the constraint that a motion uses."""
-        ...

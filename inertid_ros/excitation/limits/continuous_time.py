@@ -44,11 +44,9 @@ class Slack(Protocol):
 
     def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
         """``(K,)`` values of one channel each at ``(K, n)`` samples."""
-        ...
 
     def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
         """``(K,)`` bounds of how fast one channel each can change on K segments [1/s]."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -130,7 +128,8 @@ def _worst(left: Array, right: Array, low: Array, high: Array, channels: Array) 
     return Violation(float(times[worst]), int(channels[worst]), float(values[worst]))
 
 
-def all_segments(curve: PiecewiseQuintic, count: int) -> tuple[Array, Array]:
-    """All segments of a curve with all of ``count`` channels, for :func:`find_violation`."""
+def find_anywhere(curve: PiecewiseQuintic, slack: Slack, count: int) -> Violation | None:
+    """:func:`find_violation` on all segments of a curve with all of ``count`` channels."""
     pieces = len(curve.time) - 1
-    return np.repeat(np.arange(pieces), count), np.tile(np.arange(count), pieces)
+    segments, channels = np.repeat(np.arange(pieces), count), np.tile(np.arange(count), pieces)
+    return find_violation(curve, slack, derivative_bounds(curve), segments, channels)

@@ -112,8 +112,7 @@ def usage(curve: PiecewiseQuintic, limits: MotionLimits) -> tuple[Array, Array, 
     out = []
     for order, (centre, bound) in enumerate(((middle, half), (0.0, limits.velocity), (0.0, limits.acceleration))):
         smallest, largest = curve.extremes(order)
-        low, high = np.array([e.value for e in smallest]) - centre, np.array([e.value for e in largest]) - centre
-        out.append(np.maximum(np.abs(low), np.abs(high)) / bound)
+        out.append(np.maximum(np.abs(smallest.value - centre), np.abs(largest.value - centre)) / bound)
     return out[0], out[1], out[2]
 
 
@@ -135,12 +134,10 @@ def check_curve(curve: PiecewiseQuintic, limits: MotionLimits) -> None:
         slack = _ROUNDING * np.maximum(np.abs(lower), np.abs(upper))
         smallest, largest = curve.extremes(order)
         for joint, name in enumerate(limits.joint_names):
-            for extreme, limit, beyond in (
-                (smallest[joint], lower[joint], lower[joint] - smallest[joint].value),
-                (largest[joint], upper[joint], largest[joint].value - upper[joint]),
-            ):
-                if beyond > slack[joint]:
+            for extreme, limit, sign in ((smallest, lower, -1), (largest, upper, 1)):
+                value, time = extreme.value[joint], extreme.time[joint]
+                if sign * (value - limit[joint]) > slack[joint]:
                     raise ExcitationError(
-                        f"joint '{name}': {channel} {extreme.value:.6g} {unit} at {extreme.time:.3f} s is beyond its"
-                        f" limit {limit:.6g} {unit}; plan within the limits or correct them"
+                        f"joint '{name}': {channel} {value:.6g} {unit} at {time:.3f} s is beyond its limit"
+                        f" {limit[joint]:.6g} {unit}; plan within the limits or correct them"
                     )

@@ -16,11 +16,11 @@ _MAX_ROUNDS = 40
 
 
 @dataclass(frozen=True)
-class Extreme:
-    """The largest (or smallest) value of one joint's channel over a whole curve."""
+class Extremes:
+    """The largest (or smallest) value ``(n,)`` of each joint's channel over a whole curve, and when [s]."""
 
-    value: float
-    time: float
+    value: Array
+    time: Array
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ class PiecewiseQuintic:
         ends = (self.position, self.velocity, self.acceleration)
         return control_points(np.diff(self.time)[:, None], *(x[:-1] for x in ends), *(x[1:] for x in ends), order=order)
 
-    def maximum(self, order: int, joint: int, sign: float = 1.0) -> Extreme:
-        """Largest ``sign *`` value of a derivative of one joint over the whole curve, to rounding.
+    def _maximum(self, order: int, joint: int, sign: float) -> tuple[float, float]:
+        """Largest ``sign *`` value of a derivative of one joint over the whole curve, to rounding, and when.
 
         Segments whose Bernstein bound exceeds the best value found are halved until none is left (de Casteljau), so
         the result bounds the curve everywhere and not only where it is sampled.
@@ -104,14 +104,13 @@ class PiecewiseQuintic:
             if not keep.any():
                 break
             points, left, width = _halve(points[keep], left[keep], width[keep])
-        return Extreme(max(best, float(points.max(initial=-np.inf)) if keep.any() else best), where)
+        return max(best, float(points.max(initial=-np.inf)) if keep.any() else best), where
 
-    def extremes(self, order: int) -> tuple[list[Extreme], list[Extreme]]:
+    def extremes(self, order: int) -> tuple[Extremes, Extremes]:
         """Smallest and largest value of a derivative for every joint, true between the knots too."""
         joints = range(self.position.shape[1])
-        largest = [self.maximum(order, joint) for joint in joints]
-        smallest = [self.maximum(order, joint, -1.0) for joint in joints]
-        return [Extreme(-e.value, e.time) for e in smallest], largest
+        low, high = (np.array([self._maximum(order, joint, sign) for joint in joints]).T for sign in (-1.0, 1.0))
+        return Extremes(-low[0], low[1]), Extremes(high[0], high[1])
 
 
 def control_points(

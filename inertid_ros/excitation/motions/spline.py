@@ -7,7 +7,6 @@ import numpy as np
 import scipy
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ExcitationError
 
 from .basis_functions import Motion
 
@@ -28,22 +27,11 @@ class SplineBasis:
     duration : float
         Length of the motion [s].
     intervals : int
-        Number of intervals between knots; ``intervals - 1`` functions remain.
-
-    Raises
-    ------
-    ExcitationError
-        A duration that is not positive, or too few intervals to move.
+        Number of intervals between knots, at least 2; ``intervals - 1`` functions remain.
     """
 
     duration: float
     intervals: int
-
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.duration) and self.duration > 0):
-            raise ExcitationError(f"B-spline motion: duration is {self.duration} s; give a positive one")
-        if self.size < 1:
-            raise ExcitationError(f"B-spline motion: {self.intervals} intervals cannot move; use at least 2")
 
     @property
     def size(self) -> int:

@@ -17,10 +17,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.motion_constraints import first_violation
+from inertid_ros.excitation.constraints.motion_constraints import feasible_share
 from inertid_ros.excitation.criteria.criterion import Criterion
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.motions.trajectories import LinearTrajectory, Trajectory
@@ -29,7 +27,6 @@ from inertid_ros.excitation.plans.plan import Plan, plan_of
 from .feasible_size import scale_to_limits
 from .planning_problem import PlanningProblem
 
-_SHRINK_ROUNDS = 12
 _REPORT_EVERY = 5
 _NOT_FINITE = 1e100  # replaces an objective that is not finite
 _PENALTY_FACTORS = (1.0, 10.0, 100.0, 100.0, 100.0)  # by stage; the last ones where penalties had to be corrected
@@ -64,7 +61,6 @@ class _OutOfTimeError(Exception):
 def improve_shape(
     problem: PlanningProblem,
     shape: Array,
-    options: ExcitationOptions,
     deadline: float = np.inf,
     report: ShapeReport = lambda done, value, shape: None,
 ) -> Array:
@@ -80,8 +76,6 @@ def improve_shape(
         Objective; its penalties are corrected.
     shape : ndarray, shape (size, n)
         Where the descent begins.
-    options : ExcitationOptions
-        Number of iterations.
     deadline : float, optional
         On the monotonic clock [s].
     report : callable, optional
@@ -92,7 +86,7 @@ def improve_shape(
     ndarray, shape (size, n)
         The best shape.
     """
-    best, best_value, count = shape, np.inf, 0
+    best, best_value, count, iterations = shape, np.inf, 0, problem.options.iterations
     stages = _PENALTY_FACTORS if problem.position_constrained else _PENALTY_FACTORS[:1]
 
     def objective(flat: Array) -> tuple[float, Array]:
@@ -111,11 +105,11 @@ def improve_shape(
         nonlocal count
         count += 1
         if count % _REPORT_EVERY == 0:
-            report(min(count / options.iterations, 1.0), best_value, best)
+            report(min(count / iterations, 1.0), best_value, best)
 
-    each = -(-options.iterations // min(len(stages), 3))
+    each = -(-iterations // min(len(stages), 3))
     settings = {"maxiter": each, "maxfun": 3 * each, "maxcor": 20}
-    if options.iterations:
+    if iterations:
         begin = shape if problem.position_constrained else problem.scaled_to_limits(shape)
         with contextlib.suppress(_OutOfTimeError):
             for stage, penalty_factor in enumerate(stages):
@@ -130,7 +124,7 @@ def improve_shape(
     return best
 
 
-def finish_plan(problem: PlanningProblem, shape: Array, options: ExcitationOptions) -> Candidate:
+def finish_plan(problem: PlanningProblem, shape: Array) -> Candidate:
     """The plan of a shape at its exact size, made smaller as a whole until every constraint holds too.
 
     Raises
@@ -138,6 +132,7 @@ def finish_plan(problem: PlanningProblem, shape: Array, options: ExcitationOptio
     ExcitationError
         Even a thousandth of the motion violates a constraint.
     """
+    options = problem.options
     own = problem.scaled_to_limits(shape) if problem.position_constrained else shape
     trajectory = scale_to_limits(
         LinearTrajectory(problem.basis, problem.start, own),
@@ -146,20 +141,13 @@ def finish_plan(problem: PlanningProblem, shape: Array, options: ExcitationOptio
         grow=not problem.position_constrained,
     )
 
-    def violation(trajectory: LinearTrajectory) -> str:
-        plan = plan_of(trajectory, problem.limits, knot_step=options.knot_step_s)
-        return first_violation(plan, problem.limits, problem.constraints)
+    def smaller(share: float) -> LinearTrajectory:
+        return replace(trajectory, parameters=share * trajectory.parameters)
 
-    message = violation(trajectory)
-    if message:
-        low, high, whole = 0.0, 1.0, trajectory.parameters
-        for _ in range(_SHRINK_ROUNDS):
-            middle = 0.5 * (low + high)
-            held = not violation(replace(trajectory, parameters=middle * whole))
-            low, high = (middle, high) if held else (low, middle)
-        if low == 0:
-            raise ExcitationError(f"no motion fits at the start pose: {message}")
-        trajectory = replace(trajectory, parameters=low * whole)
+    def plan_at(share: float) -> Plan:
+        return plan_of(smaller(share), problem.limits, knot_step=options.knot_step_s)
+
+    trajectory = smaller(feasible_share(plan_at, problem.constraints))
     value = criterion_value(problem.criterion, trajectory)
     plan = plan_of(
         trajectory,

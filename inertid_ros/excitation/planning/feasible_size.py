@@ -87,9 +87,7 @@ def scale_to_limits(
     for order, (above, below) in enumerate(_margins(trajectory.start, limits)):
         smallest, largest = curve.extremes(order)
         offset = trajectory.start if order == 0 else 0.0
-        high = (np.array([e.value for e in largest]) - offset) / above
-        low = (offset - np.array([e.value for e in smallest])) / below
-        worst = np.max([worst, high, low], axis=0)
+        worst = np.max([worst, (largest.value - offset) / above, (offset - smallest.value) / below], axis=0)
     scale = _SAFE / worst
     return replace(trajectory, parameters=trajectory.parameters * (scale if grow else np.minimum(scale, 1.0)))
 

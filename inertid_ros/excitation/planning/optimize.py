@@ -66,7 +66,7 @@ def optimize_motion(
     deadline = time.monotonic() + options.time_limit_s
     problem = PlanningProblem(model, limits, start, options, earlier)
     shapes = random_shapes(problem, options, deadline)
-    search = _Search(problem, deadline, report, finish_plan(problem, shapes[0], options))
+    search = _Search(problem, deadline, report, finish_plan(problem, shapes[0]))
     try:
         search.descend(problem, shapes[: options.improved])
         if np.isfinite(options.criterion_bound):
@@ -107,9 +107,9 @@ class _Search:
         problem = self._problem
 
         def improve(kept: int, begin: Candidate) -> Candidate:
-            options = attrs.evolve(problem.options, kept_parameters=kept)
-            fewer = PlanningProblem(problem.model, problem.limits, problem.start, options, problem.earlier)
-            self._kept, self.best = kept, finish_plan(fewer, begin.shape, options)
+            model, limits, start, options, earlier = problem.arguments
+            fewer = PlanningProblem(model, limits, start, attrs.evolve(options, kept_parameters=kept), earlier)
+            self._kept, self.best = kept, finish_plan(fewer, begin.shape)
             self.descend(fewer, [begin.shape])
             return self.best
 

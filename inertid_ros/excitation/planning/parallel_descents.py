@@ -12,15 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.worker import Worker
-from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
-from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.robot.model import RobotModel
 
 from .descent import Candidate, finish_plan, improve_shape
-from .planning_problem import PlanningProblem
+from .planning_problem import PlanningArguments, PlanningProblem
 
 _POLL_S = 0.02
 _GRACE_S = 120.0  # after the deadline, for finishing
@@ -28,27 +24,6 @@ _STARTUP_S = 4.0  # with less time left a process would have none for its work
 
 DescentReport = Callable[[int, float, float], None]
 """Called with the index of a start, the fraction done, and the best smooth logarithm of the criterion."""
-
-
-@dataclass(frozen=True)
-class DescentJob:
-    """One start to improve: the arguments of :class:`~.planning_problem.PlanningProblem`, and what follows.
-
-    Attributes
-    ----------
-    shape : ndarray, shape (size, n)
-        Where the descent begins.
-    deadline : float
-        On the monotonic clock, which processes of one machine share [s].
-    """
-
-    model: RobotModel
-    limits: MotionLimits
-    start: Array
-    options: ExcitationOptions
-    earlier: EarlierInformation | None
-    shape: Array
-    deadline: float
 
 
 @dataclass(frozen=True)
@@ -70,14 +45,13 @@ class DescentProgress:
     shape: Array
 
 
-def run_descent(job: DescentJob, progress: Callable[[DescentProgress], None]) -> Candidate:
-    """Improve and finish one start."""
-    problem = PlanningProblem(job.model, job.limits, job.start, job.options, job.earlier)
-    shape = improve_shape(
-        problem, job.shape, job.options, job.deadline,
-        lambda fraction, value, best: progress(DescentProgress(fraction, value, best)),
-    )  # fmt: skip
-    return finish_plan(problem, shape, job.options)
+def run_descent(
+    arguments: PlanningArguments, shape: Array, deadline: float, progress: Callable[[DescentProgress], None]
+) -> Candidate:
+    """Improve and finish one start ``(size, n)``; ``deadline`` [s] is on the monotonic clock, which processes share."""
+    problem = PlanningProblem(*arguments)
+    better = improve_shape(problem, shape, deadline, lambda *best: progress(DescentProgress(*best)))
+    return finish_plan(problem, better)
 
 
 class ParallelDescents:
@@ -106,22 +80,22 @@ class ParallelDescents:
     def interrupted(self) -> Iterator[Candidate]:
         """The best of the descents that were interrupted, finished; nothing where none was."""
         for index in sorted(self._latest, key=lambda index: self._latest[index][0])[:1]:
-            yield finish_plan(self._problem, self._latest[index][1], self._problem.options)
+            yield finish_plan(self._problem, self._latest[index][1])
 
     def _in_this_process(self, shapes: Sequence[Array], report: DescentReport) -> Iterator[Candidate]:
-        problem, options = self._problem, self._problem.options
+        problem = self._problem
         for index, shape in enumerate(shapes):
             if index and time.monotonic() > self._deadline:
                 return
             if index and problem.position_constrained:  # a descent corrects penalties; each begins with new ones
-                problem = PlanningProblem(problem.model, problem.limits, problem.start, options, problem.earlier)
+                problem = PlanningProblem(*problem.arguments)
 
             def report_shape(done: float, value: float, best: Array, index: int = index) -> None:
                 self._latest[index] = value, best
                 report(index, done, value)
 
-            better = improve_shape(problem, shape, options, self._deadline, report_shape)
-            candidate = finish_plan(problem, better, options)
+            better = improve_shape(problem, shape, self._deadline, report_shape)
+            candidate = finish_plan(problem, better)
             self._latest.pop(index, None)
             report(index, 1.0, float(np.log(candidate.value)))
             yield candidate
@@ -136,12 +110,9 @@ class ParallelDescents:
                     if index and time.monotonic() > self._deadline:
                         waiting.clear()
                         break
-                    job = DescentJob(
-                        problem.model, problem.limits, problem.start, problem.options, problem.earlier, shape,
-                        self._deadline,
-                    )
                     timeout = max(self._deadline - time.monotonic(), 0.0) + _GRACE_S
-                    running[index] = Worker("planning", run_descent, (job,), timeout)
+                    job = (problem.arguments, shape, self._deadline)
+                    running[index] = Worker("planning", run_descent, job, timeout)
                 time.sleep(_POLL_S)
                 for index, worker in list(running.items()):
                     ended = worker.poll()

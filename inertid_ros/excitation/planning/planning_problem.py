@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from inertid_ros.config.excitation import MOTION_TYPES, ExcitationOptions
+from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
@@ -21,6 +21,10 @@ from .feasible_size import size_bounds
 
 _POWER = 8.0
 _SHARES = (1.0, 0.5, 0.25, 0.12)  # of the size that fits the limits, where a search may begin
+
+
+PlanningArguments = tuple[RobotModel, MotionLimits, Array, ExcitationOptions, EarlierInformation | None]
+"""What a :class:`PlanningProblem` is made from again, in another process or with fresh penalties."""
 
 
 class PlanningProblem:
@@ -69,7 +73,8 @@ class PlanningProblem:
         options: ExcitationOptions,
         earlier: EarlierInformation | None = None,
     ) -> None:
-        self.model, self.limits, self.options, self.earlier = model, limits, options, earlier
+        self.model, self.limits, self.options = model, limits, options
+        self.arguments: PlanningArguments = (model, limits, start, options, earlier)
         self.planning_limits = limits.scaled(options.limit_use, options.limit_use)
         self.start = np.array(start, dtype=float)
         self.constraints = motion_constraints(model, limits, options)
@@ -181,15 +186,13 @@ def make_basis(options: ExcitationOptions) -> Basis:
     Raises
     ------
     ExcitationError
-        The type is unknown, or there are too few harmonics or intervals to move.
+        There are too few harmonics to move.
     """
     if options.kind == "fourier":
         return FourierBasis(options.duration_s, options.harmonics, options.base_frequency_hz)
     if options.kind == "cycloidal":
         return CycloidalBasis(options.duration_s, options.intervals)
-    if options.kind == "bspline":
-        return SplineBasis(options.duration_s, options.intervals)
-    raise ExcitationError(f"excitation.kind '{options.kind}' is unknown; choose from {', '.join(MOTION_TYPES)}")
+    return SplineBasis(options.duration_s, options.intervals)
 
 
 def _limit_instants(basis: Basis, options: ExcitationOptions) -> Array:

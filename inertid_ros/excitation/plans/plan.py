@@ -1,6 +1,5 @@
 """Plan: a motion as dense knots, ready to be inspected, stored, checked and executed."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -155,61 +154,34 @@ def slower(plan: Plan, scale: float) -> Plan:
         raise ExcitationError(f"speed scale is {scale}; give 0 < scale <= 1")
     if scale == 1:
         return plan
-    return Plan(
-        plan.joint_names,
-        plan.time / scale,
-        plan.position,
-        plan.velocity * scale,
-        plan.acceleration * scale**2,
-        plan.limits,
-        plan.motion_type,
-        plan.model_hash,
-        plan.seed,
-        plan.condition_number,
-    )
+    velocity, acceleration = plan.velocity * scale, plan.acceleration * scale**2
+    return replace(plan, time=plan.time / scale, velocity=velocity, acceleration=acceleration)
 
 
-def joined(plans: Sequence[Plan]) -> Plan:
-    """Plans one after the other, with the metadata of the last (an approach, then the motion).
+def joined(before: Plan, after: Plan) -> Plan:
+    """Two plans one after the other, with the metadata of the second (an approach, then the motion).
 
-    Position limits become the widest of all, the others are those of the last.
+    Position limits become the wider of both, the others are those of the second.
 
     Raises
     ------
     ExcitationError
-        Different joints, or one does not begin where its predecessor ended.
+        The second does not begin where the first ends.
     """
-    if not plans:
-        raise ExcitationError("join: no plan given; give at least one")
-    last = plans[-1]
-    time, rows = [plans[0].time], [(p.position, p.velocity, p.acceleration) for p in plans]
-    for before, after in zip(plans[:-1], plans[1:], strict=True):
-        if before.joint_names != after.joint_names:
-            raise ExcitationError("join: plans have different joints; use the same, in one order")
-        gap = np.abs(after.start - before.position[-1])
-        joint = int(np.argmax(gap))
-        if gap[joint] > 1e-9:
-            raise ExcitationError(
-                f"join: joint '{last.joint_names[joint]}' jumps by {gap[joint]:g} between plans; put a ramp there"
-            )
-        time.append(time[-1][-1] + after.time[1:])
-    position, velocity, acceleration = (
-        np.concatenate([rows[0][c], *[row[c][1:] for row in rows[1:]]]) for c in range(3)
-    )
-    limits = replace(
-        last.limits,
-        lower=np.min([p.limits.lower for p in plans], axis=0),
-        upper=np.max([p.limits.upper for p in plans], axis=0),
-    )
-    return Plan(
-        last.joint_names,
-        np.concatenate(time),
-        position,
-        velocity,
-        acceleration,
-        limits,
-        last.motion_type,
-        last.model_hash,
-        last.seed,
-        last.condition_number,
+    gap = np.abs(after.start - before.position[-1])
+    joint = int(np.argmax(gap))
+    if gap[joint] > 1e-9:
+        raise ExcitationError(
+            f"join: joint '{after.joint_names[joint]}' jumps by {gap[joint]:g} between plans; put a ramp there"
+        )
+    channels = ("position", "velocity", "acceleration")
+    return replace(
+        after,
+        time=np.concatenate([before.time, before.duration + after.time[1:]]),
+        limits=replace(
+            after.limits,
+            lower=np.minimum(before.limits.lower, after.limits.lower),
+            upper=np.maximum(before.limits.upper, after.limits.upper),
+        ),
+        **{key: np.concatenate([getattr(before, key), getattr(after, key)[1:]]) for key in channels},
     )

@@ -8,7 +8,6 @@ import numpy as np
 import yaml
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.atomic_files import write_file
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 
@@ -42,20 +41,6 @@ def plan_text(plan: Plan) -> str:
     rows = np.column_stack([plan.time, plan.position, plan.velocity, plan.acceleration])
     points = "".join(f"  - [{', '.join(map(repr, row))}]\n" for row in rows.tolist())
     return f"{_HEAD}{text}points:\n{points}"
-
-
-def save_plan(plan: Plan, path: str | Path) -> None:
-    """Write a plan; the file appears complete or not at all.
-
-    Raises
-    ------
-    ExcitationError
-        The file cannot be written.
-    """
-    try:
-        write_file(Path(path), plan_text(plan).encode())
-    except OSError as error:
-        raise ExcitationError(f"{path}: plan cannot be written ({error.strerror}); choose another place") from None
 
 
 def load_motion(path: str | Path, limits: MotionLimits) -> Plan:

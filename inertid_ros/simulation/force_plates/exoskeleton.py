@@ -8,8 +8,6 @@ foot's before and below the ankle, the torso's above and behind the hips. The le
 turned over, as the signs of the table show, and joints of the same name move symmetrically at equal positions.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from lxml import etree
 from scipy.spatial.transform import Rotation
@@ -32,21 +30,10 @@ JOINTS = ("hip_abduction", "hip_flexion", "knee", "ankle_flexion", "ankle_eversi
 IMU = "imu"
 PASSIVE = ("right_ankle_eversion", "left_ankle_eversion")
 _MIRRORED = np.array([1, 1, 1, -1, 1, 1, 1, -1, -1, 1])  # of a link whose z axis is turned over
-
-
-@dataclass(frozen=True)
-class Geometry:
-    """Lengths that the document does not print, of a person of about 1.8 m [m]."""
-
-    hip_to_midline: float = 0.06
-    abduction_to_flexion: float = 0.10
-    thigh: float = 0.43
-    shank: float = 0.43
-    ankle_height: float = 0.09
-    sole_length: float = 0.27
-    sole_width: float = 0.11
-    sole_before_ankle: float = 0.05
-    imu: tuple[float, float, float] = (-0.12, 0.0, 0.35)
+# Lengths that the document does not print, of a person of about 1.8 m [m].
+_HIP_TO_MIDLINE, _ABDUCTION_TO_FLEXION, _THIGH, _SHANK, _ANKLE_HEIGHT = 0.06, 0.10, 0.43, 0.43, 0.09
+_SOLE_LENGTH, _SOLE_WIDTH, _SOLE_BEFORE_ANKLE = 0.27, 0.11, 0.05
+_IMU_POSITION = (-0.12, 0.0, 0.35)
 
 
 def link_parameters() -> dict[str, Array]:
@@ -57,16 +44,15 @@ def link_parameters() -> dict[str, Array]:
     return links
 
 
-def soles(geometry: Geometry | None = None) -> tuple[Sole, Sole]:
+def soles() -> tuple[Sole, Sole]:
     """Right and left; each stands on a plate of its own."""
-    geometry = geometry or Geometry()
     out = []
     for side, sign in (("right", 1.0), ("left", -1.0)):
         # Foot frame: x down, z to the toes on the right; z to the heel on the left.
         rotation = np.array([[0.0, 0.0, -1.0], [0.0, sign, 0.0], [sign, 0.0, 0.0]])
-        centre = np.array([geometry.ankle_height, 0.0, sign * geometry.sole_before_ankle])
+        centre = np.array([_ANKLE_HEIGHT, 0.0, sign * _SOLE_BEFORE_ANKLE])
         name = f"{side}_foot"
-        out.append(Sole(name, rotation, centre, geometry.sole_length, geometry.sole_width, f"{side}_plate"))
+        out.append(Sole(name, rotation, centre, _SOLE_LENGTH, _SOLE_WIDTH, f"{side}_plate"))
     return out[0], out[1]
 
 
@@ -80,22 +66,21 @@ def plates() -> tuple[SimulatedPlate, SimulatedPlate]:
     )
 
 
-def exoskeleton_urdf(geometry: Geometry | None = None) -> str:
+def exoskeleton_urdf() -> str:
     """The robot as URDF text; the root link 'body' has x forward, z up and its origin between the hips."""
-    geometry = geometry or Geometry()
     robot = etree.Element("robot", name="exoskeleton")
     parameters = link_parameters()
     _link(robot, "body", parameters["body"])
     for side in ("right", "left"):
         parent, orientation = "body", np.eye(3)
-        for joint, part, origin in zip(JOINTS, LEG, _origins(geometry, side), strict=True):
+        for joint, part, origin in zip(JOINTS, LEG, _origins(side), strict=True):
             wanted, child = _orientation(side, part), f"{side}_{part}"
             _joint(robot, f"{side}_{joint}", (parent, child), origin, orientation.T @ wanted)
             _link(robot, child, parameters[child])
             parent, orientation = child, wanted
     etree.SubElement(robot, "link", name=IMU)
     mount = etree.SubElement(robot, "joint", name="imu_mount", type="fixed")
-    etree.SubElement(mount, "origin", xyz=_text(np.array(geometry.imu)), rpy=_text(np.array([0.0, 0.0, np.pi / 2])))
+    etree.SubElement(mount, "origin", xyz=_text(np.array(_IMU_POSITION)), rpy=_text(np.array([0.0, 0.0, np.pi / 2])))
     etree.SubElement(mount, "parent", link="body")
     etree.SubElement(mount, "child", link=IMU)
     etree.indent(robot)
@@ -121,14 +106,14 @@ def _orientation(side: str, part: str) -> Array:
     return right if side == "right" else np.diag([1.0, -1.0, 1.0]) @ right @ np.diag([1.0, 1.0, -1.0])
 
 
-def _origins(geometry: Geometry, side: str) -> tuple[tuple[float, float, float], ...]:
+def _origins(side: str) -> tuple[tuple[float, float, float], ...]:
     """Of the five joints in their parents [m]."""
     out = -1.0 if side == "right" else 1.0
     return (
-        (0.0, out * geometry.hip_to_midline, 0.0),
-        (geometry.abduction_to_flexion, 0.0, 0.0),
-        (geometry.thigh, 0.0, 0.0),
-        (geometry.shank, 0.0, 0.0),
+        (0.0, out * _HIP_TO_MIDLINE, 0.0),
+        (_ABDUCTION_TO_FLEXION, 0.0, 0.0),
+        (_THIGH, 0.0, 0.0),
+        (_SHANK, 0.0, 0.0),
         (0.0, 0.0, 0.0),
     )
 

@@ -53,7 +53,6 @@ class LeggedRobotDescription:
     plates: tuple[SimulatedPlate, ...]
     start: dict[str, float]
     passive: tuple[str, ...] = ()
-    locked: tuple[str, ...] = ()
     imu: str = ""
 
 
@@ -75,8 +74,8 @@ class LeggedRobot:
     ) -> None:
         self.robot, self.options = robot, options or LeggedRobotOptions()
         self._movement_rng, sensor_rng = np.random.default_rng(self.options.seed).spawn(2)
-        self.model = free_model(robot.urdf, robot.locked)
-        controller_model = free_model(controller_urdf, robot.locked) if controller_urdf else self.model
+        self.model = free_model(robot.urdf)
+        controller_model = free_model(controller_urdf) if controller_urdf else self.model
         self.joint_names = tuple(str(name) for name in self.model.names)[2:]
         passive = np.array([name in robot.passive for name in self.joint_names])
         self._imu = _frame_on_base(self.model, robot.imu)
@@ -102,11 +101,6 @@ class LeggedRobot:
     def time(self) -> float:
         """Simulated time since the robot has settled [s]."""
         return self._steps * self.options.timestep_s
-
-    @property
-    def mjcf(self) -> str:
-        """The world in MuJoCo's format."""
-        return str(self.world.spec.to_xml())
 
     @property
     def moving(self) -> bool:
@@ -213,13 +207,9 @@ def _frame_on_base(model: pin.Model, frame: str) -> pin.SE3:
     return model.frames[model.getFrameId(frame)].placement
 
 
-def free_model(urdf: str, locked: Sequence[str] = ()) -> pin.Model:
+def free_model(urdf: str) -> pin.Model:
     """Pinocchio model with a free root."""
-    text = parsing.read_description(urdf)
-    model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
-    if locked:
-        model = pin.buildReducedModel(model, [model.getJointId(name) for name in locked], pin.neutral(model))
-    return model
+    return pin.buildModelFromXML(parsing.read_description(urdf), pin.JointModelFreeFlyer())
 
 
 def solve_stance(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:

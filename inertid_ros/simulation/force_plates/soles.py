@@ -6,7 +6,6 @@ import numpy as np
 import pinocchio as pin
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ModelError
 
 
 @dataclass(frozen=True)
@@ -33,15 +32,6 @@ class Sole:
     length: float
     width: float
     plate: str
-
-    def __post_init__(self) -> None:
-        for name, shape in (("rotation", (3, 3)), ("centre", (3,))):
-            value = np.array(getattr(self, name), dtype=float)
-            if value.shape != shape or not np.isfinite(value).all():
-                raise ModelError(f"sole of {self.frame}: {name} is not {shape} finite numbers; correct it")
-            object.__setattr__(self, name, value)
-        if not (self.length > 0 and self.width > 0):
-            raise ModelError(f"sole of {self.frame}: is {self.length:g} x {self.width:g} m; give sizes above zero")
 
     @property
     def placement(self) -> pin.SE3:

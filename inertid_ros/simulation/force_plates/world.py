@@ -12,7 +12,7 @@ from inertid_ros.config.simulation import LeggedRobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.urdf import parsing
-from inertid_ros.simulation.mujoco_model import fix_joints, import_mujoco
+from inertid_ros.simulation.mujoco_model import fix_joints, import_mujoco, joint_indices
 
 from .soles import SimulatedPlate, Sole
 
@@ -40,9 +40,8 @@ class ForcePlateWorld:
     """
 
     model: Any
-    spec: Any
-    position: Array
     dof: Array
+    position: Array
     root: str
     plates: tuple[int, ...]
 
@@ -97,12 +96,9 @@ def build_world(
         model = spec.compile()
     except ValueError as error:
         raise ModelError(f"URDF: MuJoCo refuses it ({str(error).splitlines()[0]}); fix the URDF") from None
-    joints = [model.joint(name) for name in joint_names]
     return ForcePlateWorld(
         model,
-        spec,
-        np.array([int(joint.qposadr[0]) for joint in joints]),
-        np.array([int(joint.dofadr[0]) for joint in joints]),
+        *joint_indices(model, joint_names),
         root,
         tuple(model.geom(name).id for name in names),
     )

@@ -148,9 +148,9 @@ def test_what_passes_is_apart_everywhere_and_what_fails_is_named(seed):
     worst = float((exact - constraint.needed[pairs]).min(initial=np.inf))
     if worst < 0:
         with pytest.raises(ExcitationError, match=r"link '.*': comes to .* m from '.*' at .* s, closer than the clear"):
-            constraint.check(plan, limits)
+            constraint.check(plan)
     else:
-        constraint.check(plan, limits)
+        constraint.check(plan)
         smallest_distance = constraint.smallest_distance(plan)
         assert smallest_distance.value >= constraint.needed[smallest_distance.channel]
         # A hair more than there is somewhere is refused.
@@ -160,7 +160,7 @@ def test_what_passes_is_apart_everywhere_and_what_fails_is_named(seed):
         options = CollisionOptions(clearance_m=distance + 1e-4, obstacles=BALL | TABLE)
         tight = ClearanceConstraint(model, limits, options)
         with pytest.raises(ExcitationError, match="closer than the clearance"):
-            tight.check(plan, limits)
+            tight.check(plan)
 
 
 @pytest.fixture(scope="module")
@@ -180,12 +180,12 @@ def test_floor_is_met_by_real_geometry(arm, folders):
     solid = CollisionOptions(self_collision=False, mesh_folders=folders, ignored={"floor": fingers})
     found = ClearanceConstraint(arm, limits, solid, floor=-5.0).smallest_distance(plan)
     height = found.value - 5.0
-    ClearanceConstraint(arm, limits, solid, floor=height - 0.01).check(plan, limits)
+    ClearanceConstraint(arm, limits, solid, floor=height - 0.01).check(plan)
     options = CollisionOptions(self_collision=False, ignored={"floor": fingers[:2]})
     lines = ClearanceConstraint(arm, limits, options, floor=-5.0)
     assert found.value < lines.smallest_distance(plan).value - 0.02  # links have a width
     with pytest.raises(ExcitationError, match=r"goes down to -?\d\.\d* m at .* s, below the floor"):
-        ClearanceConstraint(arm, limits, solid, floor=height + 1e-3).check(plan, limits)
+        ClearanceConstraint(arm, limits, solid, floor=height + 1e-3).check(plan)
 
 
 def test_planned_motion_avoids_table_floor_and_itself(arm, folders):
@@ -197,12 +197,12 @@ def test_planned_motion_avoids_table_floor_and_itself(arm, folders):
     )
     plan = plan_excitation(arm, limits, PANDA_START, options)
     constraint = ClearanceConstraint(arm, limits, collision, 0.0)
-    constraint.check(plan, limits)
+    constraint.check(plan)
     assert constraint.smallest_distance(plan).value >= 0.0
     assert 0 < constraint.usage(plan).used <= 1 + 1e-6
     assert np.ptp(plan.position, axis=0).min() > 0.1
     again = pickle.loads(pickle.dumps(constraint))
-    again.check(plan, limits)
+    again.check(plan)
 
 
 def test_neighbours_srdf_and_ignored_pairs(arm, robots, folders, tmp_path):

@@ -13,13 +13,13 @@ from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.direction_combinations.fixed_base import fixed_base_problem, plan_fixed_base
-from inertid_ros.excitation.direction_combinations.floating_base import floating_problem, plan_floating
+from inertid_ros.excitation.direction_combinations.floating_base import floating_problem
 from inertid_ros.excitation.direction_combinations.interval_motion import (
     IntervalLimits,
     IntervalMotion,
     direction_combinations,
 )
-from inertid_ros.excitation.direction_combinations.interval_planner import improve_motion
+from inertid_ros.excitation.direction_combinations.interval_planner import improve_motion, plan_intervals
 from inertid_ros.excitation.direction_combinations.pruning import PruningRule, prune, prune_to, rank_and_condition
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
@@ -77,14 +77,12 @@ def test_pruning_keeps_what_adds():
     one = np.eye(4)
     same, third, last = one[:2], one[[2, 2]] * [[1.0], [0.1]], one[[3, 2]]
     blocks = [same, third, same, same, last, same, one[[3, 3]] * [[1.0], [0.0]]]
-    found = prune(blocks, PruningRule(neutral=0))
-    assert found.kept == (0, 1, 2, 4, 6)  # the first ones until there are more rows than columns
-    assert found.significant == 4
-    _, condition = rank_and_condition(np.vstack([blocks[k] for k in found.kept]), 1 / 300)
-    assert found.condition_number == pytest.approx(condition)
-    assert prune(blocks, PruningRule(neutral=2)).kept == (0, 1, 2, 3, 4, 5, 6)
-    assert prune(blocks, PruningRule(neutral=0, gain=0.5)).kept == (0, 1, 2, 4)
-    assert len(prune_to(blocks, PruningRule(neutral=0), 4).kept) == 4
+    # The first ones are kept until there are more rows than columns.
+    assert prune(blocks, PruningRule(neutral=0)) == (0, 1, 2, 4, 6)
+    assert rank_and_condition(np.vstack([blocks[k] for k in (0, 1, 2, 4, 6)]), 1 / 300)[0] == 4
+    assert prune(blocks, PruningRule(neutral=2)) == (0, 1, 2, 3, 4, 5, 6)
+    assert prune(blocks, PruningRule(neutral=0, gain=0.5)) == (0, 1, 2, 4)
+    assert len(prune_to(blocks, PruningRule(neutral=0), 4)) == 4
     with pytest.raises(ExcitationError, match="intervals are needed to identify the parameters, more than the 3"):
         prune_to(blocks, PruningRule(neutral=0), 3)
     with pytest.raises(ExcitationError, match="2 intervals have 4 equations for 4 parameters; offer more"):
@@ -94,7 +92,7 @@ def test_pruning_keeps_what_adds():
 def test_space_robot_is_excited_with_a_quarter_of_the_intervals():
     """[Naveen2019]_ sec. 6.2 with less search: planned with the offset parameters, evaluated with the true ones."""
     options = CombinationOptions(orders=1, starts=6, iterations=4, samples=4)
-    plan = plan_floating(space_robot(OFFSET), limits(), options, seed=0)
+    plan = plan_intervals(floating_problem(space_robot(OFFSET), limits(), options), seed=0)
     assert len(plan.whole.directions) == 256
     assert len(plan.motion.directions) <= 67
     assert plan.significant == 52
@@ -109,7 +107,7 @@ def test_same_seed_same_motion():
     model = satellite(np.random.default_rng(0), 3)
     bounds = some_limits(3, np.random.default_rng(1))
     options = CombinationOptions(orders=2, starts=3, iterations=2, most=20)
-    one, two, other = (plan_floating(model, bounds, options, seed).motion for seed in (3, 3, 4))
+    one, two, other = (plan_intervals(floating_problem(model, bounds, options), seed).motion for seed in (3, 3, 4))
     np.testing.assert_array_equal(one.waypoints, two.waypoints)
     assert not np.array_equal(one.directions, other.directions)
 
@@ -118,7 +116,7 @@ def test_floating_robot_without_wheels_is_refused():
     model = satellite(np.random.default_rng(0), 3)
     bare = replace(model, wheels=replace(model.wheels, names=(), bodies=(), axes=np.zeros((0, 3))))
     with pytest.raises(ExcitationError, match="has no reaction wheels, so that momentum has no scale"):
-        plan_floating(bare, some_limits(3, np.random.default_rng(1)), CombinationOptions())
+        floating_problem(bare, some_limits(3, np.random.default_rng(1)), CombinationOptions())
 
 
 @pytest.fixture(scope="module")

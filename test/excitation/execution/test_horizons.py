@@ -156,7 +156,7 @@ def test_undisturbed_run_is_the_plan(table):
     assert execution.state is MotionState.DONE
     assert execution.at_rest(12.0)
     assert execution.reason == ""
-    assert execution.fraction(12.0) == 1.0
+    assert execution.phase(12.0) == execution.table.plan.duration
 
 
 @given(st.sampled_from(TABLES), st.floats(0.1, 6.5))

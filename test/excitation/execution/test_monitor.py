@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from inertid_ros.config.execution import MonitorOptions
-from inertid_ros.excitation.execution.monitor import FaultCode, Lease, StateMonitor
+from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
 from inertid_ros.excitation.execution.robot_clock import RobotClock
 
 NAMES = ("shoulder", "elbow")
@@ -28,7 +28,7 @@ class Stream:
         self.monitor, self.spoil, self.rng = monitor, spoil, np.random.default_rng(0)
 
     def run(self, until, begin=0.0, check_every=0.01):
-        """The first fault and when it was raised, or None and the end."""
+        """The first fault and when it was raised, or none and the end."""
         steps = np.arange(begin, until, 0.005)
         for index, now in enumerate(steps):
             state = {
@@ -44,9 +44,9 @@ class Stream:
                 self.monitor.update(**state)
             if index % round(check_every / 0.005) == 0:
                 fault = self.monitor.check(now, motion(now))
-                if fault is not None:
+                if fault:
                     return fault, now
-        return None, until
+        return "", until
 
 
 def after(begin, change):
@@ -60,7 +60,7 @@ def with_values(**values):
 def test_good_states_never_stop_the_motion():
     monitor = make()
     fault, _ = Stream(monitor).run(20.0)
-    assert fault is None
+    assert not fault
     assert monitor.counts.accepted == 4000
     assert monitor.counts.rejected == {}
     assert monitor.counts.gaps == 0
@@ -68,40 +68,37 @@ def test_good_states_never_stop_the_motion():
 
 
 @pytest.mark.parametrize(
-    ("spoil", "code", "words", "within"),
+    ("spoil", "words", "within"),
     [
-        (lambda now, state: None, FaultCode.SILENT, "no joint state for", 0.05),
-        (with_values(position=np.array([np.nan, 0])), FaultCode.REJECTED, "position is not finite", 0.05),
-        (with_values(effort=np.array([np.inf, 0])), FaultCode.REJECTED, "effort is not finite", 0.05),
-        (with_values(position=np.zeros(3)), FaultCode.REJECTED, "wrong number of joints", 0.05),
-        (with_values(position=np.array([0.1, 57.0])), FaultCode.REJECTED, "'elbow' is impossible", 0.05),
-        (lambda now, s: {**s, "position": s["position"] + 0.5}, FaultCode.REJECTED, "'shoulder' jumps", 0.05),
-        (lambda now, s: {**s, "stamp": s["stamp"] - 0.2}, FaultCode.REJECTED, "stamp is too old", 0.05),
-        (lambda now, s: {**s, "stamp": s["stamp"] + 1.0}, FaultCode.REJECTED, "in the future", 0.05),
-        (lambda now, s: {**s, "stamp": -1.0}, FaultCode.REJECTED, "stamp is not set", 0.05),
-        (lambda now, s: {**s, "stamp": 0.0}, FaultCode.REJECTED, "stamp is not set", 0.05),
-        (lambda now, s: {**s, "stamp": np.nan}, FaultCode.REJECTED, "stamp is not set", 0.05),
-        (lambda now, s: {**s, "stamp": 2.0 + EPOCH - 0.002}, FaultCode.REJECTED, "repeats or goes back", 0.06),
-        (with_values(position=motion(2.0)), FaultCode.STUCK, "reports exactly the same position", 0.1),
-        (lambda now, s: {**s, "position": np.array([s["position"][0], ELBOW])}, FaultCode.STUCK, "'elbow'", 0.1),
-        (with_values(effort=np.array([5.0, -51.0])), FaultCode.EFFORT, "'elbow' needs more than its limit 50", 0.08),
+        (lambda now, state: None, "no joint state for", 0.05),
+        (with_values(position=np.array([np.nan, 0])), "position is not finite", 0.05),
+        (with_values(effort=np.array([np.inf, 0])), "effort is not finite", 0.05),
+        (with_values(position=np.zeros(3)), "wrong number of joints", 0.05),
+        (with_values(position=np.array([0.1, 57.0])), "'elbow' is impossible", 0.05),
+        (lambda now, s: {**s, "position": s["position"] + 0.5}, "'shoulder' jumps", 0.05),
+        (lambda now, s: {**s, "stamp": s["stamp"] - 0.2}, "stamp is too old", 0.05),
+        (lambda now, s: {**s, "stamp": s["stamp"] + 1.0}, "in the future", 0.05),
+        (lambda now, s: {**s, "stamp": -1.0}, "stamp is not set", 0.05),
+        (lambda now, s: {**s, "stamp": 0.0}, "stamp is not set", 0.05),
+        (lambda now, s: {**s, "stamp": np.nan}, "stamp is not set", 0.05),
+        (lambda now, s: {**s, "stamp": 2.0 + EPOCH - 0.002}, "repeats or goes back", 0.06),
+        (with_values(position=motion(2.0)), "reports exactly the same position", 0.1),
+        (lambda now, s: {**s, "position": np.array([s["position"][0], ELBOW])}, "'elbow'", 0.1),
+        (with_values(effort=np.array([5.0, -51.0])), "'elbow' needs more than its limit 50", 0.08),
     ],
 )
-def test_faults_stop_the_motion_soon(spoil, code, words, within):
+def test_faults_stop_the_motion_soon(spoil, words, within):
     fault, when = Stream(make(), after(2.0, spoil)).run(4.0)
-    assert fault is not None
-    assert fault.code is code
-    assert words in fault.message
+    assert words in fault
     assert 2.0 < when <= 2.0 + within
-    assert "\n" not in fault.message
+    assert "\n" not in fault
 
 
 def test_tracking_error_stops_the_motion():
     monitor = make(tracking_tolerance=0.05)
     drift = after(2.0, lambda now, s: {**s, "position": s["position"] + np.array([0.0, 0.2 * (now - 2)])})
     fault, when = Stream(monitor, drift).run(4.0)
-    assert fault.code is FaultCode.TRACKING
-    assert "'elbow' is 0.05" in fault.message
+    assert "'elbow' is 0.05" in fault
     assert when == pytest.approx(2.26, abs=0.03)
 
 
@@ -109,7 +106,7 @@ def test_short_loss_is_counted_and_tolerated():
     lost = {2.0, 2.005, 2.01, 3.0, 3.005}
     monitor = make()
     fault, _ = Stream(monitor, lambda now, s: None if round(now, 3) in lost else s).run(5.0)
-    assert fault is None
+    assert not fault
     assert monitor.counts.gaps == 2
 
 
@@ -117,7 +114,7 @@ def test_one_bad_state_is_rejected_and_counted():
     monitor = make()
     spoil = lambda now, s: {**s, "position": np.array([np.nan, 0])} if round(now, 3) == 2.0 else s  # noqa: E731
     fault, _ = Stream(monitor, spoil).run(4.0)
-    assert fault is None
+    assert not fault
     assert monitor.counts.rejected == {"position is not finite": 1}
 
 
@@ -125,15 +122,14 @@ def test_heavy_loss_is_a_slow_rate():
     rng = np.random.default_rng(1)
     options = {"state_timeout_s": 0.5, "min_rate_hz": 100.0}
     fault, when = Stream(make(**options), after(2.0, lambda now, s: None if rng.random() < 0.7 else s)).run(6.0)
-    assert fault.code is FaultCode.SLOW
-    assert "below monitor.min_rate_hz 100" in fault.message
+    assert "below monitor.min_rate_hz 100" in fault
     assert 2.0 < when < 2.7
 
 
 def test_slow_states_stop_the_motion_once_the_rate_is_known():
     slow = lambda now, s: s if round(now / 0.005) % 6 == 0 else None  # noqa: E731 - 33 Hz
     fault, when = Stream(make(), slow).run(4.0)
-    assert fault.code is FaultCode.SLOW
+    assert "below monitor.min_rate_hz" in fault
     assert when == pytest.approx(0.5, abs=0.03)
 
 
@@ -142,7 +138,7 @@ def test_a_robot_at_rest_may_repeat_its_position():
     pose = np.array([0.3, 0.4])
     for now in np.arange(0, 3, 0.005):
         monitor.update(now + EPOCH, now + EPOCH, now, pose, np.zeros(2), pose)
-        assert monitor.check(now, pose) is None
+        assert monitor.check(now, pose) == ""
 
 
 def test_peaks_of_effort_are_tolerated_lasting_ones_not():
@@ -159,7 +155,7 @@ def test_a_step_of_the_clock_has_no_effect(step, robot_too):
     monitor = make()
     stream = Stream(monitor, after(2.0, spoil))
     fault, _ = stream.run(6.0)
-    assert fault is None
+    assert not fault
     assert monitor.counts.accepted == 1200
     assert monitor.clock.offset == pytest.approx(EPOCH + step * robot_too, abs=1e-6)
 
@@ -175,17 +171,16 @@ def test_states_before_and_after_a_step_of_both_clocks_are_told_apart():
 
 def test_before_the_first_state_the_timeout_counts_from_the_start():
     monitor = make(state_timeout_s=0.04)
-    assert monitor.check(0.03, motion(0)) is None
-    assert monitor.check(0.05, motion(0)).code is FaultCode.SILENT
+    assert monitor.check(0.03, motion(0)) == ""
+    assert "no joint state" in monitor.check(0.05, motion(0))
 
 
 def test_lease_must_be_renewed_where_it_is_wanted():
     lease = Lease(0.4, 0.0)
     for now in np.arange(0, 2, 0.1):
         lease.renew(now)
-        assert lease.check(now + 0.05) is None
-    assert lease.check(2.25) is None
+        assert lease.check(now + 0.05) == ""
+    assert lease.check(2.25) == ""
     fault = lease.check(2.4)
-    assert fault.code is FaultCode.LEASE
-    assert "0.50 s" in fault.message
-    assert Lease(0.4, 0.0, wanted=False).check(100.0) is None
+    assert "0.50 s" in fault
+    assert Lease(0.4, 0.0, wanted=False).check(100.0) == ""

@@ -40,7 +40,8 @@ def refused(words, *args, **kwargs):
 
 
 def test_a_good_plan_passes(plan, model, limits):
-    check_plan(plan, model, limits, measured_position=PANDA_START + 0.01, max_start_error=0.02)
+    check_plan(plan, model, limits)
+    check_start(plan, PANDA_START + 0.01, 0.02)
     check_plan(plan, model, limits, constraints=(ClearanceConstraint(model, limits, CollisionOptions(), floor=-2.0),))
 
 
@@ -69,9 +70,9 @@ def test_effort_beyond_its_limit_names_the_joint(plan, model, limits):
     refused("joint 'panda_joint2': the motion needs", plan, model, weak)
     tau = prior_effort(model, *plan.sample(np.linspace(0, plan.duration, 3000)))
     peak = np.abs(tau).max(axis=0)
-    EffortConstraint(model, 1.02 * peak).check(plan, limits)
+    EffortConstraint(model, 1.02 * peak).check(plan)
     with pytest.raises(ExcitationError, match="panda_joint4"):
-        EffortConstraint(model, peak * np.where(np.arange(7) == 3, 0.98, 1.02)).check(plan, limits)
+        EffortConstraint(model, peak * np.where(np.arange(7) == 3, 0.98, 1.02)).check(plan)
 
 
 def test_effort_of_the_prior_holds_friction(model):

@@ -12,7 +12,7 @@ from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.config.excitation import MOTION_TYPES, ExcitationOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
-from inertid_ros.excitation.execution.plan_check import check_plan
+from inertid_ros.excitation.execution.plan_check import check_plan, check_start
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.excitation.planning.descent import criterion_value, finish_plan
@@ -68,9 +68,8 @@ def test_plan_keeps_every_limit_and_beats_chance(model, limits, options):
     reports = []
     plan = plan_excitation(model, limits, PANDA_START, options, reports.append)
     constraints = motion_constraints(model, limits, options)
-    check_plan(
-        plan, model, limits, measured_position=PANDA_START, max_start_error=1e-9, constraints=constraints
-    )
+    check_plan(plan, model, limits, constraints)
+    check_start(plan, PANDA_START, 1e-9)
     q, v, a = plan.sample(np.arange(0, plan.duration, 1e-3))
     assert (q >= limits.lower).all() and (q <= limits.upper).all()
     assert (np.abs(v) <= 0.95 * limits.velocity * (1 + 1e-9)).all()
@@ -79,7 +78,7 @@ def test_plan_keeps_every_limit_and_beats_chance(model, limits, options):
     assert plan.model_hash == model.hash
     problem = PlanningProblem(model, limits, PANDA_START, options)
     shapes = random_shapes(problem, attrs.evolve(options, starts=8))
-    chance = [finish_plan(problem, shape, options).plan.condition_number for shape in shapes]
+    chance = [finish_plan(problem, shape).plan.condition_number for shape in shapes]
     assert plan.condition_number < 0.4 * np.median(chance)
     assert plan.condition_number == pytest.approx(criterion_value(problem.comparison, plan), rel=1e-3)
     assert reports[-1].fraction == 1.0
@@ -136,7 +135,8 @@ def test_a_start_on_the_limit_is_allowed(model, limits):
     start = PANDA_START.copy()
     start[1] = limits.lower[1]
     plan = plan_excitation(model, limits, start, attrs.evolve(QUICK, iterations=5, starts=3))
-    check_plan(plan, model, limits, measured_position=start, max_start_error=1e-9)
+    check_plan(plan, model, limits)
+    check_start(plan, start, 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -173,4 +173,5 @@ def test_random_robots_get_feasible_motions(seed):
     kind = ("fourier", "cycloidal")[seed % 2]
     options = attrs.evolve(QUICK, kind=kind, duration_s=5.0, base_frequency_hz=0.2, starts=4)
     plan = plan_excitation(robot, limits, start, attrs.evolve(options, iterations=5))
-    check_plan(plan, robot, limits, measured_position=start, max_start_error=1e-9)
+    check_plan(plan, robot, limits)
+    check_start(plan, start, 1e-9)

@@ -8,7 +8,7 @@ from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_lim
 from inertid_ros.excitation.motions.basis_functions import FourierBasis
 from inertid_ros.excitation.motions.trajectories import LinearTrajectory
 from inertid_ros.excitation.plans.plan import Plan, plan_of
-from inertid_ros.excitation.plans.plan_file import save_plan
+from inertid_ros.excitation.plans.plan_file import plan_text
 from inertid_ros.robot.model import RobotModel, load_model
 
 URDF = """<robot name="two_links">
@@ -41,5 +41,5 @@ def write_plan(path: Path, duration: float = 3.0) -> Plan:
     use = max(float(np.max(np.abs(values) / bound)) for values, bound in zip(used, bounds, strict=True))
     motion = LinearTrajectory(basis, np.zeros(model.joints), 0.9 / use * shape)
     plan = plan_of(motion, limits, motion_type="fourier", model_hash=model.hash)
-    save_plan(plan, path)
+    path.write_text(plan_text(plan))
     return plan

@@ -4,15 +4,8 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.limits.constraint import ConstraintUsage, MotionSamples, Penalty
-from inertid_ros.excitation.limits.continuous_time import (
-    DerivativeBounds,
-    all_segments,
-    derivative_bounds,
-    executed_curve,
-    find_violation,
-)
-from inertid_ros.excitation.limits.motion_limits import MotionLimits
+from inertid_ros.excitation.limits.constraint import Constraint, ConstraintUsage, MotionSamples, Penalty
+from inertid_ros.excitation.limits.continuous_time import DerivativeBounds, executed_curve, find_anywhere
 from inertid_ros.excitation.motions.trajectories import Trajectory
 from inertid_ros.kinematics.tree_kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
@@ -24,7 +17,7 @@ _PENALTY = 3000.0  # 1/m^2
 _BEGINS = 0.1  # of the width of the area from its edges, where the penalty begins
 
 
-class CentreOfMassConstraint:
+class CentreOfMassConstraint(Constraint):
     """The centre of mass of the prior, projected along gravity, stays above an area on the ground.
 
     Parameters
@@ -71,14 +64,10 @@ class CentreOfMassConstraint:
         jacobian = self._masses.jacobian(motion.chain, motion.placements, motion.screws)
         return Penalty(_PENALTY / len(motion) * float((lack**2).sum()), position=(jacobian @ push[..., None])[..., 0])
 
-    def refine(self, motion: MotionSamples) -> bool:
-        """See :class:`.Constraint`; the penalty is exact."""
-        return False
-
-    def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
+    def check(self, trajectory: Trajectory) -> None:
         """See :class:`.Constraint`; the speed of the centre is bounded by those of the joints."""
         curve = executed_curve(trajectory)
-        violation = find_violation(curve, self, derivative_bounds(curve), *all_segments(curve, len(self._offsets)))
+        violation = find_anywhere(curve, self, len(self._offsets))
         if violation is not None:
             x, y = self.below(curve.sample(np.array([violation.time]))[0])[0]
             raise ExcitationError(

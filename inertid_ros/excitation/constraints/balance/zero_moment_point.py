@@ -4,15 +4,8 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.limits.constraint import ConstraintUsage, MotionSamples, Penalty
-from inertid_ros.excitation.limits.continuous_time import (
-    DerivativeBounds,
-    all_segments,
-    derivative_bounds,
-    executed_curve,
-    find_violation,
-)
-from inertid_ros.excitation.limits.motion_limits import MotionLimits
+from inertid_ros.excitation.limits.constraint import Constraint, ConstraintUsage, MotionSamples, Penalty
+from inertid_ros.excitation.limits.continuous_time import DerivativeBounds, executed_curve, find_anywhere
 from inertid_ros.excitation.limits.wrench_rates import WrenchRateBounds
 from inertid_ros.excitation.motions.trajectories import Trajectory
 from inertid_ros.kinematics.tree_kinematics import TreeKinematics
@@ -26,7 +19,7 @@ _PENALTY = 3000.0  # 1/m^2
 _BEGINS = 0.1  # of what there is at rest in the middle, where the penalty begins
 
 
-class ZeroMomentPointConstraint:
+class ZeroMomentPointConstraint(Constraint):
     """The zero-moment point of the prior stays within an area, and the normal force stays positive.
 
     Both are linear in the reaction wrench ``W`` (force ``f``, torque ``n`` about the root origin): the zero-moment
@@ -83,14 +76,10 @@ class ZeroMomentPointConstraint:
             _PENALTY / len(motion) * float((lack**2).sum()), base_weights=push[:, :, None] * prior
         )
 
-    def refine(self, motion: MotionSamples) -> bool:
-        """See :class:`.Constraint`; the penalty is exact."""
-        return False
-
-    def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
+    def check(self, trajectory: Trajectory) -> None:
         """See :class:`.Constraint`; the whole motion is covered, by bounds of how fast the reaction can change."""
         curve = executed_curve(trajectory)
-        violation = find_violation(curve, self, derivative_bounds(curve), *all_segments(curve, len(self._rows)))
+        violation = find_anywhere(curve, self, len(self._rows))
         if violation is not None:
             at = curve.sample(np.array([violation.time]))
             when = f"at {violation.time:.3f} s"

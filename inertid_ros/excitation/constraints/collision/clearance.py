@@ -1,14 +1,14 @@
 """The constraint that links keep clear of one another, of obstacles and of the floor."""
 
 import logging
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
 from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.limits.constraint import ConstraintUsage, MotionSamples, Penalty
+from inertid_ros.excitation.limits.constraint import Constraint, ConstraintUsage, MotionSamples, Penalty
 from inertid_ros.excitation.limits.continuous_time import (
     DerivativeBounds,
     Violation,
@@ -20,11 +20,10 @@ from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.motions.trajectories import Trajectory
 from inertid_ros.robot.model import RobotModel
 
-from .collision_objects import obstacle_objects, robot_objects
+from .collision_objects import log_once, obstacle_objects, robot_objects
 from .pairs import FLOOR, Indices, candidate_pairs, named_pairs, srdf_pairs
 from .scene import Scene
 
-_log = logging.getLogger(__name__)
 _PENALTY = 3000.0  # 1/m^2
 _BEGINS = 0.01  # m beyond the clearance, where the penalty begins
 _RANDOM_POSES = 100
@@ -36,7 +35,7 @@ _TOLERANCE = 1e-5  # m, to which distances are worked out
 _PORTION = 256  # distances measured between checks whether any more can matter
 
 
-class ClearanceConstraint:
+class ClearanceConstraint(Constraint):
     """Links of a robot keep a distance from one another, from obstacles and from the floor.
 
     Capsules around the links ([Ayusawa2017]_ eq. 53) bound distances quickly. Where they are close the search measures
@@ -103,7 +102,7 @@ class ClearanceConstraint:
             always[pair] = (exact < needed).mean() >= _ALWAYS_CLOSE
         pairs = [" and ".join(scene.names(int(pair))) for pair in np.flatnonzero(always & close.any(axis=0))]
         if pairs:
-            _log_once(f"always close to each other, and not kept apart: {', '.join(pairs)}")
+            log_once(logging.INFO, f"always close to each other, and not kept apart: {', '.join(pairs)}")
         return ~(never | always)
 
     def _needed(self, scene: Scene) -> Array:
@@ -145,7 +144,7 @@ class ClearanceConstraint:
         np.minimum.at(self._allowed_overlap, pairs[slack < 0], np.maximum(gap[slack < 0], 0.0))
         return bool((self._allowed_overlap < before - _TOLERANCE).any())
 
-    def check(self, trajectory: Trajectory, limits: MotionLimits) -> None:
+    def check(self, trajectory: Trajectory) -> None:
         """See :class:`.Constraint`; speeds of the links bound their distances between samples."""
         curve = executed_curve(trajectory)
         speeds, placements = derivative_bounds(curve), self.scene.chain.placements(curve.position)
@@ -263,9 +262,3 @@ class ClearanceConstraint:
             f"link '{first}': comes to {slack + needed:.4f} m from '{second}' {when}, closer than the clearance"
             f" {needed:.4f} m; {remedy}, or correct collision.clearance_m"
         )
-
-
-@lru_cache(maxsize=64)
-def _log_once(message: str) -> None:
-    """Once for each robot, however often it is loaded."""
-    _log.info("%s", message)

@@ -62,7 +62,7 @@ def robot_objects(model: RobotModel, folders: Sequence[str]) -> tuple[CollisionO
         )
     bare = [body for body in range(model.joints) if all(item.body != body for item in links.values())]
     if problems or bare:
-        _log_once(_message(model, problems, bare))
+        log_once(logging.WARNING, _message(model, problems, bare))
     return (*links.values(), *(_joint_lines(model, body) for body in bare))
 
 
@@ -82,9 +82,9 @@ def _message(model: RobotModel, problems: dict[str, str], bare: list[int]) -> st
 
 
 @lru_cache(maxsize=64)
-def _log_once(message: str) -> None:
+def log_once(level: int, message: str) -> None:
     """Once for each robot, however often it is loaded."""
-    _log.warning("%s", message)
+    _log.log(level, "%s", message)
 
 
 def _joint_lines(model: RobotModel, body: int) -> CollisionObject:

@@ -29,8 +29,9 @@ def candidate_pairs(
     Links without collision shapes are kept apart from obstacles, and not from each other.
     """
     links = len(objects) - obstacles
-    groups = _rigid_groups(model)
-    joined = _joined_groups(model, groups)
+    root = parsing.parse_description(model.urdf)
+    groups = _rigid_groups(root)
+    joined = _joined_groups(root, groups)
     pairs = []
     for first in range(links):
         for second in range(first + 1, len(objects)):
@@ -45,9 +46,8 @@ def candidate_pairs(
     return pairs
 
 
-def _rigid_groups(model: RobotModel) -> dict[str, str]:
+def _rigid_groups(root: etree._Element) -> dict[str, str]:
     """For each link one name for all links that fixed joints connect it to."""
-    root = parsing.parse_description(model.urdf)
     parent_of = {
         str(joint.find("child").get("link")): str(joint.find("parent").get("link"))
         for joint in root.findall("joint")
@@ -62,12 +62,11 @@ def _rigid_groups(model: RobotModel) -> dict[str, str]:
     return {str(link.get("name")): first(str(link.get("name"))) for link in root.findall("link")}
 
 
-def _joined_groups(model: RobotModel, groups: dict[str, str]) -> set[frozenset[str]]:
+def _joined_groups(root: etree._Element, groups: dict[str, str]) -> set[frozenset[str]]:
     """Pairs of groups with a joint between them."""
-    joints = parsing.parse_description(model.urdf).findall("joint")
     return {
         frozenset(groups[str(joint.find(end).get("link"))] for end in ("parent", "child"))
-        for joint in joints
+        for joint in root.findall("joint")
         if joint.get("type") != "fixed"
     }
 
