@@ -78,7 +78,7 @@ def build_mujoco(robot: RobotModel, timestep: float) -> MujocoRobot:
     return MujocoRobot(model, *joint_indices(model, robot.joint_names))
 
 
-def joint_indices(model: Any, names: Sequence[str]) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
+def joint_indices(model: Any, names: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any]]:
     """``(n,)`` indices of joints' degrees of freedom, and of their positions."""
     joints = [model.joint(name) for name in names]
     return np.array([int(joint.dofadr[0]) for joint in joints]), np.array([int(joint.qposadr[0]) for joint in joints])

@@ -25,9 +25,7 @@ def trace(follower, begin, end, step=0.001):
 @pytest.mark.parametrize("with_acceleration", [True, False])
 def test_points_are_joined_by_splines_and_the_last_is_held(with_acceleration):
     follower = Follower(np.zeros(2))
-    assert follower.idle
     follower.follow(points(with_acceleration=with_acceleration), now=5.0, start=5.0)
-    assert not follower.idle
     times, q, v, a = trace(follower, 5.0, 8.0)
     wanted = RAMP.sample(times - 5.0)
     assert q == pytest.approx(wanted[0], abs=1e-5)

@@ -7,9 +7,10 @@ the motion's own derivatives, bounded on every interval through the Bernstein fo
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
@@ -73,7 +74,7 @@ def derivative_bounds(curve: PiecewiseQuintic) -> DerivativeBounds:
 
 
 def find_violation(
-    curve: PiecewiseQuintic, slack: Slack, bounds: DerivativeBounds, segments: Array, channels: Array
+    curve: PiecewiseQuintic, slack: Slack, bounds: DerivativeBounds, segments: NDArray[Any], channels: NDArray[Any]
 ) -> Violation | None:
     """The worst instant at which a channel is negative, or ``None`` if it is proven that there is none.
 
@@ -131,5 +132,5 @@ def _worst(left: Array, right: Array, low: Array, high: Array, channels: Array) 
 def find_anywhere(curve: PiecewiseQuintic, slack: Slack, count: int) -> Violation | None:
     """:func:`find_violation` on all segments of a curve with all of ``count`` channels."""
     pieces = len(curve.time) - 1
-    segments, channels = np.repeat(np.arange(pieces), count), np.tile(np.arange(count), pieces)
+    channels, segments = np.tile(np.arange(count), pieces), np.repeat(np.arange(pieces), count)
     return find_violation(curve, slack, derivative_bounds(curve), segments, channels)

@@ -110,7 +110,8 @@ def usage(curve: PiecewiseQuintic, limits: MotionLimits) -> tuple[Array, Array, 
     """
     middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
     out = []
-    for order, (centre, bound) in enumerate(((middle, half), (0.0, limits.velocity), (0.0, limits.acceleration))):
+    zero = np.zeros_like(middle)
+    for order, (centre, bound) in enumerate(((middle, half), (zero, limits.velocity), (zero, limits.acceleration))):
         smallest, largest = curve.extremes(order)
         out.append(np.maximum(np.abs(smallest.value - centre), np.abs(largest.value - centre)) / bound)
     return out[0], out[1], out[2]

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -175,6 +176,7 @@ def joined(before: Plan, after: Plan) -> Plan:
             f"join: joint '{after.joint_names[joint]}' jumps by {gap[joint]:g} between plans; put a ramp there"
         )
     channels = ("position", "velocity", "acceleration")
+    motion: Any = {key: np.concatenate([getattr(before, key), getattr(after, key)[1:]]) for key in channels}
     return replace(
         after,
         time=np.concatenate([before.time, before.duration + after.time[1:]]),
@@ -183,5 +185,5 @@ def joined(before: Plan, after: Plan) -> Plan:
             lower=np.minimum(before.limits.lower, after.limits.lower),
             upper=np.maximum(before.limits.upper, after.limits.upper),
         ),
-        **{key: np.concatenate([getattr(before, key), getattr(after, key)[1:]]) for key in channels},
+        **motion,
     )
