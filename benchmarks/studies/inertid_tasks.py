@@ -18,7 +18,7 @@ from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.incremental_qr import IncrementalQR
 from inertid_ros.identification.information.information import compress
 from inertid_ros.kinematics.tree_kinematics import BATCH
-from inertid_ros.regressors.drive_regressor import DriveMotion, channel_drive
+from inertid_ros.regressors.drive_regressor import DriveMotion, drive_rows
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.regressors.parent_regrouping import regroup_to_parents
 from inertid_ros.regressors.rigid_body_regressor import RigidBodyRegressor, joint_torque_regressor
@@ -123,14 +123,14 @@ def _drives(robot: RobotModel, samples: Samples) -> Array:
     """``(N, n, 4 n)`` columns of the drives; in memory the samples of one element are neighbours."""
     terms, motion = len(robot.layout.drive_terms), DriveMotion.of(robot.layout, samples)
     out = np.zeros((robot.joints, terms * robot.joints, len(samples)))
-    for joint in range(robot.joints):
-        out[joint, joint :: robot.joints] = channel_drive(robot.layout, joint, motion).T
+    for joint, columns in enumerate(drive_rows(robot.layout, motion)):
+        out[joint, joint :: robot.joints] = columns
     return out.transpose(2, 0, 1)
 
 
 def _write(robot: RobotModel, samples: Samples) -> None:
     """The columns that compression uses, batch after batch, into the same memory."""
-    regressor = RigidBodyRegressor(robot, regroup_to_parents(robot.tree).columns)
+    regressor = RigidBodyRegressor(robot.tree, np.zeros(3), regroup_to_parents(robot.tree).columns)
     out = np.zeros((robot.joints, regressor.width, BATCH))
     for part in _batches(samples):
         regressor.write(*(np.ascontiguousarray(x.T) for x in (part.q, part.v, part.a)), out[..., : len(part)])

@@ -8,7 +8,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.core.rotations import rotation_matrices
+from inertid_ros.core.rotations import cross, rotation_matrices
 from inertid_ros.kinematics.contact_jacobians import contact_jacobians
 from inertid_ros.robot.contacts import Plate
 from inertid_ros.robot.model import RobotModel
@@ -67,7 +67,7 @@ def turn_base_rows(ground: Plate, q: Array, rows: Array) -> None:
     turn = np.einsum("ji,kjm->imk", ground.rotation, rotation_matrices(q[3:7].T))
     lever = ground.rotation.T @ (q[:3] - np.array(ground.xyz)[:, None])
     force = np.einsum("imk,mck->ick", turn, rows[:3])
-    rows[3:6] = np.einsum("imk,mck->ick", turn, rows[3:6]) + np.cross(lever[:, None], force, axis=0)
+    rows[3:6] = np.einsum("imk,mck->ick", turn, rows[3:6]) + cross(lever[:, None], force, axis=0)
     rows[:3] = force
 
 

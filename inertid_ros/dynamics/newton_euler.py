@@ -3,8 +3,9 @@
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.rotations import skew
 from inertid_ros.kinematics.body_recursion import PRODUCTS, BodyRecursion
-from inertid_ros.kinematics.tree_kinematics import BATCH
+from inertid_ros.kinematics.tree_kinematics import batches
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, INERTIA_ELEMENTS
 from inertid_ros.robot.model import RobotModel
 
@@ -14,9 +15,7 @@ _SQUARES = {(0, 0): 6, (0, 1): 7, (0, 2): 8, (1, 1): 9, (1, 2): 10, (2, 2): 11} 
 def _wrench_table() -> Array:
     """``(6, 10, 12)``, see :data:`WRENCH_TABLE`."""
     table = np.zeros((6, BODY_PARAMETERS, PRODUCTS))
-    cross = np.zeros((3, 3, 3))
-    for x, y, z in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        cross[x, y, z], cross[x, z, y] = 1.0, -1.0
+    cross = -skew(np.eye(3))  # its elements are antisymmetric in all three axes
     outer = np.zeros((3, 3, PRODUCTS))  # w w^T
     for (x, y), column in _SQUARES.items():
         outer[x, y, column] = outer[y, x, column] = 1.0
@@ -82,12 +81,11 @@ def rigid_torque(model: RobotModel, bodies: Array, q: Array, v: Array, a: Array)
     ndarray, shape (N, nv)
         N m or N.
     """
-    recursion = BodyRecursion(model.tree, np.array(model.pinocchio.gravity.linear), screws=False)
+    recursion = BodyRecursion(model.tree, model.pinocchio.gravity.linear, screws=0)
     turned = [joint.turned_parameters @ body for joint, body in zip(model.tree, bodies, strict=True)]
     tables = np.einsum("rcz,bc->brz", WRENCH_TABLE, np.array(turned))
     out = np.empty(np.shape(v))
-    for start in range(0, len(out), BATCH):
-        rows = slice(start, start + BATCH)
+    for rows in batches(len(out)):
         out[rows] = _torque(recursion, tables, *(np.ascontiguousarray(channel[rows].T) for channel in (q, v, a))).T
     return out
 

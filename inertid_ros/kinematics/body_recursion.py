@@ -30,19 +30,20 @@ class BodyRecursion:
     joints : sequence of TreeJoint
     gravity : ndarray, shape (3,)
         m/s^2 in the root frame; in the world where the first body moves freely.
-    screws : bool
-        Also take the screw of every velocity that moves the body along to it. Of a free base only those of its
-        rotations: their angular parts are the linear parts of those of its translations, which have no angular ones.
+    screws : int, optional
+        How many screws of the velocities that move a body to take along to it, those next to the root first; all if not
+        given. Of a free base only those of its rotations: their angular parts are the linear parts of those of its
+        translations, which have no angular ones.
     """
 
-    def __init__(self, joints: Sequence[TreeJoint], gravity: Array, screws: bool = True) -> None:
+    def __init__(self, joints: Sequence[TreeJoint], gravity: Array, screws: int | None = None) -> None:
         self.joints = joints
-        self._screws = screws
+        self._screws = len(joints) + TRANSLATIONS if screws is None else screws
         self._transforms = [joint.motion_transform for joint in joints]
         self._free = bool(joints) and joints[0].free
-        self._gravity = np.asarray(gravity, dtype=float)
+        self._gravity = np.array(gravity, dtype=float)
         self._root = np.zeros((6, 2, 1))
-        self._root[:3, _ACCELERATION, 0] = -gravity
+        self._root[:3, _ACCELERATION, 0] = -self._gravity
         self._count = -1
 
     def start(self, q: Array, v: Array, a: Array) -> None:
@@ -65,7 +66,7 @@ class BodyRecursion:
     def advance(self, body: int) -> Array:
         """Motions at a body, ``(6, 2 + s, k)``: velocity, spatial acceleration less gravity, screws of its ancestors.
 
-        The last screw is the body's own joint, ``s`` is 0 without screws. Valid until the next batch.
+        Where all screws are taken along, the last one is that of the body's own joint. Valid until the next batch.
         """
         joint, motions = self.joints[body], self._motions[body]
         if joint.free:
@@ -75,7 +76,7 @@ class BodyRecursion:
         flat = motions.reshape(6, -1)[:, : width * self._count]
         np.matmul(self._transforms[body], before.reshape(6, -1), out=flat)
         (self._slide if joint.prismatic else self._turn)(body, motions[:, :width])
-        if self._screws:
+        if width < motions.shape[1]:
             motions[:, width] = 0.0
             motions[2 if joint.prismatic else 5, width] = 1.0
         return motions
@@ -145,7 +146,7 @@ class BodyRecursion:
 
     def _allocate(self, count: int) -> None:
         translations = TRANSLATIONS * self._free
-        widths = [2 + (len(joint.ancestors) - translations) * self._screws for joint in self.joints]
+        widths = [2 + min(len(joint.ancestors) - translations, self._screws) for joint in self.joints]
         self._motions = [np.empty((6, width, count)) for width in widths]
         self._start = np.tile(self._root, (1, 1, count))
         self._scratch, self._scratch2 = np.empty((2, 2, max(widths), count))

@@ -15,7 +15,7 @@ from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.tree import path, subtree
 
 from .spatial import turned_forces
-from .tree_kinematics import BATCH, TreeKinematics
+from .tree_kinematics import TreeKinematics, batches
 
 
 def external_force(model: RobotModel, q: Array, wrenches: Mapping[str, Array]) -> Array:
@@ -45,8 +45,7 @@ def external_force(model: RobotModel, q: Array, wrenches: Mapping[str, Array]) -
             raise RecordingError(f"wrench '{name}': the robot has no contact of this name; it has {', '.join(known)}")
     out = np.zeros((len(q), model.velocities))
     paths = [ContactPath(model, known[name]) for name in wrenches]
-    for start in range(0, len(q), BATCH):
-        rows = slice(start, start + BATCH)
+    for rows in batches(len(q)):
         for contact, wrench in zip(paths, wrenches.values(), strict=True):
             out[rows] += contact.generalized_forces(q[rows], wrench[rows, :, None])[..., 0]
     return out

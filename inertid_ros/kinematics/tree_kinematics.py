@@ -6,7 +6,7 @@ more than one. :mod:`~inertid_ros.kinematics.body_recursion` walks the same join
 regressors of whole recordings.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +14,16 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.rotations import cross, skew
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.robot.tree import TreeJoint
+from inertid_ros.robot.tree import TreeJoint, path
 
 from .spatial import motion_cross
 
 BATCH = 2048  # samples worked out together: the arrays of one body fit the cache, and calls cost little per sample
+
+
+def batches(count: int, size: int = BATCH) -> Iterator[slice]:
+    """Rows of ``count`` samples, batch after batch."""
+    return (slice(start, min(start + size, count)) for start in range(0, count, size))
 
 
 @dataclass(frozen=True)
@@ -98,10 +103,7 @@ class TreeKinematics:
         n = len(self.parents)
         self.ancestry = np.zeros((n, n), dtype=bool)
         for body in range(n):
-            at = body
-            while at >= 0:
-                self.ancestry[at, body] = True
-                at = self.parents[at]
+            self.ancestry[path(joints, body), body] = True
         self._root = np.array([parent < 0 for parent in self.parents], dtype=bool)
         self._moves = self.ancestry.astype(float)
 

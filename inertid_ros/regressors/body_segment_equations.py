@@ -4,6 +4,8 @@
 together: the base rows of a floating base, from the segments' own motion instead of joint angles.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from inertid_ros.core.arrays import Array
@@ -11,11 +13,10 @@ from inertid_ros.core.rotations import cross, rotation_matrices
 from inertid_ros.core.samples import Samples
 from inertid_ros.dynamics.newton_euler import WRENCH_TABLE, wrench_products
 from inertid_ros.kinematics.spatial import turned_forces
-from inertid_ros.kinematics.tree_kinematics import BATCH
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.model import RobotModel
 
-from .equations import Equations, RowWriter
+from .equations import Equations, RowWriter, dense_equations
 
 CHANNELS = tuple(f"{quantity}_{axis}" for quantity in ("force", "torque") for axis in "xyz")
 
@@ -42,14 +43,9 @@ class BodySegmentEquations(Equations):
 
     def predict(self, parameters: Array, samples: Samples) -> Array:
         """``(N, 6)`` wrench that moves the segments [N, N m]."""
-        self.check(samples)
-        writer, out = self.writer(), np.empty((len(samples), len(CHANNELS)))
-        for start in range(0, len(samples), BATCH):
-            rows = slice(start, min(start + BATCH, len(samples)))
-            block = np.zeros((len(CHANNELS), writer.width, rows.stop - start))
-            writer.write(samples, rows, block)
-            out[rows] = np.einsum("cpk,p->kc", block[:, :-1], parameters)
-        return out
+        every = replace(samples, mask=np.ones_like(samples.mask))
+        chunks = [[rows @ parameters for rows, _ in chunk] for chunk in dense_equations(self, every)]
+        return np.hstack(chunks).T
 
 
 class BodySegmentWriter(RowWriter):

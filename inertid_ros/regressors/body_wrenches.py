@@ -47,10 +47,6 @@ class BodyWrenches:
         regressor = turned_forces(state.placements, wrenches).swapaxes(1, 2)
         return cls(local[..., 2, :], regressor.reshape(samples, 6, bodies * BODY_PARAMETERS))
 
-    def joint_rows(self, kinematics: TreeKinematics, state: TreeState) -> Array:
-        """``(N, n, 10 nb)`` regressor of the joint torques of a robot on a fixed base."""
-        return (state.screws @ self.regressor) * moved_columns(kinematics)
-
 
 def moved_columns(kinematics: TreeKinematics) -> Array:
     """``(n, 10 nb)`` one where a joint moves the body, else zero."""

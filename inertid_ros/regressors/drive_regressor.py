@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
@@ -39,10 +38,6 @@ class DriveMotion(NamedTuple):
             return cls(q, v, a, samples.friction_direction[rows], slow)
         return cls(q, v, a, np.sign(np.hstack([v, v @ layout.coupling_ratios.T])), slow)
 
-    def keep(self, rows: NDArray[np.bool_]) -> "DriveMotion":
-        """The motion at some of the samples."""
-        return DriveMotion(*(channel[rows] for channel in self))
-
     def along(self, ratios: Array, drive: int) -> "DriveMotion":
         """Motion ``(N,)`` of one drive that turns with ``ratios`` of the joints."""
         v = self.v @ ratios
@@ -67,25 +62,15 @@ def drive_columns(terms: tuple[str, ...], motion: DriveMotion) -> Array:
 
 
 def channel_drive_columns(layout: ParameterLayout, joint: int) -> np.ndarray:
-    """Columns of the layout that joint's own drive and its couplings fill, in the order of :func:`channel_drive`."""
+    """Columns of the layout that joint's own drive and its couplings fill, in the order of :func:`drive_rows`."""
     own = [layout.drive(term).start + joint for term in layout.drive_terms]
     terms = np.arange(len(COUPLING_TERMS))
     coupled = [layout.coupling_start + len(terms) * k + terms for k in np.flatnonzero(layout.coupling_ratios[:, joint])]
     return np.concatenate([np.array(own, dtype=int), *coupled])
 
 
-def channel_drive(layout: ParameterLayout, joint: int, motion: DriveMotion) -> Array:
-    """``(N, k)`` regressor of a joint's torque on :func:`channel_drive_columns`, from the motion of all joints."""
-    joints = len(layout.joints)
-    blocks = [drive_columns(layout.drive_terms, DriveMotion(*(channel[:, joint] for channel in motion)))]
-    for index, ratios in enumerate(layout.coupling_ratios):
-        if ratios[joint]:
-            blocks.append(ratios[joint] * drive_columns(COUPLING_TERMS, motion.along(ratios, joints + index)))
-    return np.hstack(blocks)
-
-
 def drive_rows(layout: ParameterLayout, motion: DriveMotion) -> list[list[Array]]:
-    """The columns of :func:`channel_drive`, ``(N,)`` each, of every joint; what joints share is worked out once."""
+    """The columns of every joint, ``(N,)`` each; what joints share is worked out once."""
     of_joints = motion._replace(direction=motion.direction[:, : len(layout.joints)])
     own = [COLUMNS[term](of_joints) for term in layout.drive_terms]
     rows = [[signal[:, joint] for signal in own] for joint in range(len(layout.joints))]

@@ -14,9 +14,8 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
+from inertid_ros.kinematics.tree_kinematics import BATCH, batches
 from inertid_ros.robot.model import RobotModel
-
-CHUNK = 2048  # samples; small enough to stay in cache, large enough to keep LAPACK busy
 
 
 class Equations(ABC):
@@ -127,7 +126,7 @@ def equations_of(source: RobotModel | Equations, equation_type: str = "force") -
 
 
 def dense_equations(
-    equations: Equations, samples: Samples, chunk: int = CHUNK
+    equations: Equations, samples: Samples, chunk: int = BATCH
 ) -> Iterator[list[tuple[Array, Array]]]:
     """Yield, chunk by chunk, a list over channels of ``(A (k, p_j), b (k,))`` with the unmasked rows.
 
@@ -136,9 +135,8 @@ def dense_equations(
     """
     equations.check(samples)
     writer = equations.writer()
-    for start in range(0, len(samples), chunk):
-        rows = slice(start, min(start + chunk, len(samples)))
-        work = np.zeros((equations.count, writer.width, rows.stop - start))
+    for rows in batches(len(samples), chunk):
+        work = np.zeros((equations.count, writer.width, rows.stop - rows.start))
         writer.write(samples, rows, work)
         blocks = []
         for channel, (span, expansion) in enumerate(zip(writer.spans, writer.expansions, strict=True)):

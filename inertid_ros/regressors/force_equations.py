@@ -89,7 +89,7 @@ class ForceWriter(RowWriter):
         model = equations.model
         layout, grouping = model.layout, regroup_to_parents(model.tree)
         self._layout, self._base, self._ground = layout, equations.base, model.ground
-        self._regressor = RigidBodyRegressor(model, grouping.columns)
+        self._regressor = RigidBodyRegressor(model.tree, model.pinocchio.gravity.linear, grouping.columns)
         self._rotors = RotorRegressor(model) if layout.rotors else None
         self._rotor_columns, spans, expansions = [], [], []
         moments = [k < MOMENTS for kept in grouping.columns for k in kept]

@@ -69,7 +69,7 @@ class MomentumEquations(Equations):
         """``(N, 6)`` momentum of base and joints [N s, N m s]."""
         self.check(samples)
         inertial = parameters[: self.model.layout.inertial_size]
-        return np.asarray(self.rows(samples, slice(None)) @ inertial)
+        return np.asarray(self.regressor(samples.q, samples.v) @ inertial)
 
     def noise(self, samples: Samples) -> Array:
         """Of the measured rates: momentum is linear in them, with the prior's parameters as factors."""
@@ -77,23 +77,25 @@ class MomentumEquations(Equations):
         q, count = samples.q[chosen], samples.v.shape[1]
         inertial, least = self.model.prior[: self.model.layout.inertial_size], _LEAST_NOISE * np.abs(samples.v).max()
         deviations = np.full(count, least) if samples.noise is None else np.maximum(samples.noise, least)
-        gearing, out = self.model.layout.gearing, np.zeros(len(CHANNELS))
+        out = np.zeros(len(CHANNELS))
         for rate, deviation in enumerate(deviations):
             v = np.zeros((len(chosen), count))
             v[:, rate] = deviation
-            rows = momentum_regressor(self.tree, v[:, :6], q[:, 7:] @ gearing.T, v[:, 6:] @ gearing.T, self.pose(q))
-            out += np.mean((rows @ inertial) ** 2, axis=0)
+            out += np.mean((self.regressor(q, v) @ inertial) ** 2, axis=0)
         return out
 
-    def rows(self, samples: Samples, rows: slice) -> Array:
-        """``(k, 6, p)`` regressor in all inertial parameters."""
-        q, v = samples.q[rows], samples.v[rows]
+    def regressor(self, q: Array, v: Array) -> Array:
+        """``(k, 6, p)`` regressor in all inertial parameters, from positions ``(k, nq)`` and velocities ``(k, nv)``."""
         gearing = self.model.layout.gearing
         return momentum_regressor(self.tree, v[:, :6], q[:, 7:] @ gearing.T, v[:, 6:] @ gearing.T, self.pose(q))
 
     def pose(self, q: Array) -> Array | None:
         """``(k, 7)`` of the base, where momentum is expressed in the world frame."""
         return None
+
+    def constant(self, samples: Samples) -> Array | float:
+        """``(6, p)`` what is subtracted from the rows of a recording."""
+        return 0.0
 
 
 class MomentumChangeEquations(MomentumEquations):
@@ -114,9 +116,9 @@ class MomentumChangeEquations(MomentumEquations):
         """``(k, 7)`` of the base."""
         return q[:, :7]
 
-    def writer(self) -> "MomentumWriter":
-        """Writer of rows less their mean."""
-        return ChangeWriter(self)
+    def constant(self, samples: Samples) -> Array:
+        """``(6, p)`` mean of the rows."""
+        return np.asarray(self.regressor(samples.q, samples.v)[samples.usable].mean(axis=0))
 
 
 class MomentumWriter(RowWriter):
@@ -124,28 +126,15 @@ class MomentumWriter(RowWriter):
 
     def __init__(self, equations: MomentumEquations) -> None:
         self.equations = equations
+        self._of: Samples | None = None  # the recording of the constant, which is worked out once
+        self._constant: Array | float = 0.0
         self.spans = tuple(slice(0, len(columns) + 1) for columns in equations.columns)
         self.expansions = tuple(np.eye(len(columns)) for columns in equations.columns)
 
     def write(self, samples: Samples, rows: slice, out: Array) -> None:
         """Fill ``out (6, width, k)`` for ``k`` rows of samples."""
-        regressor = self.equations.rows(samples, rows) - self.mean(samples)
+        if self._of is not samples:
+            self._of, self._constant = samples, self.equations.constant(samples)
+        regressor = self.equations.regressor(samples.q[rows], samples.v[rows]) - self._constant
         for channel, columns in enumerate(self.equations.columns):
             out[channel, : len(columns)] = regressor[:, channel, columns].T
-
-    def mean(self, samples: Samples) -> Array | float:
-        """What is subtracted from all rows of a recording."""
-        return 0.0
-
-
-class ChangeWriter(MomentumWriter):
-    """Rows less their mean over the recording."""
-
-    _of: Samples | None = None
-    _mean: Array | float = 0.0
-
-    def mean(self, samples: Samples) -> Array | float:
-        """``(6, p)`` mean of the rows of a recording, worked out once."""
-        if self._of is not samples:
-            self._of, self._mean = samples, self.equations.rows(samples, slice(None))[samples.usable].mean(axis=0)
-        return self._mean

@@ -5,16 +5,17 @@ frame of the base, comes first ([vanDerGaag2024]_ eqs. 10-14).
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
 from inertid_ros.kinematics.body_recursion import PRODUCTS, TRANSLATIONS, BodyRecursion
-from inertid_ros.kinematics.tree_kinematics import BATCH
+from inertid_ros.kinematics.tree_kinematics import batches
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.tree import TreeJoint
 
 _BASE_TORQUE = ((slice(3, 6), slice(0, 3)),)  # rows of the torque on a free base, and where their screws stand
 
@@ -33,19 +34,17 @@ def joint_torque_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> A
         Row ``j`` of a sample is zero outside the bodies that velocity ``j`` moves. In memory the samples of one element
         are neighbours.
     """
-    regressor = RigidBodyRegressor(model)
+    regressor = RigidBodyRegressor(model.tree, model.pinocchio.gravity.linear)
     out = np.zeros((model.velocities, model.layout.body_size, len(q)))
-    for start in range(0, len(q), BATCH):
-        rows = slice(start, start + BATCH)
+    for rows in batches(len(q)):
         regressor.write(q[rows].T, v[rows].T, a[rows].T, out[..., rows])
     return out.transpose(2, 0, 1)
 
 
 def moved_bodies(model: RobotModel) -> tuple[tuple[int, ...], ...]:
     """For each velocity, the indices of the bodies that it moves, in ascending order."""
-    tree = enumerate(model.tree)
     moved: list[list[int]] = [[] for _ in range(model.velocities)]
-    for body, joint in tree:
+    for body, joint in enumerate(model.tree):
         for velocity in joint.ancestors:
             moved[velocity].append(body)
     return tuple(map(tuple, moved))
@@ -59,14 +58,25 @@ class RigidBodyRegressor:
 
     Parameters
     ----------
+    joints : sequence of TreeJoint
+    gravity : ndarray, shape (3,)
+        m/s^2 in the root frame, in the world where the first body moves freely.
     columns : sequence of sequence of int, optional
         For each body the parameters to write, **in its frame of** :mod:`inertid_ros.robot.tree`; all ten, in the frames
         of the URDF, if not given.
+    base_only : bool
+        Never write more than the six rows of a free base.
     """
 
-    def __init__(self, model: RobotModel, columns: Sequence[Sequence[int]] | None = None) -> None:
-        self._joints = model.tree
-        self._recursion = BodyRecursion(self._joints, np.array(model.pinocchio.gravity.linear))
+    def __init__(
+        self,
+        joints: Sequence[TreeJoint],
+        gravity: Array,
+        columns: Sequence[Sequence[int]] | None = None,
+        base_only: bool = False,
+    ) -> None:
+        self._joints, self._base_only = joints, base_only
+        self._recursion = BodyRecursion(joints, gravity, TRANSLATIONS if base_only else None)
         if columns is None:
             columns = [range(BODY_PARAMETERS)] * len(self._joints)
             frames = np.array([joint.turned_parameters for joint in self._joints])
@@ -76,10 +86,7 @@ class RigidBodyRegressor:
         self.columns = _slices([len(kept) for kept in columns])
         self._wrenches = [_Wrenches(table, kept) for table, kept in zip(tables, columns, strict=True)]
         self._forces = TRANSLATIONS * self._joints[0].free
-        self._runs = [
-            [] if joint.free else list(_runs(joint.ancestors[self._forces : -1]))
-            for joint in self._joints
-        ]
+        self._runs = [[] if joint.free else list(_runs(joint.ancestors[self._forces : -1])) for joint in joints]
 
     @property
     def width(self) -> int:
@@ -91,6 +98,7 @@ class RigidBodyRegressor:
 
         With ``base_only`` only the six rows of a free base.
         """
+        base_only = base_only or self._base_only
         self._recursion.start(q, v, a)
         for body, (joint, wrenches) in enumerate(zip(self._joints, self._wrenches, strict=True)):
             motions = self._recursion.advance(body)
@@ -147,7 +155,7 @@ class _Wrenches:
 
 def _slices(sizes: Sequence[int]) -> tuple[slice, ...]:
     """Neighbouring slices of given sizes."""
-    return tuple(slice(int(a), int(b)) for a, b in pairwise(np.cumsum([0, *sizes])))
+    return tuple(slice(a, b) for a, b in pairwise(accumulate(sizes, initial=0)))
 
 
 def _runs(ancestors: Sequence[int]) -> Iterator[tuple[slice, slice]]:

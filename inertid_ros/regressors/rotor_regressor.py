@@ -9,7 +9,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
 from inertid_ros.kinematics.body_recursion import PRODUCTS, TRANSLATIONS, BodyRecursion
-from inertid_ros.kinematics.tree_kinematics import BATCH
+from inertid_ros.kinematics.tree_kinematics import batches
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.tree import path
@@ -34,31 +34,13 @@ def channel_rotor_columns(model: RobotModel, velocity: int) -> np.ndarray:
     return np.concatenate([np.zeros(0, dtype=int), *columns])
 
 
-def rotor_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
-    """``(N, nv, 10 r)`` regressor of the generalized force that moves the rotors.
-
-    Parameters
-    ----------
-    q, v, a : ndarray, shapes (N, nq), (N, nv), (N, nv)
-        Position, velocity, acceleration, in the model's order.
-    """
-    regressor, width = RotorRegressor(model), BODY_PARAMETERS * len(model.layout.rotors)
-    out = np.empty((len(q), model.velocities, width))
-    for start in range(0, len(q), BATCH):
-        rows = slice(start, start + BATCH)
-        motion = (np.ascontiguousarray(channel[rows].T) for channel in (q, v, a))
-        out[rows] = regressor.of(*motion).transpose(2, 0, 1)
-    return out
-
-
 def rotor_torque(model: RobotModel, rotors: Array, q: Array, v: Array, a: Array) -> Array:
     """``(N, nv)`` generalized force that moves rotors of parameters ``(r, 10)``."""
     torque = np.zeros(np.shape(v))
     if rotors.size == 0:
         return torque
     regressor = RotorRegressor(model)
-    for start in range(0, len(torque), BATCH):
-        rows = slice(start, start + BATCH)
+    for rows in batches(len(torque)):
         motion = (np.ascontiguousarray(channel[rows].T) for channel in (q, v, a))
         torque[rows] = np.einsum("jck,c->kj", regressor.of(*motion), rotors.ravel())
     return torque
@@ -75,7 +57,7 @@ class RotorRegressor:
         self._needed = sorted({body for rotor in self._rotors for body in path(tree, rotor)})
         self._forces = TRANSLATIONS * bool(self._base)
         self._ancestors = [list(tree[rotor].ancestors[self._forces : -1]) for rotor in self._rotors]
-        self._recursion = BodyRecursion(tree, np.array(model.pinocchio.gravity.linear))
+        self._recursion = BodyRecursion(tree, model.pinocchio.gravity.linear)
         self._tables = [
             np.einsum("rcz,ck->rkz", WRENCH_TABLE, tree[rotor].turned_parameters).reshape(-1, PRODUCTS)
             for rotor in self._rotors

@@ -89,7 +89,7 @@ def test_wrench_table_equals_pinocchio():
     velocity, acceleration = pin.Motion(rng.normal(size=6)), pin.Motion(rng.normal(size=6))
     motions = np.stack([velocity.vector, acceleration.vector], axis=1)[:, :, None]
     _, model = _tree(0, joints=1)
-    sweep = BodyRecursion(model.tree, np.zeros(3), screws=False)
+    sweep = BodyRecursion(model.tree, np.zeros(3), screws=0)
     sweep.start(*np.zeros((3, 1, 1)))
     regressor = WRENCH_TABLE @ sweep.products(motions)[:, 0]
     np.testing.assert_allclose(regressor, pin.bodyRegressor(velocity, acceleration), atol=1e-13)
@@ -100,7 +100,7 @@ def test_regrouped_columns_span_all_of_them(seed):
     rng, model = _tree(seed)
     samples = random_states(rng, model, 20)
     grouping = regroup_to_parents(model.tree)
-    regressor = RigidBodyRegressor(model, grouping.columns)
+    regressor = RigidBodyRegressor(model.tree, model.pinocchio.gravity.linear, grouping.columns)
     kept = np.zeros((model.joints, regressor.width, 20))
     regressor.write(samples.q.T, samples.v.T, samples.a.T, kept)
     expected = _pinocchio_regressor(model, samples)

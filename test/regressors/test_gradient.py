@@ -6,7 +6,7 @@ import pytest
 from support.robots.random_robots import random_model, random_states
 
 from inertid_ros.kinematics.tree_kinematics import RootMotion, TreeKinematics
-from inertid_ros.regressors.body_wrenches import BodyWrenches
+from inertid_ros.regressors.body_wrenches import BodyWrenches, moved_columns
 from inertid_ros.regressors.regressor_gradient import regressor_product_gradient
 from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor
 
@@ -65,7 +65,8 @@ def test_wrenches_give_joint_torques_and_the_reaction_at_the_root(seed):
     root = RootMotion(np.tile(np.eye(4), (4, 1, 1)), still, still + np.concatenate([lift, np.zeros(3)]))
     state = kinematics.state(*motion)
     wrenches = BodyWrenches.of(state)
-    assert wrenches.joint_rows(kinematics, state) == pytest.approx(joint_torque_regressor(model, *motion), abs=1e-9)
+    joint_rows = (state.screws @ wrenches.regressor) * moved_columns(kinematics)
+    assert joint_rows == pytest.approx(joint_torque_regressor(model, *motion), abs=1e-9)
     lifted = BodyWrenches.of(kinematics.state(*motion, root))
     for row in range(4):
         sample = [x[row] for x in motion]
@@ -88,7 +89,8 @@ def test_gradient_of_reaction_and_torque_rows_together(seed, moving):
     def value(moved):
         state = kinematics.state(*moved, root)
         wrenches = BodyWrenches.of(state)
-        return float((weights * wrenches.joint_rows(kinematics, state)).sum() + (base * wrenches.regressor).sum())
+        joint_rows = (state.screws @ wrenches.regressor) * moved_columns(kinematics)
+        return float((weights * joint_rows).sum() + (base * wrenches.regressor).sum())
 
     gradient = regressor_product_gradient(kinematics, kinematics.state(*motion, root), weights, base)
     assert gradient.value == pytest.approx(value(motion), rel=1e-10, abs=1e-8)

@@ -12,7 +12,7 @@ from inertid_ros.identification.base_parameters import base_parameters
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
-from inertid_ros.regressors.rotor_regressor import rotor_regressor, rotor_torque
+from inertid_ros.regressors.rotor_regressor import RotorRegressor, rotor_torque
 from inertid_ros.robot.bodies.inertial_parameters import pseudo_inertia
 from inertid_ros.robot.bodies.rotors import Rotor, with_rotors
 from inertid_ros.robot.model import ModelOptions, load_model
@@ -96,7 +96,7 @@ def test_regressor_equations_and_compression_agree(seed):
     model, rng = _model(seed)
     layout, samples = model.layout, random_states(rng, model, 60)
     parameters = np.concatenate([random_bodies(rng, 8).ravel(), rng.normal(size=layout.size - layout.inertial_size)])
-    regressor = rotor_regressor(model, samples.q, samples.v, samples.a)
+    regressor = RotorRegressor(model).of(samples.q.T, samples.v.T, samples.a.T).transpose(2, 0, 1)
     rotors = layout.rotor_bodies(parameters)
     expected = rotor_torque(model, rotors, samples.q, samples.v, samples.a)
     np.testing.assert_allclose(regressor @ rotors.ravel(), expected, atol=1e-10 * np.abs(expected).max())
