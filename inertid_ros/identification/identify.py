@@ -10,7 +10,7 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.uncertainty import with_identifiability
-from inertid_ros.identification.information.data_checks import check_effort_varies, check_usable
+from inertid_ros.identification.information.data_checks import check_effort_varies, checked_data
 from inertid_ros.identification.information.delay import estimate_delay, without_delay
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.least_squares.estimators import LeastSquaresEstimate, least_squares
@@ -108,14 +108,10 @@ def _prepared_data(equations: Equations, data: Sequence[Samples] | Information, 
         for name in ("remove_delay", "fit_stribeck_speed"):
             if getattr(options, name):
                 raise IdentificationError(f"identify.{name} needs every sample; give recordings or leave it off")
-        check_usable(equations, data, ["information"])
-        return FitData(equations, (), data)
-    recordings = tuple(data)
-    if not recordings:
-        raise IdentificationError("identify: no recordings given; give at least one")
-    check_effort_varies(equations, recordings)
-    information, delay = compress(equations, recordings), 0.0
-    check_usable(equations, information, [samples.name for samples in recordings])
+    recordings, information = checked_data(equations, data, "identify")
+    if recordings:
+        check_effort_varies(equations, recordings)
+    delay = 0.0
     if options.remove_delay:
         delay = estimate_delay(equations, recordings).seconds
         recordings = tuple(without_delay(samples, delay) for samples in recordings)

@@ -103,7 +103,8 @@ class MapFit:
             R, z = information.whitened(np.sqrt(weighting.fraction) / weighting.deviation)
             R, z = coordinates.normalise(R, z)
             start = solution = self.map_problem.solve(R, z, weighting.regularization, start)
-            deviation = _deviation(information, coordinates.physical(solution.x))
+            deviation = information.deviation(coordinates.physical(solution.x))
+            deviation = np.maximum(deviation, 1e-9 * information.rms_measured.max())  # not zero for a perfect fit
             prior_spread = self.options.prior_spread or _evidence_prior_spread(
                 R, solution, information.layout, weighting.regularization
             )
@@ -170,8 +171,3 @@ def _evidence_prior_spread(
     distance = regularization.distance.value(layout.all_bodies(solution.x))
     variance = (distance + _HYPERPRIOR_COUNT * TYPICAL_PRIOR_SPREAD**2) / (determined + _HYPERPRIOR_COUNT)
     return float(np.clip(np.sqrt(variance), 0.05, 5.0))
-
-
-def _deviation(information: Information, parameters: Array) -> Array:
-    """Residual deviation per channel, never zero, not even of a perfect fit."""
-    return np.maximum(information.deviation(parameters), 1e-9 * information.rms_measured.max())

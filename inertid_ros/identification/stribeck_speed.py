@@ -37,7 +37,8 @@ def with_fitted_stribeck(equations: Equations, recordings: Sequence[Samples]) ->
     speeds = np.geomspace(SLOWEST, FASTEST, _CANDIDATES)
     given = model.layout.stribeck_speed
     errors = np.array([_errors(equations, recordings, np.full(model.joints, speed)) for speed in speeds])
-    before, counts = _errors(equations, recordings, given), _counts(equations, recordings)
+    before = _errors(equations, recordings, given)
+    counts = np.asarray(sum(samples.mask.sum(axis=0) for samples in recordings))[equations.joint_channels]
     best = given.copy()
     for joint in range(model.joints):
         column = errors[:, joint]
@@ -52,7 +53,7 @@ def _errors(equations: Equations, recordings: Sequence[Samples], speeds: Array) 
     with_speeds = equations_of(equations.model.with_stribeck_speeds(speeds), equations.equation_type)
     information = compress(with_speeds, recordings)
     columns = range(with_speeds.model.layout.size)[with_speeds.model.layout.drive("stribeck")]
-    channels = _joints(with_speeds, information.channels)
+    channels = information.channels[with_speeds.joint_channels]
     return np.array([_error(channel, column) for channel, column in zip(channels, columns, strict=True)])
 
 
@@ -77,11 +78,3 @@ def _refined(log_speeds: Array, errors: Array, least: int) -> float:
     low, middle, high = errors[least - 1 : least + 2]
     shift = 0.5 * (low - high) / max(low - 2 * middle + high, 1e-300)
     return float(np.exp(log_speeds[least] + np.clip(shift, -1, 1) * (log_speeds[1] - log_speeds[0])))
-
-
-def _counts(equations: Equations, recordings: Sequence[Samples]) -> Array:
-    return np.asarray(sum(samples.mask.sum(axis=0) for samples in recordings))[equations.joint_channels]
-
-
-def _joints(equations: Equations, channels: Sequence[Channel]) -> Sequence[Channel]:
-    return channels[equations.joint_channels]

@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -266,7 +266,7 @@ def _from_text(text: str, options: ModelOptions) -> RobotModel:
     if model.njoints < 2:
         raise ModelError(f"URDF robot '{root.get('name')}': has no movable joint left; there is nothing to identify")
     joints = tuple(model.names)[1 + free :]
-    links = (*urdf_joints.root_link(root, free), *(urdf_joints.child_link(root, joint) for joint in joints))
+    links = urdf_joints.moving_links(root, joints, free)
     prior = np.array([model.inertias[i].toDynamicParameters() for i in range(1, model.njoints)])
     own = np.array([full.inertias[i].toDynamicParameters() for i in full_ids])
     body_locked = np.where(np.abs(prior - own) > 1e-12 * np.abs(prior).max(), prior - own, 0.0)
@@ -313,11 +313,16 @@ def _check_inertia(links: tuple[str, ...], prior: Array) -> None:
             f"URDF link '{massless[0]}': moves but has no <inertial> (nor has anything fixed to it)"
             f"{_and_others(massless)}; give a rough mass and inertia as the prior"
         )
-    bad = [link for link, ok in zip(links, is_consistent(prior), strict=True) if not ok]
+    _warn_of_inconsistent("URDF link", links, prior)
+
+
+def _warn_of_inconsistent(what: str, names: Sequence[str], bodies: Array) -> None:
+    bad = [name for name, consistent in zip(names, is_consistent(bodies), strict=True) if not consistent]
     if bad:
         _log.warning(
-            "URDF link '%s': inertia is not physically consistent (no mass distribution has it)%s;"
+            "%s '%s': inertia is not physically consistent (no mass distribution has it)%s;"
             " identification starts from the nearest that is",
+            what,
             bad[0],
             _and_others(bad),
         )
@@ -350,11 +355,4 @@ def _check_rotors(model: pin.Model, links: tuple[str, ...], rotors: tuple[Rotor,
     if taken:
         raise ModelError(f"rotor '{taken[0]}': another rotor, link or joint has this name; choose another")
     with_rotors(model, rotors)
-    bad = [rotor.name for rotor in rotors if not is_consistent(rotor.parameters)]
-    if bad:
-        _log.warning(
-            "rotor '%s': inertia is not physically consistent (no mass distribution has it)%s;"
-            " identification starts from the nearest that is",
-            bad[0],
-            _and_others(bad),
-        )
+    _warn_of_inconsistent("rotor", names, np.array([rotor.parameters for rotor in rotors]).reshape(-1, BODY_PARAMETERS))

@@ -4,12 +4,8 @@ import numpy as np
 
 from inertid_ros.config.simulation import PerturbationOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.bodies.inertial_parameters import (
-    from_pseudo_inertia,
-    is_consistent,
-    mass_com_inertia,
-    pseudo_inertia,
-)
+from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
+from inertid_ros.robot.bodies.inertial_parameters import from_pseudo_inertia, is_consistent, pseudo_inertia
 
 from .model import RobotModel
 
@@ -33,27 +29,14 @@ def perturb_body(pi: Array, rng: np.random.Generator, options: PerturbationOptio
     drawn again, and in the end less is taken.
     """
     options = options or PerturbationOptions()
-    P = pseudo_inertia(pi)
+    P, region = pseudo_inertia(pi), Ellipsoid.of_body(pi)
     change = options.mass_uncertainty * float(pi[0]) * rng.uniform(-1.0, 1.0)
     while True:
         for _ in range(_ATTEMPTS):
             shares = rng.dirichlet(np.ones(options.point_masses))
-            points = np.column_stack([_points(pi, rng, options), np.ones(options.point_masses)])
+            points = region.uniform(rng, options.point_masses, options.region_scale)
+            points = np.column_stack([points, np.ones(options.point_masses)])
             perturbed = from_pseudo_inertia(P + change * np.einsum("i,ij,ik->jk", shares, points, points))
             if is_consistent(perturbed):
                 return perturbed
         change *= 0.5
-
-
-def _points(pi: Array, rng: np.random.Generator, options: PerturbationOptions) -> Array:
-    """Points ``(k, 3)`` uniform in the ellipsoid around the centre of mass.
-
-    A homogeneous solid ellipsoid of semi-axes ``a`` has the covariance ``a^2 / 5`` along each.
-    """
-    mass, com, inertia = mass_com_inertia(pi)
-    covariance = (0.5 * np.trace(inertia) * np.eye(3) - inertia) / mass
-    direction = rng.normal(size=(options.point_masses, 3))
-    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
-    radius = rng.uniform(size=(options.point_masses, 1)) ** (1 / 3)
-    axes = options.region_scale * np.sqrt(5.0) * np.linalg.cholesky(covariance)
-    return com + radius * direction @ axes.T

@@ -7,7 +7,7 @@ from lxml import etree
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.bodies.inertial_parameters import is_consistent, mass_com_inertia
+from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 from inertid_ros.robot.urdf import parsing, xml_edits
 
 from .model import RobotModel
@@ -40,9 +40,9 @@ def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] |
     links = {link.attributes["name"]: link for link in robot.all("link")}
     edits: list[xml_edits.Edit] = []
     for name, pi in zip(model.link_names, own, strict=True):
-        edits += _set_child(text, links[name], "inertial", _inertial(pi))
+        edits += _set_child(text, links[name], "inertial", xml_edits.inertial_lines(pi))
     for name in _lumped_links(model):
-        edits += _set_child(text, links[name], "inertial", _inertial(np.zeros(10)))
+        edits += _set_child(text, links[name], "inertial", xml_edits.inertial_lines(np.zeros(10)))
     if friction is not None:
         joints = {joint.attributes["name"]: joint for joint in robot.all("joint")}
         for index, name in enumerate(model.joint_names):
@@ -87,20 +87,6 @@ def _check(model: RobotModel, bodies: Array, own: Array) -> None:
                 f"link '{name}': parameters are less than those of its links behind locked joints;"
                 " lock fewer joints or correct those links"
             )
-
-
-def _inertial(pi: Array) -> list[str]:
-    mass, com, inertia = mass_com_inertia(pi)
-    moments = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
-    attributes = " ".join(f'{key}="{float(inertia[place])!r}"' for key, place in moments.items())
-    xyz = " ".join(repr(float(value)) for value in com)
-    return [
-        "<inertial>",
-        f'  <origin xyz="{xyz}" rpy="0 0 0"/>',
-        f'  <mass value="{float(mass)!r}"/>',
-        f"  <inertia {attributes}/>",
-        "</inertial>",
-    ]
 
 
 def _set_child(text: bytes, parent: xml_edits.Element, tag: str, content: list[str]) -> list[xml_edits.Edit]:

@@ -10,7 +10,7 @@ from inertid_ros.core.qr import r_factor
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.bodies.layout import ParameterLayout
 
-from .result import VISIBLE_GAP
+from .result import VISIBLE_GAP, ColumnChoice
 
 DROPPABLE = 3e-5  # a direction stronger than this share of the strongest is always kept
 _NEVER_KEPT = 1e-8  # a direction weaker than this share of the strongest is always dropped
@@ -85,40 +85,6 @@ def span(rows: Array) -> Span:
     above = singular[kept - 1] if kept else 1.0
     below = singular[kept] if kept < len(singular) else 0.0
     return Span(directions[:kept], directions[kept:], float(above / max(below, np.finfo(float).eps)))
-
-
-class ColumnChoice(NamedTuple):
-    """Positions of columns kept and regrouped.
-
-    Attributes
-    ----------
-    independent, dependent : ndarray of int
-        Positions kept and regrouped.
-    mixing : ndarray, shape (kept, regrouped)
-        A column regrouped is ``kept @ mixing``.
-    gap : float
-        Between the singular values of both.
-    """
-
-    independent: np.ndarray
-    dependent: np.ndarray
-    mixing: Array
-    gap: float
-
-    @property
-    def kept_and_regrouped(self) -> Array:
-        """``(kept, n)``: what is kept, of all columns."""
-        matrix = np.zeros((len(self.independent), len(self.independent) + len(self.dependent)))
-        matrix[:, self.independent], matrix[:, self.dependent] = np.eye(len(self.independent)), self.mixing
-        return matrix
-
-    @property
-    def null_space(self) -> Array:
-        """``(n, regrouped)``: one of each column regrouped, with what it takes of those kept for nothing to show."""
-        matrix = np.zeros((len(self.independent) + len(self.dependent), len(self.dependent)))
-        matrix[self.dependent, np.arange(len(self.dependent))] = 1.0
-        matrix[self.independent] = -self.mixing
-        return matrix
 
 
 def choose_columns(rows: Array, order: Sequence[int]) -> ColumnChoice:

@@ -10,28 +10,13 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.rotations import skew
-from inertid_ros.robot.bodies.inertial_parameters import (
-    BODY_PARAMETERS,
-    PSEUDO_INERTIA_BASIS,
-    from_pseudo_inertia,
-)
+from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
+from inertid_ros.robot.bodies.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia
 
 from .kinematic_tree import KinematicTree
 
-
-def _spatial_inertia_basis() -> Array:
-    """``(10, 6, 6)``: spatial inertia (linear, then angular) of each unit parameter."""
-    basis = np.zeros((BODY_PARAMETERS, 6, 6))
-    basis[0, :3, :3] = np.eye(3)
-    for axis in range(3):
-        cross = skew(np.eye(3)[axis])
-        basis[1 + axis, :3, 3:], basis[1 + axis, 3:, :3] = -cross, cross
-    for column, (row, col) in zip(range(4, 10), ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)), strict=True):
-        basis[column, 3 + row, 3 + col] = basis[column, 3 + col, 3 + row] = 1.0
-    return basis
-
-
-SPATIAL_INERTIA_BASIS = _spatial_inertia_basis()
+SPATIAL_INERTIA_BASIS = WRENCH_TABLE[..., :6].swapaxes(0, 1)
+"""``(10, 6, 6)``: spatial inertia (linear, then angular) of each unit parameter."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.bodies.layout import COUPLING_TERMS, ParameterLayout
 
-from .column_selection import ColumnChoice, choose_columns
+from .column_selection import choose_columns
+from .result import ColumnChoice
 
 
 class ParentRegrouping:

@@ -1,7 +1,8 @@
-"""BaseParameters: which columns are kept, how the others regroup into them, and how clear that decision was."""
+"""Which columns are kept, how the others regroup into them, and how clear that decision was."""
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,40 @@ from inertid_ros.robot.bodies.layout import ParameterLayout
 
 VISIBLE_GAP = 100.0  # a rank whose last kept singular value is not this many times the first dropped one is doubtful
 _UNIT = 1e-6  # a coefficient this close to one is printed as one
+
+
+class ColumnChoice(NamedTuple):
+    """Positions of columns kept and regrouped.
+
+    Attributes
+    ----------
+    independent, dependent : ndarray of int
+        Positions kept and regrouped.
+    mixing : ndarray, shape (kept, regrouped)
+        A column regrouped is ``kept @ mixing``.
+    gap : float
+        Between the singular values of both.
+    """
+
+    independent: np.ndarray
+    dependent: np.ndarray
+    mixing: Array
+    gap: float
+
+    @property
+    def projection(self) -> Array:
+        """``(kept, n)``: what is kept, of all columns."""
+        matrix = np.zeros((len(self.independent), len(self.independent) + len(self.dependent)))
+        matrix[:, self.independent], matrix[:, self.dependent] = np.eye(len(self.independent)), self.mixing
+        return matrix
+
+    @property
+    def null_space(self) -> Array:
+        """``(n, regrouped)``: one of each column regrouped, with what it takes of those kept for nothing to show."""
+        matrix = np.zeros((len(self.independent) + len(self.dependent), len(self.dependent)))
+        matrix[self.dependent, np.arange(len(self.dependent))] = 1.0
+        matrix[self.independent] = -self.mixing
+        return matrix
 
 
 @dataclass(frozen=True)
@@ -53,18 +88,12 @@ class BaseParameters:
     @cached_property
     def projection(self) -> Array:
         """``(r, p)`` matrix from the parameter vector to the base parameters."""
-        matrix = np.zeros((self.count, self.layout.size))
-        matrix[np.arange(self.count), self.independent] = 1.0
-        matrix[:, self.dependent] = self.regrouping
-        return matrix
+        return ColumnChoice(self.independent, self.dependent, self.regrouping, self.gap).projection
 
     @cached_property
     def null_space(self) -> Array:
         """``(p, p - r)`` changes of the parameter vector that no motion shows: ``Y @ null_space = 0``."""
-        matrix = np.zeros((self.layout.size, len(self.dependent)))
-        matrix[self.dependent, np.arange(len(self.dependent))] = 1.0
-        matrix[self.independent] = -self.regrouping
-        return matrix
+        return ColumnChoice(self.independent, self.dependent, self.regrouping, self.gap).null_space
 
     @cached_property
     def without_effect(self) -> np.ndarray:

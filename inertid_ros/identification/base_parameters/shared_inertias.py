@@ -17,7 +17,7 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.qr import r_factor
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 
-from .column_selection import BODY_ORDER, ColumnChoice, choose_columns
+from .column_selection import BODY_ORDER, choose_columns
 from .joint_motion import SPATIAL_INERTIA_BASIS, JointMotion
 from .kinematic_tree import KinematicTree
 from .observability import (
@@ -28,6 +28,7 @@ from .observability import (
     link_conditions,
     transformed,
 )
+from .result import ColumnChoice
 
 
 class TreeConditions(NamedTuple):
@@ -205,7 +206,7 @@ def regroup_shared(
         left, singular, right = np.linalg.svd(whole[:, :columns])
         rank = len(choice.independent)
         conditions.append(left[:, rank:].T @ whole[:, columns:])
-        by_row = choice.kept_and_regrouped @ right[:rank].T / singular[:rank]
+        by_row = choice.projection @ right[:rank].T / singular[:rank]
         shares.append(by_row @ left[:, :rank].T @ whole[:, columns:])
     choice = choose_columns(np.vstack(conditions), list(reversed(range(shared.shape[1]))))
     return SharedChoice(choice, tuple(share @ choice.null_space for share in shares))
@@ -245,5 +246,5 @@ def regroup_rotor(rows: Array, spin: Array, kept: bool) -> RotorChoice:
     choice = choose_columns(whole, BODY_ORDER)
     left, singular, right = np.linalg.svd(whole)
     rank = len(choice.independent)
-    by_row = choice.kept_and_regrouped @ right[:rank].T / singular[:rank]
+    by_row = choice.projection @ right[:rank].T / singular[:rank]
     return RotorChoice(choice, by_row @ left[-1, :rank])

@@ -9,12 +9,38 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.equations import Equations
 
-from .information import Channel, Information
+from .information import Channel, Information, compress
 
 _SCALE = 1e-3  # of the momentum that the prior predicts for joints and base: less from the wheels sets no scale
 _EXCITED = 1e-9  # of the largest singular value; smaller ones are directions that motion does not excite
 
 _log = logging.getLogger(__name__)
+
+
+def checked_data(
+    equations: Equations, data: Sequence[Samples] | Information, task: str
+) -> tuple[tuple[Samples, ...], Information]:
+    """Recordings, none where only information is given, and their information, which is checked.
+
+    Parameters
+    ----------
+    task : str
+        What they are for, for the message.
+
+    Raises
+    ------
+    IdentificationError
+        No recordings, or what :func:`check_usable` refuses.
+    """
+    if isinstance(data, Information):
+        check_usable(equations, data, ["information"])
+        return (), data
+    recordings = tuple(data)
+    if not recordings:
+        raise IdentificationError(f"{task}: no recordings given; give at least one")
+    information = compress(equations, recordings)
+    check_usable(equations, information, [samples.name for samples in recordings])
+    return recordings, information
 
 
 def check_usable(equations: Equations, information: Information, recordings: Sequence[str]) -> None:

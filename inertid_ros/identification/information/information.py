@@ -41,12 +41,6 @@ class Channel:
     r_factor: Array
     count: int
 
-    def add(self, A: Array, b: Array) -> "Channel":
-        """Channel with more equations ``A x[columns] = b``."""
-        if len(b) == 0:
-            return self
-        return Channel(self.columns, r_factor(np.vstack([self.r_factor, np.column_stack([A, b])])), self.count + len(b))
-
     def squared_error(self, parameters: Array) -> float:
         """``|A x - b|^2`` for a whole parameter vector."""
         return float(np.sum((self.r_factor @ np.append(parameters[self.columns], -1.0)) ** 2))
@@ -80,16 +74,15 @@ class Information:
     def __add__(self, other: "Information") -> "Information":
         if (other.layout, other.robot, other.names) != (self.layout, self.robot, self.names):
             raise IdentificationError("information of different robots or drive terms cannot be merged; use one model")
-        pairs = zip(self.channels, other.channels, strict=True)
-        return Information(
-            self.layout,
-            tuple(
-                Channel(a.columns, r_factor(np.vstack([a.r_factor, b.r_factor])), a.count + b.count) for a, b in pairs
-            ),
-            self.robot,
-            self.names,
-            None if self.noise is None or other.noise is None else _pooled(self, other),
+        noise = None
+        if self.noise is not None and other.noise is not None:
+            share = self.counts / np.maximum(self.counts + other.counts, 1)
+            noise = share * self.noise + (1 - share) * other.noise
+        channels = tuple(
+            Channel(a.columns, r_factor(np.vstack([a.r_factor, b.r_factor])), a.count + b.count)
+            for a, b in zip(self.channels, other.channels, strict=True)
         )
+        return Information(self.layout, channels, self.robot, self.names, noise)
 
     @property
     def counts(self) -> np.ndarray:
@@ -148,14 +141,6 @@ class Information:
             rows.append(block)
         whole = r_factor(np.vstack(rows))
         return whole[:size, :size], whole[:size, size]
-
-
-def _pooled(first: "Information", second: "Information") -> Array:
-    """Noise of both, by their counts."""
-    if first.noise is None or second.noise is None:
-        raise ValueError("noise is known of one information only")
-    share = first.counts / np.maximum(first.counts + second.counts, 1)
-    return share * first.noise + (1 - share) * second.noise
 
 
 def fingerprint(equations: Equations) -> str:

@@ -18,8 +18,8 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.uncertainty import with_identifiability
-from inertid_ros.identification.information.data_checks import check_usable
-from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.identification.information.data_checks import checked_data
+from inertid_ros.identification.information.information import Information
 from inertid_ros.identification.information.residuals import Residuals
 from inertid_ros.identification.prior.convex_program import Solution
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD
@@ -86,7 +86,9 @@ def least_squares(
     began = time.perf_counter()
     options = options or LeastSquaresOptions()
     equations = equations_of(equations)
-    recordings, information = _recordings_and_information(equations, data, options)
+    if isinstance(data, Information) and options.loss == "huber":
+        raise IdentificationError("least squares: the robust loss needs every sample; give recordings")
+    recordings, information = checked_data(equations, data, "least squares")
     linear_problem = LinearProblem.of(equations, information, options)
     if options.loss == "huber":
         fit = robust_fit(linear_problem, recordings, information)
@@ -125,23 +127,6 @@ def least_squares(
         clipped=fit.clipped,
     )
     return with_identifiability(estimate)
-
-
-def _recordings_and_information(
-    equations: Equations, data: Sequence[Samples] | Information, options: LeastSquaresOptions
-) -> tuple[tuple[Samples, ...], Information]:
-    """Recordings, or none, and information."""
-    if isinstance(data, Information):
-        if options.loss == "huber":
-            raise IdentificationError("least squares: the robust loss needs every sample; give recordings")
-        check_usable(equations, data, ["information"])
-        return (), data
-    recordings = tuple(data)
-    if not recordings:
-        raise IdentificationError("least squares: no recordings given; give at least one")
-    information = compress(equations, recordings)
-    check_usable(equations, information, [samples.name for samples in recordings])
-    return recordings, information
 
 
 def _plain_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], information: Information) -> LinearFit:

@@ -46,7 +46,8 @@ class ParameterSpectrum:
         return len(self.strengths)
 
     @cached_property
-    def _path(self) -> Array:
+    def solutions(self) -> Array:
+        """``(r + 1, p)`` of every rank from zero."""
         excited = self.strengths > np.finfo(float).eps * self.strengths[:1].sum() * 1e-6
         steps = np.divide(self.projections, self.strengths, out=np.zeros(self.count), where=excited)
         return np.vstack([self.centre, self.centre + np.cumsum(steps[:, None] * self.directions.T, axis=0)])
@@ -56,12 +57,7 @@ class ParameterSpectrum:
 
         The solution is [vanDerGaag2024]_ eq. 20-23, [Lee2019]_ eq. 4.5.60.
         """
-        return self._path[rank]
-
-    @property
-    def solutions(self) -> Array:
-        """``(r + 1, p)`` of every rank from zero."""
-        return self._path
+        return self.solutions[rank]
 
     def roots(self, rank: int) -> Array:
         """``(p, rank)`` with ``roots @ roots.T`` the covariance of the solution under noise of variance one."""

@@ -60,7 +60,8 @@ class _Rows:
         """``(p,)`` unit row of a parameter."""
         if name not in self.columns:
             raise IdentificationError(
-                f"constraints: no parameter '{name}'; parameters are named like {self._examples()}"
+                f"constraints: no parameter '{name}'; parameters are named like '{self.layout.names[0]}' and"
+                f" '{self.layout.names[-1]}'"
             )
         return np.eye(self.layout.size)[self.columns[name]]
 
@@ -110,9 +111,6 @@ class _Rows:
             row[: self.layout.inertial_size : BODY_PARAMETERS] = 1.0
             rows += [(row, -constraints.total_mass, f"total mass {constraints.total_mass:g} kg")]
         return _stack(rows, self.layout.size)
-
-    def _examples(self) -> str:
-        return f"'{self.layout.names[0]}' and '{self.layout.names[-1]}'"
 
 
 def _body(layout: ParameterLayout, link: str) -> int:
@@ -189,17 +187,13 @@ def _split(convex_program: ConvexProgram, constraints: Constraints, coordinates:
 
 def _widened(convex_program: ConvexProgram, size: int) -> ConvexProgram:
     """The convex program with further columns that nothing depends on yet."""
-    more = size - convex_program.R.shape[1]
+    def padded(columns: Array) -> Array:
+        return np.pad(columns, [(0, 0)] * (columns.ndim - 1) + [(0, size - columns.shape[-1])])
 
-    def padded(rows: LinearConstraints) -> LinearConstraints:
-        return LinearConstraints(np.pad(rows.matrix, ((0, 0), (0, more))), rows.shift, rows.names)
-
-    blocks = convex_program.blocks
+    constraints = {name: getattr(convex_program, name) for name in ("inequalities", "equalities", "blocks")}
     return replace(
         convex_program,
-        R=np.pad(convex_program.R, ((0, 0), (0, more))),
-        linear=np.pad(convex_program.linear, (0, more)),
-        inequalities=padded(convex_program.inequalities),
-        equalities=padded(convex_program.equalities),
-        blocks=MatrixInequalities(np.pad(blocks.matrix, ((0, 0), (0, 0), (0, more))), blocks.shift, blocks.names),
+        R=padded(convex_program.R),
+        linear=padded(convex_program.linear),
+        **{name: replace(rows, matrix=padded(rows.matrix)) for name, rows in constraints.items()},
     )

@@ -1,12 +1,15 @@
 """Convex program of identification, built by regularizers and constraints, and its solution."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, pseudo_inertia
+
+_Constraints = TypeVar("_Constraints", bound="LinearConstraints")
 
 
 @dataclass(frozen=True)
@@ -24,26 +27,26 @@ class LinearConstraints:
     matrix: Array
     shift: Array
     names: tuple[str, ...]
+    _shapes: ClassVar[tuple[tuple[int, ...], tuple[int, ...]]] = (), ()  # of one row of matrix, without p, and of shift
 
     @classmethod
-    def none(cls, size: int) -> "LinearConstraints":
-        """No rows, of ``size`` columns."""
-        return cls(np.zeros((0, size)), np.zeros(0), ())
+    def none(cls: type[_Constraints], size: int) -> _Constraints:
+        """No constraints, of ``size`` columns."""
+        row, shift = cls._shapes
+        return cls(np.zeros((0, *row, size)), np.zeros((0, *shift)), ())
 
     def __len__(self) -> int:
         return len(self.shift)
 
     def __call__(self, x: Array) -> Array:
-        return self.matrix @ x + self.shift
+        return (self.matrix @ x).reshape(self.shift.shape) + self.shift
 
-    def __add__(self, other: "LinearConstraints") -> "LinearConstraints":
-        return LinearConstraints(
-            np.vstack([self.matrix, other.matrix]), np.concatenate([self.shift, other.shift]), self.names + other.names
-        )
+    def __add__(self: _Constraints, other: _Constraints) -> _Constraints:
+        matrix, shift = (np.concatenate(pair) for pair in ((self.matrix, other.matrix), (self.shift, other.shift)))
+        return replace(self, matrix=matrix, shift=shift, names=self.names + other.names)
 
 
-@dataclass(frozen=True)
-class MatrixInequalities:
+class MatrixInequalities(LinearConstraints):
     """Symmetric 4 x 4 matrices ``reshape(matrix @ x) + shift``, to be positive semidefinite.
 
     Attributes
@@ -51,30 +54,10 @@ class MatrixInequalities:
     matrix, shift : ndarray, shape (k, 16, p) and (k, 4, 4)
         Coefficients and constants.
     names : tuple of str
-        One per row.
+        One per matrix.
     """
 
-    matrix: Array
-    shift: Array
-    names: tuple[str, ...]
-
-    @classmethod
-    def none(cls, size: int) -> "MatrixInequalities":
-        """No matrices, of ``size`` columns."""
-        return cls(np.zeros((0, 16, size)), np.zeros((0, 4, 4)), ())
-
-    def __len__(self) -> int:
-        return len(self.shift)
-
-    def __call__(self, x: Array) -> Array:
-        return (self.matrix @ x).reshape(-1, 4, 4) + self.shift
-
-    def __add__(self, other: "MatrixInequalities") -> "MatrixInequalities":
-        return MatrixInequalities(
-            np.concatenate([self.matrix, other.matrix]),
-            np.concatenate([self.shift, other.shift]),
-            self.names + other.names,
-        )
+    _shapes = (16,), (4, 4)
 
 
 @dataclass(frozen=True)

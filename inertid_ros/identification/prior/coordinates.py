@@ -8,6 +8,7 @@ regularizers become the same for every body, and the problem is as well conditio
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.identification.information.information import Information
@@ -46,6 +47,12 @@ class Coordinates:
         """Parameters ``(p,)`` in SI units."""
         return self.offset + self.matrix @ normalised
 
+    @property
+    def blocks(self) -> Array:
+        """``(nb, 10, 10)`` of the matrix, of every body."""
+        spans = map(self.layout.body, range(len(self.layout.body_names)))
+        return np.array([self.matrix[span, span] for span in spans])
+
     def normalise(self, R: Array, z: Array) -> tuple[Array, Array]:
         """Equations ``R x = z`` in normalised coordinates."""
         return R @ self.matrix, z - R @ self.offset
@@ -63,14 +70,9 @@ def normalised_coordinates(
     drives, drive_scale : ndarray, shape (p - 10 nb,)
         Prior and scale of the drive parameters.
     """
-    matrix, offset = np.zeros((layout.size, layout.size)), np.zeros(layout.size)
     factors = np.linalg.cholesky(pseudo_inertia(bodies - locked))
-    for index, L in enumerate(factors):
-        block = layout.body(index)
-        matrix[block, block] = from_pseudo_inertia(L @ PSEUDO_INERTIA_BASIS @ L.T).T
-        offset[block] = locked[index]
-    tail = np.arange(layout.inertial_size, layout.size)
-    matrix[tail, tail] = drive_scale
+    blocks = [from_pseudo_inertia(L @ PSEUDO_INERTIA_BASIS @ L.T).T for L in factors]
+    matrix, offset = block_diag(*blocks, np.diag(drive_scale)), np.append(locked, np.zeros(len(drives)))
     identity = np.tile(from_pseudo_inertia(np.eye(4)), len(bodies))
     return Coordinates(layout, matrix, offset, np.concatenate([identity, drives / drive_scale]))
 
@@ -122,8 +124,7 @@ def prior_covariance_root(coordinates: Coordinates, prior_spread: float) -> Arra
     """
     layout, root = coordinates.layout, coordinates.matrix.copy()
     shape = prior_spread * np.linalg.inv(np.linalg.cholesky(PULLBACK)).T
-    for body in range(len(layout.body_names)):
-        block = layout.body(body)
+    for block in map(layout.body, range(len(layout.body_names))):
         root[block, block] = root[block, block] @ shape
     root[:, layout.drive("offset")] /= ENERGY_SHARE
     return root

@@ -10,7 +10,7 @@ from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
-from inertid_ros.robot.bodies.inertial_parameters import from_pseudo_inertia, mass_com_inertia, pseudo_inertia
+from inertid_ros.robot.bodies.inertial_parameters import from_pseudo_inertia, pseudo_inertia
 
 POINTS = 100  # random ones per body
 _EXTENT = 1.5  # of a body without a region: this multiple of the solid ellipsoid with its own second moments
@@ -53,7 +53,7 @@ class PointMasses:
 
 def point_masses(
     bodies: Array,
-    normalise: Sequence[Array],
+    normalise: Array,
     regions: Sequence[tuple[str, tuple[Ellipsoid, ...]]],
     rng: np.random.Generator,
     count: int = POINTS,
@@ -66,8 +66,8 @@ def point_masses(
     ----------
     bodies : ndarray, shape (nb, 10)
         Priors, physically consistent.
-    normalise : sequence of ndarray
-        For each body the ``(10, 10)`` map from normalised to physical parameters.
+    normalise : ndarray, shape (nb, 10, 10)
+        For each body the map from normalised to physical parameters.
     regions : sequence of (str, tuple of Ellipsoid)
         For each body its name and the ellipsoids whose union holds its mass; none for a region of its own shape.
     count : int, optional
@@ -75,7 +75,7 @@ def point_masses(
     """
     columns, masses, positions = [], [], []
     for pi, matrix, (name, region) in zip(bodies, normalise, regions, strict=True):
-        shapes = region or (_own_shape(pi),)
+        shapes = region or (Ellipsoid.of_body(pi, _EXTENT),)
         points = np.vstack([_uniform(shapes, rng, count), _exact(pi, shapes)])
         made = _homogeneous(points)
         columns.append(np.linalg.solve(matrix, made.T))
@@ -90,23 +90,11 @@ def _homogeneous(points: Array) -> Array:
     return from_pseudo_inertia(lifted[:, :, None] * lifted[:, None, :])
 
 
-def _own_shape(pi: Array) -> Ellipsoid:
-    mass, com, inertia = mass_com_inertia(pi)
-    covariance = (0.5 * np.trace(inertia) * np.eye(3) - inertia) / mass
-    return Ellipsoid(com, 5 * _EXTENT**2 * covariance)
-
-
 def _uniform(shapes: Sequence[Ellipsoid], rng: np.random.Generator, count: int) -> Array:
     """Points ``(count, 3)`` shared out by volume."""
     volume = np.array([np.sqrt(np.linalg.det(shape.shape)) for shape in shapes])
     shares = rng.multinomial(count, volume / volume.sum())
-    points = []
-    for shape, share in zip(shapes, shares, strict=True):
-        direction = rng.normal(size=(share, 3))
-        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
-        radius = rng.uniform(size=(share, 1)) ** (1 / 3)
-        points.append(shape.centre + radius * direction @ np.linalg.cholesky(shape.shape).T)
-    return np.vstack(points)
+    return np.vstack([shape.uniform(rng, share) for shape, share in zip(shapes, shares, strict=True)])
 
 
 def _exact(pi: Array, shapes: Sequence[Ellipsoid]) -> Array:

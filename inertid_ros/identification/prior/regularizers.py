@@ -7,6 +7,7 @@ to any of them but the Euclidean one, which is there to be compared with.
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
@@ -73,16 +74,13 @@ class Regularization:
     @property
     def distance(self) -> Distance:
         """The squared distance of bodies to their prior."""
-        return distance(self.regularizer, self.metric, self.centre)
-
-
-def distance(regularizer: str, metric: Array | None = None, centre: Array | None = None) -> Distance:
-    """Squared distance of a regularizer; ``metric`` and ``centre`` are those of :class:`Regularization`."""
-    if regularizer == "entropic":
-        return Entropic()
-    if regularizer in ("riemannian", "geodesic"):
-        return Riemannian()
-    return Quadratic(PULLBACK if metric is None else metric, IDENTITY if centre is None else centre)
+        if self.regularizer == "entropic":
+            return Entropic()
+        if self.regularizer in ("riemannian", "geodesic"):
+            return Riemannian()
+        return Quadratic(
+            PULLBACK if self.metric is None else self.metric, IDENTITY if self.centre is None else self.centre
+        )
 
 
 def euclidean_metric(coordinates: Coordinates, masses: Array) -> Array:
@@ -91,12 +89,7 @@ def euclidean_metric(coordinates: Coordinates, masses: Array) -> Array:
     One factor serves all bodies: with ``s`` the RMS of the prior masses ``(nb,)`` [kg] a typical mass is as uncertain
     as under the geometric distances. All else follows from the units.
     """
-    metric = []
-    for index in range(len(masses)):
-        block = coordinates.layout.body(index)
-        matrix = coordinates.matrix[block, block]
-        metric.append(0.5 * matrix.T @ matrix / np.mean(np.square(masses)))
-    return np.array(metric)
+    return 0.5 * np.swapaxes(coordinates.blocks, 1, 2) @ coordinates.blocks / np.mean(np.square(masses))
 
 
 def relative_metric(coordinates: Coordinates, bodies: Array) -> Array:
@@ -104,15 +97,10 @@ def relative_metric(coordinates: Coordinates, bodies: Array) -> Array:
 
     A parameter that is zero in the prior, as of symmetric bodies, counts as some share of its natural size.
     """
-    metric = []
-    for index, body in enumerate(bodies):
-        block = coordinates.layout.body(index)
-        matrix = coordinates.matrix[block, block]
-        natural = np.linalg.norm(matrix @ np.linalg.inv(np.linalg.cholesky(PULLBACK)).T, axis=1)
-        sizes = np.where(np.abs(body) > _ZERO * natural, np.abs(body), _LEAST * natural)
-        scaled = matrix / sizes[:, None]
-        metric.append(scaled.T @ scaled)
-    return np.array(metric)
+    blocks, bodies = coordinates.blocks, np.abs(bodies)
+    natural = np.linalg.norm(blocks @ np.linalg.inv(np.linalg.cholesky(PULLBACK)).T, axis=2)
+    scaled = blocks / np.where(bodies > _ZERO * natural, bodies, _LEAST * natural)[..., None]
+    return np.asarray(np.swapaxes(scaled, 1, 2) @ scaled)
 
 
 def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Regularization) -> ConvexProgram:
@@ -124,7 +112,7 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
     bodies, size, inertial = len(layout.body_names), layout.size, layout.inertial_size
     positive = layout.non_negative
     offsets = np.arange(size)[layout.drive("offset")]
-    rows = [R, _unit_rows(offsets, size) / regularization.offset_deviation]
+    rows = [R, np.eye(size)[offsets] / regularization.offset_deviation]
     targets = [z, np.zeros(len(offsets))]
     linear, constant = np.zeros(size), 0.0
     linear[positive] = regularization.drive_weight
@@ -135,7 +123,8 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
         body_weights += regularization.weight
     elif isinstance(regularization.distance, Quadratic):
         centre = np.broadcast_to(regularization.distance.centre, (bodies, BODY_PARAMETERS))
-        root = _roots(regularization.weight * regularization.distance.hessian(centre), size)
+        roots = np.linalg.cholesky(regularization.weight * regularization.distance.hessian(centre))
+        root = np.pad(block_diag(*roots).T, ((0, 0), (0, size - inertial)))
         rows.append(root)
         targets.append(root[:, :inertial] @ centre.ravel())
     return ConvexProgram(
@@ -147,18 +136,3 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
         positive_weights=np.full(len(positive), _BARRIER * regularization.drive_weight),
         constant=constant,
     )
-
-
-def _roots(blocks: Array, size: int) -> Array:
-    """Rows ``(10 nb, size)`` whose Gram matrix has the blocks ``(nb, 10, 10)``."""
-    root = np.zeros((BODY_PARAMETERS * len(blocks), size))
-    for index, factor in enumerate(np.linalg.cholesky(blocks)):
-        block = slice(BODY_PARAMETERS * index, BODY_PARAMETERS * (index + 1))
-        root[block, block] = factor.T
-    return root
-
-
-def _unit_rows(columns: np.ndarray, size: int) -> Array:
-    rows = np.zeros((len(columns), size))
-    rows[np.arange(len(columns)), columns] = 1.0
-    return rows

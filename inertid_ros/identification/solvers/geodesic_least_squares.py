@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
@@ -143,10 +144,6 @@ class _State:
         """Hessian of the model by the parameters: ``d xi = S^-1/2 dS S^-1/2``."""
         inverse = np.linalg.inv(matrix_root(self.S))[:, None]
         maps = 0.5 * np.einsum("bkij,lij->blk", inverse @ PSEUDO_INERTIA_BASIS @ inverse, _ORTHONORMAL)
-        size = BODY_PARAMETERS * len(self.S)
-        change = np.zeros((size, size))
-        for index, block in enumerate(maps):
-            rows = slice(BODY_PARAMETERS * index, BODY_PARAMETERS * (index + 1))
-            change[rows, rows] = block
+        change = block_diag(*maps)
         rows = self.rows @ change
         return rows.T @ rows + 2 * self.weight * change.T @ change

@@ -12,8 +12,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.identification.prior.distances import PULLBACK
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
 
-_GRAM = np.einsum("kij,lji->kl", PSEUDO_INERTIA_BASIS, PSEUDO_INERTIA_BASIS)
-_DUAL = np.einsum("kl,lij->kij", np.linalg.inv(_GRAM), PSEUDO_INERTIA_BASIS)  # tr(E_k F_l) = 1 if k = l, else 0
+_DUAL = np.einsum("kl,lij->kij", np.linalg.inv(2 * PULLBACK), PSEUDO_INERTIA_BASIS)  # tr(E_k F_l) = 1 if k = l, else 0
 _LEAST = -0.95 * np.exp(-0.95)  # where Lambert's W is -0.95; at -1 its slope, and with it all accuracy, is lost
 _ROOT_STEPS = 80
 _EXACT = 1e-15

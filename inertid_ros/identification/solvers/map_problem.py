@@ -64,12 +64,8 @@ class MapProblem:
             metric = relative_metric(coordinates, layout.all_bodies(own))
             return replace(regularization, metric=metric, centre=layout.all_bodies(centre))
         if regularization.regularizer == "point_mass":
-            layout, matrix = self.coordinates.layout, self.coordinates.matrix
-            blocks = [layout.body(index) for index in range(len(bodies))]
-            regions = [(name, self.constraints.inside.get(name, ())) for name in layout.body_names]
-            points = point_masses(
-                bodies, [matrix[block, block] for block in blocks], regions, rng or np.random.default_rng(0)
-            )
+            regions = [(name, self.constraints.inside.get(name, ())) for name in self.coordinates.layout.body_names]
+            points = point_masses(bodies, self.coordinates.blocks, regions, rng or np.random.default_rng(0))
             return replace(regularization, metric=points.metric, points=points)
         return regularization
 

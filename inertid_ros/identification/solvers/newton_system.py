@@ -1,6 +1,6 @@
 """Newton system of the interior point method, under Nesterov-Todd scaling [Nesterov1998]_."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -27,8 +27,7 @@ def _pairs() -> Array:
 _PAIRS = _pairs()
 
 
-@dataclass(frozen=True)
-class Iterate:
+class Iterate(NamedTuple):
     """Primal ``x``, ``S``, slacks ``s`` of scalar constraints; their duals ``Z``, ``u``, and ``y``."""
 
     x: Array
@@ -40,14 +39,7 @@ class Iterate:
 
     def moved(self, step: "Iterate", length: float) -> "Iterate":
         """The iterate after a share of a step."""
-        return Iterate(
-            self.x + length * step.x,
-            self.S + length * step.S,
-            self.Z + length * step.Z,
-            self.s + length * step.s,
-            self.u + length * step.u,
-            self.y + length * step.y,
-        )
+        return Iterate(*(value + length * change for value, change in zip(self, step, strict=True)))
 
 
 class NewtonSystem:

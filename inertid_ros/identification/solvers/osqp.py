@@ -9,6 +9,7 @@ from types import ModuleType
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
@@ -45,7 +46,9 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
             " regularizer"
         )
     began = time.perf_counter()
-    expansion = _expansion(convex_program, points)
+    inertial = len(points.matrix)
+    others = np.eye(convex_program.R.shape[1] - inertial)
+    expansion = block_diag(points.matrix, others)  # unknowns to parameters: masses of all points, then the drives
     solver = _osqp().OSQP()
     solver.setup(
         *_matrices(convex_program, points, weight, expansion),
@@ -81,16 +84,6 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
     )
 
 
-def _expansion(convex_program: ConvexProgram, points: PointMasses) -> Array:
-    """``(p, N + p - 10 nb)`` from masses and drives to normalised parameters."""
-    inertial, masses = points.matrix.shape
-    size = convex_program.R.shape[1]
-    expansion = np.zeros((size, masses + size - inertial))
-    expansion[:inertial, :masses] = points.matrix
-    expansion[inertial:, masses:] = np.eye(size - inertial)
-    return expansion
-
-
 def _matrices(convex_program: ConvexProgram, points: PointMasses, weight: float, expansion: Array) -> tuple:
     """OSQP's ``P, q, A, l, u``; unknowns are masses, drives and the residuals of the equations."""
     masses, count, rows = len(points.prior), expansion.shape[1], len(convex_program.z)
@@ -121,9 +114,8 @@ def _objective(convex_program: ConvexProgram, points: PointMasses, weight: float
 def _hessian(convex_program: ConvexProgram, points: PointMasses, weight: float) -> Array:
     """``(p, p)`` of the parameters: of the equations, and of the prior on masses."""
     hessian = convex_program.gram.copy()
-    for index, block in enumerate(2 * weight * points.metric):
-        columns = slice(10 * index, 10 * (index + 1))
-        hessian[columns, columns] += block
+    inertial = len(points.matrix)
+    hessian[:inertial, :inertial] += block_diag(*(2 * weight * points.metric))
     return hessian
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 
-from .inertial_parameters import PSEUDO_INERTIA_BASIS
+from .inertial_parameters import PSEUDO_INERTIA_BASIS, mass_com_inertia
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,19 @@ class Ellipsoid:
         """The smallest ellipsoid around a cylinder along z."""
         axes = np.array([radius * np.sqrt(1.5), radius * np.sqrt(1.5), 0.5 * length * np.sqrt(3.0)])
         return cls.from_axes(centre, rotation, axes)
+
+    @classmethod
+    def of_body(cls, pi: Array, scale: float = 1.0) -> "Ellipsoid":
+        """The homogeneous one with the second moments of a body ``(10,)`` about its centre of mass, scaled."""
+        mass, com, inertia = mass_com_inertia(pi)
+        return cls(com, 5 * scale**2 * (0.5 * np.trace(inertia) * np.eye(3) - inertia) / mass)
+
+    def uniform(self, rng: np.random.Generator, count: int, scale: float = 1.0) -> Array:
+        """Random points ``(count, 3)`` in it, or in a multiple of it."""
+        direction = rng.normal(size=(count, 3))
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        radius = rng.uniform(size=(count, 1)) ** (1 / 3)
+        return np.asarray(self.centre + scale * radius * direction @ np.linalg.cholesky(self.shape).T)
 
     @property
     def quadric(self) -> Array:

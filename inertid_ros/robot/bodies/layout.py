@@ -135,10 +135,6 @@ class ParameterLayout:
         columns = [np.arange(self.size)[self.drive(term)] for term in NON_NEGATIVE_TERMS]
         return np.concatenate([*columns, np.arange(self.coupling_start, self.size)])
 
-    def drives(self, parameters: Array) -> Array:
-        """``(terms, n)`` view of the drive part of a parameter vector."""
-        return parameters[self.inertial_size : self.coupling_start].reshape(len(self.drive_terms), len(self.joints))
-
     @cached_property
     def stribeck_speed(self) -> Array:
         """``(n,)`` speed at which a drive has lost most of its extra friction."""

@@ -8,7 +8,8 @@ import pinocchio as pin
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
+
+from .xml_edits import inertial_lines
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,8 @@ def dh_urdf(name: str, table: Sequence[DhJoint], bodies: Array, links: Sequence[
             f"Denavit-Hartenberg table: {len(table)} rows need {len(table) + 1} bodies and names, {len(bodies)} and"
             f" {len(names)} given; the base comes first"
         )
-    elements = [_link(link, body) for link, body in zip(names, bodies, strict=True)]
+    pairs = zip(names, bodies, strict=True)
+    elements = [f'<link name="{link}">{"".join(inertial_lines(body))}</link>' for link, body in pairs]
     for index, row in enumerate(table, start=1):
         if not 0 <= row.parent < index:
             raise ModelError(f"Denavit-Hartenberg row {index}: parent {row.parent} does not come before it; reorder")
@@ -81,18 +83,6 @@ def dh_urdf(name: str, table: Sequence[DhJoint], bodies: Array, links: Sequence[
             f'<axis xyz="0 0 1"/><limit lower="{-np.pi!r}" upper="{np.pi!r}" velocity="1" effort="1000"/></joint>'
         )
     return f'<robot name="{name}">{"".join(elements)}</robot>'
-
-
-def _link(name: str, parameters: Array) -> str:
-    mass, com, inertia = mass_com_inertia(parameters)
-    moments = " ".join(
-        f'i{a}{b}="{float(inertia["xyz".index(a), "xyz".index(b)])!r}"'
-        for a, b in ("xx", "xy", "xz", "yy", "yz", "zz")
-    )
-    return (
-        f'<link name="{name}"><inertial><origin xyz="{_text(com)}"/><mass value="{float(mass)!r}"/>'
-        f"<inertia {moments}/></inertial></link>"
-    )
 
 
 def _cos_sin(angle: float) -> tuple[float, float]:

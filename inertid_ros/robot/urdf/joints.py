@@ -47,7 +47,8 @@ def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str
     locked = {}
     for name, position in wanted.items():
         if name not in joints or joints[name].get("type") not in parsing.MOVABLE:
-            raise ModelError(f"locked joint '{name}': the URDF has no such movable joint; it has {_movable(root)}")
+            movable = [str(known) for known, joint in joints.items() if joint.get("type") in parsing.MOVABLE]
+            raise ModelError(f"locked joint '{name}': the URDF has no such movable joint; it has {movable}")
         if not np.isfinite(position):
             raise ModelError(f"locked joint '{name}': position {position} is not finite; give rad or m")
         locked[name] = float(position)
@@ -64,10 +65,6 @@ def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str
 def _mimic(joint: etree._Element) -> etree._Element | None:
     """The ``<mimic>`` of a joint that can move; simplified robots leave it behind on joints made fixed."""
     return joint.find("mimic") if joint.get("type") in parsing.MOVABLE else None
-
-
-def _movable(root: etree._Element) -> list[str]:
-    return [str(j.get("name")) for j in root.findall("joint") if j.get("type") in parsing.MOVABLE]
 
 
 def check_supported(root: etree._Element, locked: Mapping[str, float]) -> None:
@@ -92,13 +89,8 @@ def without_geometry(root: etree._Element) -> str:
     """URDF for Pinocchio: no meshes to look for, no friction, which is modelled here and which it may refuse, and
     continuous joints as unbounded revolute ones (one number each)."""
     copy = etree.fromstring(etree.tostring(root))
-    for link in copy.findall("link"):
-        for tag in ("visual", "collision"):
-            for element in link.findall(tag):
-                link.remove(element)
+    etree.strip_elements(copy, "visual", "collision", "dynamics", with_tail=False)
     for joint in copy.findall("joint"):
-        for element in joint.findall("dynamics"):
-            joint.remove(element)
         if joint.get("type") == "continuous":
             joint.set("type", "revolute")
             limit = joint.find("limit")
@@ -109,18 +101,12 @@ def without_geometry(root: etree._Element) -> str:
     return etree.tostring(copy, encoding="unicode")
 
 
-def child_link(root: etree._Element, joint: str) -> str:
-    """Name of the link behind a joint."""
-    for element in root.findall("joint"):
-        if element.get("name") == joint:
-            return str(element.find("child").get("link"))
-    raise ModelError(f"URDF joint '{joint}': not found; fix the URDF")
-
-
-def root_link(root: etree._Element, free: bool) -> tuple[str, ...]:
-    """The root link, if it moves."""
-    children = {joint.find("child").get("link") for joint in root.findall("joint")}
-    return tuple(str(link.get("name")) for link in root.findall("link") if link.get("name") not in children)[:free]
+def moving_links(root: etree._Element, joints: tuple[str, ...], free: bool) -> tuple[str, ...]:
+    """Links that move: the root of a base that moves freely, then the child of every joint."""
+    children = {joint.get("name"): str(joint.find("child").get("link")) for joint in root.findall("joint")}
+    names = [str(link.get("name")) for link in root.findall("link")]
+    roots = [name for name in names if name not in children.values()]
+    return (*roots[:free], *(children[joint] for joint in joints))
 
 
 def drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Array]:

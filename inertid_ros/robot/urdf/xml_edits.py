@@ -1,8 +1,11 @@
-"""Positions of elements in XML text, to change a few of them and leave every other byte as it is."""
+"""Positions of elements in XML text, to change a few of them and leave every other byte as it is; text of a body."""
 
 import re
 from dataclasses import dataclass, field
 from xml.parsers import expat
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
 
 _START_TAG = re.compile(rb"""<[^\s/>]+(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 
@@ -106,3 +109,18 @@ def insert_first(text: bytes, parent: Element, content: bytes) -> Edit:
     opening = text[parent.start : parent.inside - 2].rstrip() + b">"
     closing = b"\n" + margin + b"</" + parent.tag.encode() + b">"
     return Edit(parent.start, parent.end, opening + line + closing)
+
+
+def inertial_lines(pi: Array) -> list[str]:
+    """``<inertial>`` of a body ``(10,)``, in numbers that read back exactly."""
+    mass, com, inertia = mass_com_inertia(pi)
+    moments = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
+    attributes = " ".join(f'{key}="{float(inertia[place])!r}"' for key, place in moments.items())
+    xyz = " ".join(repr(float(value)) for value in com)
+    return [
+        "<inertial>",
+        f'  <origin xyz="{xyz}" rpy="0 0 0"/>',
+        f'  <mass value="{float(mass)!r}"/>',
+        f"  <inertia {attributes}/>",
+        "</inertial>",
+    ]

@@ -7,7 +7,7 @@ import pytest
 
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.prior.convex_program import ConvexProgram, LinearConstraints
-from inertid_ros.identification.prior.regularizers import Regularization, distance, regularized
+from inertid_ros.identification.prior.regularizers import Regularization, regularized
 from inertid_ros.identification.solvers.clarabel import solve_with_clarabel
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.robot.bodies.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia
@@ -82,9 +82,10 @@ def test_a_start_outside_is_refused():
 def test_divergences_are_zero_at_the_prior_and_agree_near_it():
     prior = np.tile(IDENTITY, (2, 1))
     step = 1e-3 * np.random.default_rng(0).normal(size=(2, 10))
-    for regularizer in ("entropic", "pullback"):
-        assert distance(regularizer).value(prior) == pytest.approx(0.0, abs=1e-12)
-    entropic, pullback = (distance(regularizer).value(prior + step) for regularizer in ("entropic", "pullback"))
+    distances = [Regularization(name, 0.5, 1.0, 10.0).distance for name in ("entropic", "pullback")]
+    for distance in distances:
+        assert distance.value(prior) == pytest.approx(0.0, abs=1e-12)
+    entropic, pullback = (distance.value(prior + step) for distance in distances)
     assert entropic == pytest.approx(pullback, rel=1e-2)
 
 
