@@ -64,7 +64,8 @@ def turn_base_rows(ground: Plate, q: Array, rows: Array) -> None:
     rows : ndarray, shape (>= 6, c, k)
         The first six are turned.
     """
-    turn = np.einsum("ji,kjm->imk", ground.rotation, rotation_matrices(q[3:7].T))
+    turns = ground.rotation.T @ rotation_matrices(q[3:7].T)
+    turn = np.ascontiguousarray(np.moveaxis(turns, 0, -1))  # samples are neighbours, as in the rows
     lever = ground.rotation.T @ (q[:3] - np.array(ground.xyz)[:, None])
     force = np.einsum("imk,mck->ick", turn, rows[:3])
     rows[3:6] = np.einsum("imk,mck->ick", turn, rows[3:6]) + cross(lever[:, None], force, axis=0)

@@ -111,7 +111,8 @@ class BodyRecursion:
         """Motions of a free base; its screws are those of its own frame."""
         motions = self._motions[0]
         motions[:, _VELOCITY], motions[:, _ACCELERATION] = v[:6], a[:6]
-        motions[:3, _ACCELERATION] -= rotate_back(q[3:7].T, np.broadcast_to(self._gravity, (q.shape[1], 3))).T
+        if self._gravity.any():
+            motions[:3, _ACCELERATION] -= rotate_back(q[3:7].T, np.broadcast_to(self._gravity, (q.shape[1], 3))).T
         if self._screws:
             motions[:, _SCREWS:] = np.eye(6)[:, TRANSLATIONS:, None]
 
