@@ -89,7 +89,7 @@ def euclidean_metric(coordinates: Coordinates, masses: Array) -> Array:
     One factor serves all bodies: with ``s`` the RMS of the prior masses ``(nb,)`` [kg] a typical mass is as uncertain
     as under the geometric distances. All else follows from the units.
     """
-    return 0.5 * np.swapaxes(coordinates.blocks, 1, 2) @ coordinates.blocks / np.mean(np.square(masses))
+    return np.array([0.5 * block.T @ block for block in coordinates.blocks]) / np.mean(np.square(masses))
 
 
 def relative_metric(coordinates: Coordinates, bodies: Array) -> Array:
@@ -100,7 +100,7 @@ def relative_metric(coordinates: Coordinates, bodies: Array) -> Array:
     blocks, bodies = coordinates.blocks, np.abs(bodies)
     natural = np.linalg.norm(blocks @ np.linalg.inv(np.linalg.cholesky(PULLBACK)).T, axis=2)
     scaled = blocks / np.where(bodies > _ZERO * natural, bodies, _LEAST * natural)[..., None]
-    return np.asarray(np.swapaxes(scaled, 1, 2) @ scaled)
+    return np.array([block.T @ block for block in scaled])
 
 
 def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Regularization) -> ConvexProgram:
@@ -123,8 +123,8 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
         body_weights += regularization.weight
     elif isinstance(regularization.distance, Quadratic):
         centre = np.broadcast_to(regularization.distance.centre, (bodies, BODY_PARAMETERS))
-        roots = np.linalg.cholesky(regularization.weight * regularization.distance.hessian(centre))
-        root = np.pad(block_diag(*roots).T, ((0, 0), (0, size - inertial)))
+        factors = np.linalg.cholesky(regularization.weight * regularization.distance.hessian(centre))
+        root = np.pad(block_diag(*factors.swapaxes(1, 2)), ((0, 0), (0, size - inertial)))
         rows.append(root)
         targets.append(root[:, :inertial] @ centre.ravel())
     return ConvexProgram(
