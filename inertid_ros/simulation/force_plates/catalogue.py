@@ -1,6 +1,5 @@
 """Legged robots on force plates by name."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,9 +64,7 @@ def humanoid(crouch: float) -> LeggedRobotDescription:
     return LeggedRobotDescription(urdf, stance.soles, stance.plates, start, imu=stance.imu)
 
 
-ROBOTS: dict[str, Callable[[float], LeggedRobotDescription]] = dict(
-    zip(LEGGED_ROBOTS, (biped, humanoid), strict=True)
-)
+ROBOTS = dict(zip(LEGGED_ROBOTS, (biped, humanoid), strict=True))
 
 
 def legged_robot(name: str, crouch: float = 0.3) -> LeggedRobotDescription:

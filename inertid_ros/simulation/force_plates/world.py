@@ -63,8 +63,7 @@ def build_world(
     mujoco = import_mujoco()
     tree = parsing.parse_description(urdf)
     root = _root_link(tree)
-    held = _not_moved(tree, joint_names)
-    text = fix_joints(tree, held)
+    text = fix_joints(tree, _not_moved(tree, joint_names))
     names = [plate.name for plate in plates]
     try:
         spec = mujoco.MjSpec.from_string(text)
