@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.rotations import rotate_back
+from inertid_ros.core.rotations import cross, rotate_back, rotation_matrices
 from inertid_ros.robot.tree import TreeJoint
 
 PRODUCTS = 12  # what a wrench is linear in: d (3), alpha (3), and w w^T as xx, xy, xz, yy, yz, zz
@@ -34,12 +34,17 @@ class BodyRecursion:
         How many screws of the velocities that move a body to take along to it, those next to the root first; all if not
         given. Of a free base only those of its rotations: their angular parts are the linear parts of those of its
         translations, which have no angular ones.
+    world : bool
+        Screws of the rotations of a free base about the axes of the world through its origin, not those of the base.
     """
 
-    def __init__(self, joints: Sequence[TreeJoint], gravity: Array, screws: int | None = None) -> None:
+    def __init__(
+        self, joints: Sequence[TreeJoint], gravity: Array, screws: int | None = None, world: bool = False
+    ) -> None:
         self.joints = joints
         self._screws = len(joints) + TRANSLATIONS if screws is None else screws
         self._transforms = [joint.motion_transform for joint in joints]
+        self._world = world
         self._free = bool(joints) and joints[0].free
         self._gravity = np.array(gravity, dtype=float)
         self._root = np.zeros((6, 2, 1))
@@ -115,6 +120,11 @@ class BodyRecursion:
             motions[:3, _ACCELERATION] -= rotate_back(q[3:7].T, np.broadcast_to(self._gravity, (q.shape[1], 3))).T
         if self._screws:
             motions[:, _SCREWS:] = np.eye(6)[:, TRANSLATIONS:, None]
+        if self._world:
+            turn = np.moveaxis(rotation_matrices(q[3:7].T), 0, -1)
+            motions[3:, _SCREWS:] = turn.swapaxes(0, 1)
+            place = np.einsum("ijk,ik->jk", turn, q[:3])
+            motions[:3, _SCREWS:] = cross(motions[3:, _SCREWS:], place[:, None], axis=0)
 
     def _turn(self, body: int, motions: Array) -> None:
         """Motions in the frame turned by the position, with the joint's own speed and acceleration added."""

@@ -11,9 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.dynamics.contact_wrenches import turn_base_rows
 from inertid_ros.kinematics.tree_kinematics import batches
-from inertid_ros.robot.contacts import Plate
 from inertid_ros.robot.tree import TreeJoint
 
 from .rigid_body_regressor import RigidBodyRegressor
@@ -44,13 +42,11 @@ def momentum_regressor(
     ndarray, shape (N, 6, 10 nb)
         In memory the samples of one column are neighbours.
     """
-    regressor = RigidBodyRegressor(tree, np.zeros(3), base_only=True)
+    regressor = RigidBodyRegressor(tree, np.zeros(3), base_only=True, world=pose is not None)
     positions = np.hstack([np.zeros((len(q), 7)) if pose is None else pose, q])
     velocities = np.hstack([twist, v])
     out = np.empty((6, regressor.width, len(q)))
     for rows in batches(len(q)):
         position, velocity = (np.ascontiguousarray(channel[rows].T) for channel in (positions, velocities))
         regressor.write(position, np.zeros_like(velocity), velocity, out[..., rows])
-        if pose is not None:
-            turn_base_rows(Plate(), position, out[..., rows])
     return out.transpose(2, 0, 1)

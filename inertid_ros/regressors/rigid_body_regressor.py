@@ -66,6 +66,8 @@ class RigidBodyRegressor:
         of the URDF, if not given.
     base_only : bool
         Never write more than the six rows of a free base.
+    world : bool
+        Write these in the frame of the world, about its origin; only with ``base_only``.
     """
 
     def __init__(
@@ -74,9 +76,10 @@ class RigidBodyRegressor:
         gravity: Array,
         columns: Sequence[Sequence[int]] | None = None,
         base_only: bool = False,
+        world: bool = False,
     ) -> None:
-        self._joints, self._base_only = joints, base_only
-        self._recursion = BodyRecursion(joints, gravity, TRANSLATIONS if base_only else None)
+        self._joints, self._base_only, self._world = joints, base_only, world
+        self._recursion = BodyRecursion(joints, gravity, TRANSLATIONS if base_only else None, world)
         if columns is None:
             columns = [range(BODY_PARAMETERS)] * len(self._joints)
             frames = np.array([joint.turned_parameters for joint in self._joints])
@@ -105,12 +108,13 @@ class RigidBodyRegressor:
             mass, first, second = wrenches.of(self._recursion.products(motions))
             screws, block = motions[:, 2:], out[:, self.columns[body]]
             parts = [block[:, columns] for columns in wrenches.columns]
-            if self._forces and not joint.free:
+            unit = joint.free and not self._world  # screws of the base are unit vectors
+            if self._forces and not unit:
                 if parts[0].shape[1]:
                     np.einsum("ijk,ick->jck", screws[3:, :3], mass, out=parts[0][:3])
                 np.einsum("ijk,ick->jck", screws[3:, :3], first[:3], out=parts[1][:3])
                 parts[2][:3] = 0.0
-            for rows, at in _BASE_TORQUE if base_only and not joint.free else self._runs[body]:
+            for rows, at in _BASE_TORQUE if base_only and not unit else self._runs[body]:
                 for part, factors, wrench in (
                     (parts[0], screws[:3, at], mass),
                     (parts[1], screws[:, at], first),
@@ -119,7 +123,7 @@ class RigidBodyRegressor:
                     if part.shape[1]:
                         np.einsum("ijk,ick->jck", factors, wrench, out=part[rows])
             # The body's own screw is a unit vector: its row is a row of the wrenches.
-            if joint.free:
+            if unit:
                 parts[0][:3], parts[0][3:6] = mass, 0.0
                 parts[1][:6] = first
                 parts[2][:3], parts[2][3:6] = 0.0, second
