@@ -6,7 +6,7 @@
 - ``parameters``: ROS parameters from the typed configuration.
 - ``qos``: the quality-of-service profiles.
 - ``definitions``: classes and definitions of message types by name.
-- ``diagnostics``, ``markers``: diagnostics, and inertia in RViz.
+- ``diagnostics``, ``markers``, ``transforms``: diagnostics, inertia in RViz, quaternions.
 - ``lifecycle``: a repair of rclpy's lifecycle nodes.
 """
 

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, Quaternion, Vector3
-from scipy.spatial.transform import Rotation
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.robot.bodies.inertial_parameters import is_consistent, pseudo_inertia
+
+from .transforms import matrix_to_quaternion
 
 GIVEN = ColorRGBA(r=0.6, g=0.6, b=0.6, a=0.35)
 CALIBRATED = ColorRGBA(r=0.1, g=0.7, b=0.3, a=0.6)
@@ -39,7 +40,7 @@ def inertia_markers(
         if not is_consistent(pi):
             continue
         centre, axes, radii = uniform_ellipsoid(pi)
-        x, y, z, w = Rotation.from_matrix(axes).as_quat().tolist()
+        x, y, z, w = matrix_to_quaternion(axes).tolist()
         marker = Marker(ns=namespace, id=index, type=Marker.SPHERE, action=Marker.ADD, color=color, frame_locked=True)
         marker.header.frame_id, marker.header.stamp = name, stamp
         marker.pose = Pose(
