@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.kinematics.tree_kinematics import batches
+from inertid_ros.kinematics.tree_kinematics import BATCH, batches
 from inertid_ros.robot.tree import TreeJoint
 
 from .rigid_body_regressor import RigidBodyRegressor
@@ -46,7 +46,8 @@ def momentum_regressor(
     positions = np.hstack([np.zeros((len(q), 7)) if pose is None else pose, q])
     velocities = np.hstack([twist, v])
     out = np.empty((6, regressor.width, len(q)))
-    for rows in batches(len(q)):
+    size = -(-len(q) // max(1, round(len(q) / BATCH)))  # batches of one size: the recursion keeps its arrays
+    for rows in batches(len(q), max(size, 1)):
         position, velocity = (np.ascontiguousarray(channel[rows].T) for channel in (positions, velocities))
         regressor.write(position, np.zeros_like(velocity), velocity, out[..., rows])
     return out.transpose(2, 0, 1)
