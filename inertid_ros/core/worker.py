@@ -137,6 +137,9 @@ class Worker(Generic[Progress, Result]):
                         self.progress = value
                     else:
                         self._arrived = (content, value)
+        except Exception as error:  # whatever the answer's own code raises while it is read
+            reason = " ".join(f"{error.__class__.__name__}: {error}".split())
+            self._arrived = ("error", WorkerError(f"{self.name}: its answer cannot be read ({reason})"))
         finally:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=1.0)
@@ -186,5 +189,7 @@ def _end_with_owner(connection: "Connection[Any, Any]") -> None:
 
 
 if __name__ == "__main__":
-    _serve(int(sys.argv[1]), int(sys.argv[2]))
+    from inertid_ros.core import worker  # its errors must not be pickled as those of __main__
+
+    worker._serve(int(sys.argv[1]), int(sys.argv[2]))
     os._exit(0)  # the thread that watches the owner still reads
