@@ -7,6 +7,7 @@
 - ``qos``: the quality-of-service profiles.
 - ``definitions``: classes and definitions of message types by name.
 - ``diagnostics``, ``markers``, ``transforms``: diagnostics, inertia in RViz, quaternions.
+- ``discovery``: whether a server has discovered its client.
 - ``lifecycle``: a repair of rclpy's lifecycle nodes.
 """
 

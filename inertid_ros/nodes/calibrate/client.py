@@ -21,6 +21,7 @@ from std_msgs.msg import Empty
 from std_srvs.srv import Trigger
 
 from inertid_ros.core.errors import InertidError
+from inertid_ros.ros.discovery import ClientDiscovery
 from inertid_ros.ros.qos import COMMAND
 
 from .progress_line import ProgressLine
@@ -161,13 +162,17 @@ class FlowClient:
             There is no answer.
         """
         client = self.node.create_client(service_type, name)
+        discovery = ClientDiscovery(self.node, client.srv_name.rpartition("/")[0])
+        silent = f"{client.srv_name} does not answer; is its node still running?"
         try:
             absent = f"{client.srv_name} is not there; is its node still running?"
             self.until(client.service_is_ready, absent, _ANSWER_S)
+            self.until(discovery.done, silent, _ANSWER_S)
             future = client.call_async(request)
-            self.until(future.done, f"{client.srv_name} does not answer; is its node still running?", _ANSWER_S)
+            self.until(future.done, silent, _ANSWER_S)
             return future.result()
         finally:
+            discovery.close()
             self.node.destroy_client(client)
 
     def trigger(self, name: str) -> Trigger.Response:

@@ -16,6 +16,7 @@ from rclpy.qos import QoSProfile  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 from support.nodes.processes import NodeProcess  # noqa: E402
 
+from inertid_ros.ros.discovery import ClientDiscovery  # noqa: E402
 from inertid_ros.ros.qos import LATCHED  # noqa: E402
 
 
@@ -59,22 +60,31 @@ class RosClient:
 
     def trigger(self, service: str, timeout: float = 30.0) -> Trigger.Response:
         client = self.node.create_client(Trigger, service)
-        self.until(client.service_is_ready, f"service {service}", timeout)
-        future = client.call_async(Trigger.Request())
-        self.until(future.done, f"answer of {service}", timeout)
-        return future.result()
+        return self._answer(client, service, Trigger.Request(), timeout)
 
     def call(self, type_: Any, service: str, request: Any, timeout: float = 30.0) -> Any:
         client = self.node.create_client(type_, service)
+        return self._answer(client, service, request, timeout)
+
+    def _answer(self, client: Any, service: str, request: Any, timeout: float) -> Any:
         self.until(client.service_is_ready, f"service {service}", timeout)
+        self._wait_for_discovery(service, timeout)
         future = client.call_async(request)
         self.until(future.done, f"answer of {service}", timeout)
         return future.result()
+
+    def _wait_for_discovery(self, service: str, timeout: float) -> None:
+        """Until the service's node has discovered all clients of this one."""
+        server = service.rpartition("/")[0]
+        discovery = ClientDiscovery(self.node, server)
+        self.until(discovery.done, f"discovery by {server}", timeout)
+        discovery.close()
 
     def send_goal(self, type_: Any, action: str, goal: Any, timeout: float = 30.0) -> Any:
         """Goal handle of an action; ``accepted`` says whether it runs."""
         client = ActionClient(self.node, type_, action)
         self.until(client.server_is_ready, f"action {action}", timeout)
+        self._wait_for_discovery(action, timeout)
         future = client.send_goal_async(goal)
         self.until(future.done, f"answer of {action}", timeout)
         handle = future.result()
