@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 import yaml
-from support.package_parameters import declared_options, flat, node_names
+from support.package_parameters import declared_options, node_names
 from support.paths import CONFIG, ROOT
 
 from inertid_ros.config.schema.option_fields import Option, options
-from inertid_ros.config.schema.structuring import structure
+from inertid_ros.config.schema.structuring import flat, structure
 from inertid_ros.nodes.parameter_files.reference_pages import PAGES
 from inertid_ros.nodes.parameter_files.yaml_text import FILES, NODES, declared, render
 

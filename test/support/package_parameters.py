@@ -2,7 +2,6 @@
 
 import ast
 import importlib
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import yaml
 from support.paths import CONFIG, ROOT
 
 from inertid_ros.config.schema.option_fields import Option, options
+from inertid_ros.config.schema.structuring import flat
 
 NODES = ROOT / "inertid_ros" / "nodes"
 
@@ -34,15 +34,6 @@ def parameters_in(file: str, node: str) -> dict[str, Any]:
     """Parameters of a node, by name, in a file that ships."""
     content = yaml.safe_load((CONFIG / f"{file}.yaml").read_text(encoding="utf-8"))
     return dict(flat(content[f"/**/{node}"]["ros__parameters"]))
-
-
-def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Dotted keys of nested mappings."""
-    for key, value in values.items():
-        if isinstance(value, dict):
-            yield from flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
 
 
 def _declarations(path: Path) -> list[tuple[str, str]]:
