@@ -19,6 +19,7 @@ from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory, t
 from inertid_ros.ros.qos import COMMAND
 
 _ANSWER_S = 0.25  # a controller on the same machine answers within milliseconds
+_UNNAMED = "_NODE_NAME_UNKNOWN_"  # the graph's, for some milliseconds between discovering a publisher and its node
 
 
 class Commander(CommandInterface, Protocol):
@@ -42,21 +43,28 @@ class _PublishingCommander:
     def __init__(self, node: Node, message_type: Any, topic: str) -> None:
         self._node = node
         self._publisher = node.create_publisher(message_type, topic, COMMAND)
+        self._unnamed = False  # whether the last look found a publisher whose node was not known yet
 
     def begin(self) -> None:
         """Nothing to forget."""
 
     def problem(self) -> str:
-        """Why commands do not arrive, in one line; empty if they do."""
+        """Why commands do not arrive, in one line; empty if they do.
+
+        Who else commands is told by name: one without a name is told only when it is found a second time.
+        """
         topic = self._publisher.topic_name
         if self._publisher.get_subscription_count() == 0:
             return f"nobody subscribes to {topic}; start and activate the robot's controller, or remap the topic"
         own = (self._node.get_name(), self._node.get_namespace())
-        for other in self._node.get_publishers_info_by_topic(topic):
-            if (other.node_name, other.node_namespace) != own:
-                name = f"{other.node_namespace.rstrip('/')}/{other.node_name}"
-                return f"{name} commands the robot on {topic} too; stop it"
-        return ""
+        publishers = [(info.node_name, info.node_namespace) for info in self._node.get_publishers_info_by_topic(topic)]
+        others = [publisher for publisher in publishers if publisher != own]
+        named = [publisher for publisher in others if publisher[0] != _UNNAMED]
+        seen_before, self._unnamed = self._unnamed, len(named) < len(others)
+        if not named and not (others and seen_before):
+            return ""
+        name, namespace = (named or others)[0]
+        return f"{namespace.rstrip('/')}/{name} commands the robot on {topic} too; stop it"
 
 
 class TrajectoryCommander(_PublishingCommander):

@@ -1,0 +1,69 @@
+"""Who else commands the robot, as the graph tells it."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from inertid_ros.nodes.excitation.commander import TrajectoryCommander
+
+OWN, OTHER, UNNAMED = "excitation", "teleop", "_NODE_NAME_UNKNOWN_"
+
+
+class Graph:
+    """A node that sees the given publishers on its command topic."""
+
+    def __init__(self) -> None:
+        self.publishers = [OWN]
+        self.subscribers = 1
+
+    def create_publisher(self, _type, topic, _qos):
+        return SimpleNamespace(topic_name=f"/arm/{topic}", get_subscription_count=lambda: self.subscribers)
+
+    def get_name(self) -> str:
+        return OWN
+
+    def get_namespace(self) -> str:
+        return "/arm"
+
+    def get_publishers_info_by_topic(self, _topic):
+        return [
+            SimpleNamespace(node_name=name, node_namespace="_NODE_NAMESPACE_UNKNOWN_" if name == UNNAMED else "/arm")
+            for name in self.publishers
+        ]
+
+
+@pytest.fixture
+def graph() -> Graph:
+    return Graph()
+
+
+def test_alone_with_a_subscriber(graph: Graph) -> None:
+    assert TrajectoryCommander(graph).problem() == ""
+
+
+def test_nobody_subscribes(graph: Graph) -> None:
+    graph.subscribers = 0
+    assert TrajectoryCommander(graph).problem().startswith("nobody subscribes to /arm/joint_trajectory")
+
+
+def test_another_commander_is_named_at_once(graph: Graph) -> None:
+    graph.publishers = [UNNAMED, OWN, OTHER]
+    expected = "/arm/teleop commands the robot on /arm/joint_trajectory too; stop it"
+    assert TrajectoryCommander(graph).problem() == expected
+
+
+def test_a_publisher_is_discovered_before_its_node(graph: Graph) -> None:
+    commander = TrajectoryCommander(graph)
+    graph.publishers = [OWN, UNNAMED]
+    assert commander.problem() == ""
+    graph.publishers = [OWN, OTHER]
+    assert commander.problem().startswith("/arm/teleop commands")
+
+
+def test_a_publisher_that_stays_without_a_name_is_told(graph: Graph) -> None:
+    commander = TrajectoryCommander(graph)
+    graph.publishers = [OWN, UNNAMED]
+    assert commander.problem() == ""
+    assert UNNAMED in commander.problem()
+    graph.publishers = [OWN]
+    assert commander.problem() == ""
