@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from .arrays import Array
 from .errors import RecordingError
+from .findings import Finding
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class Samples:
         Where ``tau`` was measured; None: everywhere.
     noise : ndarray, shape (nv,), optional
         Standard deviation of the noise of ``v``, where it was estimated.
+    findings : tuple of Finding
+        What was found in the recording on the way.
     """
 
     time: Array
@@ -57,6 +60,7 @@ class Samples:
     cutoff_hz: float = 0.0
     measured: NDArray[np.bool_] | None = None
     noise: Array | None = None
+    findings: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
         self._check(("v", "a"), (len(self.q), self.v.shape[-1]))
