@@ -23,6 +23,7 @@ HERE = Path(__file__).resolve().parent
 ENVIRONMENT = ROOT / ".build" / "figaroh" / "venv"
 PACKAGES = ("figaroh==1.0.2", "cyipopt-wheels")
 SAMPLES = 100_000
+DECIMATION = 10  # the default of FIGAROH's BaseIdentification.solve
 WANTED = {"seconds": 10.0, "memory": 15.0, "regressor": 1.5}
 KEPT = ("PATH", "HOME", "TMPDIR", "LANG")
 CORES = sorted({1, min(2, os.cpu_count() or 1)})
@@ -32,9 +33,10 @@ A UR10 with viscous and Coulomb friction, rotor inertia and offset (84 parameter
 0.5 N m of noise, the URDF wrong by added point masses. Both get the same arrays in memory, in turns, and both fit the
 torque under a pseudo-inertia matrix inequality per link. FIGAROH ([Nguyen2023]_) is driven the shortest way through its
 public functions: `build_regressor_basic` (without its backend layer, which is slower), `build_problem`,
-`solve_direct_effort_fit` with its default solver. Ours is `identify` as a user calls it, which also weighs joints by
-their residuals, learns the strength of the prior, and states a covariance. Loading of libraries and files counts as
-memory and not as time. Processor time is what the clock shows on an idle machine.
+`solve_direct_effort_fit` with its default solver; its own workflow, `BaseIdentification.solve`, filters and keeps every
+tenth sample before the fit by default, which has a table of its own. Ours is `identify` as a user calls it, which also
+weighs joints by their residuals, learns the strength of the prior, and states a covariance. Loading of libraries and
+files counts as memory and not as time. Processor time is what the clock shows on an idle machine.
 FIGAROH takes part where `--install` has made its environment: `make bench ARGS=--install`."""
 
 
@@ -52,10 +54,9 @@ def ours(task: str, folder: Path, threads: int) -> dict:
     return _run([sys.executable, "-m", "studies.inertid_tasks", task, str(folder)], environment)
 
 
-def theirs(folder: Path, threads: int) -> dict:
-    return _run(
-        [str(ENVIRONMENT / "bin" / "python"), str(HERE / "studies" / "figaroh_tasks.py"), str(folder)], _plain(threads)
-    )
+def theirs(folder: Path, threads: int, factor: int = 1) -> dict:
+    script = str(HERE / "studies" / "figaroh_tasks.py")
+    return _run([str(ENVIRONMENT / "bin" / "python"), script, str(folder), str(factor)], _plain(threads))
 
 
 def _plain(threads: int) -> dict[str, str]:
@@ -96,6 +97,8 @@ def main() -> None:
         folder = Path(name)
         write_samples(folder)
         runs = compare(folder, options.rounds, installed)
+        if installed:
+            with_decimation(folder, options.rounds, runs)
         parts(folder, options.rounds, runs)
     stream_memory()
 
@@ -128,6 +131,24 @@ def compare(folder: Path, rounds: int, installed: bool) -> Runs:
         "figaroh", f"## UR10 with drives, against FIGAROH\n\n{COMPARED}\n\n{text}\n\n{machine()}; medians of {rounds}"
     )
     return runs
+
+
+def with_decimation(folder: Path, rounds: int, runs: Runs) -> None:
+    """FIGAROH as its own workflow runs it by default, with a tenth of the samples; ours has them all."""
+    fewer = [theirs(folder, 1, DECIMATION) for _ in range(rounds)]
+    for run in fewer:
+        run["error"] = float(np.sqrt(np.mean(np.square(run["rms_error"]))))
+    sides = {"ours, every sample": runs[1][0], "FIGAROH, every sample": runs[1][1], "FIGAROH, every tenth": fewer}
+    own = _median(sides["ours, every sample"], "cpu")
+    rows = [
+        [name, f"{_median(side, 'cpu'):.2f}", f"{_median(side, 'cpu') / own:.1f}x", f"{_median(side, 'peak_mb'):.0f}",
+         f"{_median(side, 'error'):.4f}", _consistent(side)]
+        for name, side in sides.items()
+    ]  # fmt: skip
+    header = ("1 core", "processor time [s]", "of ours", "peak memory [MB]", "RMS residual of all samples [N m]",
+              "consistent")  # fmt: skip
+    title = f"### With FIGAROH's decimation by {DECIMATION}"
+    publish("figaroh-decimated", f"{title}\n\n{table(header, rows)}\n\n{machine()}; medians of {rounds}")
 
 
 def _row(label: str, mine: list[dict], other: list[dict], key: str, wanted: float | None, digits: int = 0) -> list[str]:

@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,10 +19,20 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def machine() -> str:
-    """One line on where figures were measured."""
+    """One line on where figures were measured, and on which commit."""
     names = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     model = next((line.split(":", 1)[1].strip() for line in names if line.startswith("model name")), platform.machine())
-    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}, {commit()}"
+
+
+def commit() -> str:
+    """Commit that figures belong to, with its date; says so where files have been changed since."""
+    git = ["git", "-C", str(ROOT)]
+    shown = subprocess.run([*git, "log", "-1", "--format=%h of %cs"], capture_output=True, text=True)
+    if shown.returncode:
+        return "not a commit"
+    changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "inertid_ros", "benchmarks"]).returncode
+    return f"commit {shown.stdout.strip()}{', with changes' if changed else ''}"
 
 
 def publish(section: str, text: str) -> None:

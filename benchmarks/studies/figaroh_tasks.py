@@ -1,7 +1,9 @@
-"""FIGAROH on given samples, in an interpreter that has it: ``figaroh_tasks.py FOLDER``; the last line printed is JSON.
+"""FIGAROH on given samples, in an interpreter that has it; the last line printed is JSON.
 
-The shortest way through its public functions: regressor of all samples, problem, effort fit with a pseudo-inertia
-LMI per link (the estimator that its ``select_stage: physical_fit`` selects). Its full workflow adds more to that.
+``figaroh_tasks.py FOLDER FACTOR`` takes the shortest way through its public functions: regressor of all samples,
+decimation by the factor (1: none), problem, effort fit with a pseudo-inertia LMI per link (the estimator that its
+``select_stage: physical_fit`` selects). Its full workflow adds more to that, and decimates by ten by default, with the
+filter used here.
 """
 
 import json
@@ -16,13 +18,22 @@ from figaroh.identification.parameter import add_standard_additional_parameters,
 from figaroh.identification.physical_fit import build_problem, solve_direct_effort_fit
 from figaroh.tools.regressor import build_regressor_basic
 from memory import peak_mb, resident_mb
+from scipy import signal
+
+
+def decimated(values: np.ndarray, joints: int, factor: int) -> np.ndarray:
+    """Rows of every joint, one joint after the other, at a lower rate."""
+    if factor == 1:
+        return values
+    blocks = values.reshape(joints, -1, *values.shape[1:])
+    return np.concatenate([signal.decimate(block, q=factor, axis=0, zero_phase=True) for block in blocks])
 
 
 def main() -> None:
     import cvxopt  # noqa: F401 - their default solver, loaded on use: not to be counted as their time
     import picos  # noqa: F401
 
-    folder, imported = Path(sys.argv[1]), resident_mb()
+    folder, factor, imported = Path(sys.argv[1]), int(sys.argv[2]), resident_mb()
     model = pin.buildModelFromUrdf(str(folder / "robot.urdf"))
     samples = np.load(folder / "samples.npz")
     q, v, a, tau = (samples[name] for name in ("q", "v", "a", "tau"))
@@ -44,7 +55,8 @@ def main() -> None:
     regressor = build_regressor_basic(robot, q, v, a, config)
     built = time.process_time()
     effort = tau.T.ravel()
-    problem = build_problem(regressor, effort, list(prior), list(model.names)[1:], prior=np.array(list(prior.values())))
+    reduced, target = (decimated(values, model.nv, factor) for values in (regressor, effort))
+    problem = build_problem(reduced, target, list(prior), list(model.names)[1:], prior=np.array(list(prior.values())))
     factored = time.process_time()
     record = solve_direct_effort_fit(problem, solver="cvxopt")
     solved, seconds = time.process_time(), time.perf_counter() - wall

@@ -7,6 +7,7 @@ import importlib
 import time
 import warnings
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -18,16 +19,15 @@ _CLARABEL_GAP = 1e-8  # relative, its default tolerance
 _ACCEPTED_GAP = 1e-7
 
 
-def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
-    """Solve by CVXPY and Clarabel.
+def cvxpy_problem(convex_program: ConvexProgram) -> tuple[Any, Any]:
+    """The convex program as CVXPY's ``Problem``, and its ``Variable`` ``(p,)``.
 
     Raises
     ------
     IdentificationError
-        CVXPY or Clarabel is not installed, or the solver found no optimum.
+        CVXPY or Clarabel is not installed.
     """
     cp = _cvxpy()
-    began = time.perf_counter()
     x = cp.Variable(convex_program.R.shape[1])
     objective = (
         0.5 * cp.sum_squares(convex_program.R @ x - convex_program.z)
@@ -53,7 +53,20 @@ def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
         constraints.append(cp.reshape(rows @ x, (4, 4), order="C") + shift >> 0)
     if len(convex_program.equalities):
         constraints.append(convex_program.equalities.matrix @ x + convex_program.equalities.shift == 0)
-    problem = cp.Problem(cp.Minimize(objective), constraints)
+    return cp.Problem(cp.Minimize(objective), constraints), x
+
+
+def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
+    """Solve by CVXPY and Clarabel.
+
+    Raises
+    ------
+    IdentificationError
+        CVXPY or Clarabel is not installed, or the solver found no optimum.
+    """
+    cp = _cvxpy()
+    began = time.perf_counter()
+    problem, x = cvxpy_problem(convex_program)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # CVXPY warns of inaccuracy; the status below decides
@@ -68,7 +81,7 @@ def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
     gap = _CLARABEL_GAP * (1 + abs(objective))
     if problem.status == cp.OPTIMAL_INACCURATE:  # not to be relied on; the KKT residual of a smooth convex program is
         gap = _squared_residual(convex_program, solution, hessian)
-        if constraints or not gap <= _ACCEPTED_GAP * (1 + abs(objective)):
+        if problem.constraints or not gap <= _ACCEPTED_GAP * (1 + abs(objective)):
             raise IdentificationError("Clarabel missed its accuracy; use the built-in solver")
     return Solution(
         x=solution,
