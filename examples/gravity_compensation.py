@@ -87,7 +87,7 @@ class GravityCompensation(Node):
         if self.robot is not None:
             return
         self.robot = load_model(message.data, model_options(self.options.robot))
-        self.order = JointOrder(self.robot.joint_names)
+        self.order = JointOrder(self.robot.joint_names, self.robot.effort_scale)
         self.given, self.given_data = self.robot.pinocchio, self.robot.pinocchio.createData()
         self.parameters = ParameterSubscriber(self, self.robot)
         self.data = self.parameters.model.createData()

@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
+from inertid_ros.data.screening.motion_checks import check_motion
+from inertid_ros.data.screening.screen import refuse
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import IdentificationProgress, identify
 from inertid_ros.identification.information.delay import without_delay
@@ -13,6 +15,8 @@ from inertid_ros.identification.outcome import IdentificationOutcome
 from inertid_ros.identification.prior.constraints import configured_constraints
 from inertid_ros.identification.provenance import provenance, recording_source
 from inertid_ros.robot.model import RobotModel
+
+from .screened_samples import screened_samples
 
 _PREPARED, _SOLVED = 0.3, 0.9
 
@@ -44,8 +48,11 @@ def calibrate(
     everything = [*train, *held_out]
     for index, recording in enumerate(everything):
         progress(IdentificationProgress("preparing", _PREPARED * index / len(everything)))
-        samples.append(prepare(recording, model, configuration.prepare, configuration.identify.equations))
+        samples.append(screened_samples(recording, model, configuration))
     fitted, held_out_samples = tuple(samples[: len(train)]), tuple(samples[len(train) :])
+    motion = check_motion(fitted, model)
+    refuse(motion)
+    findings = (*motion, *chain.from_iterable(each.findings for each in samples))
     clock.stop("preparing")
     estimate = identify(
         model,
@@ -65,7 +72,8 @@ def calibrate(
         tuple(without_delay(each, estimate.delay) for each in group) for group in (fitted, held_out_samples)
     )
     return IdentificationOutcome(
-        estimate, fitted, held_out_samples, validation, provenance(model, tuple(sources), configuration), clock.seconds
+        estimate, fitted, held_out_samples, validation, provenance(model, tuple(sources), configuration), clock.seconds,
+        findings=findings,
     )
 
 

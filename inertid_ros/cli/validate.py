@@ -6,10 +6,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from inertid_ros.app.screened_samples import screened_samples
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.validation import TorqueErrors, torque_errors
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.regressors.equations import equations_of
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
         samples = []
         for index, recording in enumerate(recordings):
             progress("preparing", index / len(recordings))
-            samples.append(without_delay(prepare(recording, model, config.prepare, config.identify.equations), delay))
+            samples.append(without_delay(screened_samples(recording, model, config), delay))
         progress("validating", 0.9)
         equations = equations_of(model, config.identify.equations)
         errors = torque_errors(equations, parameters, samples)

@@ -121,6 +121,12 @@ class RobotOptions:
         (0.0, 0.0, -9.81), "in the frame of the root link, or of the world where the base is free [m/s^2]", length=3,
         minimum=-100.0, maximum=100.0,
     )
+    effort_scale: Mapping[str, float] = named(
+        float,
+        "factor on a joint's measured effort: gear ratio times torque constant where drives report currents, -1 where"
+        " the sign is the opposite one [N m or N per unit of effort]",
+        "effort_scale_joint_names", minimum=-1e9, maximum=1e9,
+    )
     base: str = option(
         "fixed", "fixed, or free: the root link moves in the world and is identified like the others", choices=BASES
     )
@@ -138,5 +144,7 @@ class RobotOptions:
     )
 
     def __attrs_post_init__(self) -> None:
+        if 0.0 in self.effort_scale.values():
+            raise ConfigurationError("effort_scale holds a zero, which leaves no effort; correct it")
         if self.wheels and self.base != "free":
             raise ConfigurationError("wheels turn a robot that floats; set base to free")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from inertid_ros.core.findings import Finding
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence, torque_confidence
@@ -35,6 +36,8 @@ class IdentificationOutcome:
         Stage to seconds.
     rounds : tuple
         Options of the rounds that this is one of, and the torque confidence after each round before it.
+    findings : tuple of Finding
+        On the recordings, before the fit.
     """
 
     estimate: Estimate
@@ -44,6 +47,7 @@ class IdentificationOutcome:
     provenance: Provenance
     timing: Mapping[str, float]
     rounds: tuple[RoundsOptions, tuple[Round, ...]] = (RoundsOptions(), ())
+    findings: tuple[Finding, ...] = ()
 
     @cached_property
     def train_errors(self) -> TorqueErrors:

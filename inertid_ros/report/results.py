@@ -190,6 +190,7 @@ def _model_options(robot: Mapping[str, Any]) -> ModelOptions:
         robot.get("stribeck_speeds", {}),
         # An inertia that the URDF is to give stands there as nothing.
         tuple(Wheel(**{k: v for k, v in wheel.items() if v is not None}) for wheel in given.get("wheels", ())),
+        robot.get("effort_scale", {}),
     )
 
 

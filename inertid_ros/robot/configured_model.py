@@ -33,6 +33,7 @@ def model_options(options: RobotOptions) -> ModelOptions:
         tuple(contacts),
         dict(options.stribeck_speeds),
         tuple(Wheel(name, w.inertia or np.nan, w.link, w.axis) for name, w in options.wheels.items()),
+        dict(options.effort_scale),
     )
 
 

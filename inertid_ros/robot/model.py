@@ -52,6 +52,8 @@ class ModelOptions:
         Joint name to the speed of its Stribeck friction [rad/s or m/s], where it is known.
     wheels : tuple of Wheel
         Reaction wheels on a free base; their joints are held.
+    effort_scale : mapping of str to float
+        Joint name to the factor on its measured effort [N m or N per unit of effort]; 1 where it is not named.
     """
 
     locked_joints: Mapping[str, float] = field(default_factory=dict)
@@ -63,6 +65,7 @@ class ModelOptions:
     contacts: tuple[Contact, ...] = ()
     stribeck_speeds: Mapping[str, float] = field(default_factory=dict)
     wheels: tuple[Wheel, ...] = ()
+    effort_scale: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.base not in BASES:
@@ -170,6 +173,11 @@ class RobotModel:
         return int(self.pinocchio.nv)
 
     @cached_property
+    def effort_scale(self) -> Array:
+        """``(n,)`` factor from a joint's measured effort to torque or force [N m or N per unit of effort]."""
+        return np.array([self.options.effort_scale.get(joint, 1.0) for joint in self.joint_names])
+
+    @cached_property
     def ground(self) -> Plate | None:
         """The plate in whose frame the six rows of a free base are expressed; None for the frame of the base itself."""
         return ground_of(self.options.contacts) if self.free else None
@@ -272,6 +280,7 @@ def _from_text(text: str, options: ModelOptions) -> RobotModel:
     body_locked = np.where(np.abs(prior - own) > 1e-12 * np.abs(prior).max(), prior - own, 0.0)
     _check_inertia(links, prior)
     _check_rotors(model, links, options.rotors)
+    _check_effort_scale(joints, options.effort_scale)
     check_contacts(model, options.contacts)
     return RobotModel(
         name=root.get("name") or "robot",
@@ -326,6 +335,14 @@ def _warn_of_inconsistent(what: str, names: Sequence[str], bodies: Array) -> Non
             bad[0],
             _and_others(bad),
         )
+
+
+def _check_effort_scale(joints: tuple[str, ...], scales: Mapping[str, float]) -> None:
+    for joint, scale in scales.items():
+        if joint not in joints:
+            raise ModelError(f"effort scale of '{joint}': no such joint; the robot has {joints}")
+        if not np.isfinite(scale) or scale == 0:
+            raise ModelError(f"effort scale of '{joint}': {scale} leaves no torque; give N m per unit of effort")
 
 
 def _and_others(names: list[str]) -> str:

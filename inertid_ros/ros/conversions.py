@@ -50,10 +50,20 @@ class JointSample:
 
 
 class JointOrder:
-    """Picks a fixed set of joints out of JointState messages, in any order and among any others."""
+    """Picks a fixed set of joints out of JointState messages, in any order and among any others.
 
-    def __init__(self, joint_names: Sequence[str]) -> None:
+    Parameters
+    ----------
+    joint_names : sequence of str
+        ``n`` names.
+    effort_scale : ndarray, shape (n,), optional
+        Factors from reported efforts to N m or N, see :attr:`~inertid_ros.robot.model.RobotModel.effort_scale`; 1 where
+        not given.
+    """
+
+    def __init__(self, joint_names: Sequence[str], effort_scale: Array | None = None) -> None:
         self.joint_names = tuple(joint_names)
+        self._effort_scale = np.ones(len(self.joint_names)) if effort_scale is None else effort_scale
         self._known: dict[tuple[str, ...], NDArray[np.intp] | None] = {}
 
     def sample(self, message: JointState) -> JointSample | None:
@@ -70,8 +80,10 @@ class JointOrder:
         columns = self._known[names]
         if columns is None:
             return None
-        fields = [self._pick(message, key, len(names), columns) for key in ("position", "velocity", "effort")]
-        return JointSample(to_nanoseconds(message.header.stamp), *fields)
+        position, velocity, effort = (
+            self._pick(message, key, len(names), columns) for key in ("position", "velocity", "effort")
+        )
+        return JointSample(to_nanoseconds(message.header.stamp), position, velocity, self._effort_scale * effort)
 
     def _columns(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
         if len(set(names)) != len(names):

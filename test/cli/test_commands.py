@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.recordings.synthetic_calibration import synthetic_case
+from support.recordings.synthetic_calibration import held_recording, synthetic_case
 
 from inertid_ros.cli import main as cli
 from inertid_ros.data.files.bag_reading import read_bag
@@ -194,8 +194,9 @@ def test_configuration_comes_from_file_then_set_then_lock(files, tmp_path, capsy
     (tmp_path / "c.yaml").write_text(
         "prepare: {cutoff_hz: 3, filter_order: 2}\nrobot: {locked_joints: {joint2: 0.5}}\n"
     )
+    held = write_npz(held_recording(load_model(files / "truth.urdf"), {"joint2": 0.25}), tmp_path / "held.npz")
     status, out, _ = _run(
-        "identify", files / "a.npz", "--urdf", files / "given.urdf", "--output", tmp_path / "out", "--json",
+        "identify", held, "--urdf", files / "given.urdf", "--output", tmp_path / "out", "--json",
         "--config", tmp_path / "c.yaml", "--set", "prepare.filter_order=6", "--lock", "joint2=0.25", capsys=capsys,
     )  # fmt: skip
     configuration = json.loads(out)["provenance"]["configuration"]

@@ -167,7 +167,7 @@ def test_a_rejected_result_says_so(outcome):
 def test_locked_joints_and_terms_come_back(case, tmp_path):
     options = RobotOptions(locked_joints={"joint2": 0.3}, drive_terms=("viscous",), gravity=(0.0, 0.0, -9.8))
     given = load_model(case.given.urdf, model_options(options))
-    recording = replace(case.recordings[0], name="held")
+    recording = held_recording(case.truth, {"joint2": 0.3})
     stored = read_result(write_result(calibrate(given, [recording]), tmp_path / "out"))
     assert stored.model.joint_names == ("joint0", "joint1") and stored.model.options == given.options
     assert is_consistent(stored.model.body_prior).all()

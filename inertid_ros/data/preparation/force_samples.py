@@ -62,6 +62,7 @@ def prepare_force(recording: Recording, model: RobotModel, options: PrepareOptio
     columns = joint_columns(recording, model)
     wrenches = measured_wrenches(recording, model, options.wrenches)
     channels = joint_channels(recording, columns, options)
+    channels["effort"] = channels["effort"] * model.effort_scale
     channels |= {WRENCH_PREFIX + name: wrench for name, wrench in wrenches.items()}
     faulty = faulty_wrenches(recording, wrenches)
     if model.free:

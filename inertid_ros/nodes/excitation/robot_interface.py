@@ -143,7 +143,7 @@ class RobotInterface:
         if self._model is not None and model.hash != self._model.hash:
             self._on_other_robot()
         if self._window is None or self._window.joint_names != model.joint_names:
-            self._window = JointStateWindow(JointOrder(model.joint_names))
+            self._window = JointStateWindow(JointOrder(model.joint_names, model.effort_scale))
         self._model = model
 
     def _take_recorder_status(self, status: RecorderStatus) -> None:

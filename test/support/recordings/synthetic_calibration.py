@@ -7,7 +7,7 @@ from support.recordings.synthetic import inverse_dynamics, random_motion
 from support.robots.random_robots import random_urdf
 
 from inertid_ros.data.recording import Recording
-from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 
@@ -28,11 +28,19 @@ def synthetic_case(seed: int = 0, joints: int = 3, recordings: int = 2, duration
     rng = np.random.default_rng(seed)
     truth = load_model(random_urdf(rng, joints, branched=False))
     given = load_model(write_urdf(truth, perturb(truth, rng)))
-    made = []
-    for index in range(recordings):
-        time = np.arange(0.0, duration, 0.01)
-        q, v, a = random_motion(rng, joints).sample(time)
-        tau = inverse_dynamics(truth, q, v, a) + VISCOUS * v + COULOMB * np.sign(v)
-        noisy = q + 1e-5 * rng.normal(size=q.shape), tau + 0.02 * rng.normal(size=q.shape)
-        made.append(Recording(truth.joint_names, time, *noisy, velocity=v, name=f"recording {index}"))
+    made = [_recorded(truth, rng, duration, f"recording {index}") for index in range(recordings)]
     return Case(truth, given, tuple(made))
+
+
+def held_recording(truth: RobotModel, locked: dict[str, float], seed: int = 0, duration: float = 15.0) -> Recording:
+    """Recording of the same robot with some joints held at a position."""
+    held = load_model(truth.urdf, ModelOptions(locked_joints=locked))
+    return _recorded(held, np.random.default_rng(seed), duration, "held")
+
+
+def _recorded(truth: RobotModel, rng: np.random.Generator, duration: float, name: str) -> Recording:
+    time = np.arange(0.0, duration, 0.01)
+    q, v, a = random_motion(rng, truth.joints).sample(time)
+    tau = inverse_dynamics(truth, q, v, a) + VISCOUS * v + COULOMB * np.sign(v)
+    noisy = q + 1e-5 * rng.normal(size=q.shape), tau + 0.02 * rng.normal(size=q.shape)
+    return Recording(truth.joint_names, time, *noisy, velocity=v, name=name)

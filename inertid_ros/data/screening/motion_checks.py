@@ -1,0 +1,72 @@
+"""Whether motions are long and rich enough: all training recordings of a robot together."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.core.samples import Samples
+from inertid_ros.robot.model import RobotModel
+
+_SHORTEST_S = 1.0  # no arm comes back through its own range faster
+_TRAVERSES = 1.2  # of its range; a joint that has come back has two, one that has gone one way has one
+_HARDLY = 0.01  # of the range between its limits (of a turn without): drives repeat to a hundredth of that
+_PROPORTIONAL = 0.98  # share of a joint's velocity power that another joint's velocity predicts
+
+
+def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Finding, ...]:
+    """Findings on the motion of all recordings that are fitted together.
+
+    Parameters
+    ----------
+    recordings : sequence of Samples
+        Prepared samples.
+    model : RobotModel
+        The robot.
+
+    Returns
+    -------
+    tuple of Finding
+        ``short_recording``, ``little_motion`` and ``lockstep``. A free base is not checked: its own motion excites
+        the bodies, too.
+    """
+    rows = [samples.usable for samples in recordings]
+    if model.free or not any(kept.any() for kept in rows):
+        return ()
+    q = np.concatenate([samples.q[kept] for samples, kept in zip(recordings, rows, strict=True)])
+    v = np.concatenate([samples.v[kept] for samples, kept in zip(recordings, rows, strict=True)])
+    seconds = [float(np.median(np.diff(samples.time))) for samples in recordings]
+    travelled = sum(
+        np.abs(samples.v[kept]).sum(axis=0) * step
+        for samples, kept, step in zip(recordings, rows, seconds, strict=True)
+    )
+    duration = sum(kept.sum() * step for kept, step in zip(rows, seconds, strict=True))
+    ranges = np.ptp(q, axis=0)
+    names = np.array(model.joint_names)
+    traverses = travelled / np.maximum(ranges, 1e-12)
+    span = model.limits.upper - model.limits.lower
+    span = np.where(np.isfinite(span) & (span > 0), np.minimum(span, 2 * np.pi), 2 * np.pi)
+    hardly = ranges < _HARDLY * span
+    findings = []
+    name = recordings[0].name if len(recordings) == 1 else ""
+    if duration < _SHORTEST_S or (~hardly).any() and traverses[~hardly].max() < _TRAVERSES:
+        evidence = f"{duration:.2g} s of motion, in which no joint goes through its range more than"
+        evidence += f" {traverses[~hardly].max(initial=0.0):.1f} times"
+        remedy = "record longer, so that every joint goes there and back several times"
+        findings.append(Finding("short_recording", Severity.REFUSE, evidence, remedy, (), name))
+    if hardly.any():
+        which = tuple(map(str, names[hardly]))
+        evidence = f"{', '.join(which)} moves by {', '.join(f'{x:.2g}' for x in ranges[hardly])} rad or m"
+        remedy = "excite it too, or lock it with robot.locked_joints"
+        findings.append(Finding("little_motion", Severity.CARE, evidence, remedy, which, name))
+    moving = v[:, ~hardly] - v[:, ~hardly].mean(axis=0)
+    power = np.sqrt(np.sum(moving**2, axis=0))
+    alike = np.abs((moving / np.where(power > 0, power, 1.0)).T @ (moving / np.where(power > 0, power, 1.0)))
+    np.fill_diagonal(alike, 0.0)
+    together = (alike**2 > _PROPORTIONAL).any(axis=1) if len(alike) else np.zeros(0, dtype=bool)
+    if together.any():
+        which = tuple(map(str, names[~hardly][together]))
+        evidence = f"velocities of {', '.join(which)} are proportional to one another"
+        remedy = "move each joint with frequencies or phases of its own (inertid excite plans such a motion)"
+        findings.append(Finding("lockstep", Severity.NOTICE, evidence, remedy, which, name))
+    return tuple(findings)

@@ -1,0 +1,188 @@
+"""Whether positions are those of this robot's joints: units and zeros by the URDF's limits, and locked joints."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from inertid_ros.core.errors import ModelError
+from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.data.recording import Recording
+from inertid_ros.dynamics.newton_euler import rigid_torque
+from inertid_ros.robot.model import RobotModel, load_model
+
+from .stamp_checks import velocity_ratio
+
+_SLACK = 0.05  # of the range between the limits; URDFs state them with margins on either side
+_TURNS = 4 * np.pi  # rad; cables and hoses end revolute joints that have limits long before
+_DEGREES, _MILLIMETRES = 180 / np.pi, 1000.0
+_TURNED = np.radians(20)  # beyond a limit; what leaves it by less is rather a limit that is wrong
+_LOCKED_MOVES = 1e-3  # rad or m; less is noise
+_NOTABLE, _GRAVE = 0.002, 0.02  # of a joint's torque, changed by a locked joint that moves; URDFs err by more
+_ROWS = 50
+
+
+def check_positions(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
+    """Findings on positions against the URDF's limits.
+
+    Parameters
+    ----------
+    recording : Recording
+        Raw channels.
+    model : RobotModel
+        The robot as given.
+
+    Returns
+    -------
+    tuple of Finding
+        ``position_unit`` where joints leave their limits and would not in degrees or millimetres, ``position_offset``
+        where turning the zero by a quarter or half a turn brings a joint back, and ``beyond_limits``.
+    """
+    ranges = _ranges(recording, model)
+    findings: list[Finding] = []
+    for slides in (False, True):
+        alike = [each for each in ranges if each.slides == slides]
+        unit = _wrong_unit(recording.name, alike)
+        findings += [unit] if unit else [_beyond(recording.name, each) for each in alike if each.outside()]
+    return tuple(findings)
+
+
+def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
+    """Findings on joints that were said to be locked and move, or rest elsewhere.
+
+    How grave that is decides the change of torque in the URDF's own inertias.
+
+    Parameters
+    ----------
+    recording : Recording
+        Raw channels; locked joints that were not recorded are not checked.
+    model : RobotModel
+        The robot as given.
+
+    Returns
+    -------
+    tuple of Finding
+    """
+    findings = []
+    for joint, position in model.options.locked_joints.items():
+        if joint not in recording.joint_names:
+            continue
+        values = recording.position[:, recording.joint_names.index(joint)]
+        if np.abs(values - position).max() <= _LOCKED_MOVES:
+            continue
+        share = _torque_change(recording, model, joint)
+        severity = Severity.REFUSE if share > _GRAVE else Severity.CARE if share > _NOTABLE else Severity.NOTICE
+        range_ = float(np.ptp(values))
+        what = f"moves by {range_:.3g}" if range_ > _LOCKED_MOVES else f"rests at {np.median(values):.4g}"
+        evidence = (
+            f"{joint}, which robot.locked_joints holds at {position:.4g}, {what} rad or m"
+            f" and changes the torque of a joint by {100 * share:.2g} %"
+        )
+        remedy = f"take {joint} out of robot.locked_joints, correct its position there, or hold it while recording"
+        findings.append(Finding("locked_joint_moves", severity, evidence, remedy, (joint,), recording.name))
+    return tuple(findings)
+
+
+@dataclass(frozen=True)
+class _Range:
+    """Where a joint has been, its limits, and how fast its position changes against its measured velocity."""
+
+    joint: str
+    slides: bool
+    low: float
+    high: float
+    lower: float
+    upper: float
+    ratio: float
+
+    @property
+    def unit(self) -> float:
+        """What turns the SI unit into the one that is often recorded in its place."""
+        return _MILLIMETRES if self.slides else _DEGREES
+
+    def outside(self, factor: float = 1.0, shift: float = 0.0) -> float:
+        """How far it leaves its limits, beyond their slack, where positions are divided and shifted first."""
+        width = self.upper - self.lower
+        if not (np.isfinite(width) and width > 0):
+            return 0.0
+        past = max(self.lower - (self.low / factor - shift), self.high / factor - shift - self.upper)
+        return max(past - _SLACK * width, 0.0)
+
+    def certainly_in_other_unit(self) -> bool:
+        """Whether no zero of the joint, however wrong, explains where it is or how fast it goes."""
+        if abs(np.log(abs(self.ratio) / self.unit)) < np.log(2.0):
+            return True
+        far = 10 * (self.upper - self.lower) if self.slides else _TURNS
+        return self.outside() > 0 and max(-self.low, self.high) > far
+
+    def __str__(self) -> str:
+        return (
+            f"position of {self.joint} goes from {self.low:.4g} to {self.high:.4g} where the URDF's limits are"
+            f" {self.lower:.4g} and {self.upper:.4g}"
+        )
+
+
+def _ranges(recording: Recording, model: RobotModel) -> list[_Range]:
+    ratios = velocity_ratio(recording)
+    slides = np.any(model.axes[len(model.link_names) - model.joints :, :3] != 0, axis=1)
+    out = []
+    for index, joint in enumerate(model.joint_names):
+        if joint in recording.joint_names:
+            column = recording.joint_names.index(joint)
+            values, ratio = recording.position[:, column], float(ratios[column])
+            limits = (float(model.limits.lower[index]), float(model.limits.upper[index]))
+            out.append(
+                _Range(joint, bool(np.atleast_1d(slides)[index]), float(values.min()), float(values.max()), *limits,
+                       ratio if np.isfinite(ratio) and ratio else 1.0)
+            )
+    return out
+
+
+def _wrong_unit(name: str, ranges: list[_Range]) -> Finding | None:
+    """Degrees or millimetres, where that is certain of one joint and possible of all."""
+    certain = [each for each in ranges if each.certainly_in_other_unit()]
+    if not certain or any(each.outside(each.unit) for each in ranges):
+        return None
+    worst = max(certain, key=lambda each: each.high - each.low)
+    unit, wanted = ("millimetres", "metres") if worst.slides else ("degrees", "radians")
+    evidence = str(worst)
+    if not worst.outside():
+        evidence = f"position of {worst.joint} changes {worst.ratio:.3g} times as fast as its measured velocity"
+    remedy = f"convert the positions to {wanted} (they look like {unit})"
+    return Finding("position_unit", Severity.REFUSE, evidence, remedy, tuple(each.joint for each in certain), name)
+
+
+def _beyond(name: str, joint: _Range) -> Finding:
+    """A joint that leaves its limits, and the turn of its zero that would bring it back."""
+    width = joint.upper - joint.lower
+    for turn in () if joint.slides else (90, -90, 180, -180):
+        if joint.outside() > _TURNED and not joint.outside(shift=np.radians(turn)):
+            remedy = f"subtract {turn} degrees from the positions of {joint.joint}, or correct its <origin> in the URDF"
+            return Finding("position_offset", Severity.REJECT, str(joint), remedy, (joint.joint,), name)
+    # Many URDFs state limits that their robot does not have: only far beyond them is this more than a notice.
+    severity = Severity.CARE if joint.outside() > 0.25 * width else Severity.NOTICE
+    return Finding("beyond_limits", severity, str(joint), "correct the limits of the URDF or the positions",
+                   (joint.joint,), name)
+
+
+def _torque_change(recording: Recording, model: RobotModel, joint: str) -> float:
+    """Largest change of a joint's RMS torque, as a share of it, where a locked joint is held where it was instead."""
+    if model.free:
+        return 0.0
+    locked = {name: at for name, at in model.options.locked_joints.items() if name != joint}
+    try:
+        freed = load_model(model.urdf, replace(model.options, locked_joints=locked))
+    except ModelError:  # joints that mimic it cannot be freed
+        return 0.0
+    if any(name not in recording.joint_names for name in freed.joint_names):
+        return 0.0
+    rows = np.unique(np.linspace(0, len(recording) - 1, _ROWS).astype(int))
+    columns = [recording.joint_names.index(name) for name in freed.joint_names]
+    there = recording.position[rows][:, columns]
+    held = there.copy()
+    held[:, freed.joint_names.index(joint)] = model.options.locked_joints[joint]
+    still = np.zeros_like(there)
+    moved, assumed = (rigid_torque(freed, freed.body_prior, q, still, still) for q in (there, held))
+    others = [index for index, name in enumerate(freed.joint_names) if name != joint]
+    size = np.sqrt(np.mean(assumed[:, others] ** 2, axis=0))
+    change = np.sqrt(np.mean((moved - assumed)[:, others] ** 2, axis=0))
+    return float(np.max(change / np.maximum(size, 0.01 * size.max() + 1e-12), initial=0.0))

@@ -1,0 +1,72 @@
+"""Whether stamps are in seconds: by the measured velocity, and by how long the robot takes for its own motion."""
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.data.recording import Recording
+
+_UNITS = {"milliseconds": 1e-3, "microseconds": 1e-6, "nanoseconds": 1e-9}
+_RATES_HZ = (10.0, 20e3)  # at which joint states are sampled
+_SLOWEST_S = 60.0  # an arm that needs longer for its own range at its own fastest speed is not being excited
+_DECADE = 3.0  # factor within which a ratio of velocities counts as one of the units
+_MOVES = 1e-3  # rad or m; a joint whose range is smaller shows no speed
+
+
+def check_stamps(recording: Recording) -> tuple[Finding, ...]:
+    """Findings on the unit of the stamps.
+
+    Parameters
+    ----------
+    recording : Recording
+        Raw channels.
+
+    Returns
+    -------
+    tuple of Finding
+        ``time_unit``: refused where the measured velocities, or a sample rate below ten hertz of a motion that takes
+        minutes, contradict seconds.
+    """
+    moves = np.ptp(recording.position, axis=0) > _MOVES
+    if not moves.any():
+        return ()
+    rate = 1.0 / float(np.median(np.diff(recording.time)))
+    speeds = np.abs(_speeds(recording))[:, moves]
+    fast = np.percentile(speeds, 99, axis=0)
+    span = float(np.min(np.ptp(recording.position, axis=0)[moves] / np.maximum(fast, 1e-300)))
+    ratio = velocity_ratio(recording)[moves]
+    for unit, factor in _UNITS.items():
+        by_velocity = _ratio_is(ratio, factor)
+        by_motion = rate < _RATES_HZ[0] and span > _SLOWEST_S and rate / factor <= _RATES_HZ[1]
+        if by_velocity or (by_motion and not np.isfinite(ratio).any() and span * factor < _SLOWEST_S):
+            evidence = f"stamps give a sample rate of {rate:.3g} Hz and {recording.duration:.3g} s of motion"
+            if by_velocity:
+                evidence += f", and positions that change at {np.nanmedian(ratio):.2g} of the measured velocities"
+            remedy = f"divide the stamps by {1 / factor:.0f} (they look like {unit})"
+            return (Finding("time_unit", Severity.REFUSE, evidence, remedy, (), recording.name),)
+    return ()
+
+
+def velocity_ratio(recording: Recording) -> Array:
+    """Change of position per second over the measured velocity ``(n,)``; NaN where either does not show it."""
+    if recording.velocity is None:
+        return np.full(len(recording.joint_names), np.nan)
+    rates, measured = _speeds(recording), np.asarray(recording.velocity)
+    measured = 0.5 * (measured[1:] + measured[:-1])
+    finite = np.isfinite(measured)
+    measured = np.where(finite, measured, 0.0)
+    rates = np.where(finite, rates, 0.0)
+    power, cross = np.sum(measured**2, axis=0), np.sum(measured * rates, axis=0)
+    alike = np.abs(cross) > 0.7 * np.sqrt(power * np.sum(rates**2, axis=0))  # half of the variance in common
+    moves = (np.ptp(recording.position, axis=0) > _MOVES) & (power > 0)
+    return np.where(alike & moves, cross / np.where(power > 0, power, 1.0), np.nan)
+
+
+def _speeds(recording: Recording) -> Array:
+    return np.asarray(np.diff(recording.position, axis=0) / np.diff(recording.time)[:, None])
+
+
+def _ratio_is(ratio: Array, factor: float) -> bool:
+    """Whether most joints' ratios lie about a factor."""
+    known = ratio[np.isfinite(ratio)]
+    return len(known) > 0 and bool(np.mean(np.abs(np.log(np.abs(known) / factor)) < np.log(_DECADE)) > 0.5)

@@ -1,0 +1,80 @@
+"""Whether a result is one that such a robot can have: masses against the URDF's, stiffness against torque."""
+
+import numpy as np
+
+from inertid_ros.core.findings import Finding, Severity
+
+from .estimate import Estimate
+
+_FACTOR, _SHARE = 4.0, 0.05  # of a link's mass in the URDF, and of the robot's mass: payloads and guesses are within
+_GRAVE_FACTOR, _GRAVE_SHARE = 10.0, 0.5  # no guess is that wrong
+_TOTAL = 3.0  # of the URDF's total mass, which even rough descriptions have right to less
+_SPRING = 0.5  # of a joint's RMS torque; more is a spring that one sees, and declares
+
+
+def plausibility(estimate: Estimate) -> tuple[Finding, ...]:
+    """Findings on identified masses and stiffness.
+
+    A mass that the data do not determine stays at the prior; one that is far from it was moved there by the data, and
+    either the URDF or what was measured is wrong.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        Result of a fit.
+
+    Returns
+    -------
+    tuple of Finding
+        ``mass_implausible``: rejected where a link or the whole robot has a mass that no URDF is wrong by.
+        ``parameter_implausible`` for a stiffness that holds most of a joint's torque.
+    """
+    return (*_masses(estimate), *_stiffness(estimate))
+
+
+def _masses(estimate: Estimate) -> list[Finding]:
+    given, found = estimate.model.consistent_body_prior[:, 0], estimate.bodies[:, 0]
+    total, factor = float(given.sum()), np.maximum(found, 1e-9 * given) / given
+    findings = []
+    if not 1 / _TOTAL < found.sum() / total < _TOTAL:
+        evidence = f"all links together weigh {found.sum():.4g} kg, in the URDF {total:.4g} kg"
+        remedy = "check the unit of the efforts (robot.effort_scale) and the masses of the URDF"
+        findings.append(Finding("mass_implausible", Severity.REJECT, evidence, remedy))
+    for link, mass, before, times in zip(estimate.layout.links, found, given, factor, strict=True):
+        change = abs(mass - before) / total
+        if max(times, 1 / times) > _FACTOR and change > _SHARE:
+            grave = times > _GRAVE_FACTOR and change > _GRAVE_SHARE
+            findings.append(
+                Finding(
+                    "mass_implausible",
+                    Severity.REJECT if grave else Severity.CARE,
+                    f"{link} weighs {mass:.4g} kg, in the URDF {before:.4g} kg",
+                    "check the efforts of the joints before it (unit, sign, gain: robot.effort_scale) and its mass in"
+                    " the URDF",
+                    (link,),
+                )
+            )
+    return findings
+
+
+def _stiffness(estimate: Estimate) -> list[Finding]:
+    model, stiffness = estimate.model, estimate.drive("stiffness")
+    if not stiffness.any():
+        return []
+    findings = []
+    lower, upper = model.limits.lower, model.limits.upper
+    half = np.where(np.isfinite(upper - lower), 0.5 * np.abs(upper - lower), np.pi)
+    torques = estimate.information.rms_measured[estimate.equations.joint_channels]
+    for index, (joint, torque) in enumerate(zip(model.joint_names, torques, strict=True)):
+        if torque > 0 and abs(stiffness[index]) * half[index] > _SPRING * torque:
+            findings.append(
+                Finding(
+                    "parameter_implausible",
+                    Severity.NOTICE,
+                    f"{joint} has a stiffness of {stiffness[index]:.3g} N m/rad, {stiffness[index] * half[index]:.3g}"
+                    f" N m at its limits where its RMS torque is {torque:.3g}",
+                    "leave stiffness out of robot.drive_terms, unless the joint has a spring",
+                    (joint,),
+                )
+            )
+    return findings
