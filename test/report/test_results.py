@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import pytest
 import yaml
-from support.recordings.synthetic_calibration import COULOMB, synthetic_case
+from support.recordings.synthetic_calibration import COULOMB, held_recording, synthetic_case
 
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.config.configuration import Configuration
