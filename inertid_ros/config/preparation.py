@@ -76,7 +76,9 @@ class PrepareOptions:
         minimum=0.0, maximum=100.0,
     )
     trim_transients: bool = option(
-        True, "leave out a jerk at start-up or stop: ends that accelerate several times harder than all the rest"
+        False,
+        "leave out a jerk at start-up or stop: ends that accelerate several times harder than all the rest; such ends"
+        " excite inertia, so leave them out only where they bend or saturate the robot",
     )
     low_speed_fraction: float = option(
         0.03, "share of a joint's fast speed below which its friction has no sure sign and its equations are left out",
