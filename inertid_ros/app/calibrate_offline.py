@@ -54,11 +54,12 @@ def calibrate(
     refuse(motion)
     findings = (*motion, *chain.from_iterable(each.findings for each in samples))
     clock.stop("preparing")
+    constraints = configured_constraints(model, configuration.constraints)
     estimate = identify(
         model,
         fitted,
         configuration.identify,
-        configured_constraints(model, configuration.constraints),
+        constraints,
         lambda report: progress(report.within(_PREPARED, _SOLVED)),
     )
     clock.stop("identifying")
@@ -72,8 +73,14 @@ def calibrate(
         tuple(without_delay(each, estimate.delay) for each in group) for group in (fitted, held_out_samples)
     )
     return IdentificationOutcome(
-        estimate, fitted, held_out_samples, validation, provenance(model, tuple(sources), configuration), clock.seconds,
+        estimate,
+        fitted,
+        held_out_samples,
+        validation,
+        provenance(model, tuple(sources), configuration),
+        clock.seconds,
         findings=findings,
+        constraints=constraints,
     )
 
 

@@ -10,6 +10,7 @@ from inertid_ros.config.identification import RoundsOptions
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.gate import GateDecision
 from inertid_ros.identification.assessment.validation import Validation
 from inertid_ros.identification.identify import IdentificationProgress
 from inertid_ros.identification.rounds import Round, RoundDecision
@@ -56,6 +57,8 @@ class IdentificationResult:
 
     Attributes
     ----------
+    gate : GateDecision
+        Whether the result may be used.
     report : dict[str, Any]
         Content of ``report.json``.
     urdf : str
@@ -70,6 +73,7 @@ class IdentificationResult:
 
     estimate: Estimate
     validation: Validation | None
+    gate: GateDecision
     report: dict[str, Any]
     urdf: str
     output: Path | None
@@ -107,6 +111,7 @@ def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgr
     return IdentificationResult(
         estimate=outcome.estimate,
         validation=outcome.validation,
+        gate=outcome.gate,
         report=report_content(outcome),
         urdf=outcome.urdf,
         output=job.output,

@@ -14,7 +14,7 @@ from inertid_ros.report.results import check_target, write_result
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import load_model
 
-from .output import print_json, progress_bar
+from .output import print_json, progress_bar, warn_of_care
 from .report_tables import print_report
 from .settings import configuration, recordings_from
 
@@ -22,7 +22,7 @@ _REJECTED = 3
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; 3 where the result does not pass validation, which is written all the same."""
+    """Run the command; 3 where the result is not to be used, which is written all the same."""
     start = time.perf_counter()
     check_target(options.output, options.force)
     _check_held_out(options.recordings, options.validate)
@@ -45,6 +45,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         print_report(report)
         print(f"written to {directory}")
+    warn_of_care(outcome.gate)
     return 0 if outcome.passed else _REJECTED
 
 

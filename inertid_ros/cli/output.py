@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,8 +11,10 @@ from typing import Any
 
 from inertid_ros.core.atomic_files import write_file
 from inertid_ros.core.errors import InertidError
+from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.report.report_content import plain
 
+_log = logging.getLogger(__name__)
 ShowProgress = Callable[[str, float], None]
 """Called with the stage and the fraction done."""
 
@@ -65,6 +68,12 @@ def write_text(path: Path, text: str, force: bool) -> None:
         write_file(path, text.encode())
     except OSError as error:
         raise InertidError(f"{path}: cannot be written ({error.strerror}); choose another path") from None
+
+
+def warn_of_care(decision: GateDecision) -> None:
+    """Warn on stderr where a result is to be used with care: its exit status is that of one without reservation."""
+    if decision.verdict is Verdict.CARE:
+        _log.warning("warning: %s: %s", decision.verdict.value, decision.summary)
 
 
 def number(value: float | None, digits: int = 4) -> str:

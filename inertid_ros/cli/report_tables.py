@@ -81,7 +81,26 @@ def print_report(report: Mapping[str, Any]) -> None:
         print(f"round {index}: torque known to {percent(done['deviation'])} ({done['joint']}){gain}")
     if rounds and rounds["stopped"]:
         print(f"ended: {rounds['stopped']}")
+    print_verdict(report)
+
+
+def print_verdict(report: Mapping[str, Any]) -> None:
+    """Print the reasons for the verdict, with what to do about each, and the message."""
+    reasons = report.get("reasons", ())
+    if reasons:
+        rows = [
+            (", ".join(reason["subjects"]) or "all", _placed(reason), reason["remedy"], reason["severity"])
+            for reason in reasons
+        ]
+        print_table("Reasons", ("about", "what was found", "remedy", "severity"), rows)
+    for notice in report.get("notices", ()):
+        print(f"noticed: {notice['message']}")
     print(report["message"])
+
+
+def _placed(reason: Mapping[str, Any]) -> str:
+    """Evidence with the recording that it is of."""
+    return f"{reason['recording']}: {reason['evidence']}" if reason["recording"] else str(reason["evidence"])
 
 
 def print_errors(report: Mapping[str, Any]) -> None:

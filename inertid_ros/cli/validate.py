@@ -10,21 +10,24 @@ from inertid_ros.app.screened_samples import screened_samples
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.identification.assessment.validation import TorqueErrors, torque_errors
+from inertid_ros.identification.assessment.error_checks import check_errors
+from inertid_ros.identification.assessment.gate import GateDecision, Verdict
+from inertid_ros.identification.assessment.validation import TorqueErrors, compared, torque_errors
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.report.results import read_result
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 
-from .output import number, percent, print_json, print_table, progress_bar
+from .output import number, percent, print_json, print_table, progress_bar, warn_of_care
+from .report_tables import print_verdict
 from .settings import configuration, recordings_from
 
 _REJECTED = 3
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; 3 where the errors of the subject are no smaller than those it is compared with."""
+    """Run the command; 3 where the subject is not to be used on these recordings."""
     config = configuration(options, Configuration)
     model, parameters, baseline, delay = _subject(options, config)
     with progress_bar(options) as progress:
@@ -37,21 +40,23 @@ def run(options: argparse.Namespace) -> int:
         equations = equations_of(model, config.identify.equations)
         errors = torque_errors(equations, parameters, samples)
         prior = torque_errors(equations, baseline, samples) if baseline is not None else None
-    passed = prior is None or errors.relative_error < prior.relative_error
-    message = f"torque error {percent(errors.relative_error)}"
+    findings = [finding for each in samples for finding in each.findings]
+    gate = GateDecision.of([*findings, *check_errors(compared(equations, errors, prior))])
+    status = "rejected" if gate.verdict is Verdict.REJECT else "passed"
+    against = "" if prior is None else f" against {percent(prior.relative_error)} of the URDF as given"
+    message = f"torque error {percent(errors.relative_error)}{against}: {status}, {gate.verdict.value}"
+    content: dict[str, Any] = {"joint_names": model.joint_names, "channels": equations.channels}
+    content["validation"] = asdict(errors)
     if prior is not None:
-        verdict = "passed" if passed else "rejected"
-        message += f" against {percent(prior.relative_error)} of the URDF as given: {verdict}"
+        content["prior"] = asdict(prior)
+    content |= {"passed": status == "passed", "message": message, **gate.content()}
     if options.json:
-        content: dict[str, Any] = {"joint_names": model.joint_names, "channels": equations.channels}
-        content["validation"] = asdict(errors)
-        if prior is not None:
-            content["prior"] = asdict(prior)
-        print_json({**content, "passed": passed, "message": message})
+        print_json(content)
     else:
         _print(equations.channels, errors, prior)
-        print(message)
-    return 0 if passed else _REJECTED
+        print_verdict(content)
+    warn_of_care(gate)
+    return _REJECTED if gate.verdict is Verdict.REJECT else 0
 
 
 def _subject(options: argparse.Namespace, config: Configuration) -> tuple[RobotModel, Array, Array | None, float]:

@@ -1,7 +1,8 @@
 """Findings: what a check saw in a recording or in a result, how grave it is, its likely cause and the remedy."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import IntEnum
+from typing import Any
 
 CAUSES = {
     # the recording: samples
@@ -38,6 +39,7 @@ CAUSES = {
     "border_reached": "a parameter lies at a border that was set for it",
     "inconsistent": "a body is not physically consistent",
     "not_optimal": "the solver stopped before the optimum",
+    "worse_than_nothing": "the torque error is not below the torque itself",
     "worse_than_urdf": "the torque error is not below that of the URDF as given",
     "above_noise": "the torque error is far above the noise of the effort",
     "does_not_generalise": "the error is much larger on held-out data than on the data fitted",
@@ -95,6 +97,11 @@ class Finding:
     def __post_init__(self) -> None:
         if self.cause not in CAUSES:
             raise ValueError(f"no cause '{self.cause}'")
+
+    def content(self) -> dict[str, Any]:
+        """Return it as plain data; ``message`` is the one-line message."""
+        plain = {**asdict(self), "severity": self.severity.name.lower(), "subjects": list(self.subjects)}
+        return {**plain, "message": str(self)}
 
     def __str__(self) -> str:
         where = f"{self.recording}: " if self.recording else ""

@@ -6,7 +6,7 @@ Folders, in the order in which they may import one another:
 - ``base_parameters``: combinations of parameters that motion can excite, numerically and in closed form.
 - ``prior``: normalised coordinates, distances, regularizers, constraints and the convex program they make.
 - ``solvers``: interior point, Riemannian, geodesic, and convex and quadratic programs by other packages.
-- ``assessment``: estimates, their uncertainty and identifiability, torque confidence, validation.
+- ``assessment``: estimates, their uncertainty and identifiability, torque confidence, validation, gate.
 - ``least_squares``: classical estimators.
 
 Files:
@@ -14,10 +14,10 @@ Files:
 - ``identify``: the entry point.
 - ``map_fit``: weights of channels and prior spread, iterated with the solution.
 - ``stribeck_speed``: the only nonlinear parameter, by an outer loop.
-- ``provenance``: recordings with checksums, robot, configuration and versions of a result.
+- ``held_out_blocks``: cross-validation on blocks of the data fitted, where nothing else was held out.
 - ``rounds``: when further rounds of excitation and identification end.
 - ``provenance``: recordings, robot, configuration and versions that a result comes from.
-- ``outcome``: an estimate with its errors and confidence, and whether it is accepted.
+- ``outcome``: an estimate with its errors and confidence, and the verdict on it.
 
 It may import ``core``, ``config``, ``robot``, ``kinematics``, ``dynamics``, ``data`` and ``regressors``.
 """

@@ -100,8 +100,7 @@ class MapFit:
         information, coordinates = self.data.information, self.map_problem.coordinates
         start: Solution | None = None
         for _ in range(_OUTER_ITERATIONS):
-            R, z = information.whitened(np.sqrt(weighting.fraction) / weighting.deviation)
-            R, z = coordinates.normalise(R, z)
+            R, z = self.normalised_equations(weighting)
             start = solution = self.map_problem.solve(R, z, weighting.regularization, start)
             deviation = information.deviation(coordinates.physical(solution.x))
             deviation = np.maximum(deviation, 1e-9 * information.rms_measured.max())  # not zero for a perfect fit
@@ -118,6 +117,19 @@ class MapFit:
                 deviation, weighting.fraction, replace(weighting.regularization, prior_spread=prior_spread)
             )
         return weighting, solution
+
+    def normalised_equations(self, weighting: Weighting) -> tuple[Array, Array]:
+        """Weighted equations ``R (p, p)`` and ``z (p,)`` in normalised coordinates."""
+        R, z = self.data.information.whitened(np.sqrt(weighting.fraction) / weighting.deviation)
+        return self.map_problem.coordinates.normalise(R, z)
+
+    def refitted(self, estimate: Estimate) -> Array:
+        """Parameters ``(p,)`` of this fit with the weights of data and prior of an estimate, not iterated again."""
+        fraction = estimate.effective_counts / np.maximum(estimate.information.counts, 1)
+        regularization = replace(self.regularization, prior_spread=estimate.prior_spread)
+        weighting = Weighting(estimate.residual_deviation, fraction, regularization)
+        R, z = self.normalised_equations(weighting)
+        return self.map_problem.coordinates.physical(self.map_problem.solve(R, z, regularization).x)
 
     def without_outliers(self, solution: Solution) -> tuple["MapFit", Array, np.ndarray]:
         """The fit without outliers, the independent fraction of samples ``(c,)``, and the number of outliers ``(c,)``.

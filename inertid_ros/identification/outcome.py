@@ -1,21 +1,31 @@
-"""Outcome of an identification: the estimate with its errors, its confidence, and whether it is accepted."""
+"""Outcome of an identification: the estimate with its errors, its confidence, and the verdict on it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from inertid_ros.core.findings import Finding
+from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.gate import GateDecision, Verdict
+from inertid_ros.identification.assessment.plausibility import plausibility
+from inertid_ros.identification.assessment.solution_checks import check_borders, check_solution
 from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence, torque_confidence
 from inertid_ros.identification.assessment.validation import TorqueErrors, Validation, torque_errors
-from inertid_ros.robot.bodies.inertial_parameters import is_consistent
+from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.robot.urdf_writing import write_urdf
 
 from .provenance import Provenance, peak_memory_mb
 from .rounds import Round, RoundDecision, RoundsOptions, decide
 
 URDF = "calibrated.urdf"
+_STATUS_WORDS = {"passed": "accepted", "not validated": "not validated", "rejected": "rejected"}
+_NOT_VALIDATED = Finding(
+    "not_validated",
+    Severity.CARE,
+    "nothing was held out",
+    "record a second, different motion and give it with --validate",
+)
 
 
 @dataclass(frozen=True)
@@ -34,10 +44,12 @@ class IdentificationOutcome:
         Recordings, robot, configuration and versions.
     timing : mapping
         Stage to seconds.
+    findings : tuple of Finding
+        What was found in the recordings before anything was fitted.
+    constraints : Constraints
+        Of the fit, beyond physical consistency.
     rounds : tuple
         Options of the rounds that this is one of, and the torque confidence after each round before it.
-    findings : tuple of Finding
-        On the recordings, before the fit.
     """
 
     estimate: Estimate
@@ -46,8 +58,9 @@ class IdentificationOutcome:
     validation: Validation | None
     provenance: Provenance
     timing: Mapping[str, float]
-    rounds: tuple[RoundsOptions, tuple[Round, ...]] = (RoundsOptions(), ())
     findings: tuple[Finding, ...] = ()
+    constraints: Constraints = field(default_factory=Constraints)
+    rounds: tuple[RoundsOptions, tuple[Round, ...]] = (RoundsOptions(), ())
 
     @cached_property
     def train_errors(self) -> TorqueErrors:
@@ -59,17 +72,29 @@ class IdentificationOutcome:
         """Errors of the URDF as given on the same data."""
         return torque_errors(self.estimate.equations, self.estimate.prior, self.train)
 
+    @cached_property
+    def gate(self) -> GateDecision:
+        """Whether the result may be used, and why not."""
+        estimate, validation = self.estimate, self.validation
+        return GateDecision.of(
+            [
+                *self.findings,
+                *check_solution(estimate),
+                *check_borders(estimate, self.constraints),
+                *plausibility(estimate),
+                *(validation.findings if validation is not None else (_NOT_VALIDATED,)),
+            ]
+        )
+
     @property
     def passed(self) -> bool:
-        """Whether the parameters are physically consistent and pass validation, if there is held-out data."""
-        return self.realizable and (self.validation is None or self.validation.passed)
+        """Whether the result may be used, be it with care."""
+        return self.gate.verdict is not Verdict.REJECT
 
     @property
     def realizable(self) -> bool:
         """Whether every body, and what it has beyond links behind locked joints, is physically consistent."""
-        estimate = self.estimate
-        own = estimate.bodies - estimate.model.body_locked
-        return estimate.consistent and bool((is_consistent(own) | ~own.any(axis=1)).all())
+        return all(finding.cause != "inconsistent" for finding in check_solution(self.estimate))
 
     @cached_property
     def urdf(self) -> str:
@@ -91,12 +116,15 @@ class IdentificationOutcome:
 
     @property
     def message(self) -> str:
-        """The status with its reason, in one line."""
-        if self.validation is not None and not self.validation.passed:
-            return self.validation.message
-        if not self.realizable:
-            return f"rejected: no real bodies have these parameters; {URDF} is the one given"
-        return "not validated: no held-out recording" if self.validation is None else self.validation.message
+        """The status with errors, verdict and gravest reason, in one line."""
+        verdict = self.gate.verdict
+        parts = [
+            _STATUS_WORDS[self.status] + ("" if verdict is Verdict.USE else f", {verdict.value}"),
+            "no held-out recording" if self.validation is None else self.validation.comparison,
+        ]
+        summary = self.gate.summary if self.gate.reasons != (_NOT_VALIDATED,) else ""
+        kept = "" if self.realizable else f"; {URDF} is the one given"
+        return ": ".join(parts) + (f"; {summary}" if summary else "") + kept
 
     @cached_property
     def confidence(self) -> TorqueConfidence | None:

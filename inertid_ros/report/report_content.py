@@ -28,6 +28,7 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
         "robot": estimate.model.name,
         "status": outcome.status,
         "message": outcome.message,
+        **outcome.gate.content(),
         "joint_names": list(estimate.model.joint_names),
         "channels": list(estimate.equations.channels),
         "residual_deviation": estimate.residual_deviation,

@@ -217,6 +217,8 @@ def parameters_content(outcome: IdentificationOutcome, report: Mapping[str, Any]
         },
         "status": report["status"],
         "message": report["message"],
+        "verdict": report["verdict"],
+        "reasons": [reason["message"] for reason in report["reasons"]],
         "links": [{key: link[key] for key in _LINK_KEYS} for link in report["links"]],
         "joints": report["joints"],
         "rotors": report["rotors"],

@@ -13,6 +13,7 @@ from std_msgs.msg import Header
 from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
 from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.identification.assessment.identifiability import VERDICTS
 from inertid_ros.identification.assessment.validation import Validation
 from inertid_ros.msg import CoupledDrive, IdentificationReport, InertialParameters, JointDynamics, LinkInertia
@@ -20,11 +21,17 @@ from inertid_ros.robot.bodies.inertial_parameters import from_mass_com_inertia, 
 from inertid_ros.robot.bodies.layout import COUPLING_TERMS, ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
+_VERDICTS = {
+    Verdict.USE: InertialParameters.USE,
+    Verdict.CARE: InertialParameters.USE_WITH_CARE,
+    Verdict.REJECT: InertialParameters.DO_NOT_USE,
+}
+
 
 def to_inertial_parameters(
-    estimate: Estimate, validation: Validation | None, sequence: int, stamp: Time
+    estimate: Estimate, validation: Validation | None, gate: GateDecision, sequence: int, stamp: Time
 ) -> InertialParameters:
-    """An estimate to the message that controllers receive."""
+    """An estimate with the verdict on it to the message that controllers receive."""
     model, layout = estimate.model, estimate.layout
     drives = {term: estimate.drive(term) for term in DRIVE_TERMS}
     deviations = {term: estimate.standard_deviation[layout.drive(term)] for term in layout.drive_terms}
@@ -32,7 +39,9 @@ def to_inertial_parameters(
         header=Header(stamp=stamp),
         sequence=sequence,
         model_hash=model.hash,
-        validation_status=validation_status(validation),
+        validation_status=validation_status(validation, gate),
+        verdict=_VERDICTS[gate.verdict],
+        reasons=[str(reason) for reason in gate.reasons],
         validation_relative_error=float("nan") if validation is None else validation.calibrated.relative_error,
         links=_links(model.link_names, estimate.bodies, layout.bodies(estimate.standard_deviation)),
         joints=_joints(layout, drives, deviations),
@@ -43,11 +52,11 @@ def to_inertial_parameters(
     )
 
 
-def validation_status(validation: Validation | None) -> int:
-    """The constant of InertialParameters for a validation."""
-    if validation is None:
-        return InertialParameters.NOT_VALIDATED
-    return InertialParameters.PASSED if validation.passed else InertialParameters.REJECTED
+def validation_status(validation: Validation | None, gate: GateDecision) -> int:
+    """The constant of InertialParameters for a validation and the verdict."""
+    if gate.verdict is Verdict.REJECT:
+        return InertialParameters.REJECTED
+    return InertialParameters.NOT_VALIDATED if validation is None else InertialParameters.PASSED
 
 
 def known_parameters(model: RobotModel, bodies: Array, drives: Mapping[str, Array], stamp: Time) -> InertialParameters:
@@ -121,6 +130,7 @@ class ReceivedParameters:
     sequence: int
     model_hash: str
     validation_status: int
+    verdict: int
     link_names: tuple[str, ...]
     bodies: Array
     joint_names: tuple[str, ...]
@@ -141,6 +151,7 @@ def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
         sequence=int(message.sequence),
         model_hash=message.model_hash,
         validation_status=int(message.validation_status),
+        verdict=int(message.verdict),
         link_names=tuple(link.name for link in message.links),
         bodies=from_mass_com_inertia(mass, com, inertia),
         joint_names=tuple(joint.name for joint in message.joints),
@@ -168,6 +179,8 @@ def to_report(report: Mapping[str, Any], parameters: InertialParameters, directo
         sequence=parameters.sequence,
         model_hash=parameters.model_hash,
         validation_status=parameters.validation_status,
+        verdict=parameters.verdict,
+        reasons=parameters.reasons,
         message=report["message"],
         train=[source["name"] for source in sources if source["role"] == "train"],
         validation=[source["name"] for source in sources if source["role"] == "validation"],

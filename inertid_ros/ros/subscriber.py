@@ -20,9 +20,9 @@ from .qos import LATCHED
 class ParameterSubscriber:
     """Receives ``InertialParameters`` and applies them to a Pinocchio model when the controller asks for it.
 
-    A message is refused, with one log line, when it belongs to another robot (model hash), was rejected by its
-    validation, holds a body that no mass distribution has, or names other links or joints. The subscription is
-    latched: parameters that were published before the controller started arrive as well.
+    A message is refused, with one log line, when it belongs to another robot (model hash), has the verdict "do not
+    use", or where ``only_use`` any but "use", holds a body that no mass distribution has, or names other links or
+    joints. The subscription is latched: parameters that were published before the controller started arrive as well.
 
     ``update()`` is the only method that changes ``model``; call it between two control steps, from the control thread.
     Every other method may be called from any thread.
@@ -38,15 +38,22 @@ class ParameterSubscriber:
     model : pinocchio.Model or None
         Pinocchio model to update, made from the same URDF with the same joints locked; a copy of ``robot``'s model
         by default.
+    only_use : bool
+        Whether parameters "to be used with care" are refused too.
     """
 
     def __init__(
-        self, node: Node, robot: RobotModel, topic: str = "identifier/parameters", model: pin.Model | None = None
+        self,
+        node: Node,
+        robot: RobotModel,
+        topic: str = "identifier/parameters",
+        model: pin.Model | None = None,
+        only_use: bool = False,
     ) -> None:
         if model is not None and tuple(model.names)[1:] != robot.joint_names:
             raise ValueError(f"model has joints {list(model.names)[1:]}, the robot {list(robot.joint_names)}")
         self.model = pin.Model(robot.pinocchio) if model is None else model
-        self._robot = robot
+        self._robot, self._only_use = robot, only_use
         self._logger = node.get_logger()
         self._lock = threading.Lock()
         self._waiting: ReceivedParameters | None = None
@@ -111,6 +118,10 @@ class ParameterSubscriber:
             return f"they belong to another robot (model hash {received.model_hash[:12]}, here {robot.hash[:12]})"
         if received.validation_status not in (InertialParameters.PASSED, InertialParameters.NOT_VALIDATED):
             return "they did not pass their validation"
+        if received.verdict == InertialParameters.DO_NOT_USE:
+            return "the verdict on them is 'do not use'"
+        if self._only_use and received.verdict != InertialParameters.USE:
+            return "they are to be used with care, if at all, and only_use is set"
         if received.link_names != robot.link_names or received.joint_names != robot.joint_names:
             return "their links or joints are not this robot's"
         consistent = is_consistent(received.bodies)

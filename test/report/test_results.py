@@ -17,6 +17,7 @@ from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import InertidError
+from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.report import results
 from inertid_ros.report.pages import render_page
 from inertid_ros.report.report_content import report_content
@@ -82,7 +83,7 @@ def test_the_report_holds_what_it_promises(outcome, case):
     assert {"name", "status", "iterations", "seconds"} <= set(report["solver"])
     assert report["solver"]["status"] == "optimal"
     assert report["peak_memory_mb"] > 10 and all(seconds >= 0 for seconds in report["timing"].values())
-    assert report["status"] == "passed"
+    assert report["status"] == "passed" and report["verdict"] == "use" and report["reasons"] == []
 
 
 def test_provenance_names_robot_recordings_configuration_and_versions(outcome, case):
@@ -152,15 +153,19 @@ def test_without_held_out_data_the_result_is_not_validated(case, tmp_path):
     outcome = calibrate(case.given, case.recordings)
     report = report_content(outcome)
     assert "validation" not in report and report["status"] == "not validated" and outcome.passed
+    assert report["verdict"] == "use with care" and report["reasons"][-1]["cause"] == "not_validated"
     assert report["prior"]["relative_error"] == report["prior"]["train"]["relative_error"]
     stored = read_result(write_result(outcome, tmp_path / "out"))
     assert stored.report["train"]["recordings"] == ["recording 0", "recording 1"]
 
 
 def test_a_rejected_result_says_so(outcome):
-    validation = replace(outcome.validation, passed=False, message="rejected: worse")
-    rejected = replace(outcome, validation=validation)
-    assert not rejected.passed and report_content(rejected)["status"] == "rejected"
+    worse = Finding("worse_than_urdf", Severity.REJECT, "joint0: error 2 against 1", "record again", ("joint0",))
+    rejected = replace(outcome, validation=replace(outcome.validation, findings=(worse,)))
+    report = report_content(rejected)
+    assert not rejected.passed and report["status"] == "rejected" and report["verdict"] == "do not use"
+    assert [reason["cause"] for reason in report["reasons"]] == ["worse_than_urdf"]
+    assert "joint0: error 2 against 1" in report["message"]
     assert 'class="verdict rejected"' in render_page(report_content(rejected))
 
 

@@ -7,6 +7,7 @@
 - ``sensor_faults``: saturated channels and wrenches that repeat themselves.
 - ``transients``: start-up and stopping jerks at the ends of a recording.
 - ``wrench_checks``: signs, slipping feet and exchanged plates, by the robot's weight and motion.
+- ``repeated_motion``: held-out recordings of samples or of a motion that was fitted.
 - ``momentum_checks``: conservation of momentum, and whether pose and twist of the base agree.
 
 Samples are masked with a notice where a fault is local; a recording that contradicts itself is refused with a

@@ -5,7 +5,10 @@
 - ``uncertainty``: variances by the data, apart from the prior.
 - ``torque_confidence``: uncertainty of predicted torque over the robot's range.
 - ``plausibility``: whether masses and stiffness are those that such a robot can have.
-- ``validation``: errors on held-out data, and the gate that a result must pass.
+- ``validation``: errors on held-out data, of the result and of the URDF as given.
+- ``error_checks``: what these errors show, over all channels and channel by channel.
+- ``solution_checks``: consistency and optimality, and borders that were reached.
+- ``gate``: the verdict on a result from all findings.
 
 It may import ``solvers`` and the folders before it.
 """

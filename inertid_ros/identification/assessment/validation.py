@@ -1,4 +1,4 @@
-"""Validation on held-out data, and the gate that a result must pass before any controller uses it."""
+"""Validation on held-out data: torque errors of the result and of the URDF as given, and what they show."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,12 +7,15 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.model import RobotModel
 
+from .error_checks import ErrorComparison, check_errors
 from .estimate import Estimate
+from .solution_checks import check_solution
 
 
 @dataclass(frozen=True)
@@ -40,20 +43,36 @@ class TorqueErrors:
 
 @dataclass(frozen=True)
 class Validation:
-    """Held-out errors of the estimate and of the URDF as given, and whether it passes.
+    """Held-out errors of the estimate and of the URDF as given, and what they show.
 
     Attributes
     ----------
-    passed : bool
-        Better than the prior, physically consistent and optimal.
-    message : str
-        One line with the errors, or why it was rejected.
+    calibrated, prior : TorqueErrors
+        Of the estimate, and of the URDF as given.
+    findings : tuple of Finding
+        What stands against the result, and what is only told.
     """
 
     calibrated: TorqueErrors
     prior: TorqueErrors
-    passed: bool
-    message: str
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether no finding forbids the use of the result."""
+        return all(finding.severity < Severity.REJECT for finding in self.findings)
+
+    @property
+    def comparison(self) -> str:
+        """Both errors in one clause."""
+        own, given = 100 * self.calibrated.relative_error, 100 * self.prior.relative_error
+        return f"held-out torque error {own:.2f} % against {given:.2f} % of the URDF as given"
+
+    @property
+    def message(self) -> str:
+        """One line with the errors, and why the result was rejected where it was."""
+        rejected = [finding for finding in self.findings if finding.severity >= Severity.REJECT]
+        return f"rejected: {self.comparison}; {rejected[0]}" if rejected else f"accepted: {self.comparison}"
 
 
 def torque_errors(equations: RobotModel | Equations, parameters: Array, recordings: Sequence[Samples]) -> TorqueErrors:
@@ -66,9 +85,16 @@ def torque_errors(equations: RobotModel | Equations, parameters: Array, recordin
     equations : RobotModel or Equations
         A robot stands for its equations of force.
     """
+    return errors_of_each(equations, [(parameters, samples) for samples in recordings])
+
+
+def errors_of_each(
+    equations: RobotModel | Equations, predictions: Sequence[tuple[Array, Samples]]
+) -> TorqueErrors:
+    """Errors over all samples, each recording's torque predicted by its own parameters ``(p,)``."""
     equations = equations_of(equations)
     torque, error, counts = [], [], np.zeros(equations.count, dtype=int)
-    for samples in recordings:
+    for parameters, samples in predictions:
         used = samples.usable
         valid = samples.valid[used]
         counts += valid.sum(axis=0)
@@ -77,15 +103,17 @@ def torque_errors(equations: RobotModel | Equations, parameters: Array, recordin
         error.append(np.where(valid, predicted - samples.tau[used], 0.0))
     tau, residual = np.concatenate(torque), np.concatenate(error)
     counts = np.maximum(counts, 1)
+    names = dict.fromkeys(samples.name for _, samples in predictions)
     if not tau.any():
-        names = ", ".join(samples.name for samples in recordings)
-        raise IdentificationError(f"{names}: no usable sample or zero effort throughout; record motion with effort")
+        raise IdentificationError(
+            f"{', '.join(names)}: no usable sample or zero effort throughout; record motion with effort"
+        )
     return TorqueErrors(
         relative_error=float(np.linalg.norm(residual) / np.linalg.norm(tau)),
         rms_torque=np.sqrt(np.sum(tau**2, axis=0) / counts),
         rms_error=np.sqrt(np.sum(residual**2, axis=0) / counts),
         samples=len(tau),
-        recordings=tuple(samples.name for samples in recordings),
+        recordings=tuple(names),
     )
 
 
@@ -93,16 +121,17 @@ def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
     """Validate an estimate on recordings that it was not fitted to, with the estimated delay of effort removed."""
     recordings = [without_delay(samples, estimate.delay) for samples in recordings]
     calibrated = torque_errors(estimate.equations, estimate.parameters, recordings)
-    prior = torque_errors(estimate.equations, estimate.prior, recordings)
-    change = f"held-out torque error {100 * calibrated.relative_error:.2f} % against {100 * prior.relative_error:.2f} %"
-    if not estimate.consistent:
-        verdict, message = False, "rejected: a link is not physically consistent"
-    elif estimate.solution.status != "optimal":
-        verdict, message = False, f"rejected: the solver stopped with '{estimate.solution.status}'"
-    elif not calibrated.relative_error < 1.0:
-        verdict, message = False, f"rejected: {change}, worse than no model at all; check sign and units of effort"
-    elif not calibrated.relative_error < prior.relative_error:
-        verdict, message = False, f"rejected: {change} of the URDF as given; record a richer motion"
-    else:
-        verdict, message = True, f"accepted: {change} of the URDF as given"
-    return Validation(calibrated, prior, verdict, message)
+    return compare_errors(estimate, calibrated, torque_errors(estimate.equations, estimate.prior, recordings))
+
+
+def compare_errors(estimate: Estimate, calibrated: TorqueErrors, prior: TorqueErrors) -> Validation:
+    """Validation by errors of an estimate, and of the URDF as given, on data that it was not fitted to."""
+    errors = compared(estimate.equations, calibrated, prior)
+    return Validation(calibrated, prior, (*check_solution(estimate), *check_errors(errors)))
+
+
+def compared(equations: Equations, own: TorqueErrors, prior: TorqueErrors | None = None) -> ErrorComparison:
+    """Errors of a parameter set, beside those of the URDF as given where there are any, for their checks."""
+    relative = own.relative_error, None if prior is None else prior.relative_error
+    given = None if prior is None else prior.rms_error
+    return ErrorComparison(tuple(equations.channels), own.rms_torque, own.rms_error, given, relative)

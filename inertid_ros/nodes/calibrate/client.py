@@ -104,6 +104,11 @@ class FlowClient:
         """Print one line of progress."""
         self._line.print(message)
 
+    def show_warning(self, message: str) -> None:
+        """Print one line of what to be careful of."""
+        self._line.end()
+        print(f"warning: {message}", file=sys.stderr, flush=True)
+
     def show_error(self, message: str) -> None:
         """Print one line of what went wrong."""
         self._line.end()

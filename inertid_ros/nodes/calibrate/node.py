@@ -1,8 +1,8 @@
 """The calibration flow: excite, record, once more for held-out data, identify, validate, publish.
 
 A client of the other nodes. It keeps the lease of the motion: when this process ends, the robot stops. Ctrl-C cancels
-and leaves the robot at rest. Exit status 0 done, 2 something is missing or failed, 3 the result did not pass its
-validation, 130 interrupted.
+and leaves the robot at rest. Exit status 0 done, be it with a warning, 2 something is missing or failed, 3 the result
+is not to be used, 130 interrupted.
 """
 
 import json
@@ -163,7 +163,9 @@ class Flow:
             client.show(f"rounds ended: {result.stop_reason}")
         if result.result_directory and (self.options.tables or self.options.rounds > 1):
             client.show(f"result: {result.result_directory}")
-        return _DONE if result.validation_status == InertialParameters.PASSED else _REJECTED
+        if result.verdict == InertialParameters.USE_WITH_CARE:
+            client.show_warning(f"use with care: {'; '.join(result.reasons)}")
+        return _REJECTED if result.verdict == InertialParameters.DO_NOT_USE else _DONE
 
     def _leave(self) -> None:
         """Leave nothing armed or recording; a node that does not answer any more is no reason to fail here."""

@@ -17,6 +17,7 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.core.worker import Worker
 from inertid_ros.data.live.batches import ReceivedRecordings
+from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.identification.identify import IdentificationProgress
 from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters, SampleBatch
 from inertid_ros.nodes.feedback import identify_feedback
@@ -167,15 +168,13 @@ class Identifier(Node):
     # Output
 
     def _publish_result(self, result: IdentificationResult, answer: Identify.Result) -> None:
-        """A result that does not pass is reported, never given to controllers: the last good one stays."""
+        """A result that is not to be used is reported, never given to controllers: the last good one stays."""
         self.sequence += 1
         estimate, stamp = result.estimate, self.get_clock().now().to_msg()
-        message = to_inertial_parameters(estimate, result.validation, self.sequence, stamp)
-        if not (estimate.consistent and estimate.solution.status == "optimal"):
-            message.validation_status = InertialParameters.REJECTED
+        message = to_inertial_parameters(estimate, result.validation, result.gate, self.sequence, stamp)
         report = to_report(result.report, message, str(result.output or ""))
         self.report_publisher.publish(report)
-        accepted = message.validation_status != InertialParameters.REJECTED
+        accepted = result.gate.verdict is not Verdict.REJECT
         if accepted:
             self.parameters_publisher.publish(message)
             self.description_publisher.publish(String(data=result.urdf))
@@ -184,12 +183,14 @@ class Identifier(Node):
                 estimate.model.link_names, estimate.bodies, stamp, "calibrated", CALIBRATED
             ).markers
             self.marker_publisher.publish(markers)
-            self.get_logger().info(report.message)
+            log = self.get_logger()
+            (log.warning if result.gate.verdict is Verdict.CARE else log.info)(report.message)
         else:
             self.get_logger().error(f"not published: {report.message}")
         self._set_state(IdentifierStatus.READY if accepted else IdentifierStatus.FAILED, report.message)
         answer.success, answer.message = True, report.message
         answer.validation_status, answer.result_directory = message.validation_status, report.result_directory
+        answer.verdict, answer.reasons = message.verdict, message.reasons
         answer.train_relative_error = report.train_relative_error
         answer.validation_relative_error = report.validation_relative_error
         answer.prior_relative_error = report.prior_relative_error

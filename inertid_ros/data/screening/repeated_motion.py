@@ -1,0 +1,156 @@
+"""Whether recordings that are held out are of a motion that was fitted: the same samples, or the same motion again.
+
+Errors on a motion that was fitted say nothing of any other motion, however often it is recorded.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import fft
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.core.samples import Samples
+from inertid_ros.data.recording import Recording
+
+_WINDOWS = 8  # of the held-out recording, each sought by itself: a part of it may be of another motion
+_SAME = 0.1  # difference below which errors that training cannot show would show at a tenth of their size at most
+_MOVES = 0.01  # of the largest deviation of position; joints that move less only show noise
+_REPEATED = 0.5  # share of a recording's samples, or of its motion, that makes it a repetition
+_OVERSAMPLING = 10.0  # samples per period of the cutoff: a shift between two samples changes the difference by 0.002
+_HASH_SEED = 0
+
+
+@dataclass(frozen=True)
+class RepeatedMotion:
+    """How much of a recording's motion others hold as well.
+
+    Attributes
+    ----------
+    share : float
+        Of the motion's energy, 0 to 1, in windows that another recording repeats.
+    difference : float
+        Root mean square of what is left of position and velocity after the best shifts, over all moving joints, as a
+        share of the motion: 0 for a repetition, 1 or more for motions that have nothing in common.
+    nearest : str
+        Recording that repeats most of it.
+    """
+
+    share: float
+    difference: float
+    nearest: str
+
+
+def shared_samples(recording: Recording, other: Recording) -> float:
+    """Share of the distinct samples of a recording, positions and efforts of all joints, that another holds too."""
+    names = [name for name in recording.joint_names if name in other.joint_names]
+    own, others = (np.unique(_row_hashes(each, names)) for each in (recording, other))
+    return float(np.isin(own, others, assume_unique=True).mean()) if names else 0.0
+
+
+def _row_hashes(recording: Recording, names: Sequence[str]) -> np.ndarray:
+    """``(N,)`` 64-bit hash of each sample's bits: a random linear combination, modulo 2^64."""
+    columns = [recording.joint_names.index(name) for name in names]
+    rows = np.ascontiguousarray(np.hstack([recording.position[:, columns], recording.effort[:, columns]]))
+    factors = np.random.default_rng(_HASH_SEED).integers(2**63, size=rows.shape[1], dtype=np.uint64) * 2 + 1
+    with np.errstate(over="ignore"):
+        return np.asarray((rows.view(np.uint64) * factors.astype(np.uint64)).sum(axis=1, dtype=np.uint64))
+
+
+def check_different_samples(train: Sequence[Recording], held_out: Sequence[Recording]) -> None:
+    """Refuse held-out recordings whose samples were fitted, whatever their files are called.
+
+    Raises
+    ------
+    RecordingError
+        Half of the samples of a held-out recording, or more, are those of one that is fitted.
+    """
+    for recording in held_out:
+        for fitted in train:
+            share = shared_samples(recording, fitted)
+            if share >= _REPEATED:
+                raise RecordingError(
+                    f"{recording.name}: holds the samples of {fitted.name} ({100 * share:.0f} % of them), which is"
+                    " fitted and cannot validate the fit too; --validate a recording of another motion"
+                )
+
+
+def check_new_motion(train: Sequence[Samples], held_out: Sequence[Samples]) -> tuple[Finding, ...]:
+    """Findings on held-out recordings that repeat the motion of one that is fitted."""
+    findings = []
+    for samples in held_out:
+        repeated = repeated_motion(samples, train)
+        if repeated.share >= _REPEATED:
+            findings.append(
+                Finding(
+                    "held_out_not_new",
+                    Severity.CARE,
+                    f"{100 * repeated.share:.0f} % of the motion is that of {repeated.nearest}, which is fitted; after"
+                    f" a shift they are {100 * repeated.difference:.2g} % apart",
+                    "validate with another motion",
+                    (),
+                    samples.name,
+                )
+            )
+    return tuple(findings)
+
+
+def repeated_motion(samples: Samples, others: Sequence[Samples]) -> RepeatedMotion:
+    """How much of the motion of some samples others repeat, at any shift of time.
+
+    The recording is cut into windows, and each is compared with every stretch of the others' by FFT.
+    """
+    rate = _OVERSAMPLING * samples.cutoff_hz or 1 / np.median(np.diff(samples.time))
+    position, _ = _joint_motion(samples, rate)
+    centre, size = position.mean(axis=0), position.std(axis=0)
+    moving = size > _MOVES * size.max()
+    own = _scaled_motion(samples, rate, centre, moving)
+    scale = np.sqrt(np.mean(own**2, axis=0))
+    own /= scale
+    found = [_scaled_motion(other, rate, centre, moving) / scale for other in others]
+    energy, left, nearest = [], [], []
+    for window in np.array_split(own, _WINDOWS):
+        apart = [_least_difference(window, other) for other in found]
+        nearest.append(int(np.argmin(apart)))
+        energy.append(float(np.sum(window**2)))
+        left.append(min(*apart, energy[-1]))
+    total = sum(energy)
+    repeats = [part <= _SAME**2 * whole for part, whole in zip(left, energy, strict=True)]
+    share = sum(whole for whole, same in zip(energy, repeats, strict=True) if same) / total
+    by_other = np.bincount(nearest, weights=energy)
+    return RepeatedMotion(share, float(np.sqrt(sum(left) / total)), others[int(np.argmax(by_other))].name)
+
+
+def _joint_motion(samples: Samples, rate: float) -> tuple[Array, Array]:
+    """Positions and velocities ``(N, n)`` of the joints, evenly spaced."""
+    free = samples.q.shape[1] - samples.v.shape[1]  # a free base has a position more than velocities, and six of these
+    time = np.arange(samples.time[0], samples.time[-1], 1 / rate)
+    position, velocity = samples.q[:, 7 * free :], samples.v[:, 6 * free :]
+    even = [np.stack([np.interp(time, samples.time, c) for c in each.T], axis=1) for each in (position, velocity)]
+    return even[0], even[1]
+
+
+def _scaled_motion(samples: Samples, rate: float, centre: Array, moving: np.ndarray) -> Array:
+    """``(N, 2 m)`` positions about a centre and velocities of the moving joints."""
+    position, velocity = _joint_motion(samples, rate)
+    return np.hstack([(position - centre)[:, moving], velocity[:, moving]])
+
+
+def _least_difference(window: Array, other: Array) -> float:
+    """Least sum of squared differences between a window ``(w, m)`` and any stretch of another motion ``(N, m)``."""
+    width, count = len(window), len(other) - len(window) + 1
+    if count < 1:
+        return float("inf")
+    size = fft.next_fast_len(len(other), real=True)
+    spectra = np.conj(fft.rfft(window, size, axis=0)) * fft.rfft(other, size, axis=0)
+    products = fft.irfft(spectra.sum(axis=1), size)[:count]
+    energy = np.concatenate([[0.0], np.cumsum(np.sum(other**2, axis=1))])
+    apart = np.sum(window**2) + (energy[width:] - energy[:-width]) - 2 * products
+    best = int(np.argmin(apart))
+    if 0 < best < count - 1:  # between samples the difference is a parabola of the shift
+        before, at, after = apart[best - 1 : best + 2]
+        bend = before - 2 * at + after
+        return max(float(at - (after - before) ** 2 / (8 * bend)) if bend > 0 else float(at), 0.0)
+    return max(float(apart[best]), 0.0)
