@@ -194,7 +194,8 @@ def test_configuration_comes_from_file_then_set_then_lock(files, tmp_path, capsy
     (tmp_path / "c.yaml").write_text(
         "prepare: {cutoff_hz: 3, filter_order: 2}\nrobot: {locked_joints: {joint2: 0.5}}\n"
     )
-    held = write_npz(held_recording(load_model(files / "truth.urdf"), {"joint2": 0.25}), tmp_path / "held.npz")
+    # Of a robot whose locked link is as the URDF says, for nothing else could make up for it.
+    held = write_npz(held_recording(load_model(files / "given.urdf"), {"joint2": 0.25}), tmp_path / "held.npz")
     status, out, _ = _run(
         "identify", held, "--urdf", files / "given.urdf", "--output", tmp_path / "out", "--json",
         "--config", tmp_path / "c.yaml", "--set", "prepare.filter_order=6", "--lock", "joint2=0.25", capsys=capsys,
