@@ -16,6 +16,7 @@ from inertid_ros.identification.prior.constraints import configured_constraints
 from inertid_ros.identification.provenance import provenance, recording_source
 from inertid_ros.robot.model import RobotModel
 
+from .earlier_result import earlier_fit
 from .screened_samples import screened_samples
 
 _PREPARED, _SOLVED = 0.3, 0.9
@@ -43,7 +44,7 @@ def calibrate(
         A recording cannot be used, or there is no solution.
     """
     configuration = configuration or Configuration()
-    clock = _Clock()
+    options, clock = configuration.identify, _Clock()
     samples = []
     everything = [*train, *held_out]
     for index, recording in enumerate(everything):
@@ -53,14 +54,16 @@ def calibrate(
     motion = check_motion(fitted, model)
     refuse(motion)
     findings = (*motion, *chain.from_iterable(each.findings for each in samples))
+    earlier, source = earlier_fit(options.prior, model, everything) if options.prior else (None, None)
     clock.stop("preparing")
     constraints = configured_constraints(model, configuration.constraints)
     estimate = identify(
         model,
         fitted,
-        configuration.identify,
+        options,
         constraints,
         lambda report: progress(report.within(_PREPARED, _SOLVED)),
+        earlier,
     )
     clock.stop("identifying")
     progress(IdentificationProgress("validating", _SOLVED))
@@ -77,7 +80,7 @@ def calibrate(
         fitted,
         held_out_samples,
         validation,
-        provenance(model, tuple(sources), configuration),
+        provenance(model, tuple(sources), configuration, source),
         clock.seconds,
         findings=findings,
         constraints=constraints,

@@ -1,15 +1,22 @@
-"""What a result directory gives to the planner of the next motion: the robot's model and the information so far."""
+"""What a result directory gives to what comes after it: the plan of the next motion, and the next identification."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from inertid_ros.core.errors import ModelError
+import numpy as np
+
+from inertid_ros.core.errors import ModelError, RecordingError
+from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.criteria.earlier_information import EarlierInformation, earlier_information
-from inertid_ros.report.results import read_result
+from inertid_ros.identification.continuation import EarlierFit
+from inertid_ros.identification.information.earlier_equations import EarlierEquations
+from inertid_ros.identification.provenance import EarlierSource, checksum, file_checksum
+from inertid_ros.report.results import PARAMETERS, ResultError, StoredResult, read_result
 from inertid_ros.robot.model import RobotModel
 
 
 def earlier_result(directory: str | Path, model: RobotModel) -> tuple[RobotModel, EarlierInformation]:
-    """Read a result directory for a robot.
+    """Read a result directory for the planner of a robot's next motion.
 
     Returns
     -------
@@ -23,13 +30,76 @@ def earlier_result(directory: str | Path, model: RobotModel) -> tuple[RobotModel
     InertidError
         The directory holds no result or no information, or a result of another robot or of other drive terms.
     """
-    result = read_result(directory)
-    if result.model.joint_names != model.joint_names or result.model.hash != model.hash:
-        raise ModelError(f"{directory}: is of another robot, or has other joints locked; give the result of this one")
+    result = _read(directory, model)
     report = result.report
     recordings = report["provenance"]["recordings"]
     seconds = sum(recording["seconds"] for recording in recordings if recording["role"] == "train")
+    model = model.with_terms(result.model.layout.terms)
     information = earlier_information(
         model, result.information, report["residual_deviation"], report["effective_samples"], seconds
     )
     return (model if report.get("status") == "rejected" else result.model), information
+
+
+def earlier_fit(
+    directory: str | Path, model: RobotModel, recordings: Sequence[Recording]
+) -> tuple[EarlierFit, EarlierSource]:
+    """Read a result directory for an identification that continues it.
+
+    Parameters
+    ----------
+    recordings : sequence of Recording
+        The new ones, fitted or held out.
+
+    Raises
+    ------
+    InertidError
+        The directory holds no result, one that was rejected, one of another robot, or one that was fitted to one of the
+        recordings: it would count twice, or be held out from nothing.
+    """
+    result = _read(directory, model)
+    report = result.report
+    if report.get("status") == "rejected":
+        raise ResultError(f"{directory}: was rejected and is no prior ({report['message']}); continue a good result")
+    source = _source(result)
+    for recording in recordings:
+        name = source.recordings.get(checksum(recording))
+        if name is not None:
+            raise RecordingError(
+                f"{recording.name}: is part of the earlier result already ({directory}, as {name}), and would count"
+                " twice; give new recordings"
+            )
+    information = result.information
+    share = np.asarray(report["effective_samples"], dtype=float) / np.maximum(information.counts, 1)
+    R, z = information.whitened(np.sqrt(share) / np.asarray(report["residual_deviation"], dtype=float))
+    fit = EarlierFit(
+        information.layout,
+        information.robot,
+        EarlierEquations(R, z),
+        result.prior,
+        result.parameters,
+        result.covariance,
+        float(report["solver"]["prior_spread"]),
+    )
+    return fit, source
+
+
+def _read(directory: str | Path, model: RobotModel) -> StoredResult:
+    """A result of the robot."""
+    result = read_result(directory)
+    if result.model.joint_names != model.joint_names or result.model.hash != model.hash:
+        raise ModelError(f"{directory}: is of another robot, or has other joints locked; give the result of this one")
+    return result
+
+
+def _source(result: StoredResult) -> EarlierSource:
+    """Where a result comes from, with all recordings that it was ever fitted to."""
+    provenance = result.report["provenance"]
+    before = provenance.get("earlier") or {"recordings": {}}
+    fitted = {each["sha256"]: each["name"] for each in provenance["recordings"] if each["role"] == "train"}
+    return EarlierSource(
+        directory=str(result.directory),
+        sha256=file_checksum(result.directory / PARAMETERS),
+        created=provenance["created"],
+        recordings={**before["recordings"], **fitted},
+    )

@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     start = time.perf_counter()
     check_target(options.output, options.force)
     _check_held_out(options.recordings, options.validate)
-    config = configuration(options, Configuration, _settings_of(options.model))
+    config = configuration(options, Configuration, _settings_of(options))
     model = load_model(Path(options.urdf), model_options(config.robot))
     with progress_bar(options) as progress:
         progress("reading", 0.0)
@@ -49,14 +49,12 @@ def run(options: argparse.Namespace) -> int:
     return 0 if outcome.passed else _REJECTED
 
 
-def _settings_of(equation_type: str | None) -> dict[str, object]:
-    """Settings that a type of equations implies."""
-    if equation_type is None:
-        return {}
-    given: dict[str, object] = {"identify.equations": equation_type}
-    if equation_type in MOMENTUM_EQUATIONS:
+def _settings_of(options: argparse.Namespace) -> dict[str, object]:
+    """Settings that other options imply."""
+    given: dict[str, object] = {} if options.model is None else {"identify.equations": options.model}
+    if options.model in MOMENTUM_EQUATIONS:
         given["robot.base"] = "free"
-    return given
+    return given if options.prior is None else {**given, "identify.prior": options.prior}
 
 
 def _check_held_out(train: list[str], held_out: list[str]) -> None:

@@ -93,6 +93,9 @@ def _parser() -> argparse.ArgumentParser:
         "--model", choices=("force", "momentum", "momentum_change"),
         help="equations to fit: force, or momentum of a robot that floats, momentum_change where it is not zero",
     )  # fmt: skip
+    identify.add_argument(
+        "--prior", metavar="RESULT_DIR", help="result to continue: its recordings count as if they were fitted again"
+    )
     identify.add_argument("--output", required=True, metavar="DIR", help="result directory to write")
 
     excite = add("excite", "plan an exciting motion within the robot's limits, or inspect a plan", settings, force)

@@ -1,10 +1,13 @@
 """Options of identification, the same for the command line, the nodes and Python."""
 
+from collections.abc import Mapping
+
 import attrs
 
-from inertid_ros.config.schema.option_fields import option
+from inertid_ros.config.schema.option_fields import named, option
 
 from .least_squares import ESTIMATORS
+from .robot import DRIVE_TERMS
 
 MOMENTUM_EQUATIONS = ("momentum", "momentum_change")
 EQUATION_TYPES = ("force", *MOMENTUM_EQUATIONS)
@@ -56,6 +59,22 @@ class IdentifyOptions:
     )
     remove_delay: bool = option(
         False, "estimate by how much effort is reported later than motion, and shift it back; needs a rich motion"
+    )
+    prior: str = option(
+        "",
+        "result directory to continue: the fit is that of its recordings and the new ones together; empty starts from"
+        " the URDF",
+    )
+    spread: Mapping[str, float] = named(
+        float,
+        "with prior, prior spread of a link that is not the one of that result any more, as of another robot or a hand"
+        " with a payload: how far it may be from it; all stands for every other link",
+        "spread_link_names", minimum=1e-3, maximum=100.0,
+    )
+    changing_terms: tuple[str, ...] = option(
+        ("viscous", "coulomb", "offset", "stribeck"),
+        "with prior, drive terms of which the new recordings have values of their own, as friction has every day",
+        choices=DRIVE_TERMS,
     )
     fit_stribeck_speed: bool = option(
         False, "find the speed of every joint's Stribeck friction; needs motion slow enough to show it"

@@ -7,10 +7,21 @@ import attrs
 from inertid_ros.config.schema import former_syntax
 from inertid_ros.config.schema.option_fields import REQUIRED, named, option, vector
 from inertid_ros.core.errors import ConfigurationError
+from inertid_ros.core.expressions import Expression
 
 BASES = ("fixed", "free")
 DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness", "stribeck")
 PLATE_MEASUREMENTS = ("wrench", "pressure")
+TERM_SIGNALS = ("q", "v", "a", "direction", "load")
+"""What formulas of user terms may use: position, velocity, acceleration, direction of sliding from -1 to 1, and the
+torque that the bodies need, of the joint or of another one (``q["elbow"]``) [rad or m, per s, per s^2, 1, N m or N]."""
+TERM_SHAPES: Mapping[str, tuple[tuple[str, ...], bool]] = {
+    "counterbalance": (("sin(q)", "cos(q)"), False),
+    "polynomial": (("q", "q**2", "q**3"), False),
+    "quadratic_viscous": (("abs(v)*v",), True),
+    "load_friction": (("abs(load)*direction",), True),
+}
+"""Name of a shape to its formulas, and whether their parameters cannot be below zero."""
 
 
 @attrs.frozen
@@ -98,6 +109,60 @@ class WheelOptions:
 
 
 @attrs.frozen
+class TermOptions:
+    """Torque of a joint beside those of its bodies and its drive."""
+
+    joint: str = option(REQUIRED, "on which it acts", of=str)
+    shape: str = option(
+        "",
+        "counterbalance (sine and cosine of the position), polynomial (cubic in the position), quadratic_viscous (speed"
+        " squared), load_friction (in proportion to the torque of the bodies); empty where expressions are given",
+        choices=("", *TERM_SHAPES),
+    )
+    expressions: tuple[str, ...] = option(
+        (), "formulas in place of a shape, each with a parameter of its own, such as sin(2*q) or abs(v)*v"
+    )
+    values: tuple[float, ...] = option(
+        (), "of the parameters, where they are known [N m or N per unit of the formula]; empty identifies them",
+        of=float, minimum=-1e9, maximum=1e9,
+    )
+    non_negative: bool = option(False, "parameters cannot be below zero, as those of friction")
+    always: bool = option(False, "keep it also where held-out blocks of the data are not predicted better with it")
+
+    def __attrs_post_init__(self) -> None:
+        if bool(self.shape) == bool(self.expressions):
+            raise ConfigurationError("shape or expressions say what the term is; give one of the two")
+        for text in self.expressions:
+            try:
+                Expression(text, TERM_SIGNALS)
+            except ValueError as error:
+                raise ConfigurationError(f"expressions: {error}") from None
+        count = len(self.expressions or TERM_SHAPES[self.shape][0])
+        if self.values and len(self.values) != count:
+            raise ConfigurationError(f"values has {len(self.values)} values; give one for each of {count} formulas")
+
+
+@attrs.frozen
+class LoadOptions:
+    """A known body that some recordings were made with, fixed to a link."""
+
+    link: str = option(REQUIRED, "link of the URDF that holds it", of=str)
+    mass: float = option(REQUIRED, "of the load [kg]", of=float, minimum=1e-9, maximum=1e6)
+    recordings: tuple[str, ...] = option(
+        REQUIRED, "recordings that were made with it, by name or pattern such as loaded_*", of=str, many=True
+    )
+    com: tuple[float, ...] = vector((0.0, 0.0, 0.0), "its centre of mass in the frame of the link [m]", 100.0)
+    inertia: tuple[float, ...] = option(
+        (), "xx, xy, xz, yy, yz, zz about its centre of mass, in the axes of the link [kg m^2]; empty is a point mass",
+        of=float, minimum=-1e9, maximum=1e9,
+    )
+
+    def __attrs_post_init__(self) -> None:
+        if self.inertia and len(self.inertia) != 6:
+            raise ConfigurationError(f"inertia has {len(self.inertia)} values; give 6")
+
+
+@attrs.frozen
 class RobotOptions:
     """How to read the URDF."""
 
@@ -116,6 +181,12 @@ class RobotOptions:
         float,
         "speed of a joint's Stribeck friction in place of 0.2 [rad/s or m/s]; identify.fit_stribeck_speed finds it",
         "stribeck_joint_names", minimum=1e-9, maximum=1e6, former=former_syntax.values,
+    )
+    terms: Mapping[str, TermOptions] = named(
+        TermOptions, "torque of joints beside those of bodies and drives, linear in unknowns", "term_names"
+    )
+    loads: Mapping[str, LoadOptions] = named(
+        LoadOptions, "known bodies that some recordings were made with; their torque is taken off", "load_names"
     )
     gravity: tuple[float, ...] = option(
         (0.0, 0.0, -9.81), "in the frame of the root link, or of the world where the base is free [m/s^2]", length=3,

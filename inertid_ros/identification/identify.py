@@ -9,6 +9,7 @@ from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.term_choices import TermChoice
 from inertid_ros.identification.assessment.uncertainty import with_identifiability
 from inertid_ros.identification.information.data_checks import check_effort_varies, checked_data
 from inertid_ros.identification.information.delay import estimate_delay, without_delay
@@ -18,8 +19,12 @@ from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.model import RobotModel
 
+from .continuation import Continuation, EarlierFit
 from .map_fit import FitData, MapFit
 from .stribeck_speed import with_fitted_stribeck
+from .term_choice import choose_terms
+
+_LOAD_ITERATIONS = 2  # the load differs little between bodies of the prior and found ones, and hardly after that
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ def identify(
     options: IdentifyOptions | None = None,
     constraints: Constraints | None = None,
     progress: Callable[[IdentificationProgress], None] = lambda report: None,
+    earlier: EarlierFit | None = None,
 ) -> Estimate:
     """Physically consistent parameters by weighted least squares with a geometric prior.
 
@@ -72,6 +78,8 @@ def identify(
         Beyond physical consistency.
     progress : callable, optional
         Called at the beginning of every stage.
+    earlier : EarlierFit, optional
+        An earlier result to continue.
 
     Returns
     -------
@@ -86,24 +94,57 @@ def identify(
     """
     options = options or IdentifyOptions()
     progress(IdentificationProgress("compressing", 0.0))
-    prepared = _prepared_data(equations_of(source, options.equations), data, options)
+    equations = equations_of(source, options.equations)
+    continuation = None if earlier is None else Continuation(earlier, equations.model, options)
+    if continuation is not None:
+        equations = equations_of(continuation.prior_model, equations.equation_type)
+    prepared, choices = _prepared_data(equations, data, options)
+    if continuation is not None:
+        prepared = continuation.of(prepared)
     progress(IdentificationProgress("solving", 0.2))
     if options.estimator != "consistent":
+        if continuation is not None:
+            raise IdentificationError(f"estimator '{options.estimator}' takes no earlier result; drop it")
         return replace(_classical(prepared, options.estimator, constraints), delay=prepared.delay)
-    fit = MapFit.of(prepared, options, constraints or Constraints())
+    constraints = constraints or Constraints()
+    estimate = _fitted(prepared, options, constraints, progress)
+    if prepared.recordings and any(term.uses_load for term in prepared.equations.model.layout.terms):
+        for _ in range(_LOAD_ITERATIONS):
+            prepared = _with_bodies_of(estimate, prepared)
+            estimate = _fitted(prepared, options, constraints, progress)
+    progress(IdentificationProgress("confidence", 0.9))
+    return with_identifiability(replace(estimate, term_choices=choices))
+
+
+def _fitted(
+    data: FitData,
+    options: IdentifyOptions,
+    constraints: Constraints,
+    progress: Callable[[IdentificationProgress], None],
+) -> Estimate:
+    """Estimate of prepared data, without outliers."""
+    fit = MapFit.of(data, options, constraints)
     weighting, solution = fit.reweighted(fit.initial_weighting)
     outliers = None
-    if prepared.recordings:
+    if data.recordings:
         progress(IdentificationProgress("solving", 0.5))
         fit, fraction, outliers = fit.without_outliers(solution)
         weighting, solution = fit.reweighted(replace(weighting, fraction=fraction))
-    progress(IdentificationProgress("confidence", 0.9))
-    estimate = fit.estimate(weighting, solution)
-    return with_identifiability(replace(estimate, outliers=outliers))
+    return replace(fit.estimate(weighting, solution), outliers=outliers)
 
 
-def _prepared_data(equations: Equations, data: Sequence[Samples] | Information, options: IdentifyOptions) -> FitData:
-    """Checked data, with delay removed and Stribeck speeds fitted where the options ask for it."""
+def _with_bodies_of(estimate: Estimate, data: FitData) -> FitData:
+    """The same data with equations whose loads are those of the bodies of an estimate."""
+    model = replace(data.equations.model, fitted_bodies=estimate.bodies)
+    equations = equations_of(model, data.equations.equation_type)
+    information = replace(compress(equations, data.recordings), earlier=data.information.earlier)
+    return replace(data, equations=equations, information=information)
+
+
+def _prepared_data(
+    equations: Equations, data: Sequence[Samples] | Information, options: IdentifyOptions
+) -> tuple[FitData, tuple[TermChoice, ...]]:
+    """Checked data, with delay removed, Stribeck speeds fitted where the options ask for it, and user terms chosen."""
     if isinstance(data, Information):
         for name in ("remove_delay", "fit_stribeck_speed"):
             if getattr(options, name):
@@ -117,9 +158,13 @@ def _prepared_data(equations: Equations, data: Sequence[Samples] | Information, 
         recordings = tuple(without_delay(samples, delay) for samples in recordings)
     if options.fit_stribeck_speed:
         equations = with_fitted_stribeck(equations, recordings)
-    if options.remove_delay or options.fit_stribeck_speed:
+    choices = choose_terms(equations, recordings)
+    kept = tuple(term for term, choice in zip(equations.model.layout.terms, choices, strict=True) if choice.kept)
+    if len(kept) < len(choices):
+        equations = equations_of(equations.model.with_terms(kept), equations.equation_type)
+    if options.remove_delay or options.fit_stribeck_speed or len(kept) < len(choices):
         information = compress(equations, recordings)
-    return FitData(equations, recordings, information, delay)
+    return FitData(equations, recordings, information, delay), choices
 
 
 def _classical(data: FitData, estimator: str, constraints: Constraints | None) -> LeastSquaresEstimate:

@@ -18,6 +18,7 @@ from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, TYPICAL_P
 from inertid_ros.identification.prior.regularizers import Regularization
 from inertid_ros.identification.solvers.map_problem import MapProblem
 from inertid_ros.regressors.equations import Equations
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.bodies.layout import ParameterLayout
 
 _OUTER_ITERATIONS = 30
@@ -39,12 +40,15 @@ class FitData:
         Of the recordings.
     delay : float
         Delay of effort that has been removed [s].
+    prior_spreads : ndarray or None, shape (nb,)
+        Prior spreads of single bodies; NaN, or None for all, where it is that of the options.
     """
 
     equations: Equations
     recordings: tuple[Samples, ...]
     information: Information
     delay: float = 0.0
+    prior_spreads: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -79,8 +83,12 @@ class MapFit:
     def of(cls, data: FitData, options: IdentifyOptions, constraints: Constraints) -> "MapFit":
         """Fit of data under options and constraints."""
         model, prior_spread = data.equations.model, options.prior_spread or TYPICAL_PRIOR_SPREAD
+        known = tuple(name for term in model.layout.terms if term.values for name in term.parameter_names)
+        constraints = replace(constraints, fixed=(*constraints.fixed, *known))
         map_problem = MapProblem(prior_coordinates(model, data.information), model.prior, constraints, options.solver)
-        regularization = Regularization(options.regularizer, prior_spread, options.drive_weight, 1 / ENERGY_SHARE)
+        regularization = Regularization(
+            options.regularizer, prior_spread, options.drive_weight, 1 / ENERGY_SHARE, data.prior_spreads
+        )
         return cls(
             data,
             map_problem,
@@ -141,14 +149,16 @@ class MapFit:
         residuals = [samples.tau - equations.predict(parameters, samples) for samples in recordings]
         kept, outliers = without_outliers(recordings, residuals, self.options.outlier_threshold)
         fraction = effective_fraction(residuals, [samples.mask for samples in kept])
-        data = replace(self.data, information=compress(equations, kept)) if outliers.any() else self.data
+        data = self.data
+        if outliers.any():
+            data = replace(data, information=replace(compress(equations, kept), earlier=data.information.earlier))
         return replace(self, data=data), fraction, outliers
 
     def estimate(self, weighting: Weighting, solution: Solution) -> Estimate:
         """Estimate of a solution, with its covariance and base parameters."""
         coordinates, information, model = self.map_problem.coordinates, self.data.information, self.data.equations.model
         parameters = coordinates.physical(solution.x)
-        covariance = coordinates.matrix @ np.linalg.pinv(solution.hessian, hermitian=True) @ coordinates.matrix.T
+        covariance = coordinates.matrix @ self._normalised_covariance(solution) @ coordinates.matrix.T
         r_factor, _ = information.whitened(1 / weighting.deviation)
         return Estimate(
             equations=self.data.equations,
@@ -159,11 +169,21 @@ class MapFit:
             base=base_parameters(model.layout, r_factor, base_parameters_of_robot(model)),
             train_relative_error=information.relative_error(parameters),
             prior_spread=weighting.regularization.prior_spread,
+            own_prior_spreads=self.data.prior_spreads,
             solution=solution,
             recordings=tuple(samples.name for samples in self.data.recordings),
             information=information,
             delay=self.data.delay,
         )
+
+    def _normalised_covariance(self, solution: Solution) -> Array:
+        """``(p, p)`` inverse of the Hessian; parameters that are held have no variance."""
+        held = np.isin(self.map_problem.coordinates.layout.names, self.map_problem.constraints.fixed)
+        if not held.any():
+            return np.asarray(np.linalg.pinv(solution.hessian, hermitian=True))
+        covariance, free = np.zeros_like(solution.hessian), np.ix_(~held, ~held)
+        covariance[free] = np.linalg.pinv(solution.hessian[free], hermitian=True)
+        return covariance
 
 
 def _evidence_prior_spread(
@@ -173,13 +193,14 @@ def _evidence_prior_spread(
 
     The data determines ``nu`` directions of the body parameters; over these the divergence ``D`` from the prior
     has the expectation ``nu * prior_spread^2``. A weak hyperprior around the typical prior spread decides where the
-    data determines nothing.
+    data determines nothing. Bodies with a prior spread of their own count nowhere.
     """
-    size = layout.inertial_size
-    bodies = slice(0, size)
-    curvature = (solution.hessian - R.T @ R)[bodies, bodies]
-    covariance = np.linalg.pinv(solution.hessian, hermitian=True)[bodies, bodies]
-    determined = np.clip(size - np.sum(covariance * curvature), 0.0, size)
-    distance = regularization.distance.value(layout.all_bodies(solution.x))
+    bodies = slice(0, layout.inertial_size)
+    free = np.isnan(regularization.spreads(len(layout.body_names), of_all=np.nan))
+    columns = np.repeat(free, BODY_PARAMETERS)
+    curvature = (solution.hessian - R.T @ R)[bodies, bodies][columns]
+    covariance = np.linalg.pinv(solution.hessian, hermitian=True)[bodies, bodies][columns]
+    determined = np.clip(columns.sum() - np.sum(covariance * curvature), 0.0, columns.sum())
+    distance = regularization.distance.value(layout.all_bodies(solution.x)[free])
     variance = (distance + _HYPERPRIOR_COUNT * TYPICAL_PRIOR_SPREAD**2) / (determined + _HYPERPRIOR_COUNT)
     return float(np.clip(np.sqrt(variance), 0.05, 5.0))

@@ -57,6 +57,28 @@ class RecordingSource:
 
 
 @dataclass(frozen=True)
+class EarlierSource:
+    """An earlier result that an identification continued.
+
+    Attributes
+    ----------
+    directory : str
+        Where it was read.
+    sha256 : str
+        Checksum of its ``parameters.yaml``.
+    created : str
+        Time of its creation, UTC, ISO 8601.
+    recordings : dict
+        Checksum to name of every recording that it, or a result before it, was fitted to.
+    """
+
+    directory: str
+    sha256: str
+    created: str
+    recordings: dict[str, str]
+
+
+@dataclass(frozen=True)
 class Provenance:
     """Everything needed to repeat an identification.
 
@@ -66,6 +88,8 @@ class Provenance:
         Checksum of the URDF text as given.
     created : str
         Time of creation, UTC, ISO 8601.
+    earlier : EarlierSource or None
+        The result that it continued.
     """
 
     robot: str
@@ -75,9 +99,15 @@ class Provenance:
     configuration: dict[str, Any]
     versions: dict[str, str]
     created: str
+    earlier: EarlierSource | None = None
 
 
-def provenance(model: RobotModel, recordings: tuple[RecordingSource, ...], configuration: Configuration) -> Provenance:
+def provenance(
+    model: RobotModel,
+    recordings: tuple[RecordingSource, ...],
+    configuration: Configuration,
+    earlier: EarlierSource | None = None,
+) -> Provenance:
     """Provenance of a result made now, on this machine."""
     return Provenance(
         robot=model.name,
@@ -87,6 +117,7 @@ def provenance(model: RobotModel, recordings: tuple[RecordingSource, ...], confi
         configuration=attrs.asdict(configuration),
         versions=_versions(),
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        earlier=earlier,
     )
 
 
@@ -106,15 +137,20 @@ def recording_source(recording: Recording, samples: Samples, role: str) -> Recor
 
 def checksum(recording: Recording) -> str:
     """SHA-256 of the file that a recording is named after, of a bag's storage files, or else of its samples."""
-    digest = hashlib.sha256()
     files = _files(Path(recording.name))
+    digest = hashlib.sha256()
     for file in files:
-        with file.open("rb") as content:
-            while block := content.read(_CHUNK):
-                digest.update(block)
+        _update(digest, file)
     if not files:
         for channel in (recording.time, recording.position, recording.effort):
             digest.update(channel.astype("<f8").tobytes())
+    return digest.hexdigest()
+
+
+def file_checksum(path: Path) -> str:
+    """SHA-256 of a file."""
+    digest = hashlib.sha256()
+    _update(digest, path)
     return digest.hexdigest()
 
 
@@ -122,6 +158,12 @@ def peak_memory_mb() -> float:
     """Largest resident memory of this process so far [MiB]."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def _update(digest: "hashlib._Hash", file: Path) -> None:
+    with file.open("rb") as content:
+        while block := content.read(_CHUNK):
+            digest.update(block)
 
 
 def _files(path: Path) -> list[Path]:

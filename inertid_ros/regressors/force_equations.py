@@ -22,6 +22,7 @@ from .equations import Equations, RowWriter
 from .parent_regrouping import regroup_to_parents
 from .rigid_body_regressor import RigidBodyRegressor, moved_bodies
 from .rotor_regressor import RotorRegressor, channel_rotor_columns, rotor_torque
+from .user_terms import channel_term_columns, term_rows, term_torque
 
 MOMENTS = 4  # mass and first moments
 BASE_CHANNELS = tuple(f"base.{quantity}_{axis}" for quantity in ("force", "torque") for axis in "xyz")
@@ -55,9 +56,12 @@ class ForceEquations(Equations):
         return MOMENTS if velocity < min(self.base, 3) else BODY_PARAMETERS
 
     def drive_columns(self, velocity: int) -> np.ndarray:
-        """Columns of the drives that act on a channel; a free base has none."""
+        """Columns of the drives and user terms that act on a channel; a free base has none."""
         joint = velocity - self.base
-        return channel_drive_columns(self.model.layout, joint) if joint >= 0 else np.zeros(0, dtype=int)
+        if joint < 0:
+            return np.zeros(0, dtype=int)
+        layout = self.model.layout
+        return np.concatenate([channel_drive_columns(layout, joint), channel_term_columns(layout, joint)])
 
     @property
     def fingerprint(self) -> str:
@@ -76,6 +80,8 @@ class ForceEquations(Equations):
         force = rigid_torque(self.model, layout.bodies(parameters), *motion)
         force += rotor_torque(self.model, layout.rotor_bodies(parameters), *motion)
         force[:, self.joint_channels] += drive_torque(layout, parameters, DriveMotion.of(layout, samples))
+        if layout.terms:
+            force[:, self.joint_channels] += term_torque(self.model, parameters, samples)
         return on_ground(self.model, samples.q, force)
 
 
@@ -88,7 +94,7 @@ class ForceWriter(RowWriter):
     def __init__(self, equations: ForceEquations) -> None:
         model = equations.model
         layout, grouping = model.layout, regroup_to_parents(model.tree)
-        self._layout, self._base, self._ground = layout, equations.base, model.ground
+        self._model, self._layout, self._base, self._ground = model, layout, equations.base, model.ground
         self._regressor = RigidBodyRegressor(model.tree, model.pinocchio.gravity.linear, grouping.columns)
         self._rotors = RotorRegressor(model) if layout.rotors else None
         self._rotor_columns, spans, expansions = [], [], []
@@ -124,7 +130,9 @@ class ForceWriter(RowWriter):
         if rotors is not None and self._ground is not None:
             turn_base_rows(self._ground, q, rotors)
         motion = DriveMotion(*map(np.asfortranarray, DriveMotion.of(self._layout, samples, rows)))
-        drives: list[list[Array]] = [[]] * self._base + drive_rows(self._layout, motion)
+        terms = term_rows(self._model, samples, rows)
+        own_rows = [drive + term for drive, term in zip(drive_rows(self._layout, motion), terms, strict=True)]
+        drives: list[list[Array]] = [[]] * self._base + own_rows
         for velocity, (span, own) in enumerate(zip(self.spans, drives, strict=True)):
             first = span.stop - 1 - len(own)
             for column, drive in enumerate(own, start=first):

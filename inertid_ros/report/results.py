@@ -19,6 +19,7 @@ from inertid_ros.identification.information.information_file import information_
 from inertid_ros.identification.outcome import URDF, IdentificationOutcome
 from inertid_ros.robot.bodies.layout import Coupling
 from inertid_ros.robot.bodies.rotors import Rotor
+from inertid_ros.robot.bodies.user_terms import UserTerm
 from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.wheels import Wheel
@@ -191,6 +192,7 @@ def _model_options(robot: Mapping[str, Any]) -> ModelOptions:
         # An inertia that the URDF is to give stands there as nothing.
         tuple(Wheel(**{k: v for k, v in wheel.items() if v is not None}) for wheel in given.get("wheels", ())),
         robot.get("effort_scale", {}),
+        tuple(UserTerm(**term) for term in given.get("terms", ())),
     )
 
 

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from inertid_ros.config.robot import RobotOptions, RotorOptions
+from inertid_ros.config.robot import TERM_SHAPES, RobotOptions, RotorOptions, TermOptions
 
 from .bodies.layout import Coupling
 from .bodies.rotors import Rotor
+from .bodies.user_terms import UserTerm
 from .contacts import Contact, Plate
 from .model import ModelOptions
 from .wheels import Wheel
@@ -34,7 +35,14 @@ def model_options(options: RobotOptions) -> ModelOptions:
         dict(options.stribeck_speeds),
         tuple(Wheel(name, w.inertia or np.nan, w.link, w.axis) for name, w in options.wheels.items()),
         dict(options.effort_scale),
+        tuple(_term(name, term) for name, term in options.terms.items()),
     )
+
+
+def _term(name: str, given: TermOptions) -> UserTerm:
+    expressions, non_negative = TERM_SHAPES[given.shape] if given.shape else (given.expressions, given.non_negative)
+    non_negative = non_negative or given.non_negative
+    return UserTerm(name, given.joint, tuple(expressions), non_negative, given.values, given.always)
 
 
 def _rotor(name: str, given: RotorOptions) -> Rotor:

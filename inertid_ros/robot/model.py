@@ -16,6 +16,7 @@ from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, is_consistent, nearest_consistent
 from inertid_ros.robot.bodies.layout import STRIBECK_SPEED, Coupling, ParameterLayout
 from inertid_ros.robot.bodies.rotors import Rotor, with_rotors
+from inertid_ros.robot.bodies.user_terms import UserTerm, misnamed
 from inertid_ros.robot.urdf import joints as urdf_joints
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf.joints import JointLimits
@@ -54,6 +55,8 @@ class ModelOptions:
         Reaction wheels on a free base; their joints are held.
     effort_scale : mapping of str to float
         Joint name to the factor on its measured effort [N m or N per unit of effort]; 1 where it is not named.
+    terms : tuple of UserTerm
+        Torques that a configuration adds.
     """
 
     locked_joints: Mapping[str, float] = field(default_factory=dict)
@@ -66,6 +69,7 @@ class ModelOptions:
     stribeck_speeds: Mapping[str, float] = field(default_factory=dict)
     wheels: tuple[Wheel, ...] = ()
     effort_scale: Mapping[str, float] = field(default_factory=dict)
+    terms: tuple[UserTerm, ...] = ()
 
     def __post_init__(self) -> None:
         if self.base not in BASES:
@@ -104,6 +108,8 @@ class RobotModel:
         Of the joints.
     wheels : MountedWheels
         Reaction wheels on the bodies.
+    fitted_bodies : ndarray or None, shape (nb, 10)
+        Bodies by which user terms know the load of a joint, in place of the prior.
     """
 
     name: str
@@ -116,6 +122,7 @@ class RobotModel:
     limits: JointLimits
     options: ModelOptions
     wheels: MountedWheels
+    fitted_bodies: Array | None = None
 
     @cached_property
     def consistent_body_prior(self) -> Array:
@@ -186,8 +193,14 @@ class RobotModel:
     def prior(self) -> Array:
         """Parameter vector ``(p,)`` of the URDF as given."""
         drives = [self.drive_prior[term] for term in self.layout.drive_terms]
-        couplings = np.zeros(self.layout.size - self.layout.coupling_start)
-        return np.concatenate([self.body_prior.ravel(), self.rotor_prior.ravel(), *drives, couplings])
+        couplings = np.zeros(self.layout.term_start - self.layout.coupling_start)
+        terms = [np.array(term.values or np.zeros(len(term.expressions))) for term in self.layout.terms]
+        return np.concatenate([self.body_prior.ravel(), self.rotor_prior.ravel(), *drives, couplings, *terms])
+
+    @property
+    def load_bodies(self) -> Array:
+        """``(nb, 10)`` bodies by which user terms know the load of a joint."""
+        return self.body_prior if self.fitted_bodies is None else self.fitted_bodies
 
     @cached_property
     def hash(self) -> str:
@@ -227,6 +240,14 @@ class RobotModel:
         named = dict(zip(self.joint_names, map(float, speeds), strict=True))
         layout = replace(self.layout, stribeck_speeds=tuple(named.values()))
         return replace(self, layout=layout, options=replace(self.options, stribeck_speeds=named))
+
+    def with_terms(self, terms: tuple[UserTerm, ...]) -> "RobotModel":
+        """The same robot with other user terms."""
+        return replace(self, layout=replace(self.layout, terms=terms), options=replace(self.options, terms=terms))
+
+    def with_prior_bodies(self, bodies: Array) -> "RobotModel":
+        """The same robot with other parameters of its links ``(nb, 10)`` as the prior; its URDF stays as given."""
+        return replace(self, body_prior=bodies)
 
     def with_bodies(self, bodies: Array) -> pin.Model:
         """Copy of the Pinocchio model with other inertial parameters, ``(nb, 10)``."""
@@ -293,6 +314,7 @@ def _from_text(text: str, options: ModelOptions) -> RobotModel:
             _couplings(joints, options.couplings),
             tuple(options.rotors),
             _stribeck_speeds(joints, options.stribeck_speeds),
+            _terms(joints, options.terms),
         ),
         body_prior=prior,
         body_locked=body_locked,
@@ -356,6 +378,13 @@ def _stribeck_speeds(joints: tuple[str, ...], wanted: Mapping[str, float]) -> tu
         if not (np.isfinite(speed) and speed > 0):
             raise ModelError(f"Stribeck speed of '{joint}': {speed} is not a positive number; give rad/s or m/s")
     return tuple(float(wanted.get(joint, STRIBECK_SPEED)) for joint in joints) if wanted else ()
+
+
+def _terms(joints: tuple[str, ...], wanted: tuple[UserTerm, ...]) -> tuple[UserTerm, ...]:
+    wrong = misnamed(wanted, joints)
+    if wrong:
+        raise ModelError(wrong)
+    return tuple(wanted)
 
 
 def _couplings(joints: tuple[str, ...], wanted: tuple[Coupling, ...]) -> tuple[Coupling, ...]:

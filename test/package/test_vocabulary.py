@@ -11,9 +11,11 @@ from support.paths import ROOT
 FOLDERS = ("inertid_ros", "test", "benchmarks", "docs", "examples", "launch", "config", "msg", "action", "scripts")
 SUFFIXES = {".py", ".md", ".yaml", ".msg", ".action", ".html", ".j2", ".css", ".in"}
 EXEMPT = {"docs/glossary.md", "test/package/test_vocabulary.py"}
-# Names that are not ours to choose: of other libraries, a key of report.json, and folders of the time before.
+# Names that are not ours to choose: of other libraries, keys of report.json and of the configuration, and folders of
+# the time before.
 FOREIGN = re.compile(
     r'solve_triangular|overflow="fold"|sorted_entries|"statements"|report\.statements|`simulation/standing`'
+    r'|identify\.spread|options\.spread|spread[=:]|spread\.<name>|`?spread_link_names'
 )
 # Underscores separate words too; "(?<!...)" names the full terms that contain a word and stay.
 WORDS = {

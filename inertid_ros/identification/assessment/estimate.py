@@ -16,6 +16,7 @@ from inertid_ros.robot.bodies.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 from .identifiability import Identifiability
+from .term_choices import TermChoice
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,10 @@ class Estimate:
         Delay of effort after motion that has been removed [s].
     identifiability : tuple of Identifiability
         One per parameter.
+    own_prior_spreads : ndarray or None, shape (nb,)
+        Prior spreads of links and rotors that were given one of their own; NaN where ``prior_spread`` holds.
+    term_choices : tuple of TermChoice
+        Of every user term, also of those that are not in ``parameters``.
     """
 
     equations: Equations
@@ -68,6 +73,8 @@ class Estimate:
     outliers: np.ndarray | None = None
     delay: float = 0.0
     identifiability: tuple[Identifiability, ...] = ()
+    own_prior_spreads: Array | None = None
+    term_choices: tuple[TermChoice, ...] = ()
 
     @property
     def model(self) -> RobotModel:
@@ -104,6 +111,13 @@ class Estimate:
     def standard_deviation(self) -> Array:
         """``(p,)`` of every parameter."""
         return np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0))
+
+    @property
+    def prior_spreads(self) -> Array:
+        """``(nb,)`` prior spread of every link and rotor."""
+        common = np.full(len(self.layout.body_names), self.prior_spread)
+        own = self.own_prior_spreads
+        return common if own is None else np.where(np.isnan(own), common, own)
 
     @property
     def consistent(self) -> bool:

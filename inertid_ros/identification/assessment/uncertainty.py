@@ -85,7 +85,7 @@ def uncertainty(estimate: Estimate, information: Information) -> Uncertainty:
     base = estimate.base
     columns = R[:, base.independent]
     inverse = _inverse_root(columns)
-    root = prior_covariance_root(prior_coordinates(estimate.model, information), estimate.prior_spread)
+    root = prior_covariance_root(prior_coordinates(estimate.model, information), estimate.prior_spreads)
     after = root @ _inverse_root(np.vstack([R @ root, np.eye(len(root))]))
     sizes = np.linalg.norm(base.projection @ root, axis=1)
     remaining = np.sum(_inverse_root(np.vstack([columns * sizes, np.eye(base.count)])) ** 2, axis=1)

@@ -19,6 +19,7 @@ from inertid_ros.robot.bodies.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 from .compression import Compressor
+from .earlier_equations import EarlierEquations
 
 _PERFECT = 1e-9  # of what is measured: a smaller residual is rounding
 
@@ -63,6 +64,8 @@ class Information:
     noise : ndarray or None, shape (c,)
         Where given, variances of the channels' errors up to a factor that all share, and residuals
         determine that factor alone, see :meth:`deviation`.
+    earlier : EarlierEquations or None
+        Of recordings of an earlier result, weighted there; they count in :meth:`whitened` alone.
     """
 
     layout: ParameterLayout
@@ -70,6 +73,7 @@ class Information:
     robot: str
     names: tuple[str, ...]
     noise: Array | None = None
+    earlier: EarlierEquations | None = None
 
     def __add__(self, other: "Information") -> "Information":
         if (other.layout, other.robot, other.names) != (self.layout, self.robot, self.names):
@@ -82,7 +86,10 @@ class Information:
             Channel(a.columns, r_factor(np.vstack([a.r_factor, b.r_factor])), a.count + b.count)
             for a, b in zip(self.channels, other.channels, strict=True)
         )
-        return Information(self.layout, channels, self.robot, self.names, noise)
+        earlier = self.earlier
+        if other.earlier is not None:
+            earlier = other.earlier if earlier is None else earlier + other.earlier
+        return Information(self.layout, channels, self.robot, self.names, noise, earlier)
 
     @property
     def counts(self) -> np.ndarray:
@@ -124,7 +131,7 @@ class Information:
         return float(np.sqrt(error / measured)) if measured > 0 else float("inf")
 
     def whitened(self, weights: Array) -> tuple[Array, Array]:
-        """Equations of all channels, those of channel ``j`` scaled by ``weights[j]``.
+        """Equations of all channels, those of channel ``j`` scaled by ``weights[j]``, and the earlier ones as they are.
 
         Returns
         -------
@@ -139,6 +146,8 @@ class Information:
             block = np.zeros((len(channel.r_factor) - 1, size + 1))
             block[:, np.append(channel.columns, size)] = weight * channel.r_factor[:-1]
             rows.append(block)
+        if self.earlier is not None:
+            rows.append(self.earlier.rows)
         whole = r_factor(np.vstack(rows))
         return whole[:size, :size], whole[:size, size]
 

@@ -14,7 +14,9 @@ from inertid_ros.core.atomic_files import write_file
 from inertid_ros.core.errors import IdentificationError, ModelError
 from inertid_ros.robot.bodies.layout import Coupling, ParameterLayout
 from inertid_ros.robot.bodies.rotors import Rotor
+from inertid_ros.robot.bodies.user_terms import UserTerm
 
+from .earlier_equations import EarlierEquations
 from .information import Channel, Information
 
 _FORMAT = 1
@@ -25,8 +27,8 @@ def write_information(information: Information, path: str | Path) -> Path:
     """Write information to an ``.npz``, atomically; an existing file is replaced.
 
     It holds ``format``, ``layout`` (JSON), ``robot`` (fingerprint), ``names`` and ``counts`` (n,), and for every
-    channel ``j`` ``columns/j`` (c,) and ``triangle/j`` (c + 1, c + 1); ``noise`` (n,) where it is known. Its size
-    depends on the robot, not on the recordings.
+    channel ``j`` ``columns/j`` (c,) and ``triangle/j`` (c + 1, c + 1); ``noise`` (n,) where it is known; ``earlier``
+    (k, p + 1) where the result continued an earlier one. Its size depends on the robot, not on the recordings.
 
     Raises
     ------
@@ -54,6 +56,8 @@ def information_bytes(information: Information) -> bytes:
         content |= {f"columns/{index}": channel.columns, f"triangle/{index}": channel.r_factor}
     if information.noise is not None:
         content["noise"] = information.noise
+    if information.earlier is not None:
+        content["earlier"] = information.earlier.rows
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **content)
     return buffer.getvalue()
@@ -101,7 +105,12 @@ def _information(path: Path, content: dict[str, np.ndarray]) -> Information:
     noise = content.get("noise")
     if noise is not None and (noise.shape != (len(names),) or not (np.isfinite(noise) & (noise > 0)).all()):
         raise IdentificationError(f"{path}: noise is damaged; write it again")
-    return Information(layout, channels, str(content["robot"]), names, noise)
+    rows, earlier = content.get("earlier"), None
+    if rows is not None:
+        if rows.ndim != 2 or rows.shape[1] != layout.size + 1 or not np.isfinite(rows).all():
+            raise IdentificationError(f"{path}: the equations of earlier recordings are damaged; write it again")
+        earlier = EarlierEquations(rows[:, :-1], rows[:, -1])
+    return Information(layout, channels, str(content["robot"]), names, noise, earlier)
 
 
 def _layout(fields: dict[str, list]) -> ParameterLayout:
@@ -112,6 +121,7 @@ def _layout(fields: dict[str, list]) -> ParameterLayout:
         couplings=tuple(Coupling(**_tuples(coupling)) for coupling in fields["couplings"]),
         rotors=tuple(Rotor(**_tuples(rotor)) for rotor in fields["rotors"]),
         stribeck_speeds=tuple(fields.get("stribeck_speeds", ())),
+        terms=tuple(UserTerm(**_tuples(term)) for term in fields.get("terms", ())),
     )
 
 

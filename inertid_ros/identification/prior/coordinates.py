@@ -111,20 +111,21 @@ def scaling_matrix(scaling: str, coordinates: Coordinates) -> Array:
     return np.diag(np.maximum(prior, _LEAST * np.linalg.norm(metric, axis=1)))
 
 
-def prior_covariance_root(coordinates: Coordinates, prior_spread: float) -> Array:
+def prior_covariance_root(coordinates: Coordinates, prior_spread: float | Array) -> Array:
     """``(p, p)`` square root of the covariance of the prior: ``root @ root.T`` is the covariance.
 
     Bodies are normal under the pullback metric ([Lee2019]_ eq. 4.3.37); drive parameters have the size of their prior,
-    or make a small share of the joint's torque; offsets may be as large as the torque.
+    or make a small share of the joint's torque; offsets and user terms may be as large as the torque.
 
     Parameters
     ----------
-    prior_spread : float
+    prior_spread : float or ndarray, shape (nb,)
         Standard deviation of a body's geodesic distance per direction.
     """
     layout, root = coordinates.layout, coordinates.matrix.copy()
-    shape = prior_spread * np.linalg.inv(np.linalg.cholesky(PULLBACK)).T
-    for block in map(layout.body, range(len(layout.body_names))):
-        root[block, block] = root[block, block] @ shape
-    root[:, layout.drive("offset")] /= ENERGY_SHARE
+    shape, bodies = np.linalg.inv(np.linalg.cholesky(PULLBACK)).T, len(layout.body_names)
+    for body, of_body in enumerate(np.broadcast_to(prior_spread, bodies)):
+        block = layout.body(body)
+        root[block, block] = of_body * root[block, block] @ shape
+    root[:, layout.of_any_size] /= ENERGY_SHARE
     return root

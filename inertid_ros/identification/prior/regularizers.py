@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.bodies.layout import ParameterLayout
 
@@ -49,7 +50,9 @@ class Regularization:
         unit, so that a term stays near zero unless the data ask for it. A weak log barrier ([Lee2019]_ eq. 5.3.30)
         keeps it above zero.
     offset_deviation : float
-        Standard deviation of normalised offsets around zero.
+        Standard deviation of normalised offsets and user terms around zero.
+    own_prior_spreads : ndarray or None, shape (nb,)
+        Prior spreads of single bodies, NaN where it is ``prior_spread``; of "entropic" and "pullback" only.
     metric : ndarray or None, shape (nb, 10, 10)
         Of the squared distance, of "euclidean", "relative" and "point_mass" only.
     centre : ndarray or None, shape (nb, 10)
@@ -62,14 +65,28 @@ class Regularization:
     prior_spread: float
     drive_weight: float
     offset_deviation: float
+    own_prior_spreads: Array | None = None
     metric: Array | None = None
     points: PointMasses | None = None
     centre: Array | None = None
+
+    def __post_init__(self) -> None:
+        if self.own_prior_spreads is not None and self.regularizer not in ("entropic", "pullback"):
+            raise IdentificationError(
+                f"identify.spread: regularizer '{self.regularizer}' has one prior spread for all links; choose entropic"
+                " or pullback"
+            )
 
     @property
     def weight(self) -> float:
         """``exp(-weight d^2)`` is a normal density of that standard deviation."""
         return 0.5 / self.prior_spread**2
+
+    def spreads(self, bodies: int, of_all: float | None = None) -> Array:
+        """``(nb,)`` prior spread of every body; ``of_all``, if given, where it is not its own."""
+        of_all = self.prior_spread if of_all is None else of_all
+        own = np.full(bodies, np.nan) if self.own_prior_spreads is None else self.own_prior_spreads
+        return np.where(np.isnan(own), of_all, own)
 
     @property
     def distance(self) -> Distance:
@@ -110,20 +127,19 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
     only the terms of the drives; bodies are held in the cone.
     """
     bodies, size, inertial = len(layout.body_names), layout.size, layout.inertial_size
-    positive = layout.non_negative
-    offsets = np.arange(size)[layout.drive("offset")]
-    rows = [R, np.eye(size)[offsets] / regularization.offset_deviation]
-    targets = [z, np.zeros(len(offsets))]
+    positive, free = layout.non_negative, layout.of_any_size
+    rows = [R, np.eye(size)[free] / regularization.offset_deviation]
+    targets = [z, np.zeros(len(free))]
     linear, constant = np.zeros(size), 0.0
     linear[positive] = regularization.drive_weight
-    body_weights = np.zeros(bodies)
+    body_weights, weights = np.zeros(bodies), 0.5 / regularization.spreads(bodies) ** 2
     if regularization.regularizer == "entropic":
-        linear[:inertial] = regularization.weight * np.tile(TRACE, bodies)
-        constant -= 4 * regularization.weight * bodies
-        body_weights += regularization.weight
+        linear[:inertial] = np.outer(weights, TRACE).ravel()
+        constant -= 4 * float(weights.sum())
+        body_weights += weights
     elif isinstance(regularization.distance, Quadratic):
         centre = np.broadcast_to(regularization.distance.centre, (bodies, BODY_PARAMETERS))
-        factors = np.linalg.cholesky(regularization.weight * regularization.distance.hessian(centre))
+        factors = np.linalg.cholesky(weights[:, None, None] * regularization.distance.hessian(centre))
         root = np.pad(block_diag(*factors.swapaxes(1, 2)), ((0, 0), (0, size - inertial)))
         rows.append(root)
         targets.append(root[:, :inertial] @ centre.ravel())

@@ -10,6 +10,7 @@ from inertid_ros.core.arrays import Array
 
 from .inertial_parameters import BODY_PARAMETERS, NAMES
 from .rotors import Rotor
+from .user_terms import UserTerm
 
 COUPLING_TERMS = ("rotor_inertia", "viscous", "coulomb")
 NON_NEGATIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "stiffness", "stribeck")
@@ -40,7 +41,7 @@ class Coupling:
 
 @dataclass(frozen=True)
 class ParameterLayout:
-    """Order of the parameter vector: ten of every link, ten of every rotor, each drive term of every joint, couplings.
+    """Order of the parameter vector: ten of every link and rotor, drive terms of joints, couplings, user terms.
 
     ``tau = Y_bodies pi + rotor_inertia a + viscous v + (coulomb + stribeck exp(-|v| / v_s)) sign(v) + offset
     + stiffness q`` ([Lee2019]_ eq. 3.2.13; [Wensing2018]_ eq. 24).
@@ -59,6 +60,8 @@ class ParameterLayout:
         Motors that are bodies of their own.
     stribeck_speeds : tuple of float
         ``n`` speeds ``v_s`` [rad/s or m/s]; empty where all are :data:`STRIBECK_SPEED`.
+    terms : tuple of UserTerm
+        Torques that a configuration adds.
     """
 
     links: tuple[str, ...]
@@ -67,6 +70,7 @@ class ParameterLayout:
     couplings: tuple[Coupling, ...] = ()
     rotors: tuple[Rotor, ...] = ()
     stribeck_speeds: tuple[float, ...] = ()
+    terms: tuple[UserTerm, ...] = ()
 
     def __post_init__(self) -> None:
         unknown = [term for term in self.drive_terms if term not in DRIVE_TERMS]
@@ -91,12 +95,17 @@ class ParameterLayout:
     @property
     def size(self) -> int:
         """Number of columns."""
-        return self.coupling_start + len(COUPLING_TERMS) * len(self.couplings)
+        return self.term_start + sum(len(term.expressions) for term in self.terms)
 
     @property
     def coupling_start(self) -> int:
         """First column of the couplings; drives end here."""
         return self.inertial_size + len(self.drive_terms) * len(self.joints)
+
+    @property
+    def term_start(self) -> int:
+        """First column of the user terms; couplings end here."""
+        return self.coupling_start + len(COUPLING_TERMS) * len(self.couplings)
 
     def body(self, index: int) -> slice:
         """Columns of one link or, beyond them, rotor."""
@@ -108,6 +117,11 @@ class ParameterLayout:
             return slice(self.coupling_start, self.coupling_start)
         start = self.inertial_size + self.drive_terms.index(term) * len(self.joints)
         return slice(start, start + len(self.joints))
+
+    def term(self, index: int) -> slice:
+        """Columns of one user term."""
+        start = self.term_start + sum(len(term.expressions) for term in self.terms[:index])
+        return slice(start, start + len(self.terms[index].expressions))
 
     def bodies(self, parameters: Array) -> Array:
         """``(nb, 10)`` view of the links' part of a parameter vector."""
@@ -127,13 +141,28 @@ class ParameterLayout:
         bodies = [f"{body}.{name}" for body in self.body_names for name in NAMES]
         drives = [f"{joint}.{term}" for term in self.drive_terms for joint in self.joints]
         couplings = [f"{coupling.name}.{term}" for coupling in self.couplings for term in COUPLING_TERMS]
-        return tuple(bodies + drives + couplings)
+        terms = [name for term in self.terms for name in term.parameter_names]
+        return tuple(bodies + drives + couplings + terms)
 
     @cached_property
     def non_negative(self) -> np.ndarray:
         """Indices of drive columns that a real drive cannot have below zero."""
         columns = [np.arange(self.size)[self.drive(term)] for term in NON_NEGATIVE_TERMS]
-        return np.concatenate([*columns, np.arange(self.coupling_start, self.size)])
+        return np.concatenate([*columns, np.arange(self.coupling_start, self.term_start), self._term_columns(True)])
+
+    @cached_property
+    def of_any_size(self) -> np.ndarray:
+        """Indices of columns that may be as large as the torque, of either sign: offsets and user terms."""
+        return np.concatenate([np.arange(self.size)[self.drive("offset")], self._term_columns(False)])
+
+    def _term_columns(self, non_negative: bool) -> np.ndarray:
+        """Columns of user terms that are identified and of one sign or of either."""
+        spans = [
+            np.arange(self.size)[self.term(index)]
+            for index, term in enumerate(self.terms)
+            if term.non_negative == non_negative and not term.values
+        ]
+        return np.concatenate([np.zeros(0, dtype=int), *spans])
 
     @cached_property
     def stribeck_speed(self) -> Array:

@@ -1,0 +1,147 @@
+"""Expressions of signals, as a configuration gives them: ``sin(q)``, ``abs(v)*v``, ``q["elbow"]**2``.
+
+They are parsed once and evaluated by a table of allowed operations; nothing is ever executed as code.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # configurations are read, and their formulas checked, without NumPy
+    from .arrays import Array
+
+_LONGEST = 500  # characters
+_OPERATORS: dict[type, Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+    ast.UAdd: operator.pos,
+    ast.USub: operator.neg,
+}
+FUNCTIONS = {
+    "sin": ("sin", 1),
+    "cos": ("cos", 1),
+    "tan": ("tan", 1),
+    "exp": ("exp", 1),
+    "log": ("log", 1),
+    "sqrt": ("sqrt", 1),
+    "abs": ("abs", 1),
+    "sign": ("sign", 1),
+    "tanh": ("tanh", 1),
+    "min": ("minimum", 2),
+    "max": ("maximum", 2),
+}
+"""What an expression may call, to its name in NumPy and its number of arguments."""
+CONSTANTS = {"pi": math.pi}
+
+
+class Expression:
+    """A formula of named signals, elementwise over their samples.
+
+    Parameters
+    ----------
+    text : str
+        Numbers, ``pi``, signals by name, those of another joint as ``signal["joint"]``, ``+ - * / **``, brackets and
+        :data:`FUNCTIONS`.
+    signals : sequence of str
+        Names that it may use.
+
+    Attributes
+    ----------
+    used : set of (str, str)
+        Signals that it uses, each with the joint that it names, or an empty text.
+
+    Raises
+    ------
+    ValueError
+        It holds anything else.
+    """
+
+    def __init__(self, text: str, signals: tuple[str, ...]) -> None:
+        self.text, self.signals = text, signals
+        self.used: set[tuple[str, str]] = set()
+        try:
+            if len(text) > _LONGEST:
+                raise ValueError(f"is longer than {_LONGEST} characters")
+            self._check(self._tree)
+        except (SyntaxError, RecursionError, MemoryError):
+            raise ValueError(f"'{text}' is no formula; write for example sin(q) or abs(v)*v") from None
+        except ValueError as error:
+            raise ValueError(f"'{text}' {error}") from None
+
+    def __call__(self, own: Mapping[str, Array], others: Mapping[str, Mapping[str, Array]]) -> Array:
+        """``(N,)`` values.
+
+        Parameters
+        ----------
+        own : mapping of str to ndarray, shape (N,)
+            Signals by name.
+        others : mapping of str to mapping
+            Signal to joint to its samples ``(N,)``.
+        """
+        import numpy as np
+
+        with np.errstate(all="ignore"):
+            value = self._value(self._tree, own, others)
+        return np.broadcast_to(np.asarray(value, dtype=float), np.shape(next(iter(own.values()))))
+
+    @cached_property
+    def _tree(self) -> ast.expr:
+        return ast.parse(self.text.strip(), mode="eval").body
+
+    def _check(self, node: ast.AST) -> None:
+        """Raise ValueError for a node that is not allowed; note the signals."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+            return
+        if isinstance(node, ast.BinOp | ast.UnaryOp) and type(node.op) in _OPERATORS:
+            parts: tuple[ast.expr, ...] = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.operand,)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+            wanted = FUNCTIONS.get(node.func.id)
+            if wanted is None:
+                raise ValueError(f"calls {node.func.id}; known are {', '.join(FUNCTIONS)}")
+            if len(node.args) != wanted[1]:
+                raise ValueError(f"gives {len(node.args)} values to {node.func.id}")
+            parts = tuple(node.args)
+        elif isinstance(node, ast.Name):
+            if node.id not in CONSTANTS:
+                self._use(node.id, "")
+            return
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            if not (isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)):
+                raise ValueError('names another joint without quotes; write q["joint"]')
+            self._use(node.value.id, node.slice.value)
+            return
+        else:
+            raise ValueError("holds more than numbers, signals, + - * / ** and functions")
+        for part in parts:
+            self._check(part)
+
+    def _use(self, signal: str, joint: str) -> None:
+        if signal not in self.signals:
+            raise ValueError(f"uses {signal}; known are {', '.join((*self.signals, *CONSTANTS))}")
+        self.used.add((signal, joint))
+
+    def _value(self, node: ast.expr, own: Mapping[str, Array], others: Mapping[str, Mapping[str, Array]]) -> Any:
+        if isinstance(node, ast.Constant):
+            return float(node.value)  # type: ignore[arg-type]
+        if isinstance(node, ast.BinOp):
+            return _OPERATORS[type(node.op)](
+                self._value(node.left, own, others), self._value(node.right, own, others)
+            )
+        if isinstance(node, ast.UnaryOp):
+            return _OPERATORS[type(node.op)](self._value(node.operand, own, others))
+        if isinstance(node, ast.Call):
+            import numpy as np
+
+            arguments = [self._value(each, own, others) for each in node.args]
+            return getattr(np, FUNCTIONS[node.func.id][0])(*arguments)  # type: ignore[attr-defined]
+        if isinstance(node, ast.Subscript):
+            return others[node.value.id][node.slice.value]  # type: ignore[attr-defined]
+        return CONSTANTS[node.id] if node.id in CONSTANTS else own[node.id]  # type: ignore[attr-defined]

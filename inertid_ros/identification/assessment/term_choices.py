@@ -1,0 +1,25 @@
+"""Whether user terms were kept, see :mod:`inertid_ros.identification.term_choice`."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TermChoice:
+    """Whether a user term was kept.
+
+    Attributes
+    ----------
+    name : str
+        Of the term.
+    kept : bool
+        Whether it is part of the result.
+    gain : float
+        Share of the weighted squared error of held-out blocks that it removes; NaN where it was not asked.
+    deviation : float
+        Standard deviation of the gain, from its scatter over the blocks.
+    """
+
+    name: str
+    kept: bool
+    gain: float = float("nan")
+    deviation: float = float("nan")

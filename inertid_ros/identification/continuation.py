@@ -1,0 +1,154 @@
+"""Continuation of an earlier result: its posterior, or its bodies for another robot, as the prior of a fit.
+
+An earlier posterior is the divergence from the prior of its day plus the weighted equations of its recordings. A fit
+with the same prior and these equations as further rows is the joint fit of both days, without the samples of the first.
+Drive terms that change from day to day are marginalised out of the earlier equations. Bodies that may have changed
+since then, as of another robot of the same type or of a hand with a payload, have their earlier estimate as the prior,
+with a prior spread that was given, widened by the uncertainty of the estimate.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.identification.information.earlier_equations import EarlierEquations
+from inertid_ros.identification.information.information import fingerprint
+from inertid_ros.identification.prior.coordinates import Coordinates, normalised_coordinates, prior_covariance_root
+from inertid_ros.identification.prior.distances import PULLBACK
+from inertid_ros.regressors.equations import Equations
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.bodies.layout import ParameterLayout
+from inertid_ros.robot.model import RobotModel
+
+from .map_fit import FitData
+
+ALL = "all"  # name that stands for every link that is not named
+
+
+@dataclass(frozen=True)
+class EarlierFit:
+    """An earlier result, as far as a later fit continues it.
+
+    Attributes
+    ----------
+    layout : ParameterLayout
+        Of the parameters below.
+    robot : str
+        Fingerprint of its equations, see :func:`~.information.fingerprint`.
+    equations : EarlierEquations
+        Of all its recordings, by the weights of its fit.
+    prior, parameters : ndarray, shape (p,)
+        Before and after it.
+    covariance : ndarray, shape (p, p)
+        Of the parameters, of data and prior together.
+    prior_spread : float
+        Of its bodies.
+    """
+
+    layout: ParameterLayout
+    robot: str
+    equations: EarlierEquations
+    prior: Array
+    parameters: Array
+    covariance: Array
+    prior_spread: float
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """What an earlier result gives to a fit of one robot under some options.
+
+    Raises
+    ------
+    IdentificationError
+        The result is of another robot, or the options name a link that the robot does not have.
+    """
+
+    earlier: EarlierFit
+    model: RobotModel
+    options: IdentifyOptions
+
+    def __post_init__(self) -> None:
+        layout, links = self.earlier.layout, self.model.link_names
+        if (layout.links, layout.rotors) != (links, self.model.layout.rotors):
+            raise IdentificationError("identify.prior: is of another robot, or has other joints locked; use its own")
+        unknown = [name for name in self.options.spread if name not in (*links, ALL)]
+        if unknown:
+            raise IdentificationError(
+                f"identify.spread: '{unknown[0]}' is no link of this robot; known are {', '.join(links)}, and {ALL}"
+            )
+
+    @property
+    def changed(self) -> Mapping[int, float]:
+        """Index of every link that may have changed to its prior spread as given."""
+        given = self.options.spread
+        spreads = {i: given.get(link, given.get(ALL, 0.0)) for i, link in enumerate(self.model.link_names)}
+        return {i: value for i, value in spreads.items() if value > 0}
+
+    @property
+    def prior_model(self) -> RobotModel:
+        """The robot with the prior of the earlier result; its estimate of links that may have changed since then."""
+        bodies = self.earlier.layout.bodies(self.earlier.prior).copy()
+        changed = list(self.changed)
+        bodies[changed] = self.earlier.layout.bodies(self.earlier.parameters)[changed]
+        return self.model.with_prior_bodies(bodies)
+
+    def of(self, data: FitData) -> FitData:
+        """Data of a fit with all that the earlier result adds; its equations are those of :attr:`prior_model`."""
+        if fingerprint(data.equations) != self.earlier.robot:
+            raise IdentificationError(
+                "identify.prior: its equations differ from these (kinematics, gravity or type of equations); identify"
+                " with the options of that result, or identify it again"
+            )
+        information = replace(data.information, earlier=self._equations(data.equations))
+        return replace(data, information=information, prior_spreads=self._prior_spreads())
+
+    def _equations(self, equations: Equations) -> EarlierEquations:
+        """The earlier equations in the columns of these, without what may have changed."""
+        earlier, layout = self.earlier.layout, equations.model.layout
+        place = {name: column for column, name in enumerate(layout.names)}
+        columns = np.array([place.get(name, -1) for name in earlier.names])
+        drives = range(earlier.inertial_size, earlier.size)
+        own = [c for c in drives if earlier.names[c].rpartition(".")[2] in self.options.changing_terms]
+        if "stribeck" in earlier.drive_terms:  # at another speed it is another term
+            first = earlier.drive("stribeck").start
+            own += [first + j for j in np.flatnonzero(earlier.stribeck_speed != layout.stribeck_speed)]
+        rows = self.earlier.equations
+        for link in self.changed:
+            rows = rows + self._prior_equations(link)
+            own += range(earlier.body(link).start, earlier.body(link).stop)
+        columns[np.array(own, dtype=int)] = -1
+        return rows.without(np.flatnonzero(columns < 0)).in_columns(columns, layout.size)
+
+    def _prior_equations(self, link: int) -> EarlierEquations:
+        """The prior of a link as it was on the earlier day, as equations."""
+        root = prior_covariance_root(self._coordinates(self.earlier.prior), self.earlier.prior_spread)
+        span = self.earlier.layout.body(link)
+        R = np.zeros((BODY_PARAMETERS, self.earlier.layout.size))
+        R[:, span] = np.linalg.inv(root[span, span])
+        return EarlierEquations(R, R @ self.earlier.prior)
+
+    def _prior_spreads(self) -> Array:
+        """``(nb,)`` prior spreads of links and rotors; NaN where the fit finds or is given one for all."""
+        coordinates = self._coordinates(self.earlier.parameters)
+        spreads = np.full(len(self.model.layout.body_names), np.nan)
+        for link, given in self.changed.items():
+            span = self.earlier.layout.body(link)
+            inverse = np.linalg.inv(coordinates.matrix[span, span])
+            covariance = inverse @ self.earlier.covariance[span, span] @ inverse.T
+            # variance of the geodesic distance per direction, as that of the prior spread is
+            spreads[link] = np.hypot(given, np.sqrt(np.trace(PULLBACK @ covariance) / BODY_PARAMETERS))
+        return spreads
+
+    def _coordinates(self, parameters: Array) -> Coordinates:
+        """Normalised coordinates around the links of earlier parameters."""
+        layout = self.earlier.layout
+        model = self.model.with_prior_bodies(layout.bodies(parameters))
+        drives = np.zeros(layout.size - layout.inertial_size)
+        return normalised_coordinates(
+            layout, model.consistent_prior, model.inertial_locked, drives, np.ones(len(drives))
+        )

@@ -1,0 +1,136 @@
+"""Choice of user terms by held-out blocks: a term stays where other parts of the motion are predicted better with it.
+
+Recordings are cut into blocks of consecutive samples, compressed once. Each block is predicted from all others by least
+squares with the prior's covariance, with and without a term; equations are linear, so that a fit without samples costs
+milliseconds. Of the terms whose gain over the blocks is not clearly above zero the least goes, until none is left that
+should.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.stats
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.assessment.term_choices import TermChoice
+from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
+from inertid_ros.regressors.equations import Equations
+
+BLOCKS = 10
+_CONFIDENCE = 0.975  # one-sided, of a gain above zero: one term in forty stays that explains nothing
+_WEIGHT_ITERATIONS = 3
+
+
+def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[TermChoice, ...]:
+    """Choice of every user term of a robot, in the order of its layout.
+
+    Terms that are to stay always, and those whose parameters are known, are kept unasked.
+    """
+    terms = equations.model.layout.terms
+    choices = {term.name: TermChoice(term.name, True) for term in terms}
+    asked = [index for index, term in enumerate(terms) if not (term.always or term.values)]
+    blocks = _blocks(recordings) if asked else []
+    if len(blocks) >= 3:  # fewer show no scatter
+        fits = _BlockFits.of(equations, blocks)
+        limit = float(scipy.stats.t.ppf(_CONFIDENCE, len(blocks) - 1))
+        removed: list[int] = []
+        while asked:
+            with_all = fits.errors(removed)
+            found = []
+            for index in asked:
+                gains = fits.errors([*removed, index]) - with_all
+                error = max(float(np.std(gains, ddof=1)) / np.sqrt(len(gains)), 1e-300)
+                found.append((float(np.mean(gains)) / error, index, gains.sum() / with_all.sum()))
+                share = found[-1][2]
+                deviation = abs(share / found[-1][0]) if found[-1][0] else float("nan")
+                choices[terms[index].name] = TermChoice(terms[index].name, True, share / (1 + share), deviation)
+            ratio, least, _ = min(found)
+            if ratio >= limit:
+                break
+            removed.append(least)
+            asked.remove(least)
+            gone = choices[terms[least].name]
+            choices[gone.name] = TermChoice(gone.name, False, gone.gain, gone.deviation)
+    return tuple(choices.values())
+
+
+def _blocks(recordings: Sequence[Samples]) -> list[Samples]:
+    """Consecutive samples of about equal numbers, about :data:`BLOCKS` in all."""
+    size = max(sum(map(len, recordings)) / BLOCKS, 1.0)
+    blocks = []
+    for samples in recordings:
+        edges = np.linspace(0, len(samples), max(round(len(samples) / size), 1) + 1).astype(int)
+        blocks += [samples.select(slice(*edge)) for edge in zip(edges[:-1], edges[1:], strict=True)]
+    return [block for block in blocks if block.mask.any()]
+
+
+@dataclass(frozen=True)
+class _BlockFits:
+    """Whitened equations of every block in units of the prior, ``|R_k y - z_k|^2 + rest_k``, with all terms.
+
+    Attributes
+    ----------
+    rows : ndarray, shape (blocks, p, p + 1)
+        R and z of every block.
+    rest : ndarray, shape (blocks,)
+        Squared error of every block that no parameters remove.
+    columns : tuple of ndarray
+        Of every term.
+    """
+
+    rows: Array
+    rest: Array
+    columns: tuple[np.ndarray, ...]
+
+    @classmethod
+    def of(cls, equations: Equations, blocks: Sequence[Samples]) -> "_BlockFits":
+        """Compress blocks, with the residual deviations of a fit of all."""
+        layout, parts = equations.model.layout, [compress(equations, [block]) for block in blocks]
+        whole = parts[0]
+        for part in parts[1:]:
+            whole = whole + part
+        root = prior_covariance_root(prior_coordinates(equations.model, whole), TYPICAL_PRIOR_SPREAD)
+        prior, level = equations.model.prior, 1e-9 * whole.rms_measured.max()
+        deviation = np.maximum(whole.rms_measured, level)
+        for _ in range(_WEIGHT_ITERATIONS):
+            R, z = whole.whitened(1 / deviation)
+            y = _solved(np.column_stack([R @ root, z - R @ prior]))
+            deviation = np.maximum(whole.deviation(prior + root @ y), level)
+        rows, rest = [], []
+        for part in parts:
+            R, z = part.whitened(1 / deviation)
+            rows.append(np.column_stack([R @ root, z - R @ prior]))
+            rest.append(_least_error(part, deviation, R, z))
+        columns = tuple(np.arange(layout.size)[layout.term(index)] for index in range(len(layout.terms)))
+        return cls(np.array(rows), np.array(rest), columns)
+
+    def errors(self, removed: Sequence[int]) -> Array:
+        """``(blocks,)`` squared error of each block by the fit of all others, without some terms."""
+        size = self.rows.shape[1]
+        gone = np.concatenate([np.zeros(0, dtype=int), *(self.columns[index] for index in removed)])
+        kept = np.setdiff1d(np.arange(size), gone)
+        rows = self.rows[:, :, np.append(kept, size)]
+        gram = np.einsum("kij,kil->jl", rows, rows)
+        errors = []
+        for block, rest in zip(rows, self.rest, strict=True):
+            others = gram - block.T @ block
+            normal = others[:-1, :-1] + np.eye(len(kept))
+            y = np.linalg.solve(normal, others[:-1, -1])
+            errors.append(rest + float(np.sum((block[:, :-1] @ y - block[:, -1]) ** 2)))
+        return np.array(errors)
+
+
+def _solved(rows: Array) -> Array:
+    """Least squares of ``R y = z`` with the prior ``y = 0`` of unit variance."""
+    R, z = rows[:, :-1], rows[:, -1]
+    return np.asarray(np.linalg.lstsq(np.vstack([R, np.eye(R.shape[1])]), np.append(z, np.zeros(R.shape[1])))[0])
+
+
+def _least_error(part: Information, deviation: Array, R: Array, z: Array) -> float:
+    """Weighted squared error of a block beyond ``|R x - z|^2``."""
+    x = np.zeros(R.shape[1])
+    errors = np.array([channel.squared_error(x) for channel in part.channels])
+    return float(np.sum(errors / deviation**2) - np.sum(z**2))

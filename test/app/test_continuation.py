@@ -1,0 +1,92 @@
+"""A result continued from an earlier one: the joint fit of both days, or the bodies of another robot as the prior."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.recordings.synthetic_calibration import synthetic_case
+
+from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.core.errors import InertidError
+from inertid_ros.identification.information.information_file import read_information, write_information
+from inertid_ros.report.results import read_result, write_result
+
+EVERY_TERM_SHARED = {"changing_terms": ()}
+
+
+@pytest.fixture(scope="module")
+def case():
+    return synthetic_case(7, joints=3, recordings=3)
+
+
+@pytest.fixture(scope="module")
+def yesterday(case, tmp_path_factory):
+    outcome = calibrate(case.given, case.recordings[:1])
+    return write_result(outcome, tmp_path_factory.mktemp("earlier") / "yesterday")
+
+
+def continued(case, directory, recordings, **options):
+    configuration = Configuration(identify=IdentifyOptions(prior=str(directory), **options))
+    return calibrate(case.given, recordings, configuration=configuration)
+
+
+def test_a_continued_result_is_the_joint_fit(case, yesterday):
+    joint = calibrate(case.given, case.recordings[:2]).estimate
+    alone = calibrate(case.given, case.recordings[1:2]).estimate
+    both = continued(case, yesterday, case.recordings[1:2], **EVERY_TERM_SHARED).estimate
+    # Weights of the first day are those of its own fit, so that it is not equal to the last digit.
+    assert np.abs((both.parameters - joint.parameters) / joint.standard_deviation).max() < 1.96
+    np.testing.assert_allclose(both.standard_deviation, joint.standard_deviation, rtol=0.15)
+    gained = joint.standard_deviation < 0.7 * alone.standard_deviation
+    assert gained.any() and (both.standard_deviation[gained] < 0.8 * alone.standard_deviation[gained]).all()
+
+
+def test_a_chain_of_results_forgets_no_day(case, yesterday, tmp_path):
+    second = write_result(continued(case, yesterday, case.recordings[1:2], **EVERY_TERM_SHARED), tmp_path / "second")
+    third = continued(case, second, case.recordings[2:], **EVERY_TERM_SHARED)
+    joint = calibrate(case.given, case.recordings).estimate
+    assert np.abs((third.estimate.parameters - joint.parameters) / joint.standard_deviation).max() < 1.96
+    assert set(third.provenance.earlier.recordings.values()) == {"recording 0", "recording 1"}
+    stored = read_result(second).information
+    copy = read_information(write_information(stored, tmp_path / "copy.npz"))
+    np.testing.assert_array_equal(copy.earlier.rows, stored.earlier.rows)
+
+
+def test_friction_of_another_day_is_found_anew_and_bodies_are_shared(case, yesterday):
+    """The joints have become stiffer overnight; with friction shared, the fit would have to lie in between."""
+    second = case.recordings[1]
+    rough = replace(second, effort=second.effort + 0.4 * second.velocity + 0.5 * np.sign(second.velocity))
+    estimate = continued(case, yesterday, [rough]).estimate
+    alone = calibrate(case.given, [rough]).estimate
+    bodies = slice(0, estimate.layout.inertial_size)
+    for term in ("viscous", "coulomb"):
+        np.testing.assert_allclose(estimate.drive(term), alone.drive(term), atol=0.05)
+    assert (estimate.standard_deviation[bodies] < 1.1 * alone.standard_deviation[bodies]).all()
+    assert np.min(estimate.standard_deviation[bodies] / alone.standard_deviation[bodies]) < 0.7
+
+
+def test_a_link_that_changed_starts_at_the_earlier_one_with_a_prior_spread_of_its_own(case, yesterday):
+    last = case.given.link_names[-1]
+    earlier = read_result(yesterday)
+    estimate = continued(case, yesterday, case.recordings[1:2], spread={last: 3.0}).estimate
+    assert estimate.prior_spreads[-1] >= 3.0 and (estimate.prior_spreads[:-1] < 1.0).all()
+    np.testing.assert_allclose(estimate.model.body_prior[-1], earlier.model.layout.bodies(earlier.parameters)[-1])
+    np.testing.assert_allclose(estimate.model.body_prior[:-1], case.given.body_prior[:-1], rtol=1e-6)
+    sister = continued(case, yesterday, case.recordings[1:2], spread={"all": 0.05, last: 3.0}).estimate
+    # Wherever yesterday's recording left a link open, so is its prior of today.
+    assert ((sister.prior_spreads > 0.05) & (sister.prior_spreads[-1] >= sister.prior_spreads)).all()
+
+
+def test_what_is_no_prior_is_refused(case, yesterday):
+    with pytest.raises(InertidError, match="recording 0: is part of the earlier result already"):
+        continued(case, yesterday, case.recordings[:2])
+    with pytest.raises(InertidError, match=r"identify.spread: 'hand' is no link"):
+        continued(case, yesterday, case.recordings[1:2], spread={"hand": 1.0})
+    with pytest.raises(InertidError, match="another robot"):
+        continued(synthetic_case(11, joints=3, recordings=0), yesterday, case.recordings[1:2])
+    with pytest.raises(InertidError, match="takes no earlier result"):
+        continued(case, yesterday, case.recordings[1:2], estimator="ols")
+    with pytest.raises(InertidError, match="one prior spread for all"):
+        continued(case, yesterday, case.recordings[1:2], spread={"all": 1.0}, regularizer="riemannian")

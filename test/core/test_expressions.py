@@ -1,0 +1,50 @@
+"""Formulas of a configuration: what they compute, and that nothing else gets in."""
+
+import numpy as np
+import pytest
+
+from inertid_ros.core.expressions import Expression
+
+SIGNALS = ("q", "v", "load")
+
+
+def test_values_are_those_of_the_formula():
+    rng = np.random.default_rng(0)
+    q, v, other = rng.normal(size=(3, 20))
+    own, others = {"q": q, "v": v, "load": v}, {"q": {"elbow": other}}
+    for text, expected in {
+        "sin(2*q + pi/4)": np.sin(2 * q + np.pi / 4),
+        "-abs(v)*v": -np.abs(v) * v,
+        "q**2/(1 + v**2)": q**2 / (1 + v**2),
+        'cos(q + q["elbow"])': np.cos(q + other),
+        "max(q, 0.1) - min(v, 0)": np.maximum(q, 0.1) - np.minimum(v, 0),
+        "3": np.full(20, 3.0),
+    }.items():
+        np.testing.assert_allclose(Expression(text, SIGNALS)(own, others), expected, rtol=1e-15)
+    assert Expression('q + load["elbow"]', SIGNALS).used == {("q", ""), ("load", "elbow")}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("__import__('os').system('true')", "more than numbers"),
+        ("open('x')", "calls open"),
+        ("q.__class__", "more than numbers"),
+        ("[q for q in v]", "more than numbers"),
+        ("lambda: q", "more than numbers"),
+        ("q if v else 1", "more than numbers"),
+        ("a*q", "uses a"),
+        ("sin(q, v)", "gives 2 values to sin"),
+        ("q[elbow]", "without quotes"),
+        ("q +", "is no formula"),
+        ("q = 1", "is no formula"),
+        ("", "is no formula"),
+        ("'q'", "more than numbers"),
+        ("True", "more than numbers"),
+        ("1+" * 400 + "1", "longer than"),
+        ("(" * 240 + "q" + ")" * 240, "is no formula"),
+    ],
+)
+def test_anything_else_is_refused(text, reason):
+    with pytest.raises(ValueError, match=reason):
+        Expression(text, SIGNALS)

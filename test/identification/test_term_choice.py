@@ -1,0 +1,72 @@
+"""User terms in a fit: kept where held-out blocks ask for them, known values held, loads those of the found bodies."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.recordings.synthetic import random_motion
+from support.robots.random_robots import random_model
+
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.identify import identify
+from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.robot.bodies.user_terms import UserTerm
+from inertid_ros.robot.perturbation import perturb
+
+SPRING = UserTerm("spring", "joint1", ("sin(q)", "cos(q)"))
+DRAG = UserTerm("drag", "joint2", ("abs(v)*v",), non_negative=True)
+GEAR = UserTerm("gear", "joint1", ("abs(load)*direction",), non_negative=True)
+NOISE = 0.1
+
+
+def experiment(terms, values, seed=5, count=4000):
+    """A robot with some terms, samples of it, and the wrong one that is given."""
+    rng = np.random.default_rng(seed)
+    model = random_model(rng, 3, branched=False, terms=terms)
+    bodies = perturb(model, rng)
+    truth = np.concatenate([bodies.ravel(), rng.uniform(0.1, 0.5, model.layout.term_start - 30), values])
+    q, v, a = random_motion(rng, 3).sample(0.01 * np.arange(count))
+    every = np.ones(q.shape, dtype=bool)
+    samples = Samples(0.01 * np.arange(count), q, v, a, np.zeros_like(q), every, every[:, 0])
+    tau = predict_torque(replace(model, fitted_bodies=bodies), truth, samples)
+    return model, truth, replace(samples, tau=tau + NOISE * rng.normal(size=tau.shape))
+
+
+def test_terms_that_are_there_stay_and_others_go():
+    model, truth, samples = experiment((SPRING, DRAG), (12.0, -5.0, 0.0))
+    estimate = identify(model, [samples])
+    spring, drag = estimate.term_choices
+    assert spring.kept and spring.gain > 0.5 and not drag.kept and abs(drag.gain) < 0.01
+    assert estimate.layout.terms == (SPRING,)
+    columns = estimate.layout.term(0)
+    error = estimate.parameters[columns] - truth[model.layout.term(0)]
+    assert (np.abs(error) < 4 * estimate.standard_deviation[columns]).all()
+    assert np.abs(estimate.residual_deviation / NOISE - 1).max() < 0.1
+    without = identify(model.with_terms(()), [samples])
+    assert without.train_relative_error > 1.5 * estimate.train_relative_error
+
+
+def test_a_term_that_explains_nothing_rarely_stays():
+    kept = 0
+    for seed in range(6):
+        model, _, samples = experiment((DRAG,), (0.0,), seed, 1500)
+        kept += identify(model, [samples]).term_choices[0].kept
+    assert kept <= 1
+
+
+def test_known_values_are_held_and_terms_kept_always_stay():
+    known = replace(SPRING, values=(12.0, -5.0))
+    model, _, samples = experiment((SPRING, DRAG), (12.0, -5.0, 0.0))
+    estimate = identify(model.with_terms((known, replace(DRAG, always=True))), [samples])
+    np.testing.assert_allclose(estimate.parameters[-3:-1], (12.0, -5.0), rtol=1e-9)
+    np.testing.assert_allclose(estimate.standard_deviation[-3:-1], 0.0, atol=1e-6)
+    assert [choice.kept for choice in estimate.term_choices] == [True, True]
+    assert estimate.parameters[-1] == pytest.approx(0.0, abs=0.05)
+
+
+def test_friction_in_proportion_to_load():
+    model, truth, samples = experiment((GEAR,), (0.15,))
+    estimate = identify(model, [samples])
+    assert estimate.term_choices[0].kept
+    assert estimate.parameters[-1] == pytest.approx(0.15, abs=0.01)
+    assert np.abs(estimate.residual_deviation / NOISE - 1).max() < 0.1
