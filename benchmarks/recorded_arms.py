@@ -1,7 +1,7 @@
 """Two real arms, one default configuration: a KUKA LWR4 with torque sensors and a Staubli TX40 with motor currents.
 
 Everything is what ``inertid identify RECORDING... --validate RECORDING`` does; errors are also those of one filter for
-all candidates that counts every sample (``studies/fixed_filter.py``).
+all candidates that counts every sample (``test/support/fixed_filter.py``).
 """
 
 import csv
@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from studies.fixed_filter import FixedFilter
+from support.fixed_filter import FixedFilter
 from tables import datasets, machine, publish, table
 
 from inertid_ros.app.calibrate_offline import calibrate
