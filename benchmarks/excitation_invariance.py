@@ -22,14 +22,19 @@ PAYLOAD = {
     ("diagonal", 3): (0.79, 0.18, 19.11, 20.46), ("diagonal", 4): (0.07, 2.31, 2.19, 4.15),
     ("invariant", 1): (0.06, 0.60, 1.09, 1.56), ("random", 0): (0.04, 0.16, 149.82, 89.02),
 }  # fmt: skip
-# [Lee2019]_ table 4.2: parameter error, RMS acceleration error of joints 1-2, 3-4, 5-6, 7.
+# [Lee2019]_ table 4.2: parameter error; RMS torque [N m], then acceleration error, of joints 1-2, 3-4, 5-6, 7.
 ARM = {
-    ("none", 1): (2.967, 0.048, 0.295, 1.263, 20.843), ("none", 2): (2.757, 0.040, 0.234, 1.143, 18.366),
-    ("none", 3): (2.356, 0.037, 0.226, 1.022, 16.678), ("none", 4): (2.724, 0.040, 0.243, 1.131, 18.934),
-    ("diagonal", 1): (0.307, 0.026, 0.164, 0.288, 3.324), ("diagonal", 2): (1.705, 0.023, 0.120, 0.756, 12.361),
-    ("diagonal", 3): (1.288, 0.027, 0.166, 0.617, 9.448), ("diagonal", 4): (1.986, 0.026, 0.147, 0.810, 13.938),
-    ("invariant", 1): (0.184, 0.025, 0.151, 0.275, 1.278), ("random", 0): (4.350, 0.146, 0.914, 2.140, 29.890),
-}  # fmt: skip
+    ("none", 1): (2.967, 0.023, 0.021, 0.012, 0.007, 0.048, 0.295, 1.263, 20.843),
+    ("none", 2): (2.757, 0.020, 0.018, 0.011, 0.006, 0.040, 0.234, 1.143, 18.366),
+    ("none", 3): (2.356, 0.018, 0.016, 0.009, 0.006, 0.037, 0.226, 1.022, 16.678),
+    ("none", 4): (2.724, 0.020, 0.017, 0.011, 0.006, 0.040, 0.243, 1.131, 18.934),
+    ("diagonal", 1): (0.307, 0.011, 0.009, 0.002, 0.001, 0.026, 0.164, 0.288, 3.324),
+    ("diagonal", 2): (1.705, 0.012, 0.011, 0.007, 0.004, 0.023, 0.120, 0.756, 12.361),
+    ("diagonal", 3): (1.288, 0.013, 0.011, 0.006, 0.003, 0.027, 0.166, 0.617, 9.448),
+    ("diagonal", 4): (1.986, 0.014, 0.012, 0.008, 0.005, 0.026, 0.147, 0.810, 13.938),
+    ("invariant", 1): (0.184, 0.010, 0.008, 0.002, 0.0004, 0.025, 0.151, 0.275, 1.278),
+    ("random", 0): (4.350, 0.070, 0.052, 0.019, 0.010, 0.146, 0.914, 2.140, 29.890),
+}
 
 REMARKS = {
     "xArm7": " The invariant criterion has the smallest parameter error and the smallest acceleration error over all"
@@ -101,7 +106,11 @@ def arm(name: str) -> str:
         rows.append([scaling, base or "", *cells(errors), *cells(ARM.get((scaling, base)) or ARM[scaling, 1])])
     joints = ("1, 2", "3, 4", "5, 6", "7")
     header = ["scaling", "base", "parameters", *(f"torque {j}" for j in joints), *(f"acc. {j}" for j in joints)]
-    published = ["published parameters", *(f"published acc. {j}" for j in joints)]
+    published = [
+        "published parameters",
+        *(f"published torque {j}" for j in joints),
+        *(f"published acc. {j}" for j in joints),
+    ]
     return (
         f"### {name} in place of the KUKA iiwa, E-optimality ([Lee2019]_ table 4.2)\n\n"
         + table([*header, "acc. all", *published], rows)
