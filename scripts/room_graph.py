@@ -44,7 +44,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
 ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
     "config": (("schema",), ("",)),
     "robot": (("bodies",), ("urdf",), ("",), ("geometry",)),
-    "data": (("",), ("files",), ("live", "screening"), ("preparation",)),
+    "data": (("",), ("files",), ("live", "screening"), ("cleaning",), ("preparation",)),
     "identification": (
         ("information",), ("base_parameters",), ("prior",), ("solvers",), ("assessment",), ("least_squares",), ("",)
     ),

@@ -8,7 +8,8 @@ import pinocchio as pin
 from inertid_ros.config.simulation import BodySensorOptions, LeggedRobotOptions, MovementOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.preparation.filters import automatic_cutoff, derivatives, low_pass, spectrum
+from inertid_ros.data.preparation.bandwidth import automatic_cutoff, spectrum
+from inertid_ros.data.preparation.filters import derivatives, low_pass
 from inertid_ros.kinematics.contact_jacobians import external_force
 from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
@@ -115,7 +116,7 @@ def filtered_as_ours(model: RobotModel, sensors: Truth) -> Samples:
     """Samples as :mod:`inertid_ros.data.preparation.prepare` makes them: one zero-phase filter on every channel,
     at the cutoff chosen from the motion, and spline derivatives."""
     period = 1 / RATE_HZ
-    cutoff = automatic_cutoff(spectrum(sensors.q[:, 7:], period), period)
+    cutoff = automatic_cutoff(spectrum((sensors.q[:, 7:], period)), spectrum((sensors.v[:, 3:6], period)))
 
     def smooth(values: Array) -> Array:
         return low_pass(values, period, cutoff)

@@ -17,7 +17,7 @@ from inertid_ros.identification.provenance import provenance, recording_source
 from inertid_ros.robot.model import RobotModel
 
 from .earlier_result import earlier_fit
-from .screened_samples import screened_samples
+from .screened_samples import screened_samples, with_common_filter
 
 _PREPARED, _SOLVED = 0.3, 0.9
 
@@ -47,9 +47,10 @@ def calibrate(
     options, clock = configuration.identify, _Clock()
     samples = []
     everything = [*train, *held_out]
+    filtered = with_common_filter(train, model, configuration, held_out)
     for index, recording in enumerate(everything):
         progress(IdentificationProgress("preparing", _PREPARED * index / len(everything)))
-        samples.append(screened_samples(recording, model, configuration))
+        samples.append(screened_samples(recording, model, filtered))
     fitted, held_out_samples = tuple(samples[: len(train)]), tuple(samples[len(train) :])
     motion = check_motion(fitted, model)
     refuse(motion)

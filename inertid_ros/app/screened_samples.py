@@ -1,10 +1,13 @@
 """Samples of a recording that has been screened: what every command and node fits or validates with."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+
+import attrs
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.preparation.prepare import prepare
+from inertid_ros.data.preparation.prepare import prepare, with_common_cutoff
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.screen import refuse, screen, screen_channels
 from inertid_ros.robot.model import RobotModel
@@ -39,3 +42,39 @@ def screened_samples(recording: Recording, model: RobotModel, configuration: Con
     findings = screen(recording, samples, model)
     refuse(findings)
     return replace(samples, findings=findings)
+
+
+def with_common_filter(
+    recordings: Sequence[Recording],
+    model: RobotModel,
+    configuration: Configuration,
+    others: Sequence[Recording] = (),
+    cutoff_hz: float = 0.0,
+) -> Configuration:
+    """Configuration with the one cutoff that all recordings of a result are filtered with.
+
+    Parameters
+    ----------
+    recordings : sequence of Recording
+        Those from which the cutoff is chosen where it is not configured.
+    model : RobotModel
+        The robot as given.
+    configuration : Configuration
+        Its ``prepare.cutoff_hz`` goes before all others where it is not zero.
+    others : sequence of Recording
+        Recordings that will be filtered alike; the cutoff suits their sample rates.
+    cutoff_hz : float
+        Cutoff with which a result was identified [Hz]; 0 where there is none.
+
+    Raises
+    ------
+    RecordingError
+        A recording cannot be used, or does not belong to this robot.
+    """
+    for recording in (*recordings, *others):
+        refuse(screen_channels(recording, model))
+    options = configuration.prepare
+    if cutoff_hz and not options.cutoff_hz:
+        options = attrs.evolve(options, cutoff_hz=cutoff_hz)
+    options = with_common_cutoff(recordings, model, options, configuration.identify.equations, others)
+    return attrs.evolve(configuration, prepare=options)

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from inertid_ros.app.screened_samples import screened_samples
+from inertid_ros.app.screened_samples import screened_samples, with_common_filter
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
@@ -29,10 +29,11 @@ _REJECTED = 3
 def run(options: argparse.Namespace) -> int:
     """Run the command; 3 where the subject is not to be used on these recordings."""
     config = configuration(options, Configuration)
-    model, parameters, baseline, delay = _subject(options, config)
+    model, parameters, baseline, delay, cutoff = _subject(options, config)
     with progress_bar(options) as progress:
         recordings = recordings_from(options.recordings, config, model.recorded_joints)
         samples = []
+        config = with_common_filter(recordings, model, config, cutoff_hz=cutoff)
         for index, recording in enumerate(recordings):
             progress("preparing", index / len(recordings))
             samples.append(without_delay(screened_samples(recording, model, config), delay))
@@ -59,13 +60,17 @@ def run(options: argparse.Namespace) -> int:
     return _REJECTED if gate.verdict is Verdict.REJECT else 0
 
 
-def _subject(options: argparse.Namespace, config: Configuration) -> tuple[RobotModel, Array, Array | None, float]:
-    """Model, its parameters, the parameters to compare with, and the identified delay of effort [s]."""
-    baseline, delay = None, 0.0
+def _subject(
+    options: argparse.Namespace, config: Configuration
+) -> tuple[RobotModel, Array, Array | None, float, float]:
+    """Model, its parameters, the parameters to compare with, the identified delay of effort [s], and the cutoff with
+    which a result was identified [Hz], 0 of a URDF."""
+    baseline, delay, cutoff = None, 0.0, 0.0
     if Path(options.subject).is_dir():
         result = read_result(options.subject)
         model, parameters, baseline = result.model, result.parameters, result.prior
         delay = float(result.report.get("effort_delay_s") or 0.0)
+        cutoff = float(result.report["provenance"].get("cutoff_hz") or 0.0)
     else:
         model = load_model(Path(options.subject), model_options(config.robot))
         parameters = model.prior
@@ -76,7 +81,7 @@ def _subject(options: argparse.Namespace, config: Configuration) -> tuple[RobotM
                 f"{options.urdf}: has other joints or another geometry than the robot validated; give its description"
             )
         baseline = other.prior
-    return model, parameters, baseline, delay
+    return model, parameters, baseline, delay, cutoff
 
 
 def _print(channels: Sequence[str], errors: TorqueErrors, prior: TorqueErrors | None) -> None:

@@ -91,7 +91,7 @@ def checked_quaternions(quaternions: Array, name: str) -> tuple[Array, NDArray[n
         Most of them are invalid.
     """
     norms = np.linalg.norm(quaternions, axis=1)
-    invalid = np.abs(norms - 1.0) > _UNIT
+    invalid = ~(np.abs(norms - 1.0) <= _UNIT)  # also where it is not a number
     if invalid.mean() > 0.5:
         raise RecordingError(
             f"{name}: base_pose holds quaternions of length {np.median(norms):.3g}, not 1, in {invalid.sum()} of"

@@ -50,8 +50,8 @@ class Block:
 def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str, ...] = ()) -> Recording:
     """One recording of consecutive blocks; time counts from the first stamp, ``(ns - ns0) * 1e-9``.
 
-    Joints without an effort interface (NaN throughout) are left out, unless there are wrenches, whose equations need no
-    effort; a velocity that is NaN throughout for some joint counts as not measured. Both with a notice.
+    Joints without an effort interface (NaN throughout) are noticed, unless there are wrenches, whose equations need no
+    effort; a velocity that is NaN throughout for some joint counts as not measured, with a notice.
 
     Parameters
     ----------
@@ -86,19 +86,18 @@ def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str
         raise RecordingError(f"{name}: effort is NaN for every joint; enable the effort state interface of the driver")
     if silent.any():
         lost = ", ".join(joint for joint, gone in zip(first.joint_names, silent, strict=True) if gone)
-        notices = (*notices, f"left out joints whose effort is NaN throughout: {lost}")
-    joints = tuple(joint for joint, gone in zip(first.joint_names, silent, strict=True) if not gone)
-    if velocity is not None and np.isnan(velocity[:, ~silent]).all(axis=0).any():
+        notices = (*notices, f"effort is NaN throughout of {lost}")
+    if velocity is not None and np.isnan(velocity).all(axis=0).any():
         notices = (*notices, "velocity is NaN throughout for some joint and is not used")
         velocity = None
     for notice in notices:
         _log.warning("%s: %s", name, notice)
     return Recording(
-        joint_names=joints,
+        joint_names=first.joint_names,
         time=(stamps - stamps[0]) * 1e-9,
-        position=position[:, ~silent],
-        effort=effort[:, ~silent],
-        velocity=None if velocity is None else velocity[:, ~silent],
+        position=position,
+        effort=effort,
+        velocity=velocity,
         wrenches={frame: np.concatenate([block.wrenches[frame] for block in blocks]) for frame in first.wrenches},
         **{channel: np.concatenate([block.base[channel] for block in blocks]) for channel in first.base},
         name=name,

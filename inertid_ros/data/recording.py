@@ -13,6 +13,9 @@ from inertid_ros.core.errors import RecordingError
 class Recording:
     """Raw, synchronised channels. Optional channels are None (or absent from ``wrenches``).
 
+    Values may be NaN or infinite where they were lost; preparation leaves them out
+    (:mod:`inertid_ros.data.cleaning`). Stamps may not.
+
     Attributes
     ----------
     joint_names : tuple of str
@@ -22,8 +25,7 @@ class Recording:
     position : ndarray, shape (N, n)
         Joint position [rad or m].
     effort : ndarray, shape (N, n)
-        Joint torque or force, joint side [N m or N]; NaN throughout for joints that have no sensor, which is accepted
-        where external wrenches or the twist of the base are measured.
+        Joint torque or force, joint side [N m or N]; NaN throughout for joints that have no sensor.
     velocity, acceleration : ndarray, shape (N, n), optional
         Joint velocity and acceleration [rad or m, per s and s^2].
     wrenches : mapping of str to ndarray, shape (N, 6)
@@ -45,7 +47,7 @@ class Recording:
     Raises
     ------
     RecordingError
-        Shapes do not fit, values are not finite, or stamps repeat or go back.
+        Shapes do not fit, a stamp is not finite, or stamps repeat or go back.
     """
 
     joint_names: tuple[str, ...]
@@ -104,17 +106,9 @@ class Recording:
         wanted = (len(np.atleast_1d(np.asarray(self.time))), *tail)
         if array.shape != wanted:
             raise RecordingError(f"{self.name}: {channel} has shape {array.shape}, expected {wanted}; fix the export")
-        bad = ~np.isfinite(array)
-        if channel == "effort" and (self.wrenches or self.base_twist is not None):
-            bad &= ~np.isnan(array).all(axis=0)
-        if bad.any():
-            row, *rest = np.argwhere(bad)[0].tolist()
-            per_joint = channel in ("position", "effort", "velocity", "acceleration")
-            column = f", joint '{self.joint_names[rest[0]]}'" if per_joint else ""
-            raise RecordingError(
-                f"{self.name}: {channel} holds {int(bad.sum())} NaN or infinite values, first at sample {row}{column};"
-                " cut them out or record again"
-            )
+        if channel == "time" and not np.isfinite(array).all():
+            row = int(np.argmin(np.isfinite(array)))
+            raise RecordingError(f"{self.name}: time is {array[row]} at sample {row}; cut it out or export it again")
         array = array.copy()
         array.flags.writeable = False
         return array

@@ -86,6 +86,8 @@ class Provenance:
     ----------
     urdf_sha256 : str
         Checksum of the URDF text as given.
+    cutoff_hz : float
+        Cutoff of the low-pass that all recordings went through [Hz].
     created : str
         Time of creation, UTC, ISO 8601.
     earlier : EarlierSource or None
@@ -99,6 +101,7 @@ class Provenance:
     configuration: dict[str, Any]
     versions: dict[str, str]
     created: str
+    cutoff_hz: float
     earlier: EarlierSource | None = None
 
 
@@ -108,7 +111,7 @@ def provenance(
     configuration: Configuration,
     earlier: EarlierSource | None = None,
 ) -> Provenance:
-    """Provenance of a result made now, on this machine."""
+    """Provenance of a result made now, on this machine; the cutoff is that of the first recording."""
     return Provenance(
         robot=model.name,
         model_hash=model.hash,
@@ -117,6 +120,7 @@ def provenance(
         configuration=attrs.asdict(configuration),
         versions=_versions(),
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        cutoff_hz=recordings[0].cutoff_hz,
         earlier=earlier,
     )
 

@@ -108,7 +108,9 @@ def test_validate_judges_results_and_urdfs(result, files, capsys):
     assert status == 0 and validated["passed"]
     assert validated["validation"]["relative_error"] == pytest.approx(stored["validation"]["relative_error"])
     assert validated["prior"]["relative_error"] == pytest.approx(stored["prior"]["relative_error"])
-    status, out, _ = _run("validate", files / "given.urdf", files / "b.npz", "--json", capsys=capsys)
+    cutoff = f"prepare.cutoff_hz={stored['provenance']['cutoff_hz']}"  # of a URDF, none is stored
+    command = ("validate", files / "given.urdf", files / "b.npz", "--json", "--set", cutoff)
+    status, out, _ = _run(*command, capsys=capsys)
     given = json.loads(out)
     assert status == 0 and "prior" not in given
     assert given["validation"]["relative_error"] == pytest.approx(stored["prior"]["relative_error"])

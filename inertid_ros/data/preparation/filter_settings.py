@@ -1,6 +1,7 @@
 """Settings of the low-pass that all channels of a recording go through: cutoff, pieces, edges and stride."""
 
 import logging
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,17 +9,26 @@ from numpy.typing import NDArray
 from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.errors import RecordingError
 
-from .filters import Spectrum, automatic_cutoff
-from .resampling import Segment
+from .bandwidth import HIGHEST_CUTOFF, Spectrum, automatic_cutoff, spectrum
+from .filters import low_pass
+from .resampling import Segment, StampedChannels, resample
 
 _log = logging.getLogger(__name__)
 _MIN_SAMPLES = 16
 _MIN_CUTOFF_PERIODS = 4.0  # a shorter piece is all filter transient
+_INTERPOLATED = 0.1  # share of the weights of the filter
+_BRIDGED_FOR_SPECTRUM = 1.0  # s; the power of a motion hardly depends on what is put in such a gap, its resolution does
+_BRIDGED = 0.25  # of a period of the cutoff: what passes the filter is nearly straight over a gap of this length
 
 
-def chosen_cutoff(
-    name: str, options: PrepareOptions, period: float, joints: Spectrum, base: Spectrum | None = None
-) -> float:
+def spectra(recordings: Sequence[StampedChannels], base: str | None = None) -> tuple[Spectrum, Spectrum | None]:
+    """Spectra of the joint positions, and of the channel ``base`` of a free base, over all recordings together."""
+    pieces = [piece for recorded in recordings for piece in resample(recorded, _BRIDGED_FOR_SPECTRUM)]
+    joints = spectrum(*((piece.channels["position"], piece.period) for piece in pieces))
+    return joints, None if base is None else spectrum(*((piece.channels[base], piece.period) for piece in pieces))
+
+
+def checked_cutoff(name: str, options: PrepareOptions, joints: Spectrum, base: Spectrum | None = None) -> float:
     """Cutoff of the low-pass [Hz]: the configured one, or one that suits the motion.
 
     Parameters
@@ -26,9 +36,7 @@ def chosen_cutoff(
     name : str
         Name of the recording, for messages.
     options : PrepareOptions
-        Holds ``cutoff_hz``; 0 is automatic, see :func:`.filters.automatic_cutoff`.
-    period : float
-        Sample period [s].
+        Holds ``cutoff_hz``; 0 is automatic, see :func:`.bandwidth.automatic_cutoff`.
     joints, base : Spectrum
         Spectra of the joint positions and of the motion of a free base.
 
@@ -40,14 +48,18 @@ def chosen_cutoff(
     if options.cutoff_hz == 0.0:
         if not joints.motion_hz.any():
             _log.warning("%s: no joint moves; filtering at a tenth of the sample rate", name)
-            return 0.1 / period
-        return automatic_cutoff(joints, period, base)
-    if options.cutoff_hz >= 0.5 / period:
+        return automatic_cutoff(joints, base)
+    if options.cutoff_hz >= 0.5 * joints.rate_hz:
         raise RecordingError(
-            f"{name}: prepare.cutoff_hz is {options.cutoff_hz:g} but the sample rate is {1 / period:.1f} Hz;"
-            f" choose it below {0.4 / period:.1f}, or 0 for automatic"
+            f"{name}: prepare.cutoff_hz is {options.cutoff_hz:g} but the sample rate is {joints.rate_hz:.1f} Hz;"
+            f" choose it below {HIGHEST_CUTOFF * joints.rate_hz:.1f}, or 0 for automatic"
         )
     return options.cutoff_hz
+
+
+def longest_gap(period: float, cutoff: float, options: PrepareOptions) -> float:
+    """Longest step of the stamps that is bridged [s]: a quarter of a period of the cutoff, or some sample periods."""
+    return max(options.max_gap_periods * period, _BRIDGED / cutoff)
 
 
 def long_enough(name: str, segments: list[Segment], cutoff: float) -> list[Segment]:
@@ -78,6 +90,29 @@ def away_from_edges(segment: Segment, cutoff: float, edge_periods: float) -> NDA
     usable = np.ones(len(segment), dtype=bool)
     usable[:edge] = usable[len(segment) - edge :] = False
     return usable
+
+
+def hardly_interpolated(
+    flags: NDArray[np.bool_], period: float, cutoff: float, order: int
+) -> NDArray[np.bool_]:
+    """``(N, n)`` where less than a tenth of what the low-pass mixes into a sample was interpolated.
+
+    One spike among many samples is nothing once it is replaced; a gap as long as the filter remembers is.
+
+    Parameters
+    ----------
+    flags : ndarray of bool, shape (N, n)
+        Samples that were interpolated.
+    period : float
+        Sample period [s].
+    cutoff : float
+        Cutoff of the low-pass [Hz].
+    order : int
+        Order of the low-pass.
+    """
+    if not flags.any():
+        return np.ones(flags.shape, dtype=bool)
+    return np.abs(low_pass(flags.astype(float), period, cutoff, order)) < _INTERPOLATED
 
 
 def sample_stride(period: float, cutoff: float, rate_hz: float) -> int:

@@ -10,12 +10,12 @@ from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.robot.model import RobotModel
 
-from .filter_settings import away_from_edges
+from .filter_settings import away_from_edges, hardly_interpolated
 from .filters import derivatives, low_pass
 from .free_base import base_motion, imu_placement
 from .resampling import Segment
 
-_CHANNELS = ("time", "q", "v", "a", "effort", "usable")
+_CHANNELS = ("time", "q", "v", "a", "effort", "effort_measured", "usable")
 WRENCH_PREFIX = "wrench/"  # of the channels that hold wrenches
 
 
@@ -31,8 +31,10 @@ class FilteredMotion:
         Position, velocity and acceleration in the model's order.
     effort : ndarray, shape (N, n)
         Joint torque or force [N m or N].
+    effort_measured : ndarray of bool, shape (N, n)
+        False where the filter mixes in effort that was interpolated.
     usable : ndarray of bool, shape (N,)
-        False at an edge, where the filter settles.
+        False at an edge, where the filter settles, and where it mixes in motion that was interpolated.
     wrenches : mapping of str to ndarray, shape (N, 6)
         Contact to force [N] and torque [N m].
     """
@@ -42,6 +44,7 @@ class FilteredMotion:
     v: Array
     a: Array
     effort: Array
+    effort_measured: NDArray[np.bool_]
     usable: NDArray[np.bool_]
     wrenches: Mapping[str, Array]
 
@@ -104,4 +107,12 @@ def filter_motion(
         q, v, a = (np.hstack(pair) for pair in zip(base, (q, v, a), strict=True))
     wrenches = {contact.name: smooth[WRENCH_PREFIX + contact.name] for contact in model.options.contacts}
     usable = away_from_edges(segment, cutoff, options.edge_periods)
-    return FilteredMotion(segment.time, q, v, a, smooth["effort"], usable, wrenches)
+    usable &= hardly_interpolated(segment.bridged[:, None], segment.period, cutoff, options.filter_order)[:, 0]
+    known = {
+        channel: hardly_interpolated(flags, segment.period, cutoff, options.filter_order)
+        for channel, flags in segment.replaced.items()
+    }
+    effort_measured = known.pop("effort")
+    for flags in known.values():
+        usable &= flags.all(axis=1)
+    return FilteredMotion(segment.time, q, v, a, smooth["effort"], effort_measured, usable, wrenches)

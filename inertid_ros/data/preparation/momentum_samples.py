@@ -8,18 +8,28 @@ import numpy as np
 from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.findings import Finding
 from inertid_ros.core.rotations import checked_quaternions, rotation_matrices
 from inertid_ros.core.samples import Samples
+from inertid_ros.data.cleaning.clean import CleanChannels
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.momentum_checks import check_conservation, check_pose
 from inertid_ros.dynamics.floating_base_motion import BaseMotion
 from inertid_ros.robot.model import RobotModel
 
 from .dead_reckoning import dead_reckoning
-from .filter_settings import away_from_edges, chosen_cutoff, long_enough, sample_stride
-from .filters import derivatives, low_pass, spectrum
-from .recorded_channels import joint_columns, wheel_columns
-from .resampling import Segment, resample
+from .filter_settings import (
+    away_from_edges,
+    checked_cutoff,
+    hardly_interpolated,
+    long_enough,
+    longest_gap,
+    sample_stride,
+    spectra,
+)
+from .filters import derivatives, low_pass
+from .recorded_channels import joint_columns, revolute_joints, wheel_columns
+from .resampling import Segment, StampedChannels, resample
 
 _REST_POSE = np.array([0.0, 0, 0, 0, 0, 0, 1.0])
 _NORMAL = 1.4826  # standard deviation of a normal distribution over the median of its size
@@ -59,31 +69,49 @@ def prepare_momentum(
         and twist contradict each other.
     """
     options = options or PrepareOptions()
+    stamped, findings = _momentum_channels(recording, model, options)
+    joints, _ = spectra([stamped])
+    cutoff = checked_cutoff(recording.name, options, joints)
+    segments = resample(stamped, longest_gap(stamped.period, cutoff, options))
+    period = segments[0].period
+    pieces = [
+        _piece(recording.name, segment, model, cutoff, options, change)
+        for segment in long_enough(recording.name, segments, cutoff)
+    ]
+    samples = replace(_concatenate(pieces, sample_stride(period, cutoff, options.rate_hz)), findings=findings)
+    # Of the change of momentum only its deviation from the mean is an equation.
+    return replace(samples, tau=samples.tau - samples.tau[samples.usable].mean(axis=0)) if change else samples
+
+
+def momentum_channels(recording: Recording, model: RobotModel, options: PrepareOptions) -> StampedChannels:
+    """Clean channels of joints, wheels and base, without the ends that are skipped."""
+    return _momentum_channels(recording, model, options)[0]
+
+
+def _momentum_channels(
+    recording: Recording, model: RobotModel, options: PrepareOptions
+) -> tuple[StampedChannels, tuple[Finding, ...]]:
     columns = joint_columns(recording, model) + wheel_columns(recording, model)
     if recording.base_twist is None:
         raise RecordingError(
             f"{recording.name}: base_twist is missing; record the base's odometry or twist, without it there is no"
             " momentum"
         )
-    channels = {"position": recording.position[:, columns], "twist": recording.base_twist}
+    clean = CleanChannels(recording.name)
+    raw = {"position": recording.position[:, columns]}
     if recording.velocity is not None and options.motion_from != "acceleration":
-        channels["velocity"] = recording.velocity[:, columns]
+        raw["velocity"] = recording.velocity[:, columns]
+    turning = np.concatenate([revolute_joints(model), np.ones(len(model.wheels.names), dtype=bool)])
+    clean.add_joints(recording.time, raw, (*model.joint_names, *model.wheels.names), turning)
+    lost = clean.add_finite(recording.time, "twist", recording.base_twist)
     if recording.base_pose is not None:
         quaternions, _ = checked_quaternions(recording.base_pose[:, 3:], recording.name)
-        channels["pose"] = np.hstack([recording.base_pose[:, :3], quaternions])
-    segments = resample(
-        recording.name, recording.time, channels, options.skip_start_s, options.skip_end_s, options.max_gap_periods
+        lost = lost | clean.add_finite(recording.time, "pose", np.hstack([recording.base_pose[:, :3], quaternions]))
+    clean.replaced["twist"] = lost[:, None]
+    stamped = StampedChannels(
+        recording.name, recording.time, clean.channels, clean.replaced, clean.motion_replaced | lost
     )
-    period = segments[0].period
-    of_positions = spectrum(max(segments, key=len).channels["position"], period)
-    cutoff = chosen_cutoff(recording.name, options, period, of_positions)
-    pieces = [
-        _piece(recording.name, segment, model, cutoff, options, change)
-        for segment in long_enough(recording.name, segments, cutoff)
-    ]
-    samples = _concatenate(pieces, sample_stride(period, cutoff, options.rate_hz))
-    # Of the change of momentum only its deviation from the mean is an equation.
-    return replace(samples, tau=samples.tau - samples.tau[samples.usable].mean(axis=0)) if change else samples
+    return stamped.without_ends(options.skip_start_s, options.skip_end_s), tuple(clean.findings)
 
 
 def _piece(
@@ -102,6 +130,8 @@ def _piece(
     integrated = dead_reckoning(segment.time, twist, segment.channels.get("pose", _REST_POSE[None])[0])
     pose = smooth(segment.channels["pose"]) if "pose" in segment.channels else integrated
     usable = away_from_edges(segment, cutoff, options.edge_periods)
+    for flags in (segment.bridged[:, None], *segment.replaced.values()):
+        usable &= hardly_interpolated(flags, period, cutoff, options.filter_order).all(axis=1)
     measured = np.zeros((len(q), 6))
     wheels = BaseMotion(model.tree, model.body_prior, model.wheels).wheel_momentum(q[:, :joints], v[:, joints:])
     kept = 2 * cutoff * period  # share of white noise that passes the filter

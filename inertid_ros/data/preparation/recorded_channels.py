@@ -1,16 +1,28 @@
-"""Channels of a recording that equations need, in the order of the model."""
+"""Channels of a recording that equations need, clean, in the order of the model."""
 
 import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.findings import Finding
+from inertid_ros.data.cleaning.clean import CleanChannels
 from inertid_ros.data.recording import Recording
+from inertid_ros.data.screening.sensor_faults import faulty_wrenches
 from inertid_ros.robot.model import RobotModel
 
+from .external_wrenches import measured_wrenches
+from .filtered_motion import WRENCH_PREFIX
+from .free_base import base_channels
+from .resampling import StampedChannels
+
 _log = logging.getLogger(__name__)
+BASE_POSE = "base_pose"
 _MOTION = ("position", "velocity", "acceleration")  # each is used together with those before it
 
 
@@ -52,7 +64,7 @@ def wheel_columns(recording: Recording, model: RobotModel) -> list[int]:
 
 
 def joint_channels(recording: Recording, columns: list[int], options: PrepareOptions) -> dict[str, Array]:
-    """Position, effort and what ``motion_from`` needs, ``(N, n)`` each; an effort that was not measured is zero.
+    """Position, effort and what ``motion_from`` needs, ``(N, n)`` each, as recorded.
 
     Raises
     ------
@@ -60,10 +72,73 @@ def joint_channels(recording: Recording, columns: list[int], options: PrepareOpt
         A channel that ``motion_from`` needs was not recorded.
     """
     channels = {}
-    for name in _MOTION[: 1 + _MOTION.index(options.motion_from)]:
+    for name in (*_MOTION[: 1 + _MOTION.index(options.motion_from)], "effort"):
         values = getattr(recording, name)
         if values is None:
             raise RecordingError(f"{recording.name}: {name} was not recorded; set prepare.motion_from to 'position'")
         channels[name] = values[:, columns]
-    channels["effort"] = np.nan_to_num(recording.effort[:, columns])
     return channels
+
+
+def revolute_joints(model: RobotModel) -> NDArray[np.bool_]:
+    """``(n,)`` joints that turn, whose position is an angle."""
+    return np.array([not joint.prismatic for joint in model.tree if not joint.free])
+
+
+@dataclass(frozen=True)
+class ForceChannels:
+    """What equations of force need of a recording.
+
+    Attributes
+    ----------
+    stamped : StampedChannels
+        Clean channels at their stamps, without the ends that are skipped.
+    without_effort : ndarray of bool, shape (n,)
+        Joints whose effort was not measured.
+    faulty : mapping of str to ndarray of bool, shape (N,)
+        Samples of the recording in which the wrench of a contact, or the pose of the base, cannot be used.
+    findings : tuple of Finding
+        About the channels.
+    """
+
+    stamped: StampedChannels
+    without_effort: NDArray[np.bool_]
+    faulty: Mapping[str, NDArray[np.bool_]]
+    findings: tuple[Finding, ...]
+
+    @classmethod
+    def of(cls, recording: Recording, model: RobotModel, options: PrepareOptions) -> "ForceChannels":
+        """Channels of a recording for a robot.
+
+        Raises
+        ------
+        RecordingError
+            A joint of the model or a chosen channel is missing or has hardly a value, or nothing is left after cutting.
+        """
+        columns = joint_columns(recording, model)
+        clean = CleanChannels(recording.name)
+        raw = joint_channels(recording, columns, options)
+        raw["effort"] = raw["effort"] * model.effort_scale
+        clean.add_joints(recording.time, raw, model.joint_names, revolute_joints(model), passive=model.free)
+        if not model.free:
+            clean.effort_findings(model.joint_names)
+            if clean.without_effort.all():
+                raise RecordingError(
+                    f"{recording.name}: effort is missing for every joint; enable the effort state interface of the"
+                    " driver"
+                )
+        lost = {}
+        wrenches = measured_wrenches(recording, model, options.wrenches)
+        for name, wrench in wrenches.items():
+            lost[name] = clean.add_finite(recording.time, WRENCH_PREFIX + name, wrench)
+            wrenches[name] = clean.channels[WRENCH_PREFIX + name]
+        faulty = faulty_wrenches(recording, wrenches)
+        faulty = {name: flags | lost[name] for name, flags in faulty.items()}
+        if model.free:
+            base, faulty[BASE_POSE] = base_channels(recording, options.base)
+            for name, values in base.items():
+                faulty[BASE_POSE] = faulty[BASE_POSE] | clean.add_finite(recording.time, name, values)
+        stamped = StampedChannels(
+            recording.name, recording.time, clean.channels, clean.replaced, clean.motion_replaced
+        ).without_ends(options.skip_start_s, options.skip_end_s)
+        return cls(stamped, clean.without_effort, faulty, tuple(clean.findings))

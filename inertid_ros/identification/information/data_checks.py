@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
@@ -39,19 +40,28 @@ def checked_data(
     if not recordings:
         raise IdentificationError(f"{task}: no recordings given; give at least one")
     information = compress(equations, recordings)
-    check_usable(equations, information, [samples.name for samples in recordings])
+    measured = np.any([samples.valid.any(axis=0) | samples.mask.any(axis=0) for samples in recordings], axis=0)
+    check_usable(equations, information, [samples.name for samples in recordings], ~measured)
     return recordings, information
 
 
-def check_usable(equations: Equations, information: Information, recordings: Sequence[str]) -> None:
+def check_usable(
+    equations: Equations,
+    information: Information,
+    recordings: Sequence[str],
+    unmeasured: NDArray[np.bool_] | None = None,
+) -> None:
     """Check that every channel has more samples than parameters, and that something was measured.
 
-    Where channels are optional, a channel without samples is passed over, as long as there are others.
+    Where channels are optional, a channel without samples is passed over, as long as there are others; so is one that
+    was not measured.
 
     Parameters
     ----------
     recordings : sequence of str
         Names, for the message.
+    unmeasured : ndarray of bool, shape (c,), optional
+        Channels that no recording measures.
 
     Raises
     ------
@@ -61,10 +71,12 @@ def check_usable(equations: Equations, information: Information, recordings: Seq
     names = ", ".join(recordings)
     empty = [name for name, count in zip(information.names, information.counts, strict=True) if count == 0]
     counts = _counts_of_equal_columns(information)
-    for name, channel, count in zip(information.names, information.channels, counts, strict=True):
+    passed_over = np.full(len(counts), equations.optional) if unmeasured is None else unmeasured | equations.optional
+    channels = zip(information.names, information.channels, counts, passed_over, strict=True)
+    for name, channel, count, optional in channels:
         what = f"joint '{name}'" if name in information.layout.joints else f"'{name}'"
         if channel.count == 0:
-            if equations.optional and len(empty) < len(information.names):
+            if optional and len(empty) < len(information.names):
                 continue
             raise IdentificationError(f"{names}: no usable sample of {what}; did it move? record more motion")
         if count <= _unknowns(channel):

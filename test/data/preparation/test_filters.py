@@ -1,10 +1,9 @@
-"""Filters, derivatives and the automatic cutoff."""
+"""Low-pass filter and derivatives."""
 
 import numpy as np
 import pytest
-from support.recordings.synthetic import random_motion
 
-from inertid_ros.data.preparation.filters import automatic_cutoff, derivatives, low_pass, spectrum
+from inertid_ros.data.preparation.filters import derivatives, low_pass
 
 
 def test_low_pass_keeps_phase_and_halves_the_cutoff():
@@ -37,28 +36,3 @@ def test_derivatives_are_exact_for_polynomials():
     assert np.allclose(first[:, 0], 4 * time**3, atol=1e-9)
     assert np.allclose(second[:, 0], 12 * time**2, atol=1e-6)
     assert np.allclose(third[:, 0], 24 * time, atol=1e-3)
-
-
-@pytest.mark.parametrize("rate", [50.0, 200.0, 1000.0])
-@pytest.mark.parametrize("noise", [0.0, 1e-6, 1e-4, 1e-3])
-def test_automatic_cutoff_follows_the_motion_at_every_rate_and_noise(rate, noise):
-    rng = np.random.default_rng(int(rate))
-    time = np.arange(0, 20, 1 / rate)
-    q, _, _ = random_motion(rng, 4).sample(time)  # up to 0.5 Hz
-    cutoff = automatic_cutoff(spectrum(q + noise * rng.normal(size=q.shape), 1 / rate), 1 / rate)
-    assert 2.0 <= cutoff <= 10.0
-
-
-def test_spectrum_of_a_joint_at_rest_shows_no_motion():
-    rng = np.random.default_rng(1)
-    q = np.column_stack([1e-5 * rng.normal(size=2000), np.sin(np.arange(2000) * 0.01)])
-    found = spectrum(q, 0.01)
-    assert found.motion_hz[0] < 0.1
-    assert found.motion_hz[1] == pytest.approx(0.16, abs=0.25)  # the window resolves 0.2 Hz
-    assert found.noise_density[0] == pytest.approx(2e-10 * 0.01, rel=0.3)
-
-
-def test_automatic_cutoff_stays_below_the_nyquist_rate():
-    time = np.arange(0, 20, 0.1)
-    fast = np.sin(2 * np.pi * 3.0 * time)[:, None]
-    assert automatic_cutoff(spectrum(fast, 0.1), 0.1) <= 4.0

@@ -5,11 +5,12 @@ import pytest
 from support.recordings.synthetic import jittered_time, random_motion
 
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.preparation.resampling import resample
+from inertid_ros.data.preparation.resampling import StampedChannels, resample
 
 
 def _resample(time, values, skip_start=0.0, skip_end=0.0, max_gap=4.0):
-    return resample("rec", time, {"position": values}, skip_start, skip_end, max_gap)
+    recorded = StampedChannels("rec", time, {"position": values}).without_ends(skip_start, skip_end)
+    return resample(recorded, max_gap * recorded.period)
 
 
 def test_even_stamps_are_taken_as_they_are():
@@ -68,3 +69,26 @@ def test_ends_are_cut_and_too_much_is_refused():
     assert segment.time[0] == pytest.approx(2.0) and segment.time[-1] == pytest.approx(8.99)
     with pytest.raises(RecordingError, match=r"rec: time spans 9.99 s, .*prepare.skip_start_s"):
         _resample(time, time[:, None], skip_start=20.0)
+
+
+def test_short_gaps_are_bridged_without_overshoot_and_marked():
+    time = 0.001 * np.arange(10_000)
+    keep = ~((time > 3.0) & (time < 3.008)) & ~((time > 7.0) & (time < 7.008))
+    values = np.sin(2 * np.pi * 0.8 * time)[:, None] + 1e-3 * np.random.default_rng(5).normal(size=(10_000, 1))
+    (segment,) = _resample(time[keep], values[keep], max_gap=25)
+    assert len(segment) == 10_000
+    assert np.flatnonzero(segment.bridged).tolist() == [*range(3001, 3008), *range(7001, 7008)]
+    inside = segment.channels["position"][3001:3008, 0]
+    ends = sorted(values[[3000, 3008], 0])
+    assert ends[0] <= inside.min() and inside.max() <= ends[1]
+
+
+def test_values_that_were_replaced_stay_marked_and_long_runs_of_unknown_motion_are_gaps():
+    time = 0.01 * np.arange(1000)
+    unknown = ((time > 2.995) & (time < 3.015)) | ((time > 5.0) & (time < 5.5))
+    recorded = StampedChannels("rec", time, {"position": time[:, None]}, {"position": unknown[:, None]}, unknown)
+    segments = resample(recorded, 0.04)
+    assert len(segments) == 2
+    marked = segments[0].time[segments[0].replaced["position"][:, 0]]
+    assert marked == pytest.approx([3.0, 3.01])
+    assert segments[0].time[-1] == pytest.approx(5.0) and segments[1].time[0] == pytest.approx(5.5)

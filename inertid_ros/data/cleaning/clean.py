@@ -1,0 +1,199 @@
+"""Channels with all that no sensor measured replaced, where it was, and findings about it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.findings import Finding, Severity
+
+from .lost_values import dropouts, held
+from .spikes import resolution, spikes
+from .wrapped_angles import unwrapped
+
+_MANY = 0.02  # share of a channel's samples; the result is then to be used with care
+_NOTABLE = 5  # samples; fewer may be the first sample of a transient, and change nothing
+_MOST = 0.1  # share that single samples cannot be: then the channel itself is like that, and nothing is taken out
+_COARSE = 20  # quanta in the range of a channel; rounding then is more than one per cent of its standard deviation
+_PRESENT = 0.5  # share of samples that a usable channel has
+_MOTION = ("position", "velocity", "acceleration")
+_LEFT_OUT = "these samples are left out; check wiring, driver and network"
+
+
+@dataclass
+class CleanChannels:
+    """Channels of a recording, ready to be filtered.
+
+    Attributes
+    ----------
+    name : str
+        Name of the recording.
+    channels : dict of str to ndarray, shape (N, n)
+        Finite values; those replaced are interpolated linearly between their neighbours.
+    replaced : dict of str to ndarray of bool, shape (N, n)
+        Which values were replaced.
+    without_effort : ndarray of bool, shape (n,)
+        Joints whose effort cannot be used.
+    findings : list of Finding
+        What was found.
+    """
+
+    name: str
+    channels: dict[str, Array] = field(default_factory=dict)
+    replaced: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    without_effort: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def motion_replaced(self) -> NDArray[np.bool_]:
+        """``(N,)`` where a channel of the motion of any joint was replaced."""
+        flags = [self.replaced[channel].any(axis=1) for channel in _MOTION if channel in self.replaced]
+        return np.any(flags, axis=0)
+
+    def add_joints(
+        self,
+        time: Array,
+        raw: Mapping[str, Array],
+        joints: Sequence[str],
+        revolute: NDArray[np.bool_],
+        passive: bool = False,
+    ) -> None:
+        """Clean channels of joints: ``position``, ``effort`` and others.
+
+        Parameters
+        ----------
+        time : ndarray, shape (N,)
+            Stamps [s].
+        raw : mapping of str to ndarray, shape (N, n)
+            As recorded; may hold values that are not finite.
+        joints : sequence of str
+            Names of the columns.
+        revolute : ndarray of bool, shape (n,)
+            Joints whose position is an angle.
+        passive : bool
+            Whether joints may be without a drive, whose effort is always zero.
+
+        Raises
+        ------
+        RecordingError
+            A channel of the motion has hardly a value for some joint.
+        """
+        self.without_effort = np.zeros(len(joints), dtype=bool)
+        if "effort" in raw:
+            self.without_effort = _without_effort(raw["position"], raw["effort"], passive)
+        for channel, values in raw.items():
+            used = ~self.without_effort if channel == "effort" else np.ones(len(joints), dtype=bool)
+            lost = ~np.isfinite(values)
+            if channel in _MOTION and (lost.mean(axis=0) > 1 - _PRESENT).any():
+                joint = joints[int(np.argmax(lost.mean(axis=0)))]
+                remedy = "record it again" if channel == "position" else "set prepare.motion_from to 'position'"
+                raise RecordingError(
+                    f"{self.name}: {channel} of joint '{joint}' holds {lost.mean(axis=0).max():.0%} NaN; {remedy}"
+                )
+            values = np.where(used, filled(time, values, lost), 0.0)
+            if channel == "position":
+                values = self._unwrapped(values, joints, revolute)
+            found = {
+                "dropouts": (lost | dropouts(values)) & used,
+                "stuck_channel": held(values) & used,
+                "spikes": _few(spikes(values)) & used,
+            }
+            replaced = np.any(list(found.values()), axis=0)
+            self.channels[channel] = filled(time, values, replaced)
+            self.replaced[channel] = replaced
+            for cause, flags in found.items():
+                self._count(cause, channel, flags, joints)
+            self._coarse(channel, values, joints)
+
+    def add_finite(self, time: Array, channel: str, values: Array) -> NDArray[np.bool_]:
+        """Take a channel ``(N, k)`` of which only values that are not finite are replaced; ``(N,)`` where they were.
+
+        Raises
+        ------
+        RecordingError
+            Most of its samples have such a value.
+        """
+        lost = ~np.isfinite(values)
+        rows = lost.any(axis=1)
+        if rows.mean() > 1 - _PRESENT:
+            share = f"{rows.mean():.0%}"
+            raise RecordingError(f"{self.name}: {channel} holds {share} NaN; check its sensor and record again")
+        self.channels[channel] = filled(time, values, lost)
+        if rows.any():
+            self._add("dropouts", rows.mean(), f"{channel} lacks {rows.sum()} samples", _LEFT_OUT)
+        return np.asarray(rows)
+
+    def effort_findings(self, joints: Sequence[str]) -> None:
+        """Add a finding of the joints whose effort cannot be used."""
+        names = [joint for joint, without in zip(joints, self.without_effort, strict=True) if without]
+        if names:
+            text = f"effort of {', '.join(names)} is missing or zero in most samples"
+            remedy = (
+                "their equations are left out, so that their drives, and bodies after them, are known less well or not"
+                " at all; enable their effort interface, or lock them (robot.locked_joints)"
+            )
+            self.findings.append(Finding("no_effort", Severity.CARE, text, remedy, tuple(names), self.name))
+
+    def _unwrapped(self, values: Array, joints: Sequence[str], revolute: NDArray[np.bool_]) -> Array:
+        turned, counts = unwrapped(values)
+        for joint, count in zip(joints, counts * revolute, strict=True):
+            if count:
+                text = f"position of {joint} jumps by a full turn {count} times"
+                remedy = "full turns are added, nothing needs to be done"
+                self.findings.append(Finding("wrapped_angle", Severity.NOTICE, text, remedy, (joint,), self.name))
+        return np.where(revolute, turned, values)
+
+    def _count(self, cause: str, channel: str, flags: NDArray[np.bool_], joints: Sequence[str]) -> None:
+        counts = flags.sum(axis=0)
+        if not counts.any() or (cause == "spikes" and counts.max() < _NOTABLE):
+            return
+        what = {"dropouts": "lacks values of", "stuck_channel": "repeats values of", "spikes": "has spikes of"}[cause]
+        found = {joint: count for joint, count in zip(joints, counts, strict=True) if count}
+        each = ", ".join(f"{joint} ({count} of {len(flags)} samples)" for joint, count in found.items())
+        self._add(cause, counts.max() / len(flags), f"{channel} {what} {each}", _LEFT_OUT, tuple(found))
+
+    def _coarse(self, channel: str, values: Array, joints: Sequence[str]) -> None:
+        levels = np.ptp(values, axis=0) / np.maximum(resolution(values), 1e-300)
+        coarse = (levels < _COARSE) & (np.ptp(values, axis=0) > 0)
+        names = tuple(joint for joint, few in zip(joints, coarse, strict=True) if few)
+        if names:
+            text = f"{channel} of {', '.join(names)} has fewer than {_COARSE} steps in its whole range"
+            remedy = "record a larger motion or a finer channel"
+            self.findings.append(Finding("coarse_channel", Severity.NOTICE, text, remedy, names, self.name))
+
+    def _add(self, cause: str, share: float, text: str, remedy: str, subjects: tuple[str, ...] = ()) -> None:
+        severity = Severity.CARE if share > _MANY else Severity.NOTICE
+        self.findings.append(Finding(cause, severity, text, remedy, subjects, self.name))
+
+
+
+def filled(time: Array, values: Array, lost: NDArray[np.bool_]) -> Array:
+    """Values ``(N, n)`` with those lost ``(N, n)`` interpolated linearly; zero where all are."""
+    out = np.where(lost, 0.0, values)
+    for column in np.flatnonzero(lost.any(axis=0)):
+        kept = ~lost[:, column]
+        if kept.any():
+            out[~kept, column] = np.interp(time[~kept], time[kept], values[kept, column])
+    return out
+
+
+def _few(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Flags of channels ``(N, n)`` where they are few enough to be exceptions."""
+    return flags & (flags.mean(axis=0) <= _MOST)
+
+
+def _without_effort(position: Array, effort: Array, passive: bool) -> NDArray[np.bool_]:
+    """``(n,)`` joints whose effort is mostly not finite, or mostly exactly zero while they move; not if all are zero.
+
+    Where joints may be passive, one whose effort is always zero is taken as such.
+    """
+    missing = np.mean(~np.isfinite(effort), axis=0) > 1 - _PRESENT
+    speed = np.abs(np.gradient(np.nan_to_num(position), axis=0))
+    moving = speed > np.median(speed, axis=0)
+    zero = np.sum((effort == 0) & moving, axis=0) > _PRESENT * np.maximum(moving.sum(axis=0), 1)
+    if passive:
+        zero &= np.nan_to_num(effort).any(axis=0)
+    return missing | (zero if not (zero | missing).all() else np.zeros_like(zero))

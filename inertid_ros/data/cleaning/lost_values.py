@@ -1,0 +1,59 @@
+"""Lost values: not finite, dropped to zero, or held until the channel caught up."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.data.screening.sensor_faults import true_runs
+
+from .spikes import noise_scale, threshold
+
+_RUN = 5  # equal values in a row, which noise of a working sensor interrupts sooner
+_FALSE_ALARMS = 1e-3  # per channel and recording
+_CATCH_UP = 4.0  # times the step after it; so many steps must have been missed where a channel jumps
+_ALIKE = 0.5  # of the drop: values before and after a dropout are alike
+
+
+def dropouts(values: Array) -> NDArray[np.bool_]:
+    """Where channels ``(N, n)`` drop to exactly zero and come back to about the value that they had.
+
+    A channel that goes through zero has other signs before and after, and one that rests at zero does not come back.
+    """
+    flags = np.zeros(values.shape, dtype=bool)
+    least = threshold(len(values)) * noise_scale(values)
+    for channel, column in enumerate(values.T):
+        zero = column == 0.0
+        if not zero.any() or zero.mean() > 0.5:
+            continue
+        for start, end in true_runs(zero):
+            if start == 0 or end == len(column):
+                continue
+            before, after = column[start - 1], column[end]
+            drop = min(abs(before), abs(after))
+            flags[start:end, channel] = drop > least[channel] and abs(after - before) < _ALIKE * drop
+    return flags
+
+
+def held(values: Array) -> NDArray[np.bool_]:
+    """Where channels ``(N, n)`` repeat a value although what they measure went on.
+
+    A run of equal values counts where it is longer than chance makes it, by the share of repeated values outside such
+    runs, and where it ends in a jump of many times the step that follows. A joint that rests begins to move gradually,
+    and slow motion of a quantised encoder goes on in steps of one quantum.
+    """
+    flags = np.zeros(values.shape, dtype=bool)
+    least = threshold(len(values)) * noise_scale(values)
+    for channel, column in enumerate(values.T):
+        same = np.diff(column, prepend=np.nan) == 0.0
+        runs = [(start, end) for start, end in true_runs(same) if end - start >= _RUN]
+        long = np.zeros_like(same)
+        for start, end in runs:
+            long[start:end] = True
+        repeats = np.clip(np.mean(same[~long]), 1 / len(column), 1 - 1 / len(column)) if not long.all() else 0.5
+        longest = np.log(_FALSE_ALARMS / len(column)) / np.log(repeats)
+        for start, end in runs:
+            if end - start <= longest or end + 1 >= len(column):
+                continue
+            jump, step = abs(column[end] - column[end - 1]), abs(column[end + 1] - column[end])
+            flags[start:end, channel] = jump > max(_CATCH_UP * step, least[channel])
+    return flags

@@ -1,0 +1,73 @@
+"""Spikes: single values far off their neighbours, by a Hampel filter."""
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from inertid_ros.core.arrays import Array
+
+_HALF_WINDOW = 3  # samples to either side: up to three bad values in a row stay a minority of the window
+_FALSE_ALARMS = 1e-3  # of a channel of normal noise, expected per recording
+_NORMAL = 1.4826  # standard deviation over median absolute deviation of normal noise
+_ROUNDING = 1e-9  # of the range of a channel; smaller steps are rounding
+_SMALL_STEPS = 0.1  # quantile of the steps that are not zero: one quantum where a channel is quantised
+
+
+def spikes(values: Array) -> NDArray[np.bool_]:
+    """Where a channel is far off the median of its neighbours.
+
+    The Hampel filter [Pearson2016]_: the distance from the median of a window of seven samples, in robust standard
+    deviations. A step, such as Coulomb friction at a reversal, stays, as the centre of a window is always on the side
+    of its majority; so does any monotone motion, whose median is its centre. The scale is the largest of
+
+    - the median absolute deviation within the window, which grows with the motion,
+    - that of the whole channel from its running median, which is the noise's, and
+    - the size of its small steps, which is the quantum where the channel is quantised,
+
+    so that it is not zero where most values are equal. The threshold is that which normal noise exceeds once in a
+    thousand recordings of this length.
+
+    Parameters
+    ----------
+    values : ndarray, shape (N, n)
+        Finite values, in any unit.
+
+    Returns
+    -------
+    ndarray of bool, shape (N, n)
+    """
+    scale = noise_scale(values)
+    flags = np.zeros(values.shape, dtype=bool)
+    for channel, column in enumerate(values.T):
+        off, nearby = _from_neighbours(column)
+        flags[:, channel] = off > threshold(len(values)) * np.maximum(nearby, scale[channel])
+    return flags
+
+
+def threshold(samples: int) -> float:
+    """Standard deviations that normal noise exceeds in a channel once in a thousand recordings of so many samples."""
+    return float(scipy.stats.norm.isf(0.5 * _FALSE_ALARMS / max(samples, 1)))
+
+
+def noise_scale(values: Array) -> Array:
+    """``(n,)`` standard deviation of the noise of finite channels ``(N, n)``, not below their resolution."""
+    off = [np.median(_from_neighbours(column)[0]) for column in values.T]
+    return np.maximum(_NORMAL * np.array(off), resolution(values))
+
+
+def _from_neighbours(column: Array) -> tuple[Array, Array]:
+    """Distance of every sample ``(N,)`` from the median of its window, and the window's robust standard deviation."""
+    padded = np.pad(column, _HALF_WINDOW, mode="symmetric")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * _HALF_WINDOW + 1)
+    middle = np.median(windows, axis=1)
+    return np.abs(column - middle), _NORMAL * np.median(np.abs(windows - middle[:, None]), axis=1)
+
+
+def resolution(values: Array) -> Array:
+    """``(n,)`` size of the small steps of finite channels ``(N, n)``; zero where a channel never changes."""
+    out = np.zeros(values.shape[1])
+    for channel, column in enumerate(values.T):
+        steps = np.abs(np.diff(column))
+        steps = steps[steps > _ROUNDING * np.ptp(column)]
+        out[channel] = np.quantile(steps, _SMALL_STEPS) if len(steps) else 0.0
+    return out

@@ -1,0 +1,157 @@
+"""Bandwidth of recorded motion: where it ends, where noise begins, and the cutoff that lies between."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from inertid_ros.core.arrays import Array
+
+HIGHEST_CUTOFF = 0.4  # times the sample rate; the filter still falls below half of that
+_MOTION_POWER = 0.99  # share of the velocity power that counts as motion
+_ABOVE_NOISE = 10.0  # times the noise floor: a smaller density may be its scatter
+_BINS_PER_OCTAVE = 8  # for densities that scatter less than single frequencies do
+_NOISE = 0.01  # of the acceleration, root mean square
+_REVERSAL = 37.0  # times the frequency of a motion: the band of its reversals
+_FEWEST = 16  # samples of a piece whose spectrum says anything
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Motion and noise of positions, or of what is measured of a free base, in all pieces together.
+
+    Attributes
+    ----------
+    motion_hz : ndarray, shape (n,)
+        Below it lie 99 % of the velocity power above the noise [Hz]; 0 where a joint rests.
+    noise_hz : ndarray, shape (n,)
+        Where the spectrum falls to the noise floor [Hz].
+    noise_density : ndarray, shape (n,)
+        One-sided noise floor of the position [rad^2/Hz], taken as white.
+    acceleration_power : ndarray, shape (n,)
+        Mean square of the acceleration up to ``noise_hz`` [rad^2/s^4].
+    power_hz : ndarray, shape (n,)
+        Below it lie 99 % of the acceleration power beyond the motion [Hz]: the band that is left of a recording that
+        was low-passed before, and all of it otherwise.
+    rate_hz : float
+        Lowest sample rate of the pieces [Hz].
+    """
+
+    motion_hz: Array
+    noise_hz: Array
+    noise_density: Array
+    acceleration_power: Array
+    power_hz: Array
+    rate_hz: float
+
+
+@dataclass(frozen=True)
+class _Periodogram:
+    """Power per frequency of one piece, each times the duration of the piece."""
+
+    frequency: Array
+    width: float
+    energy: Array
+    seconds: float
+
+    @classmethod
+    def of(cls, values: Array, period: float) -> "_Periodogram":
+        # One window over the whole piece: slow motion needs the resolution, and sums over frequencies do not scatter.
+        frequency, density = scipy.signal.periodogram(values, 1.0 / period, "hann", detrend="linear", axis=0)
+        seconds = len(values) * period
+        return cls(frequency, float(frequency[1]), density * frequency[1] * seconds, seconds)
+
+    @property
+    def floor(self) -> Array:
+        """``(n,)`` density of white noise: the median of the upper half of the band, which holds nothing else.
+
+        Single frequencies of noise have an exponential distribution, whose median is ln 2 of its mean.
+        """
+        upper = self.frequency > 0.5 * self.frequency[-1]
+        return np.median(self.energy[upper], axis=0) / (np.log(2) * self.width * self.seconds)
+
+
+def spectrum(*pieces: tuple[Array, float]) -> Spectrum:
+    """Spectrum of evenly spaced pieces together.
+
+    Parameters
+    ----------
+    pieces : tuple of ndarray, shape (N, n), and float
+        Positions [rad or m] and their period [s], of one or of several recordings.
+    """
+    long = [piece for piece in pieces if len(piece[0]) >= _FEWEST] or [max(pieces, key=lambda piece: len(piece[0]))]
+    periodograms = [_Periodogram.of(*piece) for piece in long]
+    seconds = sum(each.seconds for each in periodograms)
+    floor = np.sum([each.floor * each.seconds for each in periodograms], axis=0) / seconds
+    frequency = np.concatenate([each.frequency for each in periodograms])
+    order = np.argsort(frequency, kind="stable")
+    frequency = frequency[order]
+    width = np.concatenate([np.full(len(each.frequency), each.width * each.seconds) for each in periodograms])[order]
+    energy = np.concatenate([each.energy for each in periodograms])[order]
+    out = [_of_joint(frequency, width, energy[:, joint], floor[joint], seconds) for joint in range(energy.shape[1])]
+    motion, crossing, acceleration, power = np.array(out).T
+    return Spectrum(motion, crossing, floor, acceleration, power, 1 / max(period for _, period in pieces))
+
+
+def _of_joint(frequency: Array, width: Array, energy: Array, floor: float, seconds: float) -> tuple[float, ...]:
+    """Of one joint: end of the motion [Hz], where the noise begins [Hz], acceleration power [rad^2/s^4], and end of
+    the band that has power [Hz]."""
+    positive = frequency > 0
+    bins = np.zeros(len(frequency), dtype=int)
+    bins[positive] = 1 + np.round(_BINS_PER_OCTAVE * np.log2(frequency[positive] / frequency[positive][0])).astype(int)
+    density = np.bincount(bins, energy) / np.maximum(np.bincount(bins, width), 1e-300)
+    above = density[bins] > _ABOVE_NOISE * floor
+    if not above[positive].any():
+        return 0.0, 0.0, 0.0, float(frequency[-1])
+    signal = np.where(above, np.maximum(energy - floor * width, 0.0), 0.0)
+    velocity = np.cumsum(signal * frequency**2)
+    motion = frequency[np.searchsorted(velocity, _MOTION_POWER * velocity[-1])]
+    # From the motion on, the first time that the density falls to the noise.
+    beyond = np.flatnonzero(~above & (frequency > motion))
+    crossing = frequency[beyond[0]] if len(beyond) else frequency[-1]
+    inside = frequency <= crossing
+    acceleration = float(np.sum(signal[inside] * (2 * np.pi * frequency[inside]) ** 4)) / seconds
+    beyond_motion = np.cumsum(np.where(frequency > 2 * motion, energy * frequency**4, 0.0))
+    end = frequency[np.searchsorted(beyond_motion, _MOTION_POWER * beyond_motion[-1])]
+    return float(motion), float(crossing), acceleration, float(end)
+
+
+def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
+    """Cutoff that passes what the motion excites and little of the noise.
+
+    Noise of the regressor makes least squares underestimate parameters by its share of the power. White noise of
+    density ``S`` in the position leaves the variance ``(2 pi)^4 S f^5 / 5`` in the acceleration below a cutoff ``f``,
+    whose root stays below 1 % of the acceleration, for the middle one of the joints that move.
+
+    The cutoff need not exceed 37 times the frequency ``f`` of the motion, either. Of all that is modelled, reversals
+    of friction take the widest band: a drive that swings with ``f`` passes the speeds below 3 % of its fastest, where
+    its equations are left out, in ``2 * 0.03 / (2 pi f)``, and the rise time of a low-pass is 0.35 over its cutoff. Nor
+    does it exceed the band in which the recording has power, where it was low-passed before. It is at least five times
+    the motion's frequency, so that products of velocities and gravity pass, at most 0.4 times the sample rate, and
+    never below 1 Hz (or a tenth of the rate where that is less).
+
+    A free base is measured with far more noise than joints: where ``base``, the spectrum of what is measured of it,
+    falls to the noise sooner, the cutoff follows it down to three times the motion, and never exceeds ten times.
+
+    Parameters
+    ----------
+    joints, base : Spectrum
+        Of the joint positions, and of the measured motion of a free base.
+
+    Returns
+    -------
+    float
+        Cutoff [Hz]; a tenth of the sample rate where no joint moves.
+    """
+    rate, moves = joints.rate_hz, joints.motion_hz > 0
+    if not moves.any():
+        return 0.1 * rate
+    fastest = float(joints.motion_hz.max())
+    noise = np.maximum((2 * np.pi) ** 4 * joints.noise_density[moves], 1e-300)
+    little_noise = float(np.median((5 * _NOISE**2 * joints.acceleration_power[moves] / noise) ** 0.2))
+    wanted = min(little_noise, _REVERSAL * fastest, float(joints.power_hz[moves].max()))
+    if base is None:
+        wanted = max(wanted, 5.0 * fastest)
+    else:
+        wanted = float(np.clip(min(wanted, base.noise_hz.max()), 3.0 * fastest, 10.0 * fastest))
+    return float(np.clip(wanted, min(1.0, 0.1 * rate), HIGHEST_CUTOFF * rate))

@@ -1,0 +1,73 @@
+"""Bandwidth of recorded motion and the automatic cutoff."""
+
+import numpy as np
+import pytest
+from support.recordings.synthetic import random_motion
+
+from inertid_ros.data.preparation.bandwidth import automatic_cutoff, spectrum
+from inertid_ros.data.preparation.filters import derivatives, low_pass
+
+
+@pytest.mark.parametrize("rate", [50.0, 200.0, 1000.0])
+@pytest.mark.parametrize("noise", [0.0, 1e-6, 1e-4, 1e-3])
+def test_automatic_cutoff_follows_the_motion_at_every_rate_and_noise(rate, noise):
+    rng = np.random.default_rng(int(rate))
+    time = np.arange(0, 20, 1 / rate)
+    q, _, _ = random_motion(rng, 4).sample(time)  # up to 0.5 Hz
+    cutoff = automatic_cutoff(spectrum((q + noise * rng.normal(size=q.shape), 1 / rate)))
+    assert 2.0 <= cutoff <= 37 * 0.56
+
+
+@pytest.mark.parametrize("frequency", [0.1, 0.3, 0.8, 2.0])
+@pytest.mark.parametrize("noise", [0.0, 1e-4])
+def test_ten_seconds_show_the_frequency_of_a_motion(frequency, noise):
+    """Also with drift and offset."""
+    rng = np.random.default_rng(0)
+    time = np.arange(0, 10, 1e-3)
+    q = 3.0 + 0.2 * time + np.sin(2 * np.pi * frequency * time) + noise * rng.normal(size=len(time))
+    whole = spectrum((q[:, None], 1e-3))
+    assert frequency - 0.11 <= whole.motion_hz[0] <= frequency + 0.25  # windowed, ten seconds resolve 0.2 Hz
+
+
+def test_spectrum_of_a_joint_at_rest_shows_no_motion():
+    rng = np.random.default_rng(1)
+    q = np.column_stack([1e-5 * rng.normal(size=2000), np.sin(np.arange(2000) * 0.01)])
+    found = spectrum((q, 0.01))
+    assert found.motion_hz[0] == 0.0
+    assert found.motion_hz[1] == pytest.approx(0.16, abs=0.1)
+    assert found.noise_density[0] == pytest.approx(2e-10 * 0.01, rel=0.3)
+
+
+def test_a_rest_does_not_set_the_cutoff():
+    rng = np.random.default_rng(2)
+    time = np.arange(0, 20, 0.005)
+    motion = random_motion(rng, 3).sample(time)[0] + 1e-5 * rng.normal(size=(len(time), 3))
+    rest = motion[0] + 1e-5 * rng.normal(size=(12_000, 3))
+    alone, together = spectrum((motion, 0.005)), spectrum((rest, 0.005), (motion, 0.005))
+    assert automatic_cutoff(together) == pytest.approx(automatic_cutoff(alone), rel=0.3)
+
+
+def test_noise_of_the_acceleration_below_the_cutoff_is_little():
+    rng = np.random.default_rng(3)
+    period, noise = 1e-3, 3e-4
+    time = np.arange(0, 30, period)
+    clean = random_motion(rng, 3, base_hz=0.16).sample(time)[0]
+    cutoff = automatic_cutoff(spectrum((clean + noise * rng.normal(size=clean.shape), period)))
+    (acceleration,) = derivatives(clean, period, (2,))
+    (off,) = derivatives(low_pass(noise * rng.normal(size=clean.shape), period, cutoff), period, (2,))
+    share = np.median(np.var(off, axis=0) / np.var(acceleration, axis=0))
+    assert 2e-5 < share < 2e-4
+
+
+def test_automatic_cutoff_stays_in_the_band_that_an_earlier_low_pass_left():
+    rng = np.random.default_rng(4)
+    time = np.arange(0, 30, 1e-3)
+    noisy = np.sin(2 * np.pi * 0.8 * time)[:, None] + 1e-4 * rng.normal(size=(len(time), 1))
+    assert automatic_cutoff(spectrum((low_pass(noisy, 1e-3, 4.0), 1e-3))) < 6.0
+    assert automatic_cutoff(spectrum((noisy, 1e-3))) > 8.0
+
+
+def test_automatic_cutoff_stays_below_the_nyquist_rate():
+    time = np.arange(0, 20, 0.1)
+    fast = np.sin(2 * np.pi * 3.0 * time)[:, None]
+    assert automatic_cutoff(spectrum((fast, 0.1))) <= 4.0
