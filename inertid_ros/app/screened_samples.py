@@ -7,6 +7,7 @@ import attrs
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.samples import Samples
+from inertid_ros.data.cleaning.clean import repaired
 from inertid_ros.data.preparation.prepare import prepare, with_common_cutoff
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.screen import refuse, screen, screen_channels
@@ -37,9 +38,10 @@ def screened_samples(recording: Recording, model: RobotModel, configuration: Con
     RecordingError
         The recording cannot be used, or does not belong to this robot.
     """
-    refuse(screen_channels(recording, model))
+    readable = repaired(recording)
+    refuse(screen_channels(readable, model))
     samples = prepare(recording, model, configuration.prepare, configuration.identify.equations)
-    findings = screen(recording, samples, model)
+    findings = screen(readable, samples, model)
     refuse(findings)
     return replace(samples, findings=findings)
 
@@ -72,7 +74,7 @@ def with_common_filter(
         A recording cannot be used, or does not belong to this robot.
     """
     for recording in (*recordings, *others):
-        refuse(screen_channels(recording, model))
+        refuse(screen_channels(repaired(recording), model))
     options = configuration.prepare
     if cutoff_hz and not options.cutoff_hz:
         options = attrs.evolve(options, cutoff_hz=cutoff_hz)

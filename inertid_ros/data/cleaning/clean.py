@@ -1,7 +1,8 @@
 """Channels with all that no sensor measured replaced, where it was, and findings about it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.data.recording import Recording
 
 from .lost_values import dropouts, held
 from .spikes import resolution, spikes
@@ -98,7 +100,7 @@ class CleanChannels:
                 values = self._unwrapped(values, joints, revolute)
             found = {
                 "dropouts": (lost | dropouts(values)) & used,
-                "stuck_channel": held(values) & used,
+                "stuck_channel": held(values, steps=channel == "effort") & used,
                 "spikes": _few(spikes(values)) & used,
             }
             replaced = np.any(list(found.values()), axis=0)
@@ -168,6 +170,21 @@ class CleanChannels:
         severity = Severity.CARE if share > _MANY else Severity.NOTICE
         self.findings.append(Finding(cause, severity, text, remedy, subjects, self.name))
 
+
+
+def repaired(recording: Recording) -> Recording:
+    """A recording whose joint channels hold no spikes and no values that are not finite, for checks of its units.
+
+    Angles stay wrapped, and a column without any finite value becomes zero.
+    """
+    channels: dict[str, Any] = {}
+    for channel in (*_MOTION, "effort"):
+        values = getattr(recording, channel)
+        if values is not None:
+            lost = ~np.isfinite(values)
+            values = filled(recording.time, values, lost)
+            channels[channel] = filled(recording.time, values, _few(spikes(values)))
+    return replace(recording, **channels)
 
 
 def filled(time: Array, values: Array, lost: NDArray[np.bool_]) -> Array:

@@ -11,6 +11,7 @@ from .spikes import noise_scale, threshold
 _RUN = 5  # equal values in a row, which noise of a working sensor interrupts sooner
 _FALSE_ALARMS = 1e-3  # per channel and recording
 _CATCH_UP = 4.0  # times the step after it; so many steps must have been missed where a channel jumps
+_SELDOM = 0.01  # share of the values; more are repeated where a channel is quantised
 _ALIKE = 0.5  # of the drop: values before and after a dropout are alike
 
 
@@ -34,12 +35,21 @@ def dropouts(values: Array) -> NDArray[np.bool_]:
     return flags
 
 
-def held(values: Array) -> NDArray[np.bool_]:
+def held(values: Array, steps: bool = False) -> NDArray[np.bool_]:
     """Where channels ``(N, n)`` repeat a value although what they measure went on.
 
     A run of equal values counts where it is longer than chance makes it, by the share of repeated values outside such
     runs, and where it ends in a jump of many times the step that follows. A joint that rests begins to move gradually,
-    and slow motion of a quantised encoder goes on in steps of one quantum.
+    and slow motion of a quantised encoder goes on in steps of one quantum; at its largest or smallest value a channel
+    is saturated.
+
+    Parameters
+    ----------
+    values : ndarray, shape (N, n)
+        Finite values.
+    steps : bool
+        Whether what is measured may jump, as effort does where friction reverses: then only channels that hardly ever
+        repeat a value are checked.
     """
     flags = np.zeros(values.shape, dtype=bool)
     least = threshold(len(values)) * noise_scale(values)
@@ -50,9 +60,12 @@ def held(values: Array) -> NDArray[np.bool_]:
         for start, end in runs:
             long[start:end] = True
         repeats = np.clip(np.mean(same[~long]), 1 / len(column), 1 - 1 / len(column)) if not long.all() else 0.5
+        if steps and repeats > _SELDOM:
+            continue
         longest = np.log(_FALSE_ALARMS / len(column)) / np.log(repeats)
+        extremes = column.min(), column.max()
         for start, end in runs:
-            if end - start <= longest or end + 1 >= len(column):
+            if end - start <= longest or end + 1 >= len(column) or column[start] in extremes:
                 continue
             jump, step = abs(column[end] - column[end - 1]), abs(column[end + 1] - column[end])
             flags[start:end, channel] = jump > max(_CATCH_UP * step, least[channel])

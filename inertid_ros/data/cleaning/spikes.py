@@ -51,8 +51,11 @@ def threshold(samples: int) -> float:
 
 def noise_scale(values: Array) -> Array:
     """``(n,)`` standard deviation of the noise of finite channels ``(N, n)``, not below their resolution."""
-    off = [np.median(_from_neighbours(column)[0]) for column in values.T]
-    return np.maximum(_NORMAL * np.array(off), resolution(values))
+    off = np.zeros(values.shape[1])
+    for channel, column in enumerate(values.T):
+        changes = np.diff(column, prepend=np.nan) != 0  # saturation shows no noise
+        off[channel] = np.median(_from_neighbours(column)[0][changes])
+    return np.maximum(_NORMAL * off, resolution(values))
 
 
 def _from_neighbours(column: Array) -> tuple[Array, Array]:
