@@ -60,9 +60,9 @@ def ours(
     model: RobotModel, found: dict, wanted: tuple[str, float], iterations: int, folder: str
 ) -> tuple[Plan, float]:
     """A motion within the limits that theirs had, and the time that planning it takes [s]."""
-    bounds = (np.array(found[name]) for name in ("lower", "upper", "velocity"))
+    lower, upper, velocity, effort = (np.array(found[name]) for name in ("lower", "upper", "velocity", "effort"))
     scaling, acceleration = wanted
-    limits = MotionLimits(model.joint_names, *bounds, np.full(model.joints, acceleration), np.array(found["effort"]))
+    limits = MotionLimits(model.joint_names, lower, upper, velocity, np.full(model.joints, acceleration), effort)
     duration = found["time"][-1]
     options = ExcitationOptions(
         kind="bspline", duration_s=duration, intervals=INTERVALS, criterion_samples=40, constraint_samples=80,

@@ -56,7 +56,8 @@ def errors(name: str, scaling: str, measured: tuple[str, ...]) -> list[float]:
 
 
 def samples(criterion: Criterion, motion: Array) -> MotionSamples:
-    return MotionSamples(criterion.measured.chain, *motion, PERIOD)
+    q, v, a = motion
+    return MotionSamples(criterion.measured.chain, q, v, a, PERIOD)
 
 
 def value(criterion: Criterion, motion: Array) -> float:

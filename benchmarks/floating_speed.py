@@ -62,8 +62,13 @@ def compression(path: str, held: Sequence[str]) -> list[object]:
     mask[:, BASE] = False
     writer = equations.writer()
     work = np.zeros((equations.count, writer.width, 1024))
+
+    def build() -> None:
+        for start in range(0, SAMPLES, 1024):
+            writer.write(samples, slice(start, start + 1024), work)
+
     times = (
-        seconds(lambda: [writer.write(samples, slice(s, s + 1024), work) for s in range(0, SAMPLES, 1024)]),
+        seconds(build),
         seconds(lambda: compress(equations, [samples])),
         seconds(lambda: compress(equations, [replace(samples, mask=mask)])),
     )

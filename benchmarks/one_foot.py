@@ -20,18 +20,18 @@ from inertid_ros.robot.bodies.inertial_parameters import PSEUDO_INERTIA_BASIS, f
 from inertid_ros.robot.perturbation import perturb
 
 MOTIONS, DRAWS, SEED, EVERY = 10, 5, 0, 5
-PRINTED = {
+PRINTED: dict[str, tuple[float, ...]] = {
     "prior": (0.269, 61.768, 11.770),
     "full": (2048.3, 0.017, 0.141),
     "reduced": (0.154, 0.009, 0.024),
 }
 GROUPS = ("hip", "knee", "ankle", "waist", "shoulder", "elbow", "wrist")
-PRINTED_TORQUE = {
+PRINTED_TORQUE: dict[str, tuple[float, ...]] = {
     "prior": (11.279, 14.834, 10.101, 11.717, 1.011, 0.304, 0.062),
     "full": (0.131, 0.132, 0.119, 0.135, 0.053, 0.034, 0.015),
     "reduced": (0.019, 0.017, 0.034, 0.018, 0.009, 0.008, 0.002),
 }
-PRINTED_ACCELERATION = {
+PRINTED_ACCELERATION: dict[str, tuple[float, ...]] = {
     "prior": (4.584, 4.399, 8.304, 4.767, 2.908, 3.643, 22.351),
     "full": (1.197, 0.799, 5.820, 0.400, 0.238, 1.062, 18.494),
     "reduced": (0.120, 0.119, 0.818, 0.076, 0.035, 0.123, 2.122),
@@ -107,7 +107,9 @@ def main() -> None:
             error = parameter_error(truth.layout.bodies(parameters), truth.body_prior)
             wrench = np.array([error, *evaluation.wrench(parameters)])
             found.setdefault(name, []).append((wrench, *evaluation.joints(parameters)))
-    errors, torque, acceleration = [], [], []
+    errors: list[list[object]] = []
+    torque: list[list[object]] = []
+    acceleration: list[list[object]] = []
     for name, draws in found.items():
         means = [np.mean(part, axis=0) for part in zip(*draws, strict=True)]
         for table_rows, values, printed in zip(

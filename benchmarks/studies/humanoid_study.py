@@ -53,7 +53,7 @@ class Study:
         states = etree.parse(str(srdf)).getroot().findall("group_state[@name='half_sitting']/joint")
         pose = {state.get("name"): state.get("value") for state in states}
         start = np.array([float(pose[name]) for name in model.joint_names])
-        wide = polygon(("-9:-9", "9:-9", "9:9", "-9:9"), "everywhere")
+        wide = polygon(AreaOptions((-9, 9, 9, -9), (-9, -9, 9, 9)), "everywhere")
         x, y = CentreOfMassConstraint(model, wide, GROUND).below(start[None])[0]
         angles = 2 * np.pi * np.arange(SIDES) / SIDES
         region = AreaOptions(tuple(x + ROOM * np.cos(angles)), tuple(y + ROOM * np.sin(angles)))

@@ -133,7 +133,8 @@ def _write(robot: RobotModel, samples: Samples) -> None:
     regressor = RigidBodyRegressor(robot.tree, np.zeros(3), regroup_to_parents(robot.tree).columns)
     out = np.zeros((robot.joints, regressor.width, BATCH))
     for part in _batches(samples):
-        regressor.write(*(np.ascontiguousarray(x.T) for x in (part.q, part.v, part.a)), out[..., : len(part)])
+        q, v, a = (np.ascontiguousarray(values.T) for values in (part.q, part.v, part.a))
+        regressor.write(q, v, a, out[..., : len(part)])
 
 
 def _reduce(robot: RobotModel, count: int) -> None:
@@ -144,8 +145,8 @@ def _reduce(robot: RobotModel, count: int) -> None:
     rng = np.random.default_rng(0)
     works = [(IncrementalQR(size), rng.normal(size=(size, BATCH))) for size in sizes]
     for _ in range(0, count, BATCH):
-        for qr, columns in works:
-            qr.append(columns.copy())
+        for qr, batch in works:
+            qr.append(batch.copy())
 
 
 def _batches(samples: Samples) -> Iterator[Samples]:

@@ -8,6 +8,7 @@ from studies.bases import scaling_in
 from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.criteria.criterion import Criterion
+from inertid_ros.excitation.criteria.criterion_scaling import FixedScaling
 from inertid_ros.excitation.criteria.measurement_regressor import MeasurementRegressor
 from inertid_ros.excitation.criteria.optimality import OptimalityCriterion
 from inertid_ros.excitation.limits.constraint import MotionSamples
@@ -71,12 +72,8 @@ class Study:
 
     def criterion(self, name: str, base: int) -> Criterion:
         """E-optimality under a scaling worked out in one of the bases."""
-        change = self.changes[base]
-        extended = change.astype(np.longdouble) @ self.base.astype(np.longdouble)
-        scaling = scaling_in(name, change, extended, self.root, self.prior)
-        scaling = type(scaling)(np.asarray(scaling.root, dtype=float))
         optimality, no_rows = OptimalityCriterion("e"), np.zeros((0, self.count))
-        return Criterion(self.rows, self.columns, self.base, scaling, optimality, no_rows)
+        return Criterion(self.rows, self.columns, self.base, self._scaling(name, base), optimality, no_rows)
 
     def start(self, seed: int) -> Array:
         """``(2 harmonics, 7)`` coefficients of a random motion that touches the limits."""
@@ -109,7 +106,7 @@ class Study:
         motion = self._motion(parameters)
         rows = np.sqrt(motion.step) * self.rows.regressor(motion, self.columns).reshape(-1, self.count)
         covariance_root = np.linalg.inv(np.linalg.qr(rows, mode="r"))  # covariance = covariance_root covariance_root^T
-        inverse = np.linalg.inv(self.criterion("invariant", 1).scaling.root)
+        inverse = np.linalg.inv(self._scaling("invariant", 1).root)
         parameter = np.sqrt(np.sum((inverse @ covariance_root) ** 2) / self.count)
         torque, acceleration = self._validation(covariance_root)
         groups = [np.sqrt(np.mean(square[:, joints])) for square in (torque, acceleration) for joints in JOINTS]
@@ -118,6 +115,12 @@ class Study:
     def path(self, parameters: Array) -> Array:
         """``(instants, 7)`` positions."""
         return self.middle + self._functions[0] @ parameters
+
+    def _scaling(self, name: str, base: int) -> FixedScaling:
+        change = self.changes[base]
+        extended = change.astype(np.longdouble) @ self.base.astype(np.longdouble)
+        scaling = scaling_in(name, change, extended, self.root, self.prior)
+        return FixedScaling(np.asarray(scaling.root, dtype=float))
 
     def _validation(self, covariance_root: Array) -> tuple[Array, Array]:
         """``(states, 7)`` expected squares of the errors of torque and of acceleration."""

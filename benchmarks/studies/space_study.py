@@ -28,12 +28,13 @@ HARMONICS, FREQUENCY = 2, np.pi / 20  # of the Fourier motions of [Naveen2019]_ 
 
 def as_measured(recording: Recording, model: RobotModel) -> Samples:
     """Samples of every row of a recording, unfiltered, as in [Naveen2019]_."""
-    count = model.joints
+    count, velocity, twist, pose = model.joints, recording.velocity, recording.base_twist, recording.base_pose
+    assert velocity is not None and twist is not None and pose is not None
     every = np.ones((len(recording), 6), dtype=bool)
     side = np.zeros(every.shape)
-    side[:, 3:] = -recording.velocity[:, count:] @ model.wheels.axes
-    rates = np.hstack([recording.base_twist, recording.velocity[:, :count]])
-    position = np.hstack([recording.base_pose, recording.position[:, :count]])
+    side[:, 3:] = -velocity[:, count:] @ model.wheels.axes
+    rates = np.hstack([twist, velocity[:, :count]])
+    position = np.hstack([pose, recording.position[:, :count]])
     return Samples(recording.time, position, rates, np.zeros_like(rates), side, every, every[:, 0], recording.name)
 
 
