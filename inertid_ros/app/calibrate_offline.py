@@ -7,8 +7,10 @@ from itertools import chain
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.motion_checks import check_motion
+from inertid_ros.data.screening.repeated_motion import check_different_samples, check_new_motion
 from inertid_ros.data.screening.screen import refuse
 from inertid_ros.identification.assessment.validation import validate
+from inertid_ros.identification.held_out_blocks import validate_on_blocks
 from inertid_ros.identification.identify import IdentificationProgress, identify
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.outcome import IdentificationOutcome
@@ -36,7 +38,8 @@ def calibrate(
     train : sequence of Recording
         Recordings to fit.
     held_out : sequence of Recording
-        Recordings to validate the result with; none gives an outcome without validation.
+        Recordings to validate the result with, of another motion; without any, blocks of ``train`` are held out in
+        turn, and the verdict is "use with care" at best.
 
     Raises
     ------
@@ -44,6 +47,7 @@ def calibrate(
         A recording cannot be used, or there is no solution.
     """
     configuration = configuration or Configuration()
+    check_different_samples(train, held_out)
     options, clock = configuration.identify, _Clock()
     samples = []
     everything = [*train, *held_out]
@@ -54,7 +58,11 @@ def calibrate(
     fitted, held_out_samples = tuple(samples[: len(train)]), tuple(samples[len(train) :])
     motion = check_motion(fitted, model)
     refuse(motion)
-    findings = (*motion, *chain.from_iterable(each.findings for each in samples))
+    findings = (
+        *motion,
+        *chain.from_iterable(each.findings for each in samples),
+        *check_new_motion(fitted, held_out_samples),
+    )
     earlier, source = earlier_fit(options.prior, model, everything) if options.prior else (None, None)
     clock.stop("preparing")
     constraints = configured_constraints(model, configuration.constraints)
@@ -69,13 +77,14 @@ def calibrate(
     clock.stop("identifying")
     progress(IdentificationProgress("validating", _SOLVED))
     validation = validate(estimate, held_out_samples) if held_out_samples else None
+    fitted, held_out_samples = (
+        tuple(without_delay(each, estimate.delay) for each in group) for group in (fitted, held_out_samples)
+    )
+    blocks = None if held_out else validate_on_blocks(estimate, fitted, configuration.identify, constraints)
     clock.stop("validating")
     roles = ["train"] * len(train) + ["validation"] * len(held_out)
     sources = [recording_source(*entry) for entry in zip(everything, samples, roles, strict=True)]
     progress(IdentificationProgress("validating", 1.0))
-    fitted, held_out_samples = (
-        tuple(without_delay(each, estimate.delay) for each in group) for group in (fitted, held_out_samples)
-    )
     return IdentificationOutcome(
         estimate,
         fitted,
@@ -84,6 +93,7 @@ def calibrate(
         provenance(model, tuple(sources), configuration, source),
         clock.seconds,
         findings=findings,
+        blocks=blocks,
         constraints=constraints,
     )
 

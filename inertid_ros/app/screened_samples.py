@@ -6,10 +6,12 @@ from dataclasses import replace
 import attrs
 
 from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.identification import MOMENTUM_EQUATIONS
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.cleaning.clean import repaired
 from inertid_ros.data.preparation.prepare import prepare, with_common_cutoff
 from inertid_ros.data.recording import Recording
+from inertid_ros.data.screening.effort_noise import effort_noise
 from inertid_ros.data.screening.screen import refuse, screen, screen_channels
 from inertid_ros.robot.model import RobotModel
 
@@ -31,7 +33,7 @@ def screened_samples(recording: Recording, model: RobotModel, configuration: Con
     Returns
     -------
     Samples
-        Their ``findings`` are those of preparation and screening.
+        Their ``findings`` are those of preparation and screening; with the noise of the efforts.
 
     Raises
     ------
@@ -43,7 +45,10 @@ def screened_samples(recording: Recording, model: RobotModel, configuration: Con
     samples = prepare(recording, model, configuration.prepare, configuration.identify.equations)
     findings = screen(readable, samples, model)
     refuse(findings)
-    return replace(samples, findings=findings)
+    samples = replace(samples, findings=findings)
+    if configuration.identify.equations in MOMENTUM_EQUATIONS:
+        return samples
+    return replace(samples, effort_noise=effort_noise(readable, model, samples.cutoff_hz))
 
 
 def with_common_filter(

@@ -8,6 +8,12 @@ from inertid_ros.identification.assessment.identifiability import VERDICTS
 
 from .output import number, percent, print_table
 
+_SECTIONS = {  # of a report with torque errors, the most telling first
+    "validation": "held-out data",
+    "blocks": "blocks of the fitted data, each held out in turn",
+    "train": "fitted data",
+}
+
 
 def print_report(report: Mapping[str, Any]) -> None:
     """Print errors before and after, links, joints, rotors and the solution."""
@@ -105,7 +111,7 @@ def _placed(reason: Mapping[str, Any]) -> str:
 
 def print_errors(report: Mapping[str, Any]) -> None:
     """Print torque errors of the given and the calibrated parameters, over all joints and per joint."""
-    section = "validation" if "validation" in report else "train"
+    section = next(name for name in _SECTIONS if name in report)
     prior, errors = report["prior"][section], report[section]
     rows = [
         (name, number(torque), number(before), number(after))
@@ -118,6 +124,5 @@ def print_errors(report: Mapping[str, Any]) -> None:
         )
     ]
     rows.append(("all joints, relative", "", percent(prior["relative_error"]), percent(errors["relative_error"])))
-    data = "held-out" if section == "validation" else "fitted"
     header = ("channel", "torque", "URDF as given", "calibrated")
-    print_table(f"Torque error on {data} data (RMS, N m or N)", header, rows)
+    print_table(f"Torque error on {_SECTIONS[section]} (RMS, N m or N)", header, rows)

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +10,15 @@ from inertid_ros.app.screened_samples import screened_samples, with_common_filte
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
+from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.error_checks import check_errors
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.identification.assessment.validation import TorqueErrors, compared, torque_errors
 from inertid_ros.identification.information.delay import without_delay
+from inertid_ros.identification.provenance import checksum
 from inertid_ros.regressors.equations import equations_of
-from inertid_ros.report.results import read_result
+from inertid_ros.report.results import StoredResult, read_result
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 
@@ -26,23 +29,56 @@ from .settings import configuration, recordings_from
 _REJECTED = 3
 
 
+@dataclass(frozen=True)
+class _Subject:
+    """What is validated: a model with its parameters ``(p,)``, those to compare with, and the result it comes from."""
+
+    model: RobotModel
+    parameters: Array
+    baseline: Array | None
+    result: StoredResult | None
+
+    @property
+    def delay(self) -> float:
+        """Identified delay of effort [s]."""
+        return float(self.result.report.get("effort_delay_s") or 0.0) if self.result is not None else 0.0
+
+    @property
+    def cutoff(self) -> float:
+        """Cutoff with which the result was identified [Hz]; 0 where it is not known."""
+        return float(self.result.report["provenance"].get("cutoff_hz") or 0.0) if self.result is not None else 0.0
+
+    def fitted(self, recordings: Sequence[Recording]) -> list[Finding]:
+        """Findings on recordings that the result was fitted to."""
+        sources = self.result.report["provenance"]["recordings"] if self.result is not None else ()
+        known = {source["sha256"] for source in sources if source["role"] == "train"}
+        evidence, remedy = "is a recording that the result was fitted to", "validate with another motion"
+        return [
+            Finding("held_out_not_new", Severity.CARE, evidence, remedy, (), recording.name)
+            for recording in recordings
+            if checksum(recording) in known
+        ]
+
+
 def run(options: argparse.Namespace) -> int:
-    """Run the command; 3 where the subject is not to be used on these recordings."""
+    """Run the command; 3 where the subject is not to be used for such motions."""
     config = configuration(options, Configuration)
-    model, parameters, baseline, delay, cutoff = _subject(options, config)
+    subject = _subject(options, config)
+    model = subject.model
     with progress_bar(options) as progress:
         recordings = recordings_from(options.recordings, config, model.recorded_joints)
         samples = []
-        config = with_common_filter(recordings, model, config, cutoff_hz=cutoff)
+        config = with_common_filter(recordings, model, config, cutoff_hz=subject.cutoff)
         for index, recording in enumerate(recordings):
             progress("preparing", index / len(recordings))
-            samples.append(without_delay(screened_samples(recording, model, config), delay))
+            samples.append(without_delay(screened_samples(recording, model, config), subject.delay))
         progress("validating", 0.9)
         equations = equations_of(model, config.identify.equations)
-        errors = torque_errors(equations, parameters, samples)
-        prior = torque_errors(equations, baseline, samples) if baseline is not None else None
+        errors = torque_errors(equations, subject.parameters, samples)
+        prior = torque_errors(equations, subject.baseline, samples) if subject.baseline is not None else None
+        comparison = compared(equations, subject.parameters, samples, (errors, prior))
     findings = [finding for each in samples for finding in each.findings]
-    gate = GateDecision.of([*findings, *check_errors(compared(equations, errors, prior))])
+    gate = GateDecision.of([*findings, *subject.fitted(recordings), *check_errors(comparison)])
     status = "rejected" if gate.verdict is Verdict.REJECT else "passed"
     against = "" if prior is None else f" against {percent(prior.relative_error)} of the URDF as given"
     message = f"torque error {percent(errors.relative_error)}{against}: {status}, {gate.verdict.value}"
@@ -60,28 +96,21 @@ def run(options: argparse.Namespace) -> int:
     return _REJECTED if gate.verdict is Verdict.REJECT else 0
 
 
-def _subject(
-    options: argparse.Namespace, config: Configuration
-) -> tuple[RobotModel, Array, Array | None, float, float]:
-    """Model, its parameters, the parameters to compare with, the identified delay of effort [s], and the cutoff with
-    which a result was identified [Hz], 0 of a URDF."""
-    baseline, delay, cutoff = None, 0.0, 0.0
+def _subject(options: argparse.Namespace, config: Configuration) -> _Subject:
     if Path(options.subject).is_dir():
         result = read_result(options.subject)
-        model, parameters, baseline = result.model, result.parameters, result.prior
-        delay = float(result.report.get("effort_delay_s") or 0.0)
-        cutoff = float(result.report["provenance"].get("cutoff_hz") or 0.0)
+        subject = _Subject(result.model, result.parameters, result.prior, result)
     else:
         model = load_model(Path(options.subject), model_options(config.robot))
-        parameters = model.prior
-    if options.urdf:
-        other = load_model(Path(options.urdf), model.options)
-        if other.joint_names != model.joint_names or other.hash != model.hash:
-            raise ModelError(
-                f"{options.urdf}: has other joints or another geometry than the robot validated; give its description"
-            )
-        baseline = other.prior
-    return model, parameters, baseline, delay, cutoff
+        subject = _Subject(model, model.prior, None, None)
+    if not options.urdf:
+        return subject
+    other = load_model(Path(options.urdf), subject.model.options)
+    if other.joint_names != subject.model.joint_names or other.hash != subject.model.hash:
+        raise ModelError(
+            f"{options.urdf}: has other joints or another geometry than the robot validated; give its description"
+        )
+    return replace(subject, baseline=other.prior)
 
 
 def _print(channels: Sequence[str], errors: TorqueErrors, prior: TorqueErrors | None) -> None:

@@ -44,6 +44,8 @@ class Samples:
         Where ``tau`` was measured; None: everywhere.
     noise : ndarray, shape (nv,), optional
         Standard deviation of the noise of ``v``, where it was estimated.
+    effort_noise : ndarray, shape (n,), optional
+        Standard deviation of the noise of every joint's effort below the cutoff, where it was estimated [N m or N].
     findings : tuple of Finding
         What was found in the recording on the way.
     """
@@ -60,6 +62,7 @@ class Samples:
     cutoff_hz: float = 0.0
     measured: NDArray[np.bool_] | None = None
     noise: Array | None = None
+    effort_noise: Array | None = None
     findings: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:

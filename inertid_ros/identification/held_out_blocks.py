@@ -5,6 +5,7 @@ and no pass over the samples.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,8 +14,9 @@ from inertid_ros.config.least_squares import ESTIMATORS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.samples import Samples
+from inertid_ros.identification.assessment.error_checks import check_errors
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.assessment.validation import Validation, compare_errors, errors_of_each
+from inertid_ros.identification.assessment.validation import Validation, compared, errors_of_each
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.outliers import without_outliers
 from inertid_ros.identification.least_squares.estimators import least_squares
@@ -54,7 +56,8 @@ def validate_on_blocks(
         predictions.append((_refitted(estimate, sum(others, start=first), options, constraints), block))
     own = errors_of_each(estimate.equations, predictions)
     given = errors_of_each(estimate.equations, [(estimate.prior, block) for block in trimmed])
-    return compare_errors(estimate, own, given)
+    errors = compared(estimate.equations, estimate.parameters, trimmed, (own, given))
+    return Validation(own, given, check_errors(errors), blocks=len(blocks))
 
 
 def _refitted(
@@ -63,7 +66,9 @@ def _refitted(
     """Parameters by all blocks but one, with the weights of the whole."""
     if options.estimator != "consistent":
         return least_squares(estimate.equations, information, ESTIMATORS[options.estimator]).parameters
-    return MapFit.of(FitData(estimate.equations, (), information), options, constraints).refitted(estimate)
+    information = replace(information, earlier=estimate.information.earlier)
+    data = FitData(estimate.equations, (), information, prior_spreads=estimate.own_prior_spreads)
+    return MapFit.of(data, options, constraints).refitted(estimate)
 
 
 def _duration(samples: Samples) -> float:

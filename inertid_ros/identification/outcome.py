@@ -23,7 +23,7 @@ _STATUS_WORDS = {"passed": "accepted", "not validated": "not validated", "reject
 _NOT_VALIDATED = Finding(
     "not_validated",
     Severity.CARE,
-    "nothing was held out",
+    "no recording of another motion was held out",
     "record a second, different motion and give it with --validate",
 )
 
@@ -48,6 +48,9 @@ class IdentificationOutcome:
         What was found in the recordings before anything was fitted.
     constraints : Constraints
         Of the fit, beyond physical consistency.
+    blocks : Validation or None
+        Errors on blocks of the training data, each held out in turn, where no recording was; None also of too little
+        data.
     rounds : tuple
         Options of the rounds that this is one of, and the torque confidence after each round before it.
     """
@@ -60,6 +63,7 @@ class IdentificationOutcome:
     timing: Mapping[str, float]
     findings: tuple[Finding, ...] = ()
     constraints: Constraints = field(default_factory=Constraints)
+    blocks: Validation | None = None
     rounds: tuple[RoundsOptions, tuple[Round, ...]] = (RoundsOptions(), ())
 
     @cached_property
@@ -75,14 +79,15 @@ class IdentificationOutcome:
     @cached_property
     def gate(self) -> GateDecision:
         """Whether the result may be used, and why not."""
-        estimate, validation = self.estimate, self.validation
+        estimate, tested = self.estimate, self.validation or self.blocks
         return GateDecision.of(
             [
                 *self.findings,
                 *check_solution(estimate),
                 *check_borders(estimate, self.constraints),
                 *plausibility(estimate),
-                *(validation.findings if validation is not None else (_NOT_VALIDATED,)),
+                *(tested.findings if tested is not None else ()),
+                *((_NOT_VALIDATED,) if self.validation is None else ()),
             ]
         )
 
@@ -118,9 +123,10 @@ class IdentificationOutcome:
     def message(self) -> str:
         """The status with errors, verdict and gravest reason, in one line."""
         verdict = self.gate.verdict
+        tested = self.validation or self.blocks
         parts = [
             _STATUS_WORDS[self.status] + ("" if verdict is Verdict.USE else f", {verdict.value}"),
-            "no held-out recording" if self.validation is None else self.validation.comparison,
+            "no held-out recording" if tested is None else tested.comparison,
         ]
         summary = self.gate.summary if self.gate.reasons != (_NOT_VALIDATED,) else ""
         kept = "" if self.realizable else f"; {URDF} is the one given"

@@ -38,6 +38,9 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
     if validation is not None:
         content["validation"] = asdict(validation.calibrated)
         prior["validation"] = asdict(validation.prior)
+    if outcome.blocks is not None:
+        content["blocks"] = {"count": outcome.blocks.blocks, **asdict(outcome.blocks.calibrated)}
+        prior["blocks"] = asdict(outcome.blocks.prior)
     # Errors of the URDF on the deciding data are at the top of their section, as those of the result are.
     content["prior"] = {**prior.get("validation", prior["train"]), **prior}
     content |= {

@@ -1,4 +1,9 @@
-"""Checks of torque errors of a result, over all channels and channel by channel."""
+"""Checks of torque errors of a result, over all channels and channel by channel.
+
+An error of a joint is measured on the scale of that joint's own torque: a wrist that has hardly any is not held to the
+torque of a shoulder. Rigid bodies and friction leave errors of many times the sensor's noise on every real robot, so
+that the noise alone decides nothing: it only tells small errors that are noise from those that are not.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,35 +13,51 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding, Severity
 
-_USELESS = 1.0  # error over torque of all channels: no model at all does as well
+_USELESS = 1.0  # error over torque: no model at all does as well
+_UNEXPLAINED = 0.5  # error over torque of a joint: a quarter of the torque's mean square is not explained
+_WORSE, _MUCH_WORSE = 0.1, 0.3  # what a joint's error adds to that of the URDF, of its torque: 1 and 9 % of mean square
+_NOISE = 3.0  # times the sensor's noise, beyond which an error is not noise
+_EXPECTED = 3.0  # times the error that the fit expects: that is, beyond its 99 % interval
+_UNEXPECTED = 0.25  # of a joint's torque; smaller errors are no concern however unexpected
+_MINOR = 0.05  # of the largest torque of any joint; a joint with less does not make a result useless
 
 
 @dataclass(frozen=True)
 class ErrorComparison:
-    """Torque errors of a result beside those of the URDF as given, on the same recordings.
+    """Torque errors of a parameter set on recordings, beside what they are measured by.
 
     Attributes
     ----------
     channels : tuple of str
         Joints, or other channels of the equations.
-    torque, calibrated : ndarray, shape (c,)
-        Root mean square of the measurement, and of the result's error [N m or N].
+    error : ndarray, shape (c,)
+        Root mean square, over all usable samples [N m or N].
     given : ndarray or None, shape (c,)
-        Of the error of the URDF; None where there is none to compare with.
+        The same of the URDF as given; None where there is none to compare with.
     relative : tuple[float, float | None]
-        Error over torque of all channels together: of the result, of the URDF.
+        Error over torque of all channels together: of the parameter set, of the URDF.
+    scale : ndarray, shape (c,)
+        Torque that the joint has: the largest root mean square of these and of other recordings, and over its range.
+    noise : ndarray, shape (c,)
+        Standard deviation of the sensor's noise below the cutoff; zero where it is not known.
+    sliding, expected : ndarray or None, shape (c,)
+        Error over the samples that a fit would use, and what is expected of it by the residual and the covariance of
+        the parameters; None where these are not known.
     """
 
     channels: tuple[str, ...]
-    torque: Array
-    calibrated: Array
+    error: Array
     given: Array | None
     relative: tuple[float, float | None]
+    scale: Array
+    noise: Array
+    sliding: Array | None = None
+    expected: Array | None = None
 
 
 def check_errors(errors: ErrorComparison) -> tuple[Finding, ...]:
     """Findings of all channels together, then channel by channel."""
-    return (*_overall(errors), *_worse_channels(errors))
+    return (*_overall(errors), *_unexplained(errors), *_worse(errors), *_unexpected(errors))
 
 
 def _overall(errors: ErrorComparison) -> Iterator[Finding]:
@@ -57,19 +78,59 @@ def _overall(errors: ErrorComparison) -> Iterator[Finding]:
         )
 
 
-def _worse_channels(errors: ErrorComparison) -> Iterator[Finding]:
+def _unexplained(errors: ErrorComparison) -> Iterator[Finding]:
+    """Channels whose torque is not explained, neither by the model nor as noise."""
+    for channel, name in _measured(errors):
+        error, scale, noise = errors.error[channel], errors.scale[channel], errors.noise[channel]
+        if error <= _UNEXPLAINED * scale or error <= _NOISE * noise:
+            continue
+        useless = error > _USELESS * scale and scale > _MINOR * errors.scale.max()
+        noisy = f", {error / noise:.0f} times the noise of its effort" if noise > 0 else ""
+        yield Finding(
+            "above_noise",
+            Severity.REJECT if useless else Severity.CARE,
+            f"{name}: error {error:.3g} of a torque of {scale:.3g} N m or N (RMS){noisy}",
+            "look for what the model lacks at this joint: gain of its effort (robot.effort_scale), coupled drives"
+            " (robot.couplings), delay (identify.remove_delay)",
+            (name,),
+        )
+
+
+def _worse(errors: ErrorComparison) -> Iterator[Finding]:
+    """Channels with a larger error than that of the URDF as given."""
     if errors.given is None:
         return
-    scale = np.maximum(errors.torque, 0.01 * errors.torque.max())
-    excess = (errors.calibrated - errors.given) / scale
-    for channel, name in enumerate(errors.channels):
-        if excess[channel] <= 0 or errors.torque[channel] == 0:
+    for channel, name in _measured(errors):
+        error, given, scale = errors.error[channel], errors.given[channel], errors.scale[channel]
+        added = float(np.sqrt(max(error**2 - given**2, 0.0))) / scale
+        if added == 0.0 or error <= _NOISE * errors.noise[channel]:
             continue
+        grave = added > _MUCH_WORSE and scale > _MINOR * errors.scale.max()
         yield Finding(
             "worse_than_urdf",
-            Severity.CARE if excess[channel] > 0.05 else Severity.NOTICE,
-            f"{name}: error {errors.calibrated[channel]:.3g} against {errors.given[channel]:.3g} of the URDF as given,"
-            f" of a torque of {errors.torque[channel]:.3g} N m or N (RMS)",
+            Severity.REJECT if grave else Severity.CARE if added > _WORSE else Severity.NOTICE,
+            f"{name}: error {error:.3g} against {given:.3g} of the URDF as given, of a torque of {scale:.3g} N m or N"
+            " (RMS)",
             "check the effort of this joint, and record a motion that moves it more",
             (name,),
         )
+
+
+def _unexpected(errors: ErrorComparison) -> Iterator[Finding]:
+    """Channels with a much larger error than the fit and its uncertainty make expect."""
+    if errors.sliding is None or errors.expected is None:
+        return
+    for channel, name in _measured(errors):
+        error, expected = errors.sliding[channel], errors.expected[channel]
+        if error > _EXPECTED * expected and error > _UNEXPECTED * errors.scale[channel]:
+            yield Finding(
+                "does_not_generalise",
+                Severity.CARE,
+                f"{name}: error {error:.3g} on held-out data, {error / expected:.1f} times what the fit makes expect",
+                "fit more and different motions, and check that the recordings are of one robot and payload",
+                (name,),
+            )
+
+
+def _measured(errors: ErrorComparison) -> Iterator[tuple[int, str]]:
+    return ((channel, name) for channel, name in enumerate(errors.channels) if errors.scale[channel] > 0)

@@ -64,7 +64,7 @@ def _stiffness(estimate: Estimate) -> list[Finding]:
     findings = []
     lower, upper = model.limits.lower, model.limits.upper
     half = np.where(np.isfinite(upper - lower), 0.5 * np.abs(upper - lower), np.pi)
-    torques = estimate.information.rms_measured[estimate.equations.joint_channels]
+    torques = estimate.equations.of_joints(estimate.information.rms_measured)  # NaN where joints have no channel
     for index, (joint, torque) in enumerate(zip(model.joint_names, torques, strict=True)):
         if torque > 0 and abs(stiffness[index]) * half[index] > _SPRING * torque:
             findings.append(

@@ -1,7 +1,7 @@
 """Validation on held-out data: torque errors of the result and of the URDF as given, and what they show."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,12 +10,15 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.delay import without_delay
+from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import Equations, equations_of
+from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.model import RobotModel
 
 from .error_checks import ErrorComparison, check_errors
 from .estimate import Estimate
 from .solution_checks import check_solution
+from .torque_confidence import sample_states
 
 
 @dataclass(frozen=True)
@@ -51,11 +54,15 @@ class Validation:
         Of the estimate, and of the URDF as given.
     findings : tuple of Finding
         What stands against the result, and what is only told.
+    blocks : int
+        Number of blocks of the data fitted that these errors are of, each held out in turn; 0 where they are of other
+        recordings.
     """
 
     calibrated: TorqueErrors
     prior: TorqueErrors
     findings: tuple[Finding, ...] = ()
+    blocks: int = 0
 
     @property
     def passed(self) -> bool:
@@ -66,7 +73,8 @@ class Validation:
     def comparison(self) -> str:
         """Both errors in one clause."""
         own, given = 100 * self.calibrated.relative_error, 100 * self.prior.relative_error
-        return f"held-out torque error {own:.2f} % against {given:.2f} % of the URDF as given"
+        error = f"torque error {own:.2f} % against {given:.2f} % of the URDF as given"
+        return f"{error} on blocks of the data fitted, each held out in turn" if self.blocks else f"held-out {error}"
 
     @property
     def message(self) -> str:
@@ -121,17 +129,60 @@ def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
     """Validate an estimate on recordings that it was not fitted to, with the estimated delay of effort removed."""
     recordings = [without_delay(samples, estimate.delay) for samples in recordings]
     calibrated = torque_errors(estimate.equations, estimate.parameters, recordings)
-    return compare_errors(estimate, calibrated, torque_errors(estimate.equations, estimate.prior, recordings))
-
-
-def compare_errors(estimate: Estimate, calibrated: TorqueErrors, prior: TorqueErrors) -> Validation:
-    """Validation by errors of an estimate, and of the URDF as given, on data that it was not fitted to."""
-    errors = compared(estimate.equations, calibrated, prior)
+    prior = torque_errors(estimate.equations, estimate.prior, recordings)
+    torque = np.maximum(calibrated.rms_torque, estimate.information.rms_measured)
+    errors = compared(estimate.equations, estimate.parameters, recordings, (calibrated, prior), torque)
+    errors = with_expected(errors, estimate, recordings)
     return Validation(calibrated, prior, (*check_solution(estimate), *check_errors(errors)))
 
 
-def compared(equations: Equations, own: TorqueErrors, prior: TorqueErrors | None = None) -> ErrorComparison:
-    """Errors of a parameter set, beside those of the URDF as given where there are any, for their checks."""
-    relative = own.relative_error, None if prior is None else prior.relative_error
-    given = None if prior is None else prior.rms_error
-    return ErrorComparison(tuple(equations.channels), own.rms_torque, own.rms_error, given, relative)
+def compared(
+    equations: Equations,
+    parameters: Array,
+    recordings: Sequence[Samples],
+    errors: tuple[TorqueErrors, TorqueErrors | None],
+    torque: Array | None = None,
+) -> ErrorComparison:
+    """Errors of a parameter set, and those of the URDF as given where there are any, for their checks.
+
+    Parameters
+    ----------
+    parameters : ndarray, shape (p,)
+        By which the torque over the robot's range is predicted.
+    torque : ndarray, shape (c,), optional
+        Root mean square per channel where it is larger in other recordings.
+    """
+    own, given = errors
+    scale = np.maximum(own.rms_torque, 0.0 if torque is None else torque)
+    if isinstance(equations, ForceEquations) and not equations.model.free:
+        predicted = equations.predict(parameters, sample_states(equations.model))
+        scale = np.maximum(scale, np.sqrt(np.mean(predicted**2, axis=0)))
+    return ErrorComparison(
+        tuple(equations.channels),
+        own.rms_error,
+        None if given is None else given.rms_error,
+        (own.relative_error, None if given is None else given.relative_error),
+        np.where(own.rms_torque > 0, scale, 0.0),
+        _noise(equations, recordings),
+    )
+
+
+def with_expected(errors: ErrorComparison, estimate: Estimate, recordings: Sequence[Samples]) -> ErrorComparison:
+    """The same with the error that an estimate's residual and covariance make expect on the samples of a fit."""
+    information = compress(estimate.equations, recordings)
+    values, vectors = np.linalg.eigh(estimate.covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    by_parameters = np.array(
+        [np.sum((c.r_factor[:, :-1] @ root[c.columns]) ** 2) / max(c.count, 1) for c in information.channels]
+    )
+    expected = np.sqrt(estimate.residual_deviation**2 + by_parameters)
+    return replace(errors, sliding=information.rms_error(estimate.parameters), expected=expected)
+
+
+def _noise(equations: Equations, recordings: Sequence[Samples]) -> Array:
+    """``(c,)`` noise of the measurement below the cutoff, as far as recordings know it; the largest of them."""
+    noise = np.zeros(equations.count)
+    for samples in recordings:
+        if samples.effort_noise is not None and len(noise[equations.joint_channels]) == len(samples.effort_noise):
+            noise[equations.joint_channels] = np.maximum(noise[equations.joint_channels], samples.effort_noise)
+    return noise
