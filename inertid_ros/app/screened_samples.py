@@ -43,7 +43,7 @@ def screened_samples(recording: Recording, model: RobotModel, configuration: Con
     readable = repaired(recording)
     refuse(screen_channels(readable, model))
     samples = prepare(recording, model, configuration.prepare, configuration.identify.equations)
-    findings = screen(readable, samples, model)
+    findings = screen(readable, samples, model, configuration.prepare.check_efforts)
     refuse(findings)
     samples = replace(samples, findings=findings)
     if configuration.identify.equations in MOMENTUM_EQUATIONS:

@@ -84,5 +84,10 @@ class PrepareOptions:
         0.03, "share of a joint's fast speed below which its friction has no sure sign and its equations are left out",
         minimum=0.0, maximum=1.0,
     )
+    check_efforts: bool = option(
+        True,
+        "compare efforts with what the URDF predicts, and refuse or reject those with the wrong sign, unit, gravity,"
+        " zero or order",
+    )
     base: BaseMotionOptions = section(BaseMotionOptions)
     wrenches: WrenchOptions = section(WrenchOptions)

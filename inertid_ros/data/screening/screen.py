@@ -8,6 +8,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
 
+from .effort_checks import check_efforts
 from .position_checks import check_locked, check_positions
 from .stamp_checks import check_stamps
 
@@ -30,7 +31,9 @@ def screen_channels(recording: Recording, model: RobotModel) -> tuple[Finding, .
     return stamps or (*check_positions(recording, model), *check_locked(recording, model))
 
 
-def screen(recording: Recording, samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
+def screen(
+    recording: Recording, samples: Samples, model: RobotModel, efforts: bool = True
+) -> tuple[Finding, ...]:
     """All findings on one recording and on what was prepared of it.
 
     Parameters
@@ -41,13 +44,16 @@ def screen(recording: Recording, samples: Samples, model: RobotModel) -> tuple[F
         Prepared from it.
     model : RobotModel
         The robot as given.
+    efforts : bool
+        Whether efforts are compared with what the URDF predicts.
 
     Returns
     -------
     tuple of Finding
         Those of the preparation come first.
     """
-    return (*samples.findings, *screen_channels(recording, model))
+    channels = (*samples.findings, *screen_channels(recording, model))
+    return (*channels, *check_efforts(samples, model)) if efforts else channels
 
 
 def refuse(findings: Iterable[Finding]) -> None:

@@ -1,0 +1,114 @@
+"""Whether efforts are those of this robot on this motion: the cause that explains them far better than as recorded."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.blas_threads import one_thread
+from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.core.samples import Samples
+from inertid_ros.robot.model import RobotModel
+
+from .effort_findings import finding_of
+from .effort_fit import EffortFit, Motion
+from .effort_hypotheses import EffortComparison, Hypothesis
+
+_ROWS, _FEW = 300, 30
+_UNEXPLAINED = 0.15  # of a joint's effort; what is explained better by the robot as given needs no other cause
+_FAR = 5.0  # per joint: cost of bodies that are unlike the URDF's, from which on other causes are looked for
+_EXPLAINED, _FEWER = 0.6, 0.7  # of their effort, and of the error before: what is left to the joints of a cause
+_LIKELY, _SURE, _BEYOND_DOUBT = 10.0, 20.0, 60.0  # log-likelihood ratios: odds of 2e4, 5e8 and 1e26 to one
+_MOST = 4  # causes in one recording
+
+
+@one_thread()
+def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
+    """Findings on the efforts of a recording: signs, exchanges, units, gravity, delay, zeros of joints, couplings.
+
+    All causes are compared by one cost, that of :class:`~.effort_fit.EffortEquations`; where the robot as given, with
+    plausible errors of its URDF and any friction, explains the efforts, none is looked for.
+
+    Parameters
+    ----------
+    samples : Samples
+        Prepared for equations of forces; others are not checked.
+    model : RobotModel
+        The robot as given.
+
+    Returns
+    -------
+    tuple of Finding
+        Rejected from odds of 5e8 to one on, refused beyond doubt.
+    """
+    comparison = _comparison(samples, model)
+    if comparison is None:
+        return ()
+    findings = []
+    for _ in range(_MOST):
+        recorded = comparison.fit(comparison.recorded)
+        best = _best(comparison, recorded)
+        if best is None:
+            break
+        hypothesis, fit = best
+        ratio = recorded.cost - fit.cost
+        severity = Severity.REFUSE if ratio > _BEYOND_DOUBT else Severity.REJECT if ratio > _SURE else Severity.CARE
+        finding = finding_of(hypothesis, (recorded, fit), comparison.counted, model.joint_names)
+        findings.append(replace(finding, severity=min(severity, finding.severity), recording=samples.name))
+        comparison = replace(comparison, recorded=replace(hypothesis, penalty=0.0))
+    return tuple(findings)
+
+
+def _best(comparison: EffortComparison, recorded: EffortFit) -> tuple[Hypothesis, EffortFit] | None:
+    """The hypothesis of the least cost, if it explains what was recorded far better."""
+    found, best = None, recorded.cost - _LIKELY
+    for hypothesis in _candidates(comparison, recorded):
+        fit = comparison.fit(hypothesis)
+        about = list(hypothesis.joints)
+        after, before = fit.share[about], recorded.share[about]
+        if fit.cost < best and (not about or (after < _EXPLAINED).all() and (after < _FEWER * before).any()):
+            found, best = (hypothesis, fit), fit.cost
+    return found
+
+
+def _candidates(comparison: EffortComparison, recorded: EffortFit) -> Iterator[Hypothesis]:
+    counted = comparison.counted
+    unexplained = counted & (recorded.share > _UNEXPLAINED)
+    far = recorded.far > _FAR * counted.sum()
+    if not unexplained.any() and not far:
+        return
+    joints = np.flatnonzero(counted if far else unexplained).tolist()
+    yield from comparison.signs(joints)
+    yield from comparison.exchanges(joints)
+    yield from comparison.factors()
+    yield from comparison.gravities()
+    yield from comparison.delays()
+    yield from comparison.couplings(joints)
+    yield from comparison.motions()
+
+
+def _comparison(samples: Samples, model: RobotModel) -> EffortComparison | None:
+    """Of evenly chosen samples; None where no joint torques are measured."""
+    if samples.channels != model.velocities:
+        return None
+    joints = slice(model.velocities - model.joints, None)
+    valid, efforts = samples.valid[:, joints], samples.tau[:, joints]
+    counted = (valid.sum(axis=0) > 0.5 * samples.usable.sum()) & (np.std(efforts, axis=0) > 0)
+    rows = np.flatnonzero(valid[:, counted].all(axis=1) & samples.usable)
+    if not counted.any() or len(rows) < _FEW:
+        return None
+    rows = rows[np.unique(np.linspace(0, len(rows) - 1, _ROWS).astype(int))]
+    direction = samples.friction_direction
+    if direction is None:
+        drives = np.vstack([np.eye(model.joints), model.layout.coupling_ratios])
+        direction = np.sign(samples.v[:, joints] @ drives.T)
+    motion = Motion(samples.q[rows], samples.v[rows], samples.a[rows], direction[rows])
+
+    def after(lag: float) -> Array:
+        if not lag:
+            return efforts[rows]
+        return np.stack([np.interp(samples.time[rows] + lag, samples.time, column) for column in efforts.T], axis=1)
+
+    recorded = Hypothesis("", np.eye(model.joints), motion, np.array(model.options.gravity, dtype=float))
+    return EffortComparison(model, after, counted, recorded)

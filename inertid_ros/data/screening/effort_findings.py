@@ -1,0 +1,137 @@
+"""What is said of a cause that explains efforts: its evidence and its remedy, with the option that cures it."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertid_ros.core.findings import Finding, Severity
+
+from .effort_fit import EffortFit
+from .effort_hypotheses import Hypothesis
+
+_ALIKE = np.log(2.0)  # factors of joints that lie within this of a power of ten are a unit, not currents
+_GAIN = 3.0  # factors nearer to one than this may as well be errors of the URDF's masses
+
+
+def finding_of(
+    hypothesis: Hypothesis,
+    fits: tuple[EffortFit, EffortFit],
+    counted: NDArray[np.bool_],
+    names: Sequence[str],
+) -> Finding:
+    """The finding of a cause, as grave as it can be: a coupling or a gain leaves a result that is better than none.
+
+    Parameters
+    ----------
+    hypothesis : Hypothesis
+    fits : tuple of EffortFit
+        As recorded, and without the cause.
+    counted : ndarray of bool, shape (n,)
+        Joints whose efforts were compared.
+    names : sequence of str
+        Of the joints.
+    """
+    about = list(hypothesis.joints) or np.flatnonzero(counted).tolist()
+    subjects = tuple(names[joint] for joint in hypothesis.joints)
+    before, after = (float(np.sqrt(np.mean(fit.share[about] ** 2))) for fit in fits)
+    cause, what, remedy = _SAID[hypothesis.cause](hypothesis, [names[joint] for joint in about])
+    mild = cause == "coupling" or (cause == "effort_current" and _largest(hypothesis.amount) < _GAIN)
+    evidence = f"{what}: error of {100 * before:.0f} % as recorded, {100 * after:.0f} % without"
+    return Finding(cause, Severity.CARE if mild else Severity.REFUSE, evidence, remedy, subjects)
+
+
+def _sign(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
+    remedy = f"set robot.effort_scale to {_mapping(dict.fromkeys(names, -1.0))}, or correct the driver"
+    whose = names[0] if hypothesis.joints else "all joints"
+    return "effort_sign", f"effort of {whose} opposes what the URDF predicts", remedy
+
+
+def _exchange(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
+    what = f"efforts of {names[0]} and {names[1]} fit one another's motion"
+    return "effort_exchange", what, f"exchange the efforts of {names[0]} and {names[1]} in the driver or the recording"
+
+
+def _joints(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
+    what = f"positions and efforts of {names[0]} and {names[1]} fit one another's place in the URDF"
+    return "joint_exchange", what, f"exchange the names {names[0]} and {names[1]} in the driver or the recording"
+
+
+def _factors(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
+    factors = np.array(hypothesis.amount)
+    known = np.isfinite(factors)
+    power = 10.0 ** np.round(np.log10(np.median(np.abs(factors[known]))))
+    if power != 1.0 and np.mean(np.abs(np.log(factors[known] / power)) < _ALIKE) > 0.75 and power in (1e3, 1e-3):
+        return _unit(hypothesis, names)
+    shown = dict(zip(names, 1 / factors[known], strict=False)) if len(names) == known.sum() else {}
+    listed = ", ".join(f"{factor:.3g}" for factor in factors[known])
+    what = f"efforts are {listed} times the torques that the URDF predicts"
+    example = f" (about {_mapping(shown)})" if shown else ""
+    return "effort_current", what, f"set robot.effort_scale to gear ratio times torque constant of every joint{example}"
+
+
+def _unit(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
+    power = float(10.0 ** np.round(np.log10(np.nanmedian(np.abs(hypothesis.amount)))))
+    unit = {1e3: "N mm or mN m", 1e-3: "kN m"}.get(power, f"{1 / power:g} N m")
+    what = f"efforts are {power:g} times the torques that the URDF predicts (they look like {unit})"
+    return "effort_unit", what, f"set robot.effort_scale to {_mapping(dict.fromkeys(names, 1 / power))}"
+
+
+def _compensated(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
+    remedy = "record the whole torque of the joints, or set robot.gravity to [0, 0, 0] and trust no mass"
+    return "gravity_compensated", "efforts lack the torque of gravity", remedy
+
+
+def _gravity(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
+    vector = "[" + ", ".join(f"{round(x, 2) + 0.0:g}" for x in hypothesis.amount) + "]"
+    return "gravity_direction", f"efforts fit a gravity of {vector} in the root frame", f"set robot.gravity to {vector}"
+
+
+def _delay(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
+    milliseconds = 1e3 * hypothesis.amount[0]
+    order = "after" if milliseconds > 0 else "before"
+    what = f"efforts are stamped about {abs(milliseconds):.0f} ms {order} the motion"
+    return "delay", what, "stamp both alike; identify.remove_delay takes out small delays"
+
+
+def _coupling(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
+    what = f"efforts of {names[0]} and {names[1]} follow the {'sum' if hypothesis.amount[1] > 0 else 'difference'} of"
+    ratios = ", ".join(f"{ratio:g}" for ratio in hypothesis.amount)
+    remedy = f"declare the drive: robot.couplings: {{wrist: {{joints: [{', '.join(names)}], ratios: [{ratios}]}}}}"
+    return "coupling", f"{what} their speeds", remedy
+
+
+def _offset(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
+    turn = hypothesis.amount[0]
+    what = f"gravity of {names[0]} fits positions that are {-turn:g} degrees further"
+    remedy = f"subtract {turn:g} degrees from the positions of {names[0]}, or correct its <origin> in the URDF"
+    return "position_offset", what, remedy
+
+
+def _degrees(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
+    return "position_unit", "efforts fit positions in degrees", "convert the positions to radians"
+
+
+def _mapping(values: dict[str, float]) -> str:
+    return "{" + ", ".join(f"{name}: {value:.3g}" for name, value in values.items()) + "}"
+
+
+def _largest(factors: Sequence[float]) -> float:
+    """Largest factor or its inverse."""
+    size = np.abs(np.log(np.abs(np.array(factors))))
+    return float(np.exp(np.nanmax(size)))
+
+
+_SAID: dict[str, Callable[[Hypothesis, list[str]], tuple[str, str, str]]] = {
+    "effort_sign": _sign,
+    "effort_exchange": _exchange,
+    "joint_exchange": _joints,
+    "effort_current": _factors,
+    "effort_unit": _unit,
+    "gravity_compensated": _compensated,
+    "gravity_direction": _gravity,
+    "delay": _delay,
+    "coupling": _coupling,
+    "position_offset": _offset,
+    "position_unit": _degrees,
+}

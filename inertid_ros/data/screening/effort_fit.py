@@ -1,0 +1,260 @@
+"""How well this robot, with bodies as far from the URDF's as is plausible and any friction, explains its efforts.
+
+Torque is linear in the pseudo-inertias ``J = L (1 + E) L^T`` of the bodies, where ``L L^T`` is the URDF's and ``E``
+says how far they are from it in the metric that has no units ([Lee2019]_ sec. 3.3). ``E`` is Gaussian, friction is not
+negative, and efforts that nothing explains count by the logarithm of their share, so that one joint without a sensor
+does not drown what the others say. The costs of two fits are negative log-likelihoods that can be compared.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.dynamics.newton_euler import rigid_torque
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, from_pseudo_inertia, pseudo_inertia
+from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.model import RobotModel
+
+PRIOR_SPREAD = 0.5  # of E: masses half or one and a half times the URDF's are still nothing special
+FLOOR = 0.1  # of a joint's effort: what friction and elasticity beyond these models leave of it
+INDEPENDENT = 20.0  # samples: those of a motion with few periods; errors of a model are not independent in time
+_OFFSET = 0.3  # of a joint's RMS effort
+_FRICTION = 10.0  # times a joint's RMS effort: no bound, only what keeps proportional columns apart
+_ITERATIONS = 8
+_MOMENTS = 4
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Motion of ``N`` samples.
+
+    Attributes
+    ----------
+    q, v, a : ndarray, shapes (N, nq), (N, nv), (N, nv)
+        In the model's order.
+    direction : ndarray, shape (N, n + couplings)
+        Direction of sliding of every drive, -1 to 1.
+    """
+
+    q: Array
+    v: Array
+    a: Array
+    direction: Array
+
+
+class TorqueColumns:
+    """What the torque of the joints is linear in, along one motion.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The robot as given.
+    motion : Motion
+    """
+
+    def __init__(self, model: RobotModel, motion: Motion) -> None:
+        self.model, self.motion = model, motion
+        self._joints = slice(model.velocities - model.joints, None)
+
+    @cached_property
+    def drives(self) -> Array:
+        """``(n, N, 4 n + 3 c)`` rotor inertia, viscous, Coulomb friction and offset of joints, then couplings."""
+        n, ratios = self.model.joints, self.model.layout.coupling_ratios
+        gearing = np.vstack([np.eye(n), ratios])
+        v, a = (channel[:, self._joints] @ gearing.T for channel in (self.motion.v, self.motion.a))
+        motions = [a, v, self.motion.direction, np.ones_like(v)]
+        out = [gearing.T[:, None, :n] * each[None, :, :n] for each in motions]
+        out += [gearing.T[:, None, n:] * each[None, :, n:] for each in motions[:3]]
+        return np.concatenate(out, axis=2)
+
+    @property
+    def not_negative(self) -> NDArray[np.bool_]:
+        """``(d,)`` columns of the drives whose parameters are not negative: all but offsets."""
+        n, couplings = self.model.joints, len(self.model.layout.couplings)
+        return np.r_[np.ones(3 * n), np.zeros(n), np.ones(3 * couplings)] > 0
+
+    def with_coupling(self, coupling: Coupling) -> "TorqueColumns":
+        """The same motion of a robot with one drive more that turns with several joints."""
+        layout = replace(self.model.layout, couplings=(*self.model.layout.couplings, coupling))
+        speed = self.motion.v[:, self._joints] @ layout.coupling_ratios[-1]
+        direction = np.column_stack([self.motion.direction, np.sign(speed)])
+        return TorqueColumns(replace(self.model, layout=layout), replace(self.motion, direction=direction))
+
+    def without_drives(self, joint: int, values: Array) -> Array:
+        """What friction, rotor and offset of a joint cannot take of ``(N, k)`` values of its torque."""
+        basis = self._bases[joint]
+        return np.asarray(values - basis @ (basis.T @ values))
+
+    @cached_property
+    def _bases(self) -> list[Array]:
+        """``(N, k)`` orthonormal columns of the drives that act on every joint."""
+        bases = []
+        for own in self.drives:
+            columns, size, _ = np.linalg.svd(own[:, np.any(own != 0, axis=0)], full_matrices=False)
+            bases.append(columns[:, size > 1e-9 * size.max(initial=0.0)])
+        return bases
+
+    def bodies(self, gravity: Array) -> Array:
+        """``(n, N, 10 nb)`` columns of ``1 + E`` of all bodies, for a gravity ``(3,)`` [m/s^2]."""
+        inertial, weights = self._columns
+        out = inertial.copy()
+        for size, weight in zip(gravity, weights, strict=True):
+            out[:, :, :, :_MOMENTS] += size * weight
+        directions = _directions(self.model)
+        return np.einsum("jnbp,bpe->jnbe", out, directions).reshape(*out.shape[:2], -1)
+
+    @cached_property
+    def torque_of_urdf(self) -> Array:
+        """``(N, n)`` torque of the bodies of the URDF [N m or N]."""
+        motion = self.motion
+        return rigid_torque(self.model, self.model.consistent_body_prior, motion.q, motion.v, motion.a)[:, self._joints]
+
+    @cached_property
+    def _columns(self) -> tuple[Array, Array]:
+        """``(n, N, nb, 10)`` without gravity, and ``(3, n, N, nb, 4)`` of unit gravities."""
+        model, motion = self.model, self.motion
+        n, rows, count = model.joints, len(motion.q), len(model.link_names)
+        weightless = _with_gravity(model, np.zeros(3))
+        inertial = np.empty((n, rows, count, BODY_PARAMETERS))
+        weights = np.empty((3, n, rows, count, _MOMENTS))
+        still = np.zeros_like(motion.v)
+        upright = [_with_gravity(model, axis) for axis in np.eye(3)]
+        for body in range(count):
+            for parameter in range(BODY_PARAMETERS):
+                unit = np.zeros((count, BODY_PARAMETERS))
+                unit[body, parameter] = 1.0
+                inertial[:, :, body, parameter] = self._torque(weightless, unit, motion.v, motion.a)
+                for axis in range(3) if parameter < _MOMENTS else ():
+                    weights[axis, :, :, body, parameter] = self._torque(upright[axis], unit, still, still)
+        return inertial, weights
+
+    def _torque(self, model: RobotModel, bodies: Array, v: Array, a: Array) -> Array:
+        return rigid_torque(model, bodies, self.motion.q, v, a)[:, self._joints].T
+
+
+@dataclass(frozen=True)
+class EffortFit:
+    """The best explanation of efforts by one motion.
+
+    Attributes
+    ----------
+    cost : float
+        Negative logarithm of the likelihood of the efforts, up to a constant.
+    share : ndarray, shape (n,)
+        RMS residual over the standard deviation of the effort.
+    far : float
+        Part of the cost that is for bodies unlike those of the URDF.
+    rigid : ndarray, shape (n, N)
+        Torque of the bodies that were found [N m or N].
+    """
+
+    cost: float
+    share: Array
+    far: float
+    rigid: Array
+
+
+class EffortEquations:
+    """Normal equations of all joints, for any linear combination of their efforts.
+
+    Parameters
+    ----------
+    bodies, drives : ndarray, shapes (n, N, 10 nb), (n, N, d)
+        Columns, see :class:`TorqueColumns`.
+    not_negative : ndarray of bool, shape (d,)
+        Drives.
+    efforts : ndarray, shape (N, n)
+        As measured [N m or N].
+    counted : ndarray of bool, shape (n,)
+        Joints whose efforts are compared.
+    """
+
+    def __init__(
+        self, bodies: Array, drives: Array, not_negative: NDArray[np.bool_], efforts: Array,
+        counted: NDArray[np.bool_],
+    ) -> None:
+        self._bodies, self._counted = bodies, np.flatnonzero(counted)
+        columns = np.concatenate([bodies, drives], axis=2)
+        turned = np.swapaxes(columns, 1, 2)
+        self._gram, self._cross = turned @ columns, turned @ efforts
+        self._squares, self._mean = efforts.T @ efforts, efforts.mean(axis=0)
+        size, self._rows = bodies.shape[2], len(efforts)
+        self._start = np.zeros(columns.shape[2])
+        self._start[:size] = self.unchanged(size)
+        self._fixed = np.r_[np.zeros(size), not_negative] > 0
+        self._size, self._offsets = size, np.r_[np.zeros(size), ~not_negative] > 0
+
+    @staticmethod
+    def unchanged(size: int) -> Array:
+        """``(10 nb,)`` values of the bodies' columns for the bodies of the URDF."""
+        return np.tile(np.eye(4)[_PAIRS[:, 0], _PAIRS[:, 1]], size // BODY_PARAMETERS)
+
+    def fit(self, mixing: Array) -> EffortFit:
+        """Fit efforts ``mixing @ efforts``, ``(n, n)``."""
+        cross = np.einsum("jpi,ji->jp", self._cross, mixing)
+        squares = np.einsum("ji,ik,jk->j", mixing, self._squares, mixing) / self._rows
+        variance = np.maximum(squares - (mixing @ self._mean) ** 2, 1e-300)
+        precision = self._precision(squares)
+        error = variance.copy()
+        for _ in range(_ITERATIONS):
+            weights = np.zeros(len(error))
+            at = self._counted
+            weights[at] = INDEPENDENT / self._rows / (FLOOR**2 * variance[at] + error[at])
+            x = self._solve(weights, cross, precision)
+            error = squares - 2 * (cross @ x) / self._rows + np.einsum("p,jpk,k->j", x, self._gram, x) / self._rows
+            error = np.maximum(error, 0.0)
+        share = np.sqrt(error / variance)
+        unlikely = 0.5 * INDEPENDENT * np.log1p((share[self._counted] / FLOOR) ** 2).sum()
+        far = 0.5 * np.sum(precision * (x - self._start) ** 2)
+        rigid = np.einsum("jnp,p->jn", self._bodies, x[: self._size])
+        return EffortFit(float(unlikely + far), share, float(far), rigid)
+
+    def _precision(self, squares: Array) -> Array:
+        """Of the prior of every column; drives by the effort that they may take."""
+        size = np.sqrt(np.einsum("jpp->jp", self._gram) / self._rows)
+        effort = np.sqrt(squares)[:, None]
+        largest = np.max(size / np.where(effort > 0, effort, np.inf), axis=0)
+        precision = (largest / np.where(self._offsets, _OFFSET, _FRICTION)) ** 2
+        precision[: self._size] = PRIOR_SPREAD**-2
+        return np.maximum(precision, 1e-12)
+
+    def _solve(self, weights: Array, cross: Array, precision: Array) -> Array:
+        hessian = np.einsum("j,jpk->pk", weights, self._gram) + np.diag(precision)
+        gradient = weights @ cross + precision * self._start
+        free, fixed = ~self._fixed, self._fixed
+        scale = 1 / np.sqrt(np.diagonal(hessian))
+        hessian, gradient = scale[:, None] * hessian * scale, scale * gradient
+        factor = scipy.linalg.cho_factor(hessian[np.ix_(free, free)])
+        across = scipy.linalg.cho_solve(factor, np.column_stack([hessian[np.ix_(free, fixed)], gradient[free]]))
+        reduced = hessian[np.ix_(fixed, fixed)] - hessian[np.ix_(fixed, free)] @ across[:, :-1]
+        right = gradient[fixed] - hessian[np.ix_(fixed, free)] @ across[:, -1]
+        root = np.linalg.cholesky(reduced + 1e-12 * np.eye(len(reduced))).T
+        x = np.zeros(len(gradient))
+        x[fixed] = scipy.optimize.nnls(root, scipy.linalg.solve_triangular(root, right, trans=1))[0]
+        x[free] = across[:, -1] - across[:, :-1] @ x[fixed]
+        return np.asarray(scale * x)
+
+
+_PAIRS = np.array([(row, column) for row in range(4) for column in range(row, 4)])
+
+
+def _directions(model: RobotModel) -> Array:
+    """``(nb, 10, 10)`` parameters of ``L E_k L^T`` for an orthonormal basis of symmetric matrices."""
+    matrices = pseudo_inertia(model.consistent_body_prior)
+    roots = np.linalg.cholesky(matrices)
+    out = np.empty((len(roots), BODY_PARAMETERS, BODY_PARAMETERS))
+    for k, (row, column) in enumerate(_PAIRS):
+        basis = np.zeros((4, 4))
+        basis[row, column] = basis[column, row] = 1.0 if row == column else np.sqrt(0.5)
+        out[:, :, k] = from_pseudo_inertia(roots @ basis @ np.swapaxes(roots, 1, 2))
+    return out
+
+
+def _with_gravity(model: RobotModel, gravity: Array) -> RobotModel:
+    moved = model.pinocchio.copy()
+    moved.gravity.linear = gravity
+    return replace(model, pinocchio=moved)

@@ -1,0 +1,287 @@
+"""What may be wrong with efforts or with the motion beside them, each as a change that would put it right."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.model import RobotModel
+
+from .effort_fit import FLOOR, INDEPENDENT, EffortEquations, EffortFit, Motion, TorqueColumns
+
+TURNS = (90, -90, 180, 45, -45, 135, -135)  # degrees by which zeros are wrong
+LAGS_S = (0.05, 0.08, 0.12, 0.17, 0.25, 0.35, 0.5)  # shorter ones are estimated with the parameters
+_SHORTLIST = 4  # of changes of the motion, for which columns have to be made anew
+_DETERMINED = 0.3  # relative deviation of a joint's factor, above which its effort does not show it
+_PER_PARAMETER = 1.5  # half the logarithm of the independent samples, as in the Bayesian information criterion
+_NO_GRAVITY = 0.3  # of its size; a gravity that comes out smaller has no direction
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A cause, and what efforts and motion would be without it.
+
+    Attributes
+    ----------
+    cause : str
+        Key of :data:`~inertid_ros.core.findings.CAUSES`; empty for what was recorded.
+    mixing : ndarray, shape (n, n)
+        Efforts as they should be, of those recorded.
+    motion : Motion
+        Motion as it should be.
+    gravity : ndarray, shape (3,)
+        m/s^2 in the root frame.
+    joints : tuple of int
+        That it is about; empty: all.
+    amount : tuple of float
+        Factors of the efforts, degrees, seconds, ratios or m/s^2, by the cause.
+    lag : float
+        How much later than the motion efforts were reported [s].
+    coupling : Coupling, optional
+        A drive that turns with several joints.
+    penalty : float
+        Cost of the parameters that were fitted to find it, and of having looked at many alike.
+    """
+
+    cause: str
+    mixing: Array
+    motion: Motion
+    gravity: Array
+    joints: tuple[int, ...] = ()
+    amount: tuple[float, ...] = ()
+    lag: float = 0.0
+    coupling: Coupling | None = None
+    penalty: float = 0.0
+
+
+@dataclass(frozen=True)
+class EffortComparison:
+    """Costs of hypotheses on one recording.
+
+    Attributes
+    ----------
+    model : RobotModel
+        The robot as given.
+    efforts_after : callable
+        From a lag [s] to the efforts ``(N, n)`` that were reported that much later [N m or N].
+    counted : ndarray of bool, shape (n,)
+        Joints that report efforts.
+    recorded : Hypothesis
+        With what others are compared: all is as recorded, or as what has been found already puts it.
+    """
+
+    model: RobotModel
+    efforts_after: Callable[[float], Array]
+    counted: NDArray[np.bool_]
+    recorded: Hypothesis
+
+    def fit(self, hypothesis: Hypothesis) -> EffortFit:
+        """The best explanation under a hypothesis; its cost holds the penalty."""
+        base = self.recorded
+        same = all(getattr(hypothesis, key) is getattr(base, key) for key in ("motion", "gravity", "coupling"))
+        equations = self._equations if same and hypothesis.lag == base.lag else self._made(hypothesis)
+        fit = equations.fit(hypothesis.mixing)
+        return replace(fit, cost=fit.cost + hypothesis.penalty)
+
+    def signs(self, joints: list[int]) -> Iterator[Hypothesis]:
+        """One drive's effort, or that of all, has the wrong sign."""
+        n = self.model.joints
+        yield self._other("effort_sign", mixing=-self.recorded.mixing)
+        for joint in joints:
+            mixing = np.eye(n)
+            mixing[joint, joint] = -1.0
+            yield self._other("effort_sign", n, mixing=mixing @ self.recorded.mixing, joints=(joint,))
+
+    def exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
+        """The efforts of two joints are exchanged."""
+        pairs = list(combinations(joints, 2))
+        for pair in pairs:
+            mixing = self.recorded.mixing[_exchanged(self.model.joints, *pair)]
+            yield self._other("effort_exchange", len(pairs), mixing=mixing, joints=pair)
+
+    def factors(self) -> Iterator[Hypothesis]:
+        """Efforts in another unit, motor currents, or gains: a factor for each joint whose effort shows it."""
+        rigid, factor = self._rigid_of_urdf(self.recorded.gravity), np.ones(self.model.joints)
+        for _ in range(3):
+            ratio, determined = self._ratios(rigid, self._efforts / factor)
+            if not determined.any():
+                return
+            common = np.exp(np.mean(np.log(np.abs(ratio[determined]))))
+            factor = factor * np.where(determined, ratio, common)
+            mixing = np.diag(1 / factor) @ self.recorded.mixing
+            rigid = self._equations.fit(mixing).rigid
+        amount = tuple(np.where(determined, factor, np.nan).tolist())
+        yield self._other("effort_current", 1, int(determined.sum()), mixing=mixing, amount=amount)
+        median = float(np.median(np.abs(factor[determined])))
+        power = 10.0 ** round(np.log10(median))
+        if power != 1.0:
+            amount = (power,) * self.model.joints
+            yield self._other("effort_unit", 1, 1, mixing=self.recorded.mixing / power, amount=amount)
+
+    def gravities(self) -> Iterator[Hypothesis]:
+        """Gravity has been taken out of the efforts, or points elsewhere: along an axis, or anywhere."""
+        size = float(np.linalg.norm(self.recorded.gravity))
+        if not size:
+            return
+        yield self._other("gravity_compensated", gravity=np.zeros(3))
+        axes = [size * sign * axis for axis in np.eye(3) for sign in (1, -1)]
+        for gravity in axes:
+            if not np.allclose(gravity, self.recorded.gravity, atol=0.1 * size):
+                yield self._other("gravity_direction", len(axes), gravity=gravity, amount=tuple(gravity.tolist()))
+        found = self._gravity_of_urdf()
+        length = float(np.linalg.norm(found))
+        if length > _NO_GRAVITY * size:
+            gravity = size * found / length
+            yield self._other("gravity_direction", 1, 2, gravity=gravity, amount=tuple(gravity.tolist()))
+
+    def delays(self) -> Iterator[Hypothesis]:
+        """Efforts come later than the motion, or earlier."""
+        for lag in (*LAGS_S, *(-lag for lag in LAGS_S)):
+            yield self._other("delay", 1, 1, lag=lag, amount=(lag,))
+
+    def couplings(self, joints: list[int]) -> Iterator[Hypothesis]:
+        """A drive turns with two neighbouring joints at once."""
+        parents = [joint.parent for joint in self.model.tree]
+        first = len(parents) - self.model.joints
+        names = self.model.joint_names
+        for joint in range(self.model.joints):
+            before = parents[first + joint] - first
+            if before < 0 or not {joint, before} & set(joints):
+                continue
+            for ratio in (1.0, -1.0):
+                coupling = Coupling("coupling", (names[before], names[joint]), (1.0, ratio))
+                if not any(set(known.joints) >= set(coupling.joints) for known in self.model.layout.couplings):
+                    yield self._other(
+                        "coupling", 2 * len(joints), 3, coupling=coupling, joints=(before, joint), amount=(1.0, ratio)
+                    )
+
+    def motions(self) -> list[Hypothesis]:
+        """Joints are exchanged, zeros are off or angles are in degrees: those that the URDF's bodies explain best."""
+        n, motion = self.model.joints, self.recorded.motion
+        slides = np.any(self.model.axes[len(self.model.link_names) - n :, :3] != 0, axis=1)
+        turning = [joint for joint in range(n) if not slides[joint]]
+        candidates = []
+        pairs = [pair for pair in combinations(range(n), 2) if slides[pair[0]] == slides[pair[1]]]
+        for pair in pairs:
+            order = _exchanged(n, *pair)
+            moved, mixing = _reordered(self.model, motion, order), self.recorded.mixing[order]
+            candidates.append(self._other("joint_exchange", len(pairs), mixing=mixing, motion=moved, joints=pair))
+        for joint in turning:
+            for turn in TURNS:
+                moved = _turned(self.model, motion, joint, -np.radians(turn))
+                tried, amount = len(TURNS) * len(turning), (float(turn),)
+                candidates.append(self._other("position_offset", tried, motion=moved, joints=(joint,), amount=amount))
+        if turning:
+            candidates.append(self._other("position_unit", motion=_scaled(self.model, motion, turning, np.pi / 180)))
+        costs = [self._cost_of_urdf(candidate) for candidate in candidates]
+        return [candidates[index] for index in np.argsort(costs)[:_SHORTLIST]]
+
+    def _other(self, cause: str, tried: int = 1, parameters: int = 0, **changes: object) -> Hypothesis:
+        """What was recorded, changed; one of several that were tried, with fitted parameters."""
+        penalty = float(np.log(tried)) + _PER_PARAMETER * parameters
+        return replace(self.recorded, cause=cause, penalty=penalty, **changes)  # type: ignore[arg-type]
+
+    @cached_property
+    def _columns(self) -> TorqueColumns:
+        return TorqueColumns(self.model, self.recorded.motion)
+
+    @cached_property
+    def _equations(self) -> EffortEquations:
+        return self._made(self.recorded)
+
+    @cached_property
+    def _efforts(self) -> Array:
+        """``(N, n)`` as they are without any other change."""
+        return np.asarray(self.efforts_after(self.recorded.lag) @ self.recorded.mixing.T)
+
+    def _made(self, hypothesis: Hypothesis) -> EffortEquations:
+        same = hypothesis.motion is self.recorded.motion
+        columns = self._columns if same else TorqueColumns(self.model, hypothesis.motion)
+        bodies, drives = columns.bodies(hypothesis.gravity), columns
+        if hypothesis.coupling is not None:
+            drives = columns.with_coupling(hypothesis.coupling)
+        efforts = self.efforts_after(hypothesis.lag)
+        return EffortEquations(bodies, drives.drives, drives.not_negative, efforts, self.counted)
+
+    def _rigid_of_urdf(self, gravity: Array) -> Array:
+        """``(n, N)`` torque of the URDF's bodies."""
+        bodies = self._columns.bodies(gravity)
+        return np.asarray(bodies @ EffortEquations.unchanged(bodies.shape[2]))
+
+    def _cost_of_urdf(self, hypothesis: Hypothesis) -> float:
+        """Cost with the bodies of the URDF, which takes one inverse dynamics."""
+        columns = TorqueColumns(self.model, hypothesis.motion)
+        same = hypothesis.motion.v is self.recorded.motion.v
+        efforts = self.efforts_after(hypothesis.lag) @ hypothesis.mixing.T
+        rest, cost = efforts - columns.torque_of_urdf, hypothesis.penalty
+        for joint in np.flatnonzero(self.counted).tolist():
+            error = (self._columns if same else columns).without_drives(joint, rest[:, [joint]])
+            variance = max(float(np.var(efforts[:, joint])), 1e-300)
+            cost += 0.5 * INDEPENDENT * np.log1p(np.mean(error**2) / (FLOOR**2 * variance))
+        return float(cost)
+
+    def _ratios(self, rigid: Array, efforts: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """``(n,)`` factor of each joint's effort over a torque, and whether it is determined."""
+        ratio, determined = np.ones(len(rigid)), np.zeros(len(rigid), dtype=bool)
+        for joint in np.flatnonzero(self.counted).tolist():
+            both = np.column_stack([rigid[joint], efforts[:, joint]])
+            torque, effort = self._columns.without_drives(joint, both).T
+            power = float(torque @ torque)
+            if power <= 1e-12 * float(rigid[joint] @ rigid[joint]):
+                continue
+            ratio[joint] = torque @ effort / power
+            rest = effort - ratio[joint] * torque
+            deviation = np.sqrt(float(rest @ rest) / INDEPENDENT / power)
+            determined[joint] = deviation < _DETERMINED * abs(ratio[joint])
+        return ratio, determined
+
+    def _gravity_of_urdf(self) -> Array:
+        """``(3,)`` gravity by which the URDF's bodies explain the efforts best [m/s^2]."""
+        still, *axes = (self._rigid_of_urdf(axis) for axis in np.vstack([np.zeros(3), np.eye(3)]))
+        normal, right = np.zeros((3, 3)), np.zeros(3)
+        for joint in np.flatnonzero(self.counted).tolist():
+            rest = self._efforts[:, joint] - still[joint]
+            free = np.column_stack([*(axis[joint] - still[joint] for axis in axes), rest])
+            free = self._columns.without_drives(joint, free) / max(float(np.std(self._efforts[:, joint])), 1e-12)
+            normal += free[:, :3].T @ free[:, :3]
+            right += free[:, :3].T @ free[:, 3]
+        return np.asarray(np.linalg.lstsq(normal, right, rcond=1e-6)[0])
+
+
+def _exchanged(count: int, one: int, other: int) -> list[int]:
+    order = list(range(count))
+    order[one], order[other] = other, one
+    return order
+
+
+def _reordered(model: RobotModel, motion: Motion, order: list[int]) -> Motion:
+    """Motion with joints in another order; that of a free base stays."""
+    n = model.joints
+
+    def moved(values: Array, first: int) -> Array:
+        return np.hstack([values[:, :first], values[:, first:][:, order]])
+
+    return Motion(
+        moved(motion.q, model.positions - n), moved(motion.v, model.velocities - n),
+        moved(motion.a, model.velocities - n), np.hstack([motion.direction[:, order], motion.direction[:, n:]]),
+    )
+
+
+def _turned(model: RobotModel, motion: Motion, joint: int, angle: float) -> Motion:
+    q = motion.q.copy()
+    q[:, model.positions - model.joints + joint] += angle
+    return replace(motion, q=q)
+
+
+def _scaled(model: RobotModel, motion: Motion, joints: list[int], factor: float) -> Motion:
+    changed = {}
+    for key in ("q", "v", "a"):
+        values = getattr(motion, key).copy()
+        values[:, [values.shape[1] - model.joints + joint for joint in joints]] *= factor
+        changed[key] = values
+    return replace(motion, **changed)
