@@ -19,7 +19,7 @@ _ROWS, _FEW = 300, 30
 _UNEXPLAINED = 0.15  # of a joint's effort; what is explained better by the robot as given needs no other cause
 _FAR = 5.0  # per joint: cost of bodies that are unlike the URDF's, from which on other causes are looked for
 _EXPLAINED, _FEWER = 0.6, 0.7  # of their effort, and of the error before: what is left to the joints of a cause
-_LIKELY, _SURE, _BEYOND_DOUBT = 10.0, 20.0, 60.0  # log-likelihood ratios: odds of 2e4, 5e8 and 1e26 to one
+_LIKELY, _STRONG, _CERTAIN = 10.0, 20.0, 60.0  # log-likelihood ratios: odds of 2e4, 5e8 and 1e26 to one
 _MOST = 4  # causes in one recording
 
 
@@ -40,7 +40,7 @@ def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
     Returns
     -------
     tuple of Finding
-        Rejected from odds of 5e8 to one on, refused beyond doubt.
+        Rejected from odds of 5e8 to one on, refused from odds of 1e26 on.
     """
     comparison = _comparison(samples, model)
     if comparison is None:
@@ -53,7 +53,7 @@ def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
             break
         hypothesis, fit = best
         ratio = recorded.cost - fit.cost
-        severity = Severity.REFUSE if ratio > _BEYOND_DOUBT else Severity.REJECT if ratio > _SURE else Severity.CARE
+        severity = Severity.REFUSE if ratio > _CERTAIN else Severity.REJECT if ratio > _STRONG else Severity.CARE
         finding = finding_of(hypothesis, (recorded, fit), comparison.counted, model.joint_names)
         findings.append(replace(finding, severity=min(severity, finding.severity), recording=samples.name))
         comparison = replace(comparison, recorded=replace(hypothesis, penalty=0.0))
