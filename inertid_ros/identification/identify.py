@@ -128,8 +128,8 @@ def _fitted(
     outliers = None
     if data.recordings:
         progress(IdentificationProgress("solving", 0.5))
-        fit, fraction, outliers = fit.without_outliers(solution)
-        weighting, solution = fit.reweighted(replace(weighting, fraction=fraction))
+        fit, weighting, outliers = fit.without_outliers(weighting, solution)
+        weighting, solution = fit.reweighted(weighting)
     return replace(fit.estimate(weighting, solution), outliers=outliers)
 
 

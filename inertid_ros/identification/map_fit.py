@@ -8,7 +8,9 @@ from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.posterior import posterior
 from inertid_ros.identification.base_parameters import base_parameters, base_parameters_of_robot
+from inertid_ros.identification.information.block_scores import band_fraction, block_scores
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.outliers import without_outliers
 from inertid_ros.identification.information.residuals import effective_fraction
@@ -23,7 +25,7 @@ from inertid_ros.robot.bodies.layout import ParameterLayout
 
 _OUTER_ITERATIONS = 30
 _OUTER_TOLERANCE = 3e-3
-_HYPERPRIOR_COUNT = 30.0  # weight of the typical prior spread in directions: errors of the model must not widen it
+_HYPERPRIOR_COUNT = 10.0  # weight of the typical prior spread in directions: as much as one body has
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,11 @@ class Weighting:
     fraction: Array
     regularization: Regularization
 
+    @property
+    def weights(self) -> Array:
+        """``(c,)`` of residuals."""
+        return np.asarray(np.sqrt(self.fraction) / self.deviation)
+
 
 @dataclass(frozen=True)
 class MapFit:
@@ -78,6 +85,7 @@ class MapFit:
     map_problem: MapProblem
     regularization: Regularization
     options: IdentifyOptions
+    noise_ratio: Array | None = None
 
     @classmethod
     def of(cls, data: FitData, options: IdentifyOptions, constraints: Constraints) -> "MapFit":
@@ -99,16 +107,17 @@ class MapFit:
     @property
     def initial_weighting(self) -> Weighting:
         """Weights before anything is fitted: by the errors of the prior."""
-        information = self.data.information
+        information, recordings = self.data.information, self.data.recordings
         deviation = np.maximum(information.deviation(self.data.equations.model.prior), 0.01 * information.rms_measured)
-        return Weighting(np.maximum(deviation, 1e-9 * deviation.max()), np.ones(len(deviation)), self.regularization)
+        fraction = band_fraction(recordings) if recordings else np.ones(len(deviation))
+        return Weighting(np.maximum(deviation, 1e-9 * deviation.max()), fraction, self.regularization)
 
     def reweighted(self, weighting: Weighting) -> tuple[Weighting, Solution]:
         """Iterate weights (residual deviation per channel) and prior spread to their fixed point."""
         information, coordinates = self.data.information, self.map_problem.coordinates
         start: Solution | None = None
         for _ in range(_OUTER_ITERATIONS):
-            R, z = self.normalised_equations(weighting)
+            R, z = self.normalised_equations(weighting.weights)
             start = solution = self.map_problem.solve(R, z, weighting.regularization, start)
             deviation = information.deviation(coordinates.physical(solution.x))
             deviation = np.maximum(deviation, 1e-9 * information.rms_measured.max())  # not zero for a perfect fit
@@ -121,51 +130,67 @@ class MapFit:
             )
             if change <= _OUTER_TOLERANCE:
                 break
-            weighting = Weighting(
-                deviation, weighting.fraction, replace(weighting.regularization, prior_spread=prior_spread)
-            )
+            regularization = replace(weighting.regularization, prior_spread=prior_spread)
+            weighting = replace(weighting, deviation=deviation, regularization=regularization)
         return weighting, solution
 
-    def normalised_equations(self, weighting: Weighting) -> tuple[Array, Array]:
+    def normalised_equations(self, weights: Array) -> tuple[Array, Array]:
         """Weighted equations ``R (p, p)`` and ``z (p,)`` in normalised coordinates."""
-        R, z = self.data.information.whitened(np.sqrt(weighting.fraction) / weighting.deviation)
-        return self.map_problem.coordinates.normalise(R, z)
+        return self.map_problem.coordinates.normalise(*self.data.information.whitened(weights))
 
     def refitted(self, estimate: Estimate) -> Array:
         """Parameters ``(p,)`` of this fit with the weights of data and prior of an estimate, not iterated again."""
-        fraction = estimate.effective_counts / np.maximum(estimate.information.counts, 1)
         regularization = replace(self.regularization, prior_spread=estimate.prior_spread)
-        weighting = Weighting(estimate.residual_deviation, fraction, regularization)
-        R, z = self.normalised_equations(weighting)
+        R, z = self.normalised_equations(estimate.weights)
         return self.map_problem.coordinates.physical(self.map_problem.solve(R, z, regularization).x)
 
-    def without_outliers(self, solution: Solution) -> tuple["MapFit", Array, np.ndarray]:
-        """The fit without outliers, the independent fraction of samples ``(c,)``, and the number of outliers ``(c,)``.
+    def without_outliers(self, weighting: Weighting, solution: Solution) -> tuple["MapFit", Weighting, np.ndarray]:
+        """The fit without outliers, its weights, and the number of outliers ``(c,)``.
 
-        Both follow from the residuals of a first solution.
+        All follow from the residuals of a first solution, in which samples count as far as the filter leaves them
+        independent, so that data outweighs the prior: residuals must not show where the prior is wrong.
         """
         equations, recordings = self.data.equations, self.data.recordings
         parameters = self.map_problem.coordinates.physical(solution.x)
         residuals = [samples.tau - equations.predict(parameters, samples) for samples in recordings]
         kept, outliers = without_outliers(recordings, residuals, self.options.outlier_threshold)
-        fraction = effective_fraction(residuals, [samples.mask for samples in kept])
         data = self.data
         if outliers.any():
             data = replace(data, information=replace(compress(equations, kept), earlier=data.information.earlier))
-        return replace(self, data=data), fraction, outliers
+        independent = effective_fraction(residuals, [samples.mask for samples in kept])
+        fraction = np.minimum(independent, weighting.fraction)
+        scores = block_scores(equations, kept, residuals)
+        level, growth = scores.noise_level(self._covariance(solution), weighting.weights**2)
+        ratio = level / weighting.deviation**2
+        # One factor sets all data against the prior: channels by their own scores would have noisy weights.
+        discounted = fraction / max(1.0, float(np.mean(ratio * fraction)))
+        fit = replace(self, data=data, noise_ratio=growth * np.maximum(ratio, 1 / fraction))
+        return fit, replace(weighting, fraction=discounted), outliers
 
     def estimate(self, weighting: Weighting, solution: Solution) -> Estimate:
         """Estimate of a solution, with its covariance and base parameters."""
         coordinates, information, model = self.map_problem.coordinates, self.data.information, self.data.equations.model
         parameters = coordinates.physical(solution.x)
-        covariance = coordinates.matrix @ self._normalised_covariance(solution) @ coordinates.matrix.T
+        ratio = 1 / weighting.fraction if self.noise_ratio is None else self.noise_ratio
+        noise = ratio * weighting.deviation**2
+        fitted = self.normalised_equations(weighting.weights)
+        known = posterior(
+            fitted,
+            self.normalised_equations(1 / np.sqrt(noise)),
+            solution,
+            self.map_problem.convex_program(*fitted, weighting.regularization),
+            coordinates,
+            weighting.regularization,
+        )
+        missed = np.array([channel.expected_square(known.covariance) for channel in information.channels])
+        deviation = np.sqrt(weighting.deviation**2 + missed / np.maximum(information.counts, 1))
         r_factor, _ = information.whitened(1 / weighting.deviation)
         return Estimate(
             equations=self.data.equations,
             parameters=parameters,
-            covariance=0.5 * (covariance + covariance.T),
-            residual_deviation=weighting.deviation,
-            effective_counts=weighting.fraction * information.counts,
+            covariance=known.covariance,
+            residual_deviation=deviation,
+            effective_counts=np.minimum(deviation**2 / noise, 1.0) * information.counts,
             base=base_parameters(model.layout, r_factor, base_parameters_of_robot(model)),
             train_relative_error=information.relative_error(parameters),
             prior_spread=weighting.regularization.prior_spread,
@@ -173,17 +198,16 @@ class MapFit:
             solution=solution,
             recordings=tuple(samples.name for samples in self.data.recordings),
             information=information,
+            weights=weighting.weights,
             delay=self.data.delay,
         )
 
-    def _normalised_covariance(self, solution: Solution) -> Array:
-        """``(p, p)`` inverse of the Hessian; parameters that are held have no variance."""
-        held = np.isin(self.map_problem.coordinates.layout.names, self.map_problem.constraints.fixed)
-        if not held.any():
-            return np.asarray(np.linalg.pinv(solution.hessian, hermitian=True))
-        covariance, free = np.zeros_like(solution.hessian), np.ix_(~held, ~held)
-        covariance[free] = np.linalg.pinv(solution.hessian[free], hermitian=True)
-        return covariance
+    def _covariance(self, solution: Solution) -> Array:
+        """``(p, p)`` inverse Hessian of a solution, of physical parameters; those that are held have no variance."""
+        coordinates = self.map_problem.coordinates
+        free = ~np.isin(coordinates.layout.names, self.map_problem.constraints.fixed)
+        matrix = coordinates.matrix[:, free]
+        return np.asarray(matrix @ np.linalg.pinv(solution.hessian[np.ix_(free, free)], hermitian=True) @ matrix.T)
 
 
 def _evidence_prior_spread(

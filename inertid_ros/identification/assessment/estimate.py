@@ -47,6 +47,8 @@ class Estimate:
         Names of the recordings fitted.
     information : Information
         Of the recordings, without outliers.
+    weights : ndarray, shape (c,)
+        Of the channels' residuals in the fit.
     outliers : ndarray or None, shape (c,)
         Samples per channel that were left out as gross outliers; ``None`` where none were sought.
     delay : float
@@ -70,6 +72,7 @@ class Estimate:
     solution: Solution
     recordings: tuple[str, ...]
     information: Information
+    weights: Array
     outliers: np.ndarray | None = None
     delay: float = 0.0
     identifiability: tuple[Identifiability, ...] = ()

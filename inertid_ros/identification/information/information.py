@@ -46,6 +46,11 @@ class Channel:
         """``|A x - b|^2`` for a whole parameter vector."""
         return float(np.sum((self.r_factor @ np.append(parameters[self.columns], -1.0)) ** 2))
 
+    def expected_square(self, covariance: Array) -> float:
+        """Expectation of ``|A x|^2`` for parameters of mean zero and covariance ``(p, p)``."""
+        R = self.r_factor[:-1, :-1]
+        return max(float(np.sum((R @ covariance[np.ix_(self.columns, self.columns)]) * R)), 0.0)
+
 
 @dataclass(frozen=True)
 class Information:

@@ -120,6 +120,7 @@ def least_squares(
         solution=solution,
         recordings=tuple(samples.name for samples in recordings),
         information=fit.information,
+        weights=fit.weights,
         rank=rank,
         spectrum=fit.spectrum,
         variances=fit.variances,

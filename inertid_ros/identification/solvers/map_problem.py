@@ -88,7 +88,7 @@ class MapProblem:
             return self._point_masses(R, z, regularization)
         if regularization.regularizer == "geodesic":
             return self._geodesic(R, z, regularization, start)
-        convex_program = self._convex_program(R, z, regularization)
+        convex_program = self.convex_program(R, z, regularization)
         if regularization.regularizer == "riemannian":
             first = start or self.solve(R, z, replace(regularization, regularizer="entropic"))
             starts = self._start(convex_program, first.x), self._start(convex_program)
@@ -97,7 +97,8 @@ class MapProblem:
             return self._without_pieces(solve_with_clarabel(convex_program))
         return self._without_pieces(solve(convex_program, self._start(convex_program)))
 
-    def _convex_program(self, R: Array, z: Array, regularization: Regularization) -> ConvexProgram:
+    def convex_program(self, R: Array, z: Array, regularization: Regularization) -> ConvexProgram:
+        """Convex program of whitened equations in normalised coordinates, with the constraints."""
         convex_program = regularized(R, z, self.coordinates.layout, regularization)
         return constrained(convex_program, self.constraints, self.coordinates, self.prior)
 
@@ -122,7 +123,7 @@ class MapProblem:
                 "regularizer 'point_mass': centres of mass cannot be bounded apart; bound the links or choose another"
             )
         points_lie_inside = replace(self.constraints, inside={})
-        convex_program = replace(self, constraints=points_lie_inside)._convex_program(
+        convex_program = replace(self, constraints=points_lie_inside).convex_program(
             R, z, replace(regularization, regularizer="riemannian")
         )
         return solve_point_masses(convex_program, regularization.points, regularization.weight)

@@ -1,0 +1,227 @@
+"""Scores of blocks: how much residuals move the parameters, more than independent noise of their size would.
+
+What a model leaves out, such as friction that depends on position or temperature, or elasticity, leaves residuals that
+go along with the regressor for whole stretches of the motion. Covariance by the noise alone is then too small. The score
+``A_b^T r_b`` of a block ``b`` of samples, regressor times residual, shows it: scores of blocks vary more than
+independent noise lets them, by a factor that is the one of the parameters' variances (over-dispersion of
+quasi-likelihood [McCullagh1989]_ sec. 4.5, with blocks as in a cluster-robust covariance [Cameron2015]_).
+
+Blocks are pieces of time, and regions of a joint's own motion: what depends on the joint's position and direction comes
+back with every pass, and more data of the same motion does not average it out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import Samples
+from inertid_ros.kinematics.tree_kinematics import BATCH, batches
+from inertid_ros.regressors.equations import Equations
+
+_TIMES, _LONG_TIMES = 16, 4  # short and long pieces of a recording
+_REGIONS = 16  # of a joint's range, each for both directions
+_MOST_PIECES = 64  # of all recordings together: memory does not grow with their number
+_PER_PERIOD = 4  # samples per period of the cutoff that show all of a product of two filtered signals
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Sums over the blocks of one channel.
+
+    Attributes
+    ----------
+    expansion : ndarray, shape (s, p)
+        Columns of the parameter vector to those summed up.
+    grams : ndarray, shape (k, s + 1, s + 1)
+        ``[A_b r_b]^T [A_b r_b]`` of every block.
+    """
+
+    expansion: Array
+    grams: Array
+
+    def merged(self, into: NDArray[np.intp]) -> "Blocks":
+        """Blocks made of these; ``into`` ``(k,)`` says which belongs to which."""
+        grams = np.zeros((int(into.max(initial=-1)) + 1, *self.grams.shape[1:]))
+        np.add.at(grams, into, self.grams)
+        return replace(self, grams=grams)
+
+    def variation(self, covariance: Array, weight: float) -> tuple[float, float]:
+        """Sum of squared scores in the metric of the parameters' covariance, and what noise of unit variance expects.
+
+        The fit takes from every block's score what its own samples contribute to the parameters; for scores that vary
+        in proportion to the information of their blocks, the expectation is exact.
+
+        Parameters
+        ----------
+        covariance : ndarray, shape (p, p)
+            Of the fit.
+        weight : float
+            Of the squared residuals of this channel in the fit.
+        """
+        metric = self.expansion @ covariance @ self.expansion.T
+        information = self.grams[:, :-1, :-1]
+        scores = self.grams[:, :-1, -1]
+        shares = metric @ information
+        expected = np.einsum("bii->", shares) - weight * np.einsum("bij,bji->", shares, shares)
+        return float(np.einsum("bi,ij,bj->", scores, metric, scores)), max(float(expected), 0.0)
+
+
+@dataclass(frozen=True)
+class BlockScores:
+    """Scores of all channels, by pieces of time and by regions of motion.
+
+    Short pieces and regions are compared channel by channel. Longer pieces, and whole recordings, are few: they tell
+    one factor for all channels, by which scores vary more than short pieces do (as with temperature).
+
+    Attributes
+    ----------
+    times, regions : tuple of Blocks
+        Per channel.
+    longer : tuple of ndarray of int, shape (k,)
+        For every partition into longer pieces, the one that each piece of time belongs to.
+    """
+
+    times: tuple[Blocks, ...]
+    regions: tuple[Blocks, ...]
+    longer: tuple[NDArray[np.intp], ...]
+
+    def noise_level(self, covariance: Array, weights: Array) -> tuple[Array, float]:
+        """Variance of independent noise whose scores vary as much as those of the residuals.
+
+        Parameters
+        ----------
+        covariance : ndarray, shape (p, p)
+            Of the fit whose residuals they are.
+        weights : ndarray, shape (c,)
+            Of the squared residuals in the fit.
+
+        Returns
+        -------
+        level : ndarray, shape (c,)
+            By short pieces and regions.
+        growth : float
+            Factor of longer pieces and recordings, at least one.
+        """
+        level, longer = np.zeros(len(weights)), np.zeros((len(self.longer), 2))
+        for channel, (times, regions) in enumerate(zip(self.times, self.regions, strict=True)):
+            found = [blocks.variation(covariance, weights[channel]) for blocks in (times, regions)]
+            level[channel] = max(varied / expected if expected > 0 else 0.0 for varied, expected in found)
+            if level[channel] > 0:
+                merged = [times.merged(into).variation(covariance, weights[channel]) for into in self.longer]
+                longer += weights[channel] * np.reshape(merged, (-1, 2)) / [level[channel], 1.0]
+        return level, max([1.0, *(varied / expected for varied, expected in longer if expected > 0)])
+
+
+def block_scores(equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array]) -> BlockScores:
+    """Scores of the blocks of recordings.
+
+    Parameters
+    ----------
+    residuals : sequence of ndarray, shape (N, c)
+        Per recording; masked ones count nowhere.
+    """
+    thinned = [_thinned(samples, values) for samples, values in zip(recordings, residuals, strict=True)]
+    pieces, longer = _pieces([len(samples) for samples, _ in thinned])
+    regions = [_Regions.of(equations, channel, [each for each, _ in thinned]) for channel in range(equations.count)]
+    writer, count = equations.writer(), len(np.unique(np.concatenate(pieces)))
+    sizes = [span.stop - span.start for span in writer.spans]
+    of_times = [np.zeros((count, size, size)) for size in sizes]
+    of_regions = [np.zeros((own.count, size, size)) for own, size in zip(regions, sizes, strict=True)]
+    work = np.zeros((equations.count, writer.width, BATCH))
+    for (samples, stride), piece in zip(thinned, pieces, strict=True):
+        for rows in batches(len(samples), BATCH):
+            new = work[..., : rows.stop - rows.start]
+            writer.write(samples, rows, new)
+            for channel, span in enumerate(writer.spans):
+                used = rows.start + np.flatnonzero(samples.mask[rows, channel])
+                new[channel, span.stop - 1] = samples.tau[rows, channel]
+                columns = np.sqrt(stride) * new[channel, span][:, used - rows.start]
+                _add(of_times[channel], piece[used], columns)
+                if regions[channel].count:
+                    _add(of_regions[channel], regions[channel].index(samples, used), columns)
+    expansions = []
+    for columns, expansion in zip(equations.columns, writer.expansions, strict=True):
+        expansions.append(np.zeros((len(expansion), equations.model.layout.size)))
+        expansions[-1][:, columns] = expansion
+    return BlockScores(
+        tuple(Blocks(*pair) for pair in zip(expansions, of_times, strict=True)),
+        tuple(Blocks(*pair) for pair in zip(expansions, of_regions, strict=True)),
+        longer,
+    )
+
+
+def band_fraction(recordings: Sequence[Samples]) -> Array:
+    """``(c,)`` largest independent share of the samples: what passes a low-pass has two values per period of its cutoff.
+
+    One where no low-pass was applied.
+    """
+    counts = np.array([samples.mask.sum(axis=0) for samples in recordings], dtype=float)
+    shares = [2 * samples.cutoff_hz * _period(samples) if samples.cutoff_hz > 0 else 1.0 for samples in recordings]
+    return np.asarray(np.minimum(shares, 1.0) @ counts / np.maximum(counts.sum(axis=0), 1.0)).clip(1e-9, 1.0)
+
+
+@dataclass(frozen=True)
+class _Regions:
+    """Regions of a joint's own motion: equally many samples in each of a number of ranges, for both directions."""
+
+    edges: Array
+    position: int
+    velocity: int
+
+    @classmethod
+    def of(cls, equations: Equations, channel: int, recordings: Sequence[Samples]) -> "_Regions":
+        """Regions of a channel; none where it is no joint's, or has no sample."""
+        model, channels = equations.model, range(equations.count)[equations.joint_channels]
+        if channel not in channels:
+            return cls(np.zeros(0), 0, 0)
+        joint = channels.index(channel)
+        columns = model.positions - model.joints + joint, model.velocities - model.joints + joint
+        values = np.concatenate([samples.q[samples.mask[:, channel], columns[0]] for samples in recordings])
+        edges = np.quantile(values, np.arange(1, _REGIONS) / _REGIONS) if len(values) else np.zeros(0)
+        return cls(edges, *columns)
+
+    @property
+    def count(self) -> int:
+        return 2 * (len(self.edges) + 1) if len(self.edges) else 0
+
+    def index(self, samples: Samples, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Region of each of some samples."""
+        within = np.searchsorted(self.edges, samples.q[rows, self.position])
+        return np.asarray(2 * within + (samples.v[rows, self.velocity] > 0))
+
+
+def _thinned(samples: Samples, residuals: Array) -> tuple[Samples, int]:
+    """Samples with residuals for what is measured, no more than show all of the scores, and every how many is kept."""
+    stride = 1
+    if samples.cutoff_hz > 0:
+        stride = max(1, int(1.0 / (_PER_PERIOD * samples.cutoff_hz * _period(samples))))
+    return replace(samples, tau=residuals).select(slice(None, None, stride)), stride
+
+
+def _period(samples: Samples) -> float:
+    return float(np.median(np.diff(samples.time))) if len(samples) > 1 else 1.0
+
+
+def _pieces(lengths: Sequence[int]) -> tuple[list[NDArray[np.intp]], tuple[NDArray[np.intp], ...]]:
+    """Piece of time of every sample ``(N,)``, per recording; and of every piece the longer one that it belongs to."""
+    count = len(lengths)
+    if count > _MOST_PIECES:
+        return [np.full(length, index * _MOST_PIECES // count) for index, length in enumerate(lengths)], ()
+    each = min(_TIMES, _MOST_PIECES // count)
+    pieces = [index * each + np.arange(length) * each // max(length, 1) for index, length in enumerate(lengths)]
+    longer = [np.arange(count * each) * _LONG_TIMES // each] if each > _LONG_TIMES else []
+    longer += [np.arange(count * each) // each] if count > 1 else []
+    return pieces, tuple(longer)
+
+
+def _add(grams: Array, blocks: NDArray[np.intp], columns: Array) -> None:
+    """Add the outer products of columns ``(s, k)`` to the blocks ``(k,)`` that they belong to."""
+    order = np.argsort(blocks, kind="stable")
+    borders = np.flatnonzero(np.diff(blocks[order])) + 1
+    for rows in np.split(order, borders):
+        if len(rows):
+            own = columns[:, rows]
+            grams[blocks[rows[0]]] += own @ own.T
