@@ -1,6 +1,7 @@
 """Assessment of estimates: uncertainty, identifiability, torque confidence and validation.
 
 - ``estimate``: :class:`~.estimate.Estimate`, the result of identification.
+- ``posterior``: errors of an estimate by data, prior and bounds; ``truncated_normal``: its part within bounds.
 - ``identifiability``: whether a parameter is identified alone, in combination, or left at the prior.
 - ``uncertainty``: variances by the data, apart from the prior.
 - ``torque_confidence``: uncertainty of predicted torque over the robot's range.

@@ -7,8 +7,8 @@ from scipy.linalg import block_diag, null_space
 from scipy.optimize import nnls
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.identification.prior.coordinates import Coordinates
 from inertid_ros.identification.prior.convex_program import ConvexProgram, LinearConstraints, Solution
+from inertid_ros.identification.prior.coordinates import Coordinates
 from inertid_ros.identification.prior.regularizers import Regularization
 
 from .truncated_normal import truncated_normal

@@ -7,6 +7,7 @@
 - ``data_checks``: whether data suffices for a fit.
 - ``delay``: delay between torque and motion.
 - ``residuals``: residuals of recordings, their robust scale and independent share.
+- ``block_scores``: scores of blocks, by which residuals move parameters more than noise would.
 - ``outliers``: gross outliers.
 
 It may import ``regressors`` and the rooms before it, and nothing else of identification.

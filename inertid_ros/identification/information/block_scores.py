@@ -1,10 +1,10 @@
 """Scores of blocks: how much residuals move the parameters, more than independent noise of their size would.
 
 What a model leaves out, such as friction that depends on position or temperature, or elasticity, leaves residuals that
-go along with the regressor for whole stretches of the motion. Covariance by the noise alone is then too small. The score
-``A_b^T r_b`` of a block ``b`` of samples, regressor times residual, shows it: scores of blocks vary more than
-independent noise lets them, by a factor that is the one of the parameters' variances (over-dispersion of
-quasi-likelihood [McCullagh1989]_ sec. 4.5, with blocks as in a cluster-robust covariance [Cameron2015]_).
+go along with the regressor for whole stretches of the motion; covariance by noise alone is then too small. The score
+``A_b^T r_b`` of a block ``b`` of samples, regressor times residual, shows it: scores vary more between blocks than
+independent noise lets them, by the factor by which the parameters' variances are larger (over-dispersion,
+[McCullagh1989]_ sec. 4.5; blocks are the clusters of a cluster-robust covariance, [Cameron2015]_).
 
 Blocks are pieces of time, and regions of a joint's own motion: what depends on the joint's position and direction comes
 back with every pass, and more data of the same motion does not average it out.
@@ -154,9 +154,9 @@ def block_scores(equations: Equations, recordings: Sequence[Samples], residuals:
 
 
 def band_fraction(recordings: Sequence[Samples]) -> Array:
-    """``(c,)`` largest independent share of the samples: what passes a low-pass has two values per period of its cutoff.
+    """``(c,)`` largest independent share of the samples.
 
-    One where no low-pass was applied.
+    What passes a low-pass has two independent values per period of its cutoff; without one, all may be independent.
     """
     counts = np.array([samples.mask.sum(axis=0) for samples in recordings], dtype=float)
     shares = [2 * samples.cutoff_hz * _period(samples) if samples.cutoff_hz > 0 else 1.0 for samples in recordings]

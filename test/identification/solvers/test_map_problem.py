@@ -139,7 +139,7 @@ def test_solutions_that_are_not_convex_are_minima(regularizer, seed):
     if regularizer == "geodesic":
         assert solution.gap < 1e-8 * (1 + solution.objective)
         return
-    convex_program = map_problem._convex_program(*equations, regularization)
+    convex_program = map_problem.convex_program(*equations, regularization)
 
     def objective(x):
         return convex_program.objective(x) + regularization.weight * regularization.distance.value(layout.bodies(x))
