@@ -19,6 +19,7 @@ from inertid_ros.identification.provenance import provenance, recording_source
 from inertid_ros.robot.model import RobotModel
 
 from .earlier_result import earlier_fit
+from .known_loads import LoadedRecordings
 from .screened_samples import screened_samples, with_common_filter
 
 _PREPARED, _SOLVED = 0.3, 0.9
@@ -55,6 +56,10 @@ def calibrate(
     for index, recording in enumerate(everything):
         progress(IdentificationProgress("preparing", _PREPARED * index / len(everything)))
         samples.append(screened_samples(recording, model, filtered))
+    loaded = None
+    if options.drive_gains:
+        loaded = LoadedRecordings.of(model, everything, samples, len(train), configuration)
+        model, samples = loaded.model, list(loaded.samples)
     fitted, held_out_samples = tuple(samples[: len(train)]), tuple(samples[len(train) :])
     motion = check_motion(fitted, model)
     refuse(motion)
@@ -74,6 +79,8 @@ def calibrate(
         lambda report: progress(report.within(_PREPARED, _SOLVED)),
         earlier,
     )
+    if loaded is not None:
+        estimate = loaded.widened(estimate, fitted)
     clock.stop("identifying")
     progress(IdentificationProgress("validating", _SOLVED))
     validation = validate(estimate, held_out_samples) if held_out_samples else None
@@ -95,6 +102,7 @@ def calibrate(
         findings=findings,
         blocks=blocks,
         constraints=constraints,
+        drive_gains=None if loaded is None else loaded.gains,
     )
 
 

@@ -7,12 +7,15 @@ import attrs
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import MOMENTUM_EQUATIONS
+from inertid_ros.core.errors import ModelError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.cleaning.clean import repaired
 from inertid_ros.data.preparation.prepare import prepare, with_common_cutoff
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.effort_noise import effort_noise
 from inertid_ros.data.screening.screen import refuse, screen, screen_channels
+from inertid_ros.regressors.load_torque import without_load
+from inertid_ros.robot.loads import load_bodies
 from inertid_ros.robot.model import RobotModel
 
 
@@ -43,6 +46,11 @@ def screened_samples(recording: Recording, model: RobotModel, configuration: Con
     readable = repaired(recording)
     refuse(screen_channels(readable, model))
     samples = prepare(recording, model, configuration.prepare, configuration.identify.equations)
+    load = load_bodies(model, configuration.robot.loads, recording.name)
+    if load.any():
+        if configuration.identify.equations != "force":
+            raise ModelError("robot.loads: loads are known to equations of force only; drop them")
+        samples = without_load(model, load, samples)
     findings = screen(readable, samples, model, configuration.prepare.check_efforts)
     refuse(findings)
     samples = replace(samples, findings=findings)

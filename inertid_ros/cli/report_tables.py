@@ -1,7 +1,7 @@
 """A report as tables."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inertid_ros.identification.assessment.identifiability import VERDICTS
@@ -53,6 +53,8 @@ def print_report(report: Mapping[str, Any]) -> None:
             for term, deviation in drive["standard_deviation"].items()
         )
         print(f"{drive['name']} (turns with {', '.join(drive['joints'])}): {values}")
+    _print_terms(report.get("terms", ()))
+    _print_gains(report.get("drive_gains") or ())
     if report["rotors"]:
         print_table(
             "Rotors (standard deviation)",
@@ -88,6 +90,38 @@ def print_report(report: Mapping[str, Any]) -> None:
     if rounds and rounds["stopped"]:
         print(f"ended: {rounds['stopped']}")
     print_verdict(report)
+
+
+def _print_terms(terms: Sequence[Mapping[str, Any]]) -> None:
+    """Print user terms, and what held-out blocks said of them."""
+    rows = []
+    for term in terms:
+        values = zip(term["expressions"], term["values"], term["standard_deviation"], strict=False)
+        shown = ", ".join(f"{number(value)} ({number(deviation, 2)}) {text}" for text, value, deviation in values)
+        gain = "" if term["held_out_gain"] is None else percent(term["held_out_gain"])
+        rows.append((term["name"], term["joint"], shown or "left out", gain))
+    if rows:
+        header = ("term", "joint", "torque (standard deviation)", "less squared error in held-out blocks")
+        print_table("Terms", header, rows)
+
+
+def _print_gains(gains: Sequence[Mapping[str, Any]]) -> None:
+    """Print gains of drives, and the option that makes them part of the robot."""
+    if not gains:
+        return
+    rows = [
+        (
+            gain["joint"],
+            number(gain["gain"]),
+            f"{number(gain['interval'][0])} to {number(gain['interval'][1])}",
+            "identified" if gain["identified"] else "not shown by the loads",
+        )
+        for gain in gains
+    ]
+    print_table("Gains of drives", ("joint", "gain", "95 % interval", ""), rows)
+    scales = ", ".join(f"{gain['joint']}: {gain['effort_scale']:.6g}" for gain in gains if gain["identified"])
+    if scales:
+        print(f"for later recordings: robot.effort_scale: {{{scales}}}")
 
 
 def print_verdict(report: Mapping[str, Any]) -> None:

@@ -76,6 +76,11 @@ class IdentifyOptions:
         "with prior, drive terms of which the new recordings have values of their own, as friction has every day",
         choices=DRIVE_TERMS,
     )
+    drive_gains: bool = option(
+        False,
+        "find the gain of every joint's drive, by which its efforts are multiplied; needs recordings with and without a"
+        " known load (robot.loads), which alone fixes the scale",
+    )
     fit_stribeck_speed: bool = option(
         False, "find the speed of every joint's Stribeck friction; needs motion slow enough to show it"
     )

@@ -105,7 +105,8 @@ def identify(
     if options.estimator != "consistent":
         if continuation is not None:
             raise IdentificationError(f"estimator '{options.estimator}' takes no earlier result; drop it")
-        return replace(_classical(prepared, options.estimator, constraints), delay=prepared.delay)
+        classical = _classical(prepared, options.estimator, constraints)
+        return replace(classical, delay=prepared.delay, term_choices=choices)
     constraints = constraints or Constraints()
     estimate = _fitted(prepared, options, constraints, progress)
     if prepared.recordings and any(term.uses_load for term in prepared.equations.model.layout.terms):

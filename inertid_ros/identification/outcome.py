@@ -15,6 +15,7 @@ from inertid_ros.identification.assessment.validation import TorqueErrors, Valid
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.robot.urdf_writing import write_urdf
 
+from .drive_gains import DriveGains
 from .provenance import Provenance, peak_memory_mb
 from .rounds import Round, RoundDecision, RoundsOptions, decide
 
@@ -51,6 +52,8 @@ class IdentificationOutcome:
     blocks : Validation or None
         Errors on blocks of the training data, each held out in turn, where no recording was; None also of too little
         data.
+    drive_gains : DriveGains or None
+        Where they were asked for.
     rounds : tuple
         Options of the rounds that this is one of, and the torque confidence after each round before it.
     """
@@ -64,6 +67,7 @@ class IdentificationOutcome:
     findings: tuple[Finding, ...] = ()
     constraints: Constraints = field(default_factory=Constraints)
     blocks: Validation | None = None
+    drive_gains: DriveGains | None = None
     rounds: tuple[RoundsOptions, tuple[Round, ...]] = (RoundsOptions(), ())
 
     @cached_property

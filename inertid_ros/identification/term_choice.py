@@ -7,7 +7,7 @@ should.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.stats
@@ -30,7 +30,7 @@ def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[T
     Terms that are to stay always, and those whose parameters are known, are kept unasked.
     """
     terms = equations.model.layout.terms
-    choices = {term.name: TermChoice(term.name, True) for term in terms}
+    choices = [TermChoice(term, True) for term in terms]
     asked = [index for index, term in enumerate(terms) if not (term.always or term.values)]
     blocks = _blocks(recordings) if asked else []
     if len(blocks) >= 3:  # fewer show no scatter
@@ -46,15 +46,14 @@ def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[T
                 found.append((float(np.mean(gains)) / error, index, gains.sum() / with_all.sum()))
                 share = found[-1][2]
                 deviation = abs(share / found[-1][0]) if found[-1][0] else float("nan")
-                choices[terms[index].name] = TermChoice(terms[index].name, True, share / (1 + share), deviation)
+                choices[index] = TermChoice(terms[index], True, share / (1 + share), deviation)
             ratio, least, _ = min(found)
             if ratio >= limit:
                 break
             removed.append(least)
             asked.remove(least)
-            gone = choices[terms[least].name]
-            choices[gone.name] = TermChoice(gone.name, False, gone.gain, gone.deviation)
-    return tuple(choices.values())
+            choices[least] = replace(choices[least], kept=False)
+    return tuple(choices)
 
 
 def _blocks(recordings: Sequence[Samples]) -> list[Samples]:

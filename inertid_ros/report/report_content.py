@@ -48,6 +48,8 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
         "joints": _joints(estimate),
         "couplings": _couplings(estimate),
         "rotors": _rotors(estimate),
+        "terms": _terms(estimate),
+        "drive_gains": _drive_gains(outcome),
         "base_parameters": _base_parameters(estimate),
         "statements": [asdict(parameter) for parameter in estimate.identifiability],
         "solver": _solver(estimate),
@@ -136,6 +138,45 @@ def _couplings(estimate: Estimate) -> list[dict[str, Any]]:
             "standard_deviation": dict(zip(COUPLING_TERMS, deviation, strict=True)),
         }
         for coupling, own, deviation in zip(layout.couplings, values, deviations, strict=True)
+    ]
+
+
+def _terms(estimate: Estimate) -> list[dict[str, Any]]:
+    """Every user term, with the gain in held-out blocks for which it was kept or left out."""
+    layout = estimate.layout
+    columns = {term: layout.term(index) for index, term in enumerate(layout.terms)}
+    return [
+        {
+            "name": choice.term.name,
+            "joint": choice.term.joint,
+            "expressions": choice.term.expressions,
+            "kept": choice.kept,
+            "values": estimate.parameters[columns.get(choice.term, slice(0, 0))],
+            "standard_deviation": estimate.standard_deviation[columns.get(choice.term, slice(0, 0))],
+            "held_out_gain": choice.gain,
+            "held_out_gain_deviation": choice.deviation,
+        }
+        for choice in estimate.term_choices
+    ]
+
+
+def _drive_gains(outcome: IdentificationOutcome) -> list[dict[str, Any]] | None:
+    """Gain of every joint's drive with its 95 % interval; None where gains were not asked for."""
+    gains = outcome.drive_gains
+    if gains is None:
+        return None
+    factor = np.exp(1.96 * gains.relative_deviation)
+    scales = outcome.estimate.model.effort_scale
+    rows = zip(gains.joint_names, gains.values, factor, gains.identified, scales, strict=True)
+    return [
+        {
+            "joint": joint,
+            "gain": gain,
+            "interval": [gain / wide, gain * wide],
+            "identified": identified,
+            "effort_scale": scale,
+        }
+        for joint, gain, wide, identified, scale in rows
     ]
 
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from inertid_ros.robot.bodies.user_terms import UserTerm
+
 
 @dataclass(frozen=True)
 class TermChoice:
@@ -9,8 +11,8 @@ class TermChoice:
 
     Attributes
     ----------
-    name : str
-        Of the term.
+    term : UserTerm
+        As it was given.
     kept : bool
         Whether it is part of the result.
     gain : float
@@ -19,7 +21,7 @@ class TermChoice:
         Standard deviation of the gain, from its scatter over the blocks.
     """
 
-    name: str
+    term: UserTerm
     kept: bool
     gain: float = float("nan")
     deviation: float = float("nan")

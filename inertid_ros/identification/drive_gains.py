@@ -1,0 +1,223 @@
+"""Gains of drives from recordings with and without known loads ([Gautier2014]_).
+
+A drive reports its torque up to a factor, gear ratio times torque constant, that is known to some per cent or not at
+all. Without anything of known weight, gains and parameters are determined up to a common factor; a known load fixes it.
+With ``e = A_j (x + x_load) / g_j`` per joint ``j`` and recording, where the parameters ``x_load`` of the load stand in
+the columns of the link that holds it, noise is in the efforts ``e`` alone, so that the estimate of ``g_j`` has no bias
+as that of a regression on measured efforts has. Gauss-Newton steps solve for ``x`` and all ``1 / g_j`` at once, from R
+factors of the recordings of each load.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.identification.information.residuals import effective_fraction
+from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
+from inertid_ros.regressors.equations import Equations
+from inertid_ros.regressors.load_torque import load_torque
+
+TYPICAL_GAIN_ERROR = 0.3  # of gains as data sheets and drivers give them: what no load shows stays near them
+_FLAT = 1e3  # times the typical prior spread of bodies: their prior must not set the scale
+_IDENTIFIED_SHARE = 0.9  # of the prior variance of a gain that loads must take away
+_ITERATIONS, _TOLERANCE = 50, 1e-6
+
+
+@dataclass(frozen=True)
+class DriveGains:
+    """Factor from reported to true effort of every joint.
+
+    Attributes
+    ----------
+    joint_names : tuple of str
+        In the order of the model.
+    values : ndarray, shape (n,)
+        Gains; beyond ``robot.effort_scale`` as it was given.
+    covariance : ndarray, shape (n, n)
+        Of their logarithms.
+    identified : tuple of bool
+        Whether the loads determine a gain; else it is at one, or near it.
+    """
+
+    joint_names: tuple[str, ...]
+    values: Array
+    covariance: Array
+    identified: tuple[bool, ...]
+
+    @property
+    def relative_deviation(self) -> Array:
+        """``(n,)`` standard deviation as a share of the gain."""
+        return np.asarray(np.sqrt(np.diagonal(self.covariance)))
+
+    def widened(self, estimate: Estimate, efforts: Array) -> Estimate:
+        """An estimate that was fitted with these gains, with their uncertainty in its covariance.
+
+        Parameters
+        ----------
+        efforts : ndarray, shape (n, p)
+            Products of the columns of each joint's equations with its scaled efforts, see :func:`effort_products`.
+        """
+        fraction = estimate.effective_counts / np.maximum(estimate.information.counts, 1)
+        change = estimate.covariance @ (efforts * (fraction / estimate.residual_deviation**2)[:, None]).T
+        return replace(estimate, covariance=estimate.covariance + change @ self.covariance @ change.T)
+
+
+def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> DriveGains:
+    """Gain of every joint's drive.
+
+    Parameters
+    ----------
+    equations : Equations
+        Of joint torques on a fixed base.
+    recordings : sequence of Samples
+        Less the torque of their loads.
+    loads : sequence of ndarray, shape (nb, 10)
+        Load of each recording.
+
+    Raises
+    ------
+    IdentificationError
+        All recordings have the same load, or the equations are others.
+    """
+    model = equations.model
+    if equations.equation_type != "force" or model.free or model.options.contacts:
+        raise IdentificationError(
+            "identify.drive_gains: needs joint torques alone, on a fixed base and without contacts; leave it off"
+        )
+    by_load = {load.tobytes(): load for load in loads}
+    if len(by_load) < 2:
+        raise IdentificationError(
+            "identify.drive_gains: all recordings have the same load, or none, so that gains are determined up to a"
+            " common factor; add a recording with a known load (robot.loads)"
+        )
+    reported = [
+        replace(samples, tau=samples.tau + load_torque(model, load, samples))
+        for samples, load in zip(recordings, loads, strict=True)
+    ]
+    groups = [
+        (load, compress(equations, [s for s, own in zip(reported, loads, strict=True) if own.tobytes() == key]))
+        for key, load in by_load.items()
+    ]
+    fit = _GainFit.of(equations, groups)
+    fraction = effective_fraction(fit.residuals(reported, loads), [samples.mask for samples in reported])
+    return fit.gains(fraction)
+
+
+def effort_products(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> Array:
+    """``(n, p)`` products ``A_j^T g_j e_j`` of recordings with gains applied and loads taken off."""
+    model = equations.model
+    products = np.zeros((equations.count, model.layout.size))
+    for key in {load.tobytes() for load in loads}:
+        own = [(s, load) for s, load in zip(recordings, loads, strict=True) if load.tobytes() == key]
+        torque = [replace(s, tau=s.tau + load_torque(model, load, s)) for s, load in own]
+        for joint, channel in enumerate(compress(equations, torque).channels):
+            products[joint, channel.columns] += channel.r_factor[:, :-1].T @ channel.r_factor[:, -1]
+    return products
+
+
+@dataclass(frozen=True)
+class _GainFit:
+    """Least squares of the reported efforts.
+
+    Attributes
+    ----------
+    groups : list of (ndarray, Information)
+        Parameters ``(p,)`` of each load, and the information of its recordings with efforts as reported.
+    root : ndarray, shape (p, p)
+        Of the covariance of the parameters, all but flat.
+    parameters : ndarray, shape (p,)
+        x.
+    inverse : ndarray, shape (n,)
+        1 / g.
+    """
+
+    equations: Equations
+    groups: list[tuple[Array, Information]]
+    root: Array
+    parameters: Array
+    inverse: Array
+
+    @classmethod
+    def of(cls, equations: Equations, groups: Sequence[tuple[Array, Information]]) -> "_GainFit":
+        """The fit of groups of recordings, started at the gains as given."""
+        model = equations.model
+        padded = []
+        for load, information in groups:
+            parameters = np.zeros(model.layout.size)
+            parameters[: load.size] = load.ravel()
+            padded.append((parameters, information))
+        coordinates = prior_coordinates(model, groups[0][1])
+        root = prior_covariance_root(coordinates, _FLAT * TYPICAL_PRIOR_SPREAD)
+        fit = cls(equations, padded, root, model.prior, np.ones(model.joints))
+        weights = 1 / np.maximum(fit.deviation(), 1e-9)
+        for _ in range(_ITERATIONS):
+            J, r = fit.system(weights)
+            step = np.linalg.lstsq(J, -r)[0]
+            size = len(root)
+            # Gains keep their sign: a step never more than halves or doubles them.
+            inverse = fit.inverse * np.clip(1 + step[size:] / fit.inverse, 0.5, 2.0)
+            change = np.abs(np.log(inverse / fit.inverse)).max()
+            fit = replace(fit, parameters=fit.parameters + root @ step[:size], inverse=inverse)
+            weights = 1 / np.maximum(fit.deviation(), 1e-9)
+            if change < _TOLERANCE:
+                return fit
+        raise IdentificationError(
+            "identify.drive_gains: found no gains that explain the recordings; check the loads and the efforts"
+        )
+
+    def deviation(self) -> Array:
+        """``(n,)`` standard deviation of the residual of the reported efforts."""
+        squares = sum(np.array([np.sum(r**2) for _, r in self._channels(group)]) for group in self.groups)
+        counts = np.maximum(sum(information.counts for _, information in self.groups), 1)
+        return np.asarray(np.sqrt(squares / counts))
+
+    def system(self, weights: Array) -> tuple[Array, Array]:
+        """Jacobian by the parameters, in units of the root, and by ``1 / g``; weighted residuals, prior included."""
+        size, joints = len(self.root), len(self.inverse)
+        rows, residuals = [], []
+        for group in self.groups:
+            for joint, (jacobian, residual) in enumerate(self._channels(group)):
+                block = np.zeros((len(residual), size + joints))
+                block[:, :size] = self.inverse[joint] * jacobian @ self.root
+                block[:, size + joint] = jacobian @ (self.parameters + group[0])
+                rows.append(weights[joint] * block)
+                residuals.append(weights[joint] * residual)
+        prior = np.eye(size + joints)
+        prior[size:] /= TYPICAL_GAIN_ERROR
+        away = np.linalg.solve(self.root, self.parameters - self.equations.model.prior)
+        residuals += [away, (self.inverse - 1) / TYPICAL_GAIN_ERROR]
+        return np.vstack([*rows, prior]), np.concatenate(residuals)
+
+    def _channels(self, group: tuple[Array, Information]) -> list[tuple[Array, Array]]:
+        """Columns ``(k, p)`` of the layout and residuals ``(k,)`` of every joint."""
+        load, information = group
+        found = []
+        for channel, inverse in zip(information.channels, self.inverse, strict=True):
+            columns = np.zeros((len(channel.r_factor), len(self.root)))
+            columns[:, channel.columns] = channel.r_factor[:, :-1]
+            found.append((columns, inverse * columns @ (self.parameters + load) - channel.r_factor[:, -1]))
+        return found
+
+    def residuals(self, reported: Sequence[Samples], loads: Sequence[Array]) -> list[Array]:
+        """``(N, n)`` residuals of every recording."""
+        residuals = []
+        for samples, load in zip(reported, loads, strict=True):
+            parameters = self.parameters.copy()
+            parameters[: load.size] += load.ravel()
+            residuals.append(samples.tau - self.inverse * self.equations.predict(parameters, samples))
+        return residuals
+
+    def gains(self, fraction: Array) -> DriveGains:
+        """Gains with the covariance that the independent share ``(n,)`` of samples gives them."""
+        J, _ = self.system(np.sqrt(fraction) / np.maximum(self.deviation(), 1e-9))
+        size = len(self.root)
+        covariance = np.linalg.inv(J.T @ J)[size:, size:] / np.outer(self.inverse, self.inverse)
+        shares = 1 - np.diagonal(covariance) * self.inverse**2 / TYPICAL_GAIN_ERROR**2
+        names = self.equations.model.joint_names
+        return DriveGains(names, 1 / self.inverse, covariance, tuple(map(bool, shares >= _IDENTIFIED_SHARE)))

@@ -1,0 +1,113 @@
+"""Gains of drives that are wrong by a third, from recordings with known loads; such recordings in ordinary fits."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.recordings.synthetic import random_motion
+from support.robots.random_robots import random_model
+
+from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.config.robot import LoadOptions, RobotOptions
+from inertid_ros.core.errors import IdentificationError, ModelError
+from inertid_ros.core.samples import Samples
+from inertid_ros.data.recording import Recording
+from inertid_ros.identification.drive_gains import drive_gains
+from inertid_ros.regressors.equations import equations_of
+from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.regressors.load_torque import load_torque, without_load
+from inertid_ros.report.report_content import report_content
+from inertid_ros.report.results import read_result, write_result
+from inertid_ros.robot.loads import load_bodies
+from inertid_ros.robot.perturbation import perturb
+
+LOADS = {
+    "disk": LoadOptions("link2", 4.0, ("disk*",), com=(0.05, 0.1, 0.2), inertia=(0.01, 0.0, 0.0, 0.01, 0.0, 0.02)),
+    "bar": LoadOptions("link2", 2.0, ("bar.npz",), com=(0.0, -0.2, 0.1)),
+}
+NOISE = 0.05
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return random_model(np.random.default_rng(8), 3, branched=False)
+
+
+def measured(model, gains, load, seed, count=2000):
+    """Samples of a robot with another truth than its URDF, whose drives report ``torque / gain``."""
+    truth_rng, rng = np.random.default_rng(1), np.random.default_rng(seed)
+    truth = np.concatenate([perturb(model, truth_rng).ravel(), truth_rng.uniform(0.1, 0.5, model.layout.size - 30)])
+    q, v, a = random_motion(rng, 3).sample(0.01 * np.arange(count))
+    every = np.ones(q.shape, dtype=bool)
+    samples = Samples(0.01 * np.arange(count), q, v, a, np.zeros_like(q), every, every[:, 0], f"motion {seed}")
+    tau = predict_torque(model, truth, samples) + load_torque(model, load, samples)
+    return replace(samples, tau=(tau + NOISE * rng.normal(size=tau.shape)) / gains)
+
+
+def test_gains_wrong_by_a_third_are_found_to_a_per_cent_within_their_intervals(robot):
+    ratios = []
+    for seed in range(4):
+        gains = 1 + np.random.default_rng(seed).uniform(-0.3, 0.3, 3)
+        loads = [load_bodies(robot, LOADS, name) for name in ("empty", "disk 1", "path/bar.npz")]
+        reported = [measured(robot, gains, load, 10 * seed + k) for k, load in enumerate(loads)]
+        lessened = [without_load(robot, load, each) for load, each in zip(loads, reported, strict=True)]
+        found = drive_gains(equations_of(robot), lessened, loads)
+        assert all(found.identified)
+        np.testing.assert_allclose(found.values, gains, rtol=0.01)
+        ratios.append(np.log(found.values / gains) / found.relative_deviation)
+    assert np.abs(ratios).max() < 3.5
+
+
+def test_without_a_known_load_there_is_no_scale(robot):
+    loads = [load_bodies(robot, {}, "empty")] * 2
+    with pytest.raises(IdentificationError, match="gains are determined up to a common factor"):
+        drive_gains(equations_of(robot), [measured(robot, np.ones(3), load, 0) for load in loads], loads)
+
+
+def test_a_joint_that_no_load_shows_stays_at_its_gain(robot):
+    """A load on the first link is not felt by the joints behind it."""
+    near = {"near": LoadOptions("link0", 5.0, ("near",), com=(0.2, 0.2, 0.2))}
+    loads = [load_bodies(robot, near, name) for name in ("far", "near")]
+    reported = [measured(robot, np.ones(3), load, k, 300) for k, load in enumerate(loads)]
+    lessened = [without_load(robot, *pair) for pair in zip(loads, reported, strict=True)]
+    found = drive_gains(equations_of(robot), lessened, loads)
+    assert found.relative_deviation[0] < found.relative_deviation[1:].min()
+
+
+def recording(model, gains, name, seed):
+    samples = measured(model, gains, load_bodies(model, LOADS, name), seed)
+    return Recording(model.joint_names, samples.time, samples.q, samples.tau, velocity=samples.v, name=name)
+
+
+def test_calibration_with_loads_and_gains(robot, tmp_path):
+    gains = np.array([0.75, 1.3, 1.1])
+    train = [recording(robot, gains, name, seed) for seed, name in enumerate(("empty", "disk 1"))]
+    held_out = [recording(robot, gains, "disk 2", 7)]
+    configuration = Configuration(RobotOptions(loads=LOADS), identify=IdentifyOptions(drive_gains=True))
+    outcome = calibrate(robot, train, held_out, configuration)
+    report = report_content(outcome)
+    assert [entry["identified"] for entry in report["drive_gains"]] == [True] * 3
+    for entry, gain in zip(report["drive_gains"], gains, strict=True):
+        assert entry["interval"][0] < entry["gain"] < entry["interval"][1]
+        assert entry["gain"] == pytest.approx(gain, rel=0.01)
+    assert outcome.validation.calibrated.relative_error < 0.3 * outcome.validation.prior.relative_error
+    stored = read_result(write_result(outcome, tmp_path / "result"))
+    np.testing.assert_allclose(stored.model.effort_scale, gains, rtol=0.01)
+    # The scale of the parameters is known no better than the gains.
+    exact = calibrate(robot, [replace(each, effort=gains * each.effort) for each in train], (),
+                      Configuration(RobotOptions(loads=LOADS)))
+    assert (outcome.estimate.standard_deviation > 0.99 * exact.estimate.standard_deviation).all()
+    np.testing.assert_allclose(outcome.estimate.parameters, exact.estimate.parameters,
+                               atol=3 * outcome.estimate.standard_deviation.max())
+
+
+def test_loads_that_cannot_be_are_refused(robot):
+    for load, reason in (
+        (LoadOptions("hand", 1.0, ("*",)), "has no link 'hand'"),
+        (LoadOptions("base", 1.0, ("*",)), "does not move"),
+        (LoadOptions("link1", 1.0, ("*",), inertia=(1.0, 0.0, 0.0, 0.1, 0.0, 0.1)), "no body has this inertia"),
+    ):
+        with pytest.raises(ModelError, match=reason):
+            load_bodies(robot, {"load": load}, "anything")
