@@ -58,7 +58,7 @@ class PrepareOptions:
         4, "order of the Butterworth low-pass, which runs forwards and backwards", minimum=1, maximum=10
     )
     rate_hz: float = option(
-        0.0, "sample rate of the result [Hz]; 0 keeps 20 samples per period of the cutoff", minimum=0.0, maximum=1e5
+        0.0, "sample rate of the result [Hz]; 0 keeps 10 samples per period of the cutoff", minimum=0.0, maximum=1e5
     )
     motion_from: str = option(
         "position",

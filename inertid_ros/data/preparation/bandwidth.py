@@ -12,7 +12,9 @@ _MOTION_POWER = 0.99  # share of the velocity power that counts as motion
 _ABOVE_NOISE = 10.0  # times the noise floor: a smaller density may be its scatter
 _BINS_PER_OCTAVE = 8  # for densities that scatter less than single frequencies do
 _NOISE = 0.01  # of the acceleration, root mean square
-_REVERSAL = 37.0  # times the frequency of a motion: the band of its reversals
+_REVERSAL = 74.0  # times the frequency of a motion: the band of its reversals
+_PRODUCTS = 5.0  # times the frequency of a motion: the band of products of velocities, and of gravity
+_FLAT = -1.0  # powers of two per octave: the density of noise falls more slowly, the tail of a motion faster
 _FEWEST = 16  # samples of a piece whose spectrum says anything
 
 
@@ -27,7 +29,7 @@ class Spectrum:
     noise_hz : ndarray, shape (n,)
         Where the spectrum falls to the noise floor [Hz].
     noise_density : ndarray, shape (n,)
-        One-sided noise floor of the position [rad^2/Hz], taken as white.
+        One-sided noise floor of the position [rad^2/Hz], taken as white below the cutoff.
     acceleration_power : ndarray, shape (n,)
         Mean square of the acceleration up to ``noise_hz`` [rad^2/s^4].
     power_hz : ndarray, shape (n,)
@@ -88,24 +90,23 @@ def spectrum(*pieces: tuple[Array, float]) -> Spectrum:
     frequency = frequency[order]
     width = np.concatenate([np.full(len(each.frequency), each.width * each.seconds) for each in periodograms])[order]
     energy = np.concatenate([each.energy for each in periodograms])[order]
-    out = [_of_joint(frequency, width, energy[:, joint], floor[joint], seconds) for joint in range(energy.shape[1])]
-    motion, crossing, acceleration, power = np.array(out).T
-    return Spectrum(motion, crossing, floor, acceleration, power, 1 / max(period for _, period in pieces))
+    joints = [_of_joint(frequency, width, energy[:, joint], floor[joint], seconds) for joint in range(energy.shape[1])]
+    return Spectrum(*np.array(joints).T, 1 / max(period for _, period in pieces))
 
 
 def _of_joint(frequency: Array, width: Array, energy: Array, floor: float, seconds: float) -> tuple[float, ...]:
-    """Of one joint: end of the motion [Hz], where the noise begins [Hz], acceleration power [rad^2/s^4], and end of
-    the band that has power [Hz]."""
+    """What :class:`Spectrum` holds of one joint."""
     positive = frequency > 0
     bins = np.zeros(len(frequency), dtype=int)
     bins[positive] = 1 + np.round(_BINS_PER_OCTAVE * np.log2(frequency[positive] / frequency[positive][0])).astype(int)
     density = np.bincount(bins, energy) / np.maximum(np.bincount(bins, width), 1e-300)
+    if not (density[bins] > _ABOVE_NOISE * floor)[positive].any():
+        return 0.0, 0.0, floor, 0.0, float(frequency[-1])
+    motion = _motion_end(frequency, np.maximum(energy - floor * width, 0.0) * (density[bins] > _ABOVE_NOISE * floor))
+    own = np.unique(bins[frequency > _PRODUCTS * motion])
+    floor = max(floor, _first_plateau(density[own]))
     above = density[bins] > _ABOVE_NOISE * floor
-    if not above[positive].any():
-        return 0.0, 0.0, 0.0, float(frequency[-1])
     signal = np.where(above, np.maximum(energy - floor * width, 0.0), 0.0)
-    velocity = np.cumsum(signal * frequency**2)
-    motion = frequency[np.searchsorted(velocity, _MOTION_POWER * velocity[-1])]
     # From the motion on, the first time that the density falls to the noise.
     beyond = np.flatnonzero(~above & (frequency > motion))
     crossing = frequency[beyond[0]] if len(beyond) else frequency[-1]
@@ -113,7 +114,27 @@ def _of_joint(frequency: Array, width: Array, energy: Array, floor: float, secon
     acceleration = float(np.sum(signal[inside] * (2 * np.pi * frequency[inside]) ** 4)) / seconds
     beyond_motion = np.cumsum(np.where(frequency > 2 * motion, energy * frequency**4, 0.0))
     end = frequency[np.searchsorted(beyond_motion, _MOTION_POWER * beyond_motion[-1])]
-    return float(motion), float(crossing), acceleration, float(end)
+    return motion, float(crossing), floor, acceleration, float(end)
+
+
+def _motion_end(frequency: Array, signal: Array) -> float:
+    """Frequency below which the motion's share of the velocity power lies."""
+    velocity = np.cumsum(signal * frequency**2)
+    return float(frequency[np.searchsorted(velocity, _MOTION_POWER * velocity[-1])])
+
+
+def _first_plateau(density: Array) -> float:
+    """Density where it first hardly falls over two octaves, of bins beyond the motion; 0 where it never does.
+
+    Noise that was low-passed is white up to some frequency and nothing beyond; what lies below a cutoff is the plateau.
+    """
+    count = 2 * _BINS_PER_OCTAVE + 1
+    octaves = np.arange(count) / _BINS_PER_OCTAVE
+    for start in range(len(density) - count + 1):
+        window = density[start : start + count]
+        if np.polyfit(octaves, np.log2(np.maximum(window, 1e-300)), 1)[0] > _FLAT:
+            return float(np.median(window))
+    return 0.0
 
 
 def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
@@ -123,12 +144,12 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
     density ``S`` in the position leaves the variance ``(2 pi)^4 S f^5 / 5`` in the acceleration below a cutoff ``f``,
     whose root stays below 1 % of the acceleration, for the middle one of the joints that move.
 
-    The cutoff need not exceed 37 times the frequency ``f`` of the motion, either. Of all that is modelled, reversals
+    The cutoff need not exceed 74 times the frequency ``f`` of the motion, either. Of all that is modelled, reversals
     of friction take the widest band: a drive that swings with ``f`` passes the speeds below 3 % of its fastest, where
-    its equations are left out, in ``2 * 0.03 / (2 pi f)``, and the rise time of a low-pass is 0.35 over its cutoff. Nor
-    does it exceed the band in which the recording has power, where it was low-passed before. It is at least five times
-    the motion's frequency, so that products of velocities and gravity pass, at most 0.4 times the sample rate, and
-    never below 1 Hz (or a tenth of the rate where that is less).
+    its equations are left out, in ``2 * 0.03 / (2 pi f)``, and the rise time of a low-pass, 0.35 over its cutoff, is
+    half of that then. Nor does it exceed the band in which the recording has power, where it was low-passed before. It
+    is at least five times the motion's frequency, so that products of velocities and gravity pass, at most 0.4 times
+    the sample rate, and never below 1 Hz (or a tenth of the rate where that is less).
 
     A free base is measured with far more noise than joints: where ``base``, the spectrum of what is measured of it,
     falls to the noise sooner, the cutoff follows it down to three times the motion, and never exceeds ten times.
@@ -151,7 +172,7 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
     little_noise = float(np.median((5 * _NOISE**2 * joints.acceleration_power[moves] / noise) ** 0.2))
     wanted = min(little_noise, _REVERSAL * fastest, float(joints.power_hz[moves].max()))
     if base is None:
-        wanted = max(wanted, 5.0 * fastest)
+        wanted = max(wanted, _PRODUCTS * fastest)
     else:
         wanted = float(np.clip(min(wanted, base.noise_hz.max()), 3.0 * fastest, 10.0 * fastest))
     return float(np.clip(wanted, min(1.0, 0.1 * rate), HIGHEST_CUTOFF * rate))

@@ -116,6 +116,7 @@ def hardly_interpolated(
 
 
 def sample_stride(period: float, cutoff: float, rate_hz: float) -> int:
-    """Every how many samples one is kept: ``rate_hz``, or where it is 0, 20 samples per period of the cutoff."""
-    rate = rate_hz or 20.0 * cutoff
+    """Every how many samples one is kept: ``rate_hz``, or where it is 0, 10 samples per period of the cutoff,
+    at half of whose rate the low-pass lets less than 1e-5 pass."""
+    rate = rate_hz or 10.0 * cutoff
     return max(1, int(np.floor(1.0 / (period * rate) + 1e-9)))

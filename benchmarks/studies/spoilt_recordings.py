@@ -1,0 +1,130 @@
+"""Recordings as bad networks, drivers and recorders leave them, from clean ones; magnitudes are drawn at random."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.data.recording import Recording
+
+Rng = np.random.Generator
+
+
+def effort_spikes(recording: Recording, rng: Rng) -> tuple[Recording, str]:
+    share, size = rng.uniform(0.005, 0.015), rng.uniform(3, 30)
+    return replace(recording, effort=_spiked(recording.effort, share, size, rng)), f"{share:.1%} of {size:.0f} std"
+
+
+def position_spikes(recording: Recording, rng: Rng) -> tuple[Recording, str]:
+    share, size = rng.uniform(0.001, 0.01), rng.uniform(0.5, 10)
+    return replace(recording, position=_spiked(recording.position, share, size, rng)), f"{share:.1%} of {size:.0f} std"
+
+
+def nan(recording: Recording, rng: Rng) -> tuple[Recording, str]:
+    share = rng.uniform(0.001, 0.01)
+    effort, position = (np.where(rng.random(recording.effort.shape) < share, np.nan, values)
+                        for values in (recording.effort, recording.position))  # fmt: skip
+    velocity = np.full_like(position, np.nan)
+    return replace(recording, effort=effort, position=position, velocity=velocity), f"{share:.1%}, velocity throughout"
+
+
+def zeros(recording: Recording, rng: Rng) -> tuple[Recording, str]:
+    longest, count = int(rng.integers(2, 30)), int(rng.integers(5, 20))
+    effort = recording.effort.copy()
+    for joint in range(effort.shape[1]):
+        for start in rng.integers(10, len(effort) - 50, count):
+            effort[start : start + rng.integers(1, longest), joint] = 0.0
+    return replace(recording, effort=effort), f"{count} times up to {longest} samples"
+
+
+def short_gaps(recording: Recording, rng: Rng) -> tuple[Recording, str]:
+    count, longest = int(rng.integers(5, 40)), rng.uniform(0.01, 0.03)
+    return _without(recording, count, longest, rng), f"{count} of up to {1e3 * longest:.0f} ms"
+
+
+def long_gaps(recording: Recording, rng: Rng) -> tuple[Recording, str]:
+    count, longest = int(rng.integers(1, 4)), rng.uniform(0.3, 0.8)
+    return _without(recording, count, longest, rng), f"{count} of up to {longest:.1f} s"
+
+
+def jitter(recording: Recording, rng: Rng) -> tuple[Recording, str]:
+    share = rng.uniform(0.3, 0.95)
+    moved = _resampled(recording, recording.time + share * _period(recording) * rng.uniform(-0.5, 0.5, len(recording)))
+    gaps = _without(moved, 2, 0.009, rng)
+    return gaps, f"{share:.0%} of a period, two gaps"
+
+
+def delay(recording: Recording, rng: Rng) -> tuple[Recording, str]:
+    seconds = rng.uniform(0.015, 0.02) * rng.choice([-1, 1])
+    late = np.clip(recording.time - seconds, recording.time[0], recording.time[-1])
+    effort = np.stack([np.interp(late, recording.time, column) for column in recording.effort.T], axis=1)
+    return replace(recording, effort=effort), f"{1e3 * seconds:.0f} ms"
+
+
+def decimation(recording: Recording, rng: Rng) -> tuple[Recording, str]:
+    rate = rng.uniform(45, 100)
+    step = max(int(round(1 / (rate * _period(recording)))), 1)
+    return _rows(recording, slice(int(rng.integers(step)), None, step)), f"to {1 / (step * _period(recording)):.0f} Hz"
+
+
+def half(recording: Recording, rng: Rng) -> tuple[Recording, str]:
+    start = int(rng.uniform(0, 0.5) * len(recording))
+    return _rows(recording, slice(start, start + len(recording) // 2)), f"from {recording.time[start]:.1f} s on"
+
+
+def held(recording: Recording, rng: Rng) -> tuple[Recording, str]:
+    count, longest = int(rng.integers(3, 10)), rng.uniform(0.02, 0.06)
+    position, effort = recording.position.copy(), recording.effort.copy()
+    for start in rng.uniform(recording.time[0], recording.time[-1] - 0.1, count):
+        rows = (recording.time > start) & (recording.time < start + rng.uniform(0.5, 1) * longest)
+        first = int(np.argmax(rows))
+        position[rows], effort[rows] = position[first], effort[first]
+    return replace(recording, position=position, effort=effort), f"{count} times up to {1e3 * longest:.0f} ms"
+
+
+SPOILT: dict[str, Callable[[Recording, Rng], tuple[Recording, str]]] = {
+    "spikes of effort": effort_spikes,
+    "spikes of position": position_spikes,
+    "NaN": nan,
+    "effort drops to zero": zeros,
+    "short gaps": short_gaps,
+    "long gaps": long_gaps,
+    "jitter and two gaps": jitter,
+    "values held": held,
+    "effort delayed": delay,
+    "decimated": decimation,
+    "half of the data": half,
+}
+
+
+def _period(recording: Recording) -> float:
+    return recording.duration / (len(recording) - 1)
+
+
+def _spiked(values: Array, share: float, size: float, rng: Rng) -> Array:
+    wrong = rng.random(values.shape) < share
+    return values + np.where(wrong, size * values.std(axis=0) * rng.choice([-1, 1], values.shape), 0.0)
+
+
+def _without(recording: Recording, count: int, longest: float, rng: Rng) -> Recording:
+    keep = np.ones(len(recording), dtype=bool)
+    for start in rng.uniform(recording.time[0] + 1, recording.time[-1] - 1, count):
+        keep &= ~((recording.time > start) & (recording.time < start + longest * rng.uniform(0.5, 1)))
+    return _rows(recording, keep)
+
+
+def _rows(recording: Recording, rows: slice | NDArray[np.bool_]) -> Recording:
+    given = {name: getattr(recording, name) for name in ("time", "position", "effort", "velocity", "acceleration")}
+    return replace(recording, **{name: values[rows] for name, values in given.items() if values is not None})
+
+
+def _resampled(recording: Recording, time: Array) -> Recording:
+    """The recording as if its samples had been taken at other instants."""
+    order = np.sort(time)
+    inside = order[(order >= recording.time[0]) & (order <= recording.time[-1])]
+    spline = [scipy.interpolate.make_interp_spline(recording.time, values, k=k)(inside)
+              for values, k in ((recording.position, 3), (recording.effort, 1))]  # fmt: skip
+    return Recording(recording.joint_names, inside, *spline, name=recording.name)
