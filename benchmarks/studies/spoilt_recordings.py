@@ -125,6 +125,6 @@ def _resampled(recording: Recording, time: Array) -> Recording:
     """The recording as if its samples had been taken at other instants."""
     order = np.sort(time)
     inside = order[(order >= recording.time[0]) & (order <= recording.time[-1])]
-    spline = [scipy.interpolate.make_interp_spline(recording.time, values, k=k)(inside)
-              for values, k in ((recording.position, 3), (recording.effort, 1))]  # fmt: skip
-    return Recording(recording.joint_names, inside, *spline, name=recording.name)
+    position, effort = (scipy.interpolate.make_interp_spline(recording.time, values, k=k)(inside)
+              for values, k in ((recording.position, 3), (recording.effort, 1)))  # fmt: skip
+    return Recording(recording.joint_names, inside, position, effort, name=recording.name)

@@ -91,7 +91,8 @@ def spectrum(*pieces: tuple[Array, float]) -> Spectrum:
     width = np.concatenate([np.full(len(each.frequency), each.width * each.seconds) for each in periodograms])[order]
     energy = np.concatenate([each.energy for each in periodograms])[order]
     joints = [_of_joint(frequency, width, energy[:, joint], floor[joint], seconds) for joint in range(energy.shape[1])]
-    return Spectrum(*np.array(joints).T, 1 / max(period for _, period in pieces))
+    motion, crossing, noise, acceleration, end = np.array(joints).T
+    return Spectrum(motion, crossing, noise, acceleration, end, 1 / max(period for _, period in pieces))
 
 
 def _of_joint(frequency: Array, width: Array, energy: Array, floor: float, seconds: float) -> tuple[float, ...]:
