@@ -7,12 +7,13 @@ from itertools import chain
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.motion_checks import check_motion
-from inertid_ros.data.screening.repeated_motion import check_different_samples, check_new_motion
+from inertid_ros.data.screening.repeated_motion import check_different_samples
 from inertid_ros.data.screening.screen import refuse
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.held_out_blocks import validate_on_blocks
 from inertid_ros.identification.identify import IdentificationProgress, identify
 from inertid_ros.identification.information.delay import without_delay
+from inertid_ros.identification.new_motion import check_new_motion
 from inertid_ros.identification.outcome import IdentificationOutcome
 from inertid_ros.identification.prior.constraints import configured_constraints
 from inertid_ros.identification.provenance import provenance, recording_source
@@ -63,11 +64,7 @@ def calibrate(
     fitted, held_out_samples = tuple(samples[: len(train)]), tuple(samples[len(train) :])
     motion = check_motion(fitted, model)
     refuse(motion)
-    findings = (
-        *motion,
-        *chain.from_iterable(each.findings for each in samples),
-        *check_new_motion(fitted, held_out_samples),
-    )
+    findings = (*motion, *chain.from_iterable(each.findings for each in samples))
     earlier, source = earlier_fit(options.prior, model, everything) if options.prior else (None, None)
     clock.stop("preparing")
     constraints = configured_constraints(model, configuration.constraints)
@@ -87,7 +84,8 @@ def calibrate(
     fitted, held_out_samples = (
         tuple(without_delay(each, estimate.delay) for each in group) for group in (fitted, held_out_samples)
     )
-    blocks = None if held_out else validate_on_blocks(estimate, fitted, configuration.identify, constraints)
+    blocks = None if held_out else validate_on_blocks(estimate, fitted, options, constraints)
+    findings += check_new_motion(estimate, fitted, held_out_samples, options, constraints)
     clock.stop("validating")
     roles = ["train"] * len(train) + ["validation"] * len(held_out)
     sources = [recording_source(*entry) for entry in zip(everything, samples, roles, strict=True)]

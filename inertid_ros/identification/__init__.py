@@ -15,6 +15,7 @@ Files:
 - ``map_fit``: weights of channels and prior spread, iterated with the solution.
 - ``stribeck_speed``: the only nonlinear parameter, by an outer loop.
 - ``held_out_blocks``: cross-validation on blocks of the data fitted, where nothing else was held out.
+- ``new_motion``: whether what was held out is a motion that the fit has not seen.
 - ``rounds``: when further rounds of excitation and identification end.
 - ``provenance``: recordings, robot, configuration and versions that a result comes from.
 - ``outcome``: an estimate with its errors and confidence, and the verdict on it.

@@ -41,8 +41,6 @@ def validate_on_blocks(
     recordings : sequence of Samples
         Those that were fitted, with the delay of effort removed.
     """
-    if options.estimator != "consistent" and ESTIMATORS[options.estimator].loss == "huber":
-        return None  # it has no fit to information alone
     residuals = [samples.tau - estimate.torque(samples) for samples in recordings]
     kept, _ = without_outliers(recordings, residuals, options.outlier_threshold)
     blocks = [block for samples in kept for block in _cut(samples, sum(map(_duration, kept)) / BLOCKS)]
@@ -53,19 +51,40 @@ def validate_on_blocks(
     predictions = []
     for index, block in enumerate(trimmed):
         first, *others = information[:index] + information[index + 1 :]
-        predictions.append((_refitted(estimate, sum(others, start=first), options, constraints), block))
+        rest = blocks[:index] + blocks[index + 1 :]
+        parameters = refitted(estimate, rest, sum(others, start=first), options, constraints)
+        predictions.append((parameters, block))
     own = errors_of_each(estimate.equations, predictions)
     given = errors_of_each(estimate.equations, [(estimate.prior, block) for block in trimmed])
     errors = compared(estimate.equations, estimate.parameters, trimmed, (own, given))
     return Validation(own, given, check_errors(errors), blocks=len(blocks))
 
 
-def _refitted(
-    estimate: Estimate, information: Information, options: IdentifyOptions, constraints: Constraints
+def refitted(
+    estimate: Estimate,
+    recordings: Sequence[Samples],
+    information: Information,
+    options: IdentifyOptions,
+    constraints: Constraints,
 ) -> Array:
-    """Parameters by all blocks but one, with the weights of the whole."""
+    """Parameters ``(p,)`` by a part of the data, with the weights of data and prior of the whole.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        By the whole.
+    recordings : sequence of Samples
+        The part, of which classical estimators see every sample.
+    information : Information
+        Of the part.
+
+    Raises
+    ------
+    IdentificationError
+        There is no optimum.
+    """
     if options.estimator != "consistent":
-        return least_squares(estimate.equations, information, ESTIMATORS[options.estimator]).parameters
+        return least_squares(estimate.equations, recordings, ESTIMATORS[options.estimator]).parameters
     information = replace(information, earlier=estimate.information.earlier)
     data = FitData(estimate.equations, (), information, prior_spreads=estimate.own_prior_spreads)
     return MapFit.of(data, options, constraints).refitted(estimate)

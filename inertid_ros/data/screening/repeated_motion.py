@@ -11,7 +11,6 @@ from scipy import fft
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 
@@ -34,13 +33,18 @@ class RepeatedMotion:
     difference : float
         Root mean square of what is left of position and velocity after the best shifts, over all moving joints, as a
         share of the motion: 0 for a repetition, 1 or more for motions that have nothing in common.
-    nearest : str
-        Recording that repeats most of it.
+    by : tuple of int
+        Positions of the other recordings that repeat half of it or more, or of the one that repeats most of it.
     """
 
     share: float
     difference: float
-    nearest: str
+    by: tuple[int, ...]
+
+    @property
+    def new(self) -> bool:
+        """Whether the motion is another one."""
+        return self.share < _REPEATED
 
 
 def shared_samples(recording: Recording, other: Recording) -> float:
@@ -77,26 +81,6 @@ def check_different_samples(train: Sequence[Recording], held_out: Sequence[Recor
                 )
 
 
-def check_new_motion(train: Sequence[Samples], held_out: Sequence[Samples]) -> tuple[Finding, ...]:
-    """Findings on held-out recordings that repeat the motion of one that is fitted."""
-    findings = []
-    for samples in held_out:
-        repeated = repeated_motion(samples, train)
-        if repeated.share >= _REPEATED:
-            findings.append(
-                Finding(
-                    "held_out_not_new",
-                    Severity.CARE,
-                    f"{100 * repeated.share:.0f} % of the motion is that of {repeated.nearest}, which is fitted; after"
-                    f" a shift they are {100 * repeated.difference:.2g} % apart",
-                    "validate with another motion",
-                    (),
-                    samples.name,
-                )
-            )
-    return tuple(findings)
-
-
 def repeated_motion(samples: Samples, others: Sequence[Samples]) -> RepeatedMotion:
     """How much of the motion of some samples others repeat, at any shift of time.
 
@@ -110,17 +94,15 @@ def repeated_motion(samples: Samples, others: Sequence[Samples]) -> RepeatedMoti
     scale = np.sqrt(np.mean(own**2, axis=0))
     own /= scale
     found = [_scaled_motion(other, rate, centre, moving) / scale for other in others]
-    energy, left, nearest = [], [], []
-    for window in np.array_split(own, _WINDOWS):
-        apart = [_least_difference(window, other) for other in found]
-        nearest.append(int(np.argmin(apart)))
-        energy.append(float(np.sum(window**2)))
-        left.append(min(*apart, energy[-1]))
-    total = sum(energy)
-    repeats = [part <= _SAME**2 * whole for part, whole in zip(left, energy, strict=True)]
-    share = sum(whole for whole, same in zip(energy, repeats, strict=True) if same) / total
-    by_other = np.bincount(nearest, weights=energy)
-    return RepeatedMotion(share, float(np.sqrt(sum(left) / total)), others[int(np.argmax(by_other))].name)
+    windows = np.array_split(own, _WINDOWS)
+    energy = np.array([np.sum(window**2) for window in windows])
+    left = np.array([[_least_difference(window, other) for other in found] for window in windows])
+    left = np.minimum(left, energy[:, None])  # no worse than rest
+    shares = (energy / energy.sum()) @ (left <= _SAME**2 * energy[:, None])  # of each other
+    least = left.min(axis=1)
+    share = float(energy[least <= _SAME**2 * energy].sum() / energy.sum())
+    by = np.flatnonzero(shares >= _REPEATED) if shares.max() >= _REPEATED else np.array([int(shares.argmax())])
+    return RepeatedMotion(share, float(np.sqrt(least.sum() / energy.sum())), tuple(by.tolist()))
 
 
 def _joint_motion(samples: Samples, rate: float) -> tuple[Array, Array]:

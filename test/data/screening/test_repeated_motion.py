@@ -8,13 +8,11 @@ from support.recordings.synthetic import random_motion, record
 from support.robots.random_robots import random_model
 
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.findings import Severity
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.repeated_motion import (
     check_different_samples,
-    check_new_motion,
     repeated_motion,
     shared_samples,
 )
@@ -59,21 +57,19 @@ def test_the_same_motion_recorded_again_has_other_samples():
 
 @pytest.mark.parametrize("rate_hz", [100.0, 83.0])
 def test_the_same_motion_is_recognised_after_a_shift_at_another_rate(rate_hz):
-    again = samples(0, 2.345, 18.0, rate_hz=rate_hz, seed=1, name="again")
+    again = samples(0, 2.345, 18.0, rate_hz=rate_hz, seed=1)
     fitted = [samples(1, 0.0, 20.0), samples(0, 0.0, 20.0)]
     repeated = repeated_motion(again, fitted)
     assert repeated.share == pytest.approx(1.0)
-    assert repeated.difference < 0.02 and repeated.nearest == "motion 0"
-    (finding,) = check_new_motion(fitted, [again, samples(2, 0.0, 20.0)])
-    assert finding.cause == "held_out_not_new" and finding.severity is Severity.CARE
-    assert str(finding).startswith("again: 100 % of the motion is that of motion 0")
+    assert repeated.difference < 0.02 and repeated.by == (1,) and not repeated.new
+    assert repeated_motion(again, [*fitted, *fitted]).by == (1, 3)
 
 
 def test_other_motions_are_new():
     fitted = [samples(0, 0.0, 20.0), samples(1, 0.0, 20.0)]
     repeated = repeated_motion(samples(2, 0.0, 20.0), fitted)
-    assert repeated.share == 0.0 and repeated.difference > 0.3
-    assert check_new_motion(fitted, [samples(2, 0.0, 5.0)]) == ()
+    assert repeated.share == 0.0 and repeated.difference > 0.3 and repeated.new
+    assert repeated_motion(samples(2, 0.0, 5.0), fitted).new
 
 
 def test_a_motion_that_is_new_in_part_is_told_by_its_share():

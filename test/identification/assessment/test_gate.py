@@ -1,0 +1,155 @@
+"""The gate: which findings make which verdict, and which errors, borders and solutions make which findings."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.recordings.synthetic_calibration import synthetic_case
+
+from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.data.preparation.prepare import prepare
+from inertid_ros.identification.assessment.error_checks import ErrorComparison, check_errors
+from inertid_ros.identification.assessment.gate import GateDecision, Verdict
+from inertid_ros.identification.assessment.solution_checks import check_borders, check_solution
+from inertid_ros.identification.assessment.validation import validate
+from inertid_ros.identification.identify import identify
+from inertid_ros.identification.prior.constraints import Constraints
+
+SHOULDER, WRIST = 0, 1
+
+
+def finding(severity: Severity, evidence: str = "x") -> Finding:
+    return Finding("delay", severity, evidence, "do something")
+
+
+def comparison(**changes) -> ErrorComparison:
+    """A shoulder with 100 N m and a wrist with 1 N m, both well explained."""
+    good = ErrorComparison(
+        channels=("shoulder", "wrist"),
+        error=np.array([5.0, 0.2]),
+        given=np.array([30.0, 0.5]),
+        relative=(0.05, 0.3),
+        scale=np.array([100.0, 1.0]),
+        noise=np.array([1.0, 0.05]),
+        sliding=np.array([5.0, 0.2]),
+        expected=np.array([4.0, 0.15]),
+    )
+    arrays = {key: np.array(value) for key, value in changes.items() if isinstance(value, list)}
+    return replace(good, **{**changes, **arrays})
+
+
+@pytest.mark.parametrize(
+    ("severities", "verdict"),
+    [
+        ((), Verdict.USE),
+        ((Severity.NOTICE,), Verdict.USE),
+        ((Severity.NOTICE, Severity.CARE), Verdict.CARE),
+        ((Severity.CARE, Severity.REJECT, Severity.NOTICE), Verdict.REJECT),
+        ((Severity.REFUSE,), Verdict.REJECT),
+    ],
+)
+def test_the_gravest_finding_decides(severities, verdict):
+    decision = GateDecision.of(finding(severity) for severity in severities)
+    assert decision.verdict is verdict
+    assert len(decision.reasons) + len(decision.notices) == len(severities)
+    assert [each.severity for each in decision.reasons] == sorted(
+        (each for each in severities if each >= Severity.CARE), reverse=True
+    )
+
+
+def test_a_finding_made_twice_counts_once_and_the_summary_counts_the_others():
+    decision = GateDecision.of([finding(Severity.CARE), finding(Severity.CARE), finding(Severity.CARE, "y")])
+    assert len(decision.reasons) == 2 and decision.summary.endswith("; and 1 further reason")
+    assert GateDecision.of([]).summary == ""
+    content = decision.content()
+    assert content["verdict"] == "use with care" and content["reasons"][0]["severity"] == "care"
+
+
+def test_well_explained_torque_has_no_findings():
+    assert check_errors(comparison()) == ()
+    assert check_errors(comparison(given=None, sliding=None, expected=None, relative=(0.05, None))) == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "cause", "subjects", "severity"),
+    [
+        ({"relative": (1.2, 3.0)}, "worse_than_nothing", (), Severity.REJECT),
+        ({"relative": (0.4, 0.3)}, "worse_than_urdf", (), Severity.REJECT),
+        ({"error": [5.0, 0.6], "given": [30.0, 0.7]}, "above_noise", ("wrist",), Severity.CARE),
+        ({"error": [60.0, 0.2], "given": [70.0, 0.5]}, "above_noise", ("shoulder",), Severity.CARE),
+        ({"error": [120.0, 0.2], "given": [130.0, 0.5]}, "above_noise", ("shoulder",), Severity.REJECT),
+        # A joint with hardly any torque never makes the whole result useless.
+        ({"error": [5.0, 3.0], "given": [30.0, 4.0]}, "above_noise", ("wrist",), Severity.CARE),
+        ({"given": [4.9, 0.5]}, "worse_than_urdf", ("shoulder",), Severity.NOTICE),
+        ({"error": [20.0, 0.2], "given": [10.0, 0.5]}, "worse_than_urdf", ("shoulder",), Severity.CARE),
+        ({"error": [45.0, 0.2], "given": [10.0, 0.5]}, "worse_than_urdf", ("shoulder",), Severity.REJECT),
+        ({"error": [5.0, 0.45], "given": [30.0, 0.1]}, "worse_than_urdf", ("wrist",), Severity.CARE),
+        ({"sliding": [30.0, 0.2]}, "does_not_generalise", ("shoulder",), Severity.CARE),
+    ],
+)
+def test_each_error_has_its_finding(changes, cause, subjects, severity):
+    (found,) = check_errors(comparison(**changes))
+    assert (found.cause, found.subjects, found.severity) == (cause, subjects, severity)
+    assert all(name in str(found) for name in subjects)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"error": [5.0, 0.6], "given": [30.0, 0.59], "noise": [1.0, 0.3]},  # the sensor's noise is as large
+        {"sliding": [20.0, 0.2]},  # not expected, but small
+        {"scale": [100.0, 0.0], "error": [5.0, 0.0], "given": [30.0, 0.0]},  # not measured
+    ],
+)
+def test_what_is_noise_or_small_is_no_finding(changes):
+    assert check_errors(comparison(**changes)) == ()
+
+
+@pytest.fixture(scope="module")
+def case():
+    return synthetic_case(3, duration=10.0)
+
+
+@pytest.fixture(scope="module")
+def samples(case):
+    return [prepare(recording, case.given) for recording in case.recordings]
+
+
+@pytest.fixture(scope="module")
+def estimate(case, samples):
+    return identify(case.given, samples[:1])
+
+
+def test_a_good_result_has_no_findings(estimate, samples):
+    assert validate(estimate, samples[1:]).findings == ()
+    assert check_borders(estimate, Constraints()) == ()
+
+
+def test_bodies_that_cannot_exist_and_other_stops_are_rejected(estimate):
+    wrong = replace(estimate, parameters=-estimate.parameters)
+    (found,) = check_solution(wrong)
+    assert found.cause == "inconsistent" and set(found.subjects) == set(estimate.model.link_names)
+    stopped = replace(estimate, solution=replace(estimate.solution, status="inaccurate"))
+    assert [each.cause for each in check_solution(stopped)] == ["not_optimal"]
+
+
+def test_borders_that_the_data_wants_to_cross_are_told(case, samples, estimate):
+    link = case.given.link_names[-1]
+    mass = estimate.bodies[-1, 0]
+    names = dict(zip(estimate.layout.names, estimate.parameters, strict=True))
+    friction = {"joint0.viscous": 0.5 * names["joint0.viscous"]}
+    tight = Constraints(mass={link: (1.1 * mass, 2.0 * mass)}, at_most=friction)
+    bounded = identify(case.given, samples[:1], constraints=tight)
+    found = check_borders(bounded, tight)
+    assert {each.subjects for each in found} == {("joint0",), (link,)}
+    assert {each.severity for each in found} == {Severity.CARE}
+    wide = Constraints(mass={link: (0.5 * mass, 2.0 * mass)}, at_most={"joint0.viscous": 10.0})
+    assert check_borders(identify(case.given, samples[:1], constraints=wide), wide) == ()
+
+
+def test_the_sign_of_one_effort_is_rejected(case, samples):
+    """Of the training data: no bodies explain it, and the joint is told."""
+    flipped = [replace(each, tau=each.tau * [1.0, -1.0, 1.0]) for each in samples]
+    result = validate(identify(case.given, flipped[:1], IdentifyOptions()), flipped[1:])
+    assert "joint1" in {name for each in result.findings if each.severity >= Severity.CARE for name in each.subjects}
