@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from .arrays import Array
 from .errors import RecordingError
 from .findings import Finding
+from .undecimated_velocity import UndecimatedVelocity
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,11 @@ class Samples:
         is.
     name : str
         Recording that the samples come from.
-    friction_direction : ndarray, shape (N, n + couplings), optional
-        Direction of sliding of every drive from -1 to 1, filtered like the torque; None where the sign of the velocity
-        is taken instead.
+    undecimated : UndecimatedVelocity, optional
+        Joint velocity from which friction is worked out and then low-passed like the torque; None where it is worked
+        out from ``v``.
+    sliding : ndarray of bool, shape (N, c), optional
+        Where all drives that act on a channel slide, so that friction has a direction; None: everywhere.
     cutoff_hz : float
         Cutoff of the low-pass that was applied [Hz]; 0 without a low-pass.
     measured : ndarray of bool, shape (N, c), optional
@@ -58,7 +61,8 @@ class Samples:
     mask: NDArray[np.bool_]
     usable: NDArray[np.bool_]
     name: str = "recording"
-    friction_direction: Array | None = None
+    undecimated: UndecimatedVelocity | None = None
+    sliding: NDArray[np.bool_] | None = None
     cutoff_hz: float = 0.0
     measured: NDArray[np.bool_] | None = None
     noise: Array | None = None
@@ -71,8 +75,8 @@ class Samples:
             raise RecordingError(
                 f"{self.name}: q has shape {self.q.shape}, expected {self.v.shape}, or a column more for a free base"
             )
-        self._check(("tau", "mask", "measured"), (len(self.q), self.tau.shape[-1]))
-        self._check(("time", "usable"), (len(self.q),))
+        self._check(("tau", "mask", "measured", "sliding"), (len(self.q), self.tau.shape[-1]))
+        self._check(("time", "usable", "undecimated"), (len(self.q),))
 
     def __len__(self) -> int:
         return len(self.time)

@@ -20,8 +20,8 @@ from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.model import RobotModel
 
 from .continuation import Continuation, EarlierFit
+from .friction_speeds import check_stribeck, with_transition_speeds
 from .map_fit import FitData, MapFit
-from .stribeck_speed import with_fitted_stribeck
 from .term_choice import choose_terms
 
 _LOAD_ITERATIONS = 2  # the load differs little between bodies of the prior and found ones, and hardly after that
@@ -105,6 +105,10 @@ def identify(
     if options.estimator != "consistent":
         if continuation is not None:
             raise IdentificationError(f"estimator '{options.estimator}' takes no earlier result; drop it")
+        if options.fit_stribeck_speed:
+            first = MapFit.of(prepared, options, Constraints())
+            first, weighting, _ = first.without_outliers(*first.reweighted(first.initial_weighting))
+            prepared = first.with_chosen_stribeck(weighting).data
         classical = _classical(prepared, options.estimator, constraints)
         return replace(classical, delay=prepared.delay, term_choices=choices)
     constraints = constraints or Constraints()
@@ -130,6 +134,7 @@ def _fitted(
     if data.recordings:
         progress(IdentificationProgress("solving", 0.5))
         fit, weighting, outliers = fit.without_outliers(weighting, solution)
+        fit = fit.with_chosen_stribeck(weighting)
         weighting, solution = fit.reweighted(weighting)
     return replace(fit.estimate(weighting, solution), outliers=outliers)
 
@@ -145,25 +150,27 @@ def _with_bodies_of(estimate: Estimate, data: FitData) -> FitData:
 def _prepared_data(
     equations: Equations, data: Sequence[Samples] | Information, options: IdentifyOptions
 ) -> tuple[FitData, tuple[TermChoice, ...]]:
-    """Checked data, with delay removed, Stribeck speeds fitted where the options ask for it, and user terms chosen."""
+    """Checked data, with delay removed where the options ask for it, and user terms chosen."""
     if isinstance(data, Information):
         for name in ("remove_delay", "fit_stribeck_speed"):
             if getattr(options, name):
                 raise IdentificationError(f"identify.{name} needs every sample; give recordings or leave it off")
+    else:
+        equations = with_transition_speeds(equations, data)
     recordings, information = checked_data(equations, data, "identify")
     if recordings:
         check_effort_varies(equations, recordings)
+    if options.fit_stribeck_speed:
+        check_stribeck(equations)
     delay = 0.0
     if options.remove_delay:
         delay = estimate_delay(equations, recordings).seconds
         recordings = tuple(without_delay(samples, delay) for samples in recordings)
-    if options.fit_stribeck_speed:
-        equations = with_fitted_stribeck(equations, recordings)
     choices = choose_terms(equations, recordings)
     kept = tuple(term for term, choice in zip(equations.model.layout.terms, choices, strict=True) if choice.kept)
     if len(kept) < len(choices):
         equations = equations_of(equations.model.with_terms(kept), equations.equation_type)
-    if options.remove_delay or options.fit_stribeck_speed or len(kept) < len(choices):
+    if options.remove_delay or len(kept) < len(choices):
         information = compress(equations, recordings)
     return FitData(equations, recordings, information, delay), choices
 

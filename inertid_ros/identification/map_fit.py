@@ -23,6 +23,8 @@ from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.bodies.layout import ParameterLayout
 
+from .friction_speeds import StribeckTest, fitted_stribeck, stribeck_where_significant
+
 _OUTER_ITERATIONS = 30
 _OUTER_TOLERANCE = 3e-3
 _HYPERPRIOR_COUNT = 10.0  # weight of the typical prior spread in directions: as much as one body has
@@ -79,20 +81,29 @@ class Weighting:
 
 @dataclass(frozen=True)
 class MapFit:
-    """MAP fit of one set of data: what stays the same while weights are iterated."""
+    """MAP fit of one set of data: what stays the same while weights are iterated.
+
+    Attributes
+    ----------
+    noise_ratio : ndarray or None, shape (c,)
+        Variance of a channel's noise at low frequency over that of its residual, of one independent sample.
+    speed_covariance : ndarray or None, shape (p, p)
+        Covariance of the parameters by the uncertainty of fitted speeds of Stribeck friction.
+    """
 
     data: FitData
     map_problem: MapProblem
     regularization: Regularization
     options: IdentifyOptions
     noise_ratio: Array | None = None
+    speed_covariance: Array | None = None
 
     @classmethod
     def of(cls, data: FitData, options: IdentifyOptions, constraints: Constraints) -> "MapFit":
         """Fit of data under options and constraints."""
         model, prior_spread = data.equations.model, options.prior_spread or TYPICAL_PRIOR_SPREAD
         known = tuple(name for term in model.layout.terms if term.values for name in term.parameter_names)
-        constraints = replace(constraints, fixed=(*constraints.fixed, *known))
+        constraints = replace(constraints, fixed=tuple(dict.fromkeys((*constraints.fixed, *known))))
         map_problem = MapProblem(prior_coordinates(model, data.information), model.prior, constraints, options.solver)
         regularization = Regularization(
             options.regularizer, prior_spread, options.drive_weight, 1 / ENERGY_SHARE, data.prior_spreads
@@ -154,7 +165,7 @@ class MapFit:
         parameters = self.map_problem.coordinates.physical(solution.x)
         residuals = [samples.tau - equations.predict(parameters, samples) for samples in recordings]
         kept, outliers = without_outliers(recordings, residuals, self.options.outlier_threshold)
-        data = self.data
+        data = replace(self.data, recordings=tuple(kept))
         if outliers.any():
             data = replace(data, information=replace(compress(equations, kept), earlier=data.information.earlier))
         independent = effective_fraction(residuals, [samples.mask for samples in kept])
@@ -167,10 +178,26 @@ class MapFit:
         fit = replace(self, data=data, noise_ratio=growth * np.maximum(ratio, 1 / fraction))
         return fit, replace(weighting, fraction=discounted), outliers
 
+    def with_chosen_stribeck(self, weighting: Weighting) -> "MapFit":
+        """The fit with Stribeck friction only of joints that show it, at the best speed where that is asked for."""
+        equations, information = self.data.equations, self.data.information
+        bodies, counts = len(equations.model.layout.body_names), weighting.fraction * information.counts
+        test = StribeckTest(weighting.weights, counts, weighting.regularization.spreads(bodies))
+        if self.options.fit_stribeck_speed:
+            chosen = fitted_stribeck(equations, self.data.recordings, information.earlier, test)
+        else:
+            chosen = stribeck_where_significant(equations, information, test)
+        if chosen.equations is equations:
+            return self
+        data = replace(self.data, equations=chosen.equations, information=chosen.information)
+        fit = MapFit.of(data, self.options, self.map_problem.constraints)
+        return replace(fit, noise_ratio=self.noise_ratio, speed_covariance=chosen.covariance)
+
     def estimate(self, weighting: Weighting, solution: Solution) -> Estimate:
         """Estimate of a solution, with its covariance and base parameters."""
         coordinates, information, model = self.map_problem.coordinates, self.data.information, self.data.equations.model
         parameters = coordinates.physical(solution.x)
+        parameters[model.layout.absent] = model.prior[model.layout.absent]
         ratio = 1 / weighting.fraction if self.noise_ratio is None else self.noise_ratio
         noise = ratio * weighting.deviation**2
         fitted = self.normalised_equations(weighting.weights)
@@ -188,7 +215,7 @@ class MapFit:
         return Estimate(
             equations=self.data.equations,
             parameters=parameters,
-            covariance=known.covariance,
+            covariance=known.covariance if self.speed_covariance is None else known.covariance + self.speed_covariance,
             residual_deviation=deviation,
             effective_counts=np.minimum(deviation**2 / noise, 1.0) * information.counts,
             base=base_parameters(model.layout, r_factor, base_parameters_of_robot(model)),

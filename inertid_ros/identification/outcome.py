@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
+from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
@@ -109,7 +112,21 @@ class IdentificationOutcome:
     def urdf(self) -> str:
         """The calibrated URDF; the one given where parameters are not consistent, which no simulator accepts."""
         model = self.estimate.model
-        return write_urdf(model, self.estimate.bodies) if self.realizable else model.urdf
+        return write_urdf(model, self.estimate.bodies, self._friction) if self.realizable else model.urdf
+
+    @property
+    def _friction(self) -> Mapping[str, Array]:
+        """``viscous`` and ``coulomb`` ``(n,)`` for the URDF; NaN where the torque of a joint was not fitted.
+
+        Classical least squares may find friction below zero, which a URDF must not have.
+        """
+        estimate, prior = self.estimate, self.estimate.model.drive_prior
+        fitted = estimate.equations.of_joints(estimate.effective_counts) > 0
+        friction = {}
+        for term in ("viscous", "coulomb"):
+            values = estimate.drive(term) if term in estimate.layout.drive_terms else prior[term]
+            friction[term] = np.where(fitted, np.maximum(values, 0.0), np.nan)
+        return friction
 
     @cached_property
     def peak_memory_mb(self) -> float:

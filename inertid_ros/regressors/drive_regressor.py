@@ -1,11 +1,13 @@
 """Drive regressor: torque linear in rotor inertia, friction, offset and stiffness ([Wensing2018]_ eq. 24)."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
+from inertid_ros.dynamics.friction import dry_friction_columns
 from inertid_ros.robot.bodies.layout import COUPLING_TERMS, ParameterLayout
 
 
@@ -17,26 +19,30 @@ class DriveMotion(NamedTuple):
     q, v, a : ndarray, shape (N, n)
         Position, velocity, acceleration of the joints.
     direction : ndarray, shape (N, n + couplings)
-        Direction of sliding from -1 to 1, of joints, then of couplings.
-    slow : ndarray, shape (N, n)
-        Share of the Stribeck friction that is left at the speed of the joint.
+        Direction of sliding from -1 to 1, of joints, then of couplings, low-passed like the torque.
+    fading : ndarray, shape (N, n)
+        Direction times the share of the Stribeck friction that is left at the speed of the joint, low-passed likewise.
     """
 
     q: Array
     v: Array
     a: Array
     direction: Array
-    slow: Array
+    fading: Array
 
     @classmethod
-    def of(cls, layout: ParameterLayout, samples: Samples, rows: slice = slice(None)) -> "DriveMotion":
-        """Motion along samples; where they hold no friction direction, the sign of the velocity is taken."""
+    def of(cls, layout: ParameterLayout, samples: Samples) -> "DriveMotion":
+        """Motion along samples."""
         base_q, base_v = (motion.shape[1] - len(layout.joints) for motion in (samples.q, samples.v))
-        q, v, a = samples.q[rows, base_q:], samples.v[rows, base_v:], samples.a[rows, base_v:]
-        slow = np.exp(-np.abs(v) / layout.stribeck_speed) if "stribeck" in layout.drive_terms else np.zeros_like(v)
-        if samples.friction_direction is not None:
-            return cls(q, v, a, samples.friction_direction[rows], slow)
-        return cls(q, v, a, np.sign(np.hstack([v, v @ layout.coupling_ratios.T])), slow)
+        q, v, a = samples.q[:, base_q:], samples.v[:, base_v:], samples.a[:, base_v:]
+        columns = partial(dry_friction_columns, layout)
+        dry = columns(v) if samples.undecimated is None else samples.undecimated.filtered(columns)
+        drives = len(layout.drive_ratios)
+        return cls(q, v, a, dry[:, :drives], dry[:, drives:])
+
+    def select(self, rows: slice) -> "DriveMotion":
+        """Some of the samples; in memory the samples of a column are neighbours."""
+        return DriveMotion(*(np.asfortranarray(signal[rows]) for signal in self))
 
     def along(self, ratios: Array, drive: int) -> "DriveMotion":
         """Motion ``(N,)`` of one drive that turns with ``ratios`` of the joints."""
@@ -50,7 +56,7 @@ COLUMNS = {
     "coulomb": lambda motion: motion.direction,
     "offset": lambda motion: np.ones_like(motion.v),
     "stiffness": lambda motion: motion.q,
-    "stribeck": lambda motion: motion.direction * motion.slow,
+    "stribeck": lambda motion: motion.fading,
 }
 
 

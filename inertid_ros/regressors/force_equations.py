@@ -114,6 +114,13 @@ class ForceWriter(RowWriter):
             expansions.append(block_diag(grouping.matrix[np.ix_(written, columns)], np.eye(others)))
         self.spans, self.expansions = tuple(spans), tuple(expansions)
         self._forces = sum(equations.parameters_per_body(velocity) == MOMENTS for velocity in range(model.velocities))
+        self._drives: tuple[Samples, DriveMotion] | None = None
+
+    def _motion(self, samples: Samples) -> DriveMotion:
+        """Motion of the drives, which is worked out once for all batches of the same samples."""
+        if self._drives is None or self._drives[0] is not samples:
+            self._drives = samples, DriveMotion.of(self._layout, samples)
+        return self._drives[1]
 
     def write(self, samples: Samples, rows: slice, out: Array) -> None:
         """Fill ``out (nv, width, k)`` for ``k`` rows of samples."""
@@ -129,8 +136,8 @@ class ForceWriter(RowWriter):
         rotors = self._rotors.of(q, v, a) if self._rotors else None
         if rotors is not None and self._ground is not None:
             turn_base_rows(self._ground, q, rotors)
-        motion = DriveMotion(*map(np.asfortranarray, DriveMotion.of(self._layout, samples, rows)))
-        terms = term_rows(self._model, samples, rows)
+        motion = self._motion(samples).select(rows)
+        terms = term_rows(self._model, samples, motion, rows)
         own_rows = [drive + term for drive, term in zip(drive_rows(self._layout, motion), terms, strict=True)]
         drives: list[list[Array]] = [[]] * self._base + own_rows
         for velocity, (span, own) in enumerate(zip(self.spans, drives, strict=True)):

@@ -24,13 +24,15 @@ def channel_term_columns(layout: ParameterLayout, joint: int) -> np.ndarray:
     return np.concatenate([np.zeros(0, dtype=int), *(np.arange(span.start, span.stop) for span in columns)])
 
 
-def term_rows(model: RobotModel, samples: Samples, rows: slice = slice(None)) -> list[list[Array]]:
-    """The columns of every joint's user terms, ``(N,)`` each."""
+def term_rows(
+    model: RobotModel, samples: Samples, motion: DriveMotion, rows: slice = slice(None)
+) -> list[list[Array]]:
+    """The columns of every joint's user terms, ``(N,)`` each, at some rows of samples, of which ``motion`` is."""
     layout = model.layout
     columns: list[list[Array]] = [[] for _ in layout.joints]
     if not layout.terms:
         return columns
-    signals = _signals(model, samples, rows)
+    signals = _signals(model, samples, motion, rows)
     for term in layout.terms:
         joint = layout.joints.index(term.joint)
         own = {name: of_joints[term.joint] for name, of_joints in signals.items()}
@@ -40,17 +42,18 @@ def term_rows(model: RobotModel, samples: Samples, rows: slice = slice(None)) ->
 
 def term_torque(model: RobotModel, parameters: Array, samples: Samples) -> Array:
     """``(N, n)`` torque of all user terms."""
-    torque = np.zeros((len(samples), model.joints))
-    for joint, columns in enumerate(term_rows(model, samples)):
+    torque, motion = np.zeros((len(samples), model.joints)), DriveMotion.of(model.layout, samples)
+    for joint, columns in enumerate(term_rows(model, samples, motion)):
         for parameter, column in zip(parameters[channel_term_columns(model.layout, joint)], columns, strict=True):
             torque[:, joint] += parameter * column
     return torque
 
 
-def _signals(model: RobotModel, samples: Samples, rows: slice) -> Mapping[str, Mapping[str, Array]]:
+def _signals(
+    model: RobotModel, samples: Samples, motion: DriveMotion, rows: slice
+) -> Mapping[str, Mapping[str, Array]]:
     """Signal to joint to samples ``(N,)``, see :data:`~inertid_ros.config.robot.TERM_SIGNALS`."""
     layout = model.layout
-    motion = DriveMotion.of(layout, samples, rows)
     arrays = {"q": motion.q, "v": motion.v, "a": motion.a, "direction": motion.direction}
     if any(term.uses_load for term in layout.terms):
         state = (samples.q[rows], samples.v[rows], samples.a[rows])

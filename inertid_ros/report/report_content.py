@@ -120,6 +120,7 @@ def _joints(estimate: Estimate) -> list[dict[str, Any]]:
             "standard_deviation": {term: deviations[term][i] for term in terms},
             "residual_deviation": residual[i],
             "stribeck_speed": estimate.layout.stribeck_speed[i],
+            "transition_speed": estimate.layout.transition_speed[i],
             "outliers": None if outliers is None else outliers[i],
         }
         for i, name in enumerate(estimate.model.joint_names)

@@ -193,6 +193,8 @@ def _model_options(robot: Mapping[str, Any]) -> ModelOptions:
         tuple(Wheel(**{k: v for k, v in wheel.items() if v is not None}) for wheel in given.get("wheels", ())),
         robot.get("effort_scale", {}),
         tuple(UserTerm(**term) for term in given.get("terms", ())),
+        tuple(robot.get("without_stribeck", ())),
+        robot.get("transition_speeds", {}),
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from inertid_ros.config.robot import BASES, DRIVE_TERMS
 from inertid_ros.core.arrays import Array
@@ -51,6 +52,10 @@ class ModelOptions:
         External wrenches that are measured.
     stribeck_speeds : mapping of str to float
         Joint name to the speed of its Stribeck friction [rad/s or m/s], where it is known.
+    without_stribeck : tuple of str
+        Joints that show no Stribeck friction.
+    transition_speeds : mapping of str to float
+        Joint name to the speed within which its friction turns [rad/s or m/s], where it is known.
     wheels : tuple of Wheel
         Reaction wheels on a free base; their joints are held.
     effort_scale : mapping of str to float
@@ -70,6 +75,8 @@ class ModelOptions:
     wheels: tuple[Wheel, ...] = ()
     effort_scale: Mapping[str, float] = field(default_factory=dict)
     terms: tuple[UserTerm, ...] = ()
+    without_stribeck: tuple[str, ...] = ()
+    transition_speeds: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.base not in BASES:
@@ -236,10 +243,23 @@ class RobotModel:
         return tree_joints(with_rotors(self.pinocchio, self.layout.rotors), np.vstack([self.axes, *axes]))
 
     def with_stribeck_speeds(self, speeds: Array) -> "RobotModel":
-        """The same robot with other speeds of Stribeck friction, ``(n,)`` [rad/s or m/s]."""
+        """The same robot with Stribeck friction of all joints, at other speeds ``(n,)`` [rad/s or m/s]."""
         named = dict(zip(self.joint_names, map(float, speeds), strict=True))
-        layout = replace(self.layout, stribeck_speeds=tuple(named.values()))
-        return replace(self, layout=layout, options=replace(self.options, stribeck_speeds=named))
+        layout = replace(self.layout, stribeck_speeds=tuple(named.values()), without_stribeck=())
+        options = replace(self.options, stribeck_speeds=named, without_stribeck=())
+        return replace(self, layout=layout, options=options)
+
+    def with_stribeck_of(self, present: NDArray[np.bool_]) -> "RobotModel":
+        """The same robot with Stribeck friction of some joints alone, ``(n,)``."""
+        absent = tuple(name for name, shown in zip(self.joint_names, present, strict=True) if not shown)
+        layout = replace(self.layout, without_stribeck=absent)
+        return replace(self, layout=layout, options=replace(self.options, without_stribeck=absent))
+
+    def with_transition_speeds(self, speeds: Array) -> "RobotModel":
+        """The same robot with other speeds within which friction turns, ``(n,)`` [rad/s or m/s]."""
+        named = dict(zip(self.joint_names, map(float, speeds), strict=True))
+        layout = replace(self.layout, transition_speeds=tuple(named.values()))
+        return replace(self, layout=layout, options=replace(self.options, transition_speeds=named))
 
     def with_terms(self, terms: tuple[UserTerm, ...]) -> "RobotModel":
         """The same robot with other user terms."""
@@ -315,6 +335,8 @@ def _from_text(text: str, options: ModelOptions) -> RobotModel:
             tuple(options.rotors),
             _stribeck_speeds(joints, options.stribeck_speeds),
             _terms(joints, options.terms),
+            options.without_stribeck,
+            _transition_speeds(joints, options.transition_speeds),
         ),
         body_prior=prior,
         body_locked=body_locked,
@@ -402,3 +424,12 @@ def _check_rotors(model: pin.Model, links: tuple[str, ...], rotors: tuple[Rotor,
         raise ModelError(f"rotor '{taken[0]}': another rotor, link or joint has this name; choose another")
     with_rotors(model, rotors)
     _warn_of_inconsistent("rotor", names, np.array([rotor.parameters for rotor in rotors]).reshape(-1, BODY_PARAMETERS))
+
+
+def _transition_speeds(joints: tuple[str, ...], wanted: Mapping[str, float]) -> tuple[float, ...]:
+    for joint, speed in wanted.items():
+        if joint not in joints:
+            raise ModelError(f"transition speed of '{joint}': no such joint; the robot has {joints}")
+        if not (np.isfinite(speed) and speed >= 0):
+            raise ModelError(f"transition speed of '{joint}': {speed} is below zero or not finite; give rad/s or m/s")
+    return tuple(float(wanted.get(joint, 0.0)) for joint in joints) if wanted else ()

@@ -26,7 +26,8 @@ def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] |
     bodies : ndarray, shape (nb, 10)
         Parameters of the moving bodies about their joint frames.
     friction : mapping of str to ndarray, optional
-        ``viscous`` and ``coulomb`` to ``(n,)``; written as ``<dynamics damping friction>`` where given.
+        ``viscous`` [N m s/rad or N s/m] and ``coulomb`` [N m or N] to ``(n,)``; written as ``<dynamics damping
+        friction>`` where they are not NaN.
 
     Raises
     ------
@@ -47,6 +48,8 @@ def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] |
         joints = {joint.attributes["name"]: joint for joint in robot.all("joint")}
         for index, name in enumerate(model.joint_names):
             values = [float(friction[term][index]) for term in ("viscous", "coulomb")]
+            if not all(np.isfinite(values)):
+                continue
             content = ['<dynamics damping="{!r}" friction="{!r}"/>'.format(*values)]
             edits += _set_child(text, joints[name], "dynamics", content)
     return xml_edits.apply(text, edits).decode("utf-8")

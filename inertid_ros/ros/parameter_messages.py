@@ -96,6 +96,7 @@ def _joints(
             **{term: float(drives[term][index]) for term in DRIVE_TERMS},
             standard_deviation=np.array([deviations.get(term, unknown)[index] for term in DRIVE_TERMS]),
             stribeck_speed=float(layout.stribeck_speed[index]),
+            transition_speed=float(layout.transition_speed[index]),
         )
         for index, name in enumerate(layout.joints)
     ]
@@ -122,7 +123,7 @@ class ReceivedParameters:
     link_names : tuple of str
         Moving bodies, with ``bodies`` (nb, 10).
     joint_names : tuple of str
-        Joints, with ``drives``: each drive term to ``(n,)``, and ``stribeck_speed`` (n,).
+        Joints, with ``drives``: each drive term to ``(n,)``, and ``stribeck_speed`` and ``transition_speed`` (n,).
     couplings : tuple[tuple[ndarray, Mapping[str, float]], ...]
         For each coupled drive the ratio of every joint ``(n,)`` and its terms.
     """
@@ -136,6 +137,7 @@ class ReceivedParameters:
     joint_names: tuple[str, ...]
     drives: Mapping[str, Array]
     stribeck_speed: Array
+    transition_speed: Array
     couplings: tuple[tuple[Array, Mapping[str, float]], ...]
 
 
@@ -157,6 +159,7 @@ def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
         joint_names=tuple(joint.name for joint in message.joints),
         drives={term: np.array([getattr(joint, term) for joint in message.joints]) for term in DRIVE_TERMS},
         stribeck_speed=np.array([joint.stribeck_speed for joint in message.joints]),
+        transition_speed=np.array([joint.transition_speed for joint in message.joints]),
         couplings=tuple(_coupling(drive, [joint.name for joint in message.joints]) for drive in message.couplings),
     )
 

@@ -9,6 +9,7 @@ from rclpy.node import Node
 
 from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
+from inertid_ros.dynamics.friction import friction_direction, friction_torque
 from inertid_ros.msg import InertialParameters
 from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 from inertid_ros.robot.model import RobotModel
@@ -60,7 +61,7 @@ class ParameterSubscriber:
         self._sequence = 0
         self._couplings: tuple[tuple[Array, Mapping[str, float]], ...] = ()
         self._drives = {term: np.array(robot.drive_prior[term]) for term in DRIVE_TERMS}
-        self._stribeck_speed = robot.layout.stribeck_speed
+        self._friction_speeds = robot.layout.stribeck_speed, robot.layout.transition_speed[: robot.joints]
         self.refused = 0
         self._subscription = node.create_subscription(InertialParameters, topic, self._receive, LATCHED)
 
@@ -84,7 +85,7 @@ class ParameterSubscriber:
         for index, pi in enumerate(received.bodies):
             self.model.inertias[index + 1] = pin.Inertia.FromDynamicParameters(pi)
         self._drives, self._couplings = dict(received.drives), received.couplings
-        self._stribeck_speed = received.stribeck_speed
+        self._friction_speeds = received.stribeck_speed, received.transition_speed
         self._sequence = received.sequence
         return True
 
@@ -93,12 +94,16 @@ class ParameterSubscriber:
         return self._drives[term]
 
     def friction(self, velocity: Array) -> Array:
-        """Friction torque ``(n,)`` at a joint velocity ``(n,)``, without the sensor's offset; see JointDynamics."""
-        fading = self._drives["stribeck"] * np.exp(-np.abs(velocity) / self._stribeck_speed)
-        torque: Array = self._drives["viscous"] * velocity + (self._drives["coulomb"] + fading) * np.sign(velocity)
+        """Friction torque ``(n,)`` at a joint velocity ``(n,)``, without the sensor's offset; see JointDynamics.
+
+        The result was validated with the same formula.
+        """
+        stribeck_speed, transition_speed = self._friction_speeds
+        torque = friction_torque(velocity, self._drives, stribeck_speed, transition_speed)
         for ratios, terms in self._couplings:
-            speed = float(ratios @ velocity)
-            torque = torque + ratios * (terms["viscous"] * speed + terms["coulomb"] * np.sign(speed))
+            speed, turning = ratios @ velocity, np.sqrt(ratios**2 @ transition_speed**2)
+            direction = friction_direction(speed, turning)
+            torque = torque + ratios * (terms["viscous"] * speed + terms["coulomb"] * direction)
         return torque
 
     def _receive(self, message: InertialParameters) -> None:
@@ -131,4 +136,6 @@ class ParameterSubscriber:
         coupled = [number for ratios, terms in received.couplings for number in (*ratios, *terms.values())]
         if not (np.isfinite(values).all() and np.isfinite(coupled).all()):
             return "a drive parameter is not finite"
+        if not ((received.stribeck_speed > 0).all() and (received.transition_speed >= 0).all()):
+            return "a speed of friction is not above zero"
         return ""

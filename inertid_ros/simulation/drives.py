@@ -7,26 +7,35 @@ import numpy as np
 from inertid_ros.config.simulation import DriveOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
+from inertid_ros.dynamics.friction import dry_friction
+from inertid_ros.robot.bodies.layout import STRIBECK_SPEED
 from inertid_ros.robot.model import RobotModel
 
-TERMS = ("rotor_inertia", "viscous", "coulomb", "offset")
+TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stribeck")
 
 
 @dataclass(frozen=True)
 class Drives:
-    """``tau = rotor_inertia a + viscous v + coulomb sign(v) + offset`` per joint, ``(n,)`` each, SI."""
+    """``tau = rotor_inertia a + viscous v + (coulomb + stribeck exp(-|v| / stribeck_speed)) sign(v) + offset`` per
+    joint, ``(n,)`` each, SI."""
 
     rotor_inertia: Array
     viscous: Array
     coulomb: Array
     offset: Array
+    stribeck: Array | float = 0.0
+    stribeck_speed: Array | float = STRIBECK_SPEED
 
     def __post_init__(self) -> None:
-        for name in TERMS:
-            value = np.array(getattr(self, name), dtype=float)
+        for name in (*TERMS, "stribeck_speed"):
+            value = np.broadcast_to(np.array(getattr(self, name), dtype=float), np.shape(self.viscous))
             if not np.isfinite(value).all() or (name != "offset" and (value < 0).any()):
                 raise ModelError(f"simulation: {name} {value} is not finite or below zero; correct it")
             object.__setattr__(self, name, value)
+
+    def dry_friction(self, velocity: Array) -> Array:
+        """``(n,)`` size of the friction that holds or brakes the joints at a velocity ``(n,)`` [N m or N]."""
+        return dry_friction(velocity, self.coulomb, np.asarray(self.stribeck), np.asarray(self.stribeck_speed))
 
     def term(self, name: str) -> Array:
         """``(n,)`` true value of a drive term of the parameter layout; zero for those that are not simulated."""

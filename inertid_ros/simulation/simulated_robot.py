@@ -59,7 +59,7 @@ class SimulatedRobot:
         self._mujoco = import_mujoco()
         self._compiled = build_mujoco(robot, self.options.timestep_s)
         model, dof = self._compiled.model, self._compiled.dof
-        model.dof_damping[dof], model.dof_frictionloss[dof] = self.drives.viscous, self.drives.coulomb
+        model.dof_damping[dof] = self.drives.viscous
         model.dof_armature[dof] = self.drives.rotor_inertia
         # MuJoCo's default friction is so soft that a joint creeps at rad/s below its breakaway torque. This holds it
         # to a few mrad/s: the stiffest that is stable at the timestep.
@@ -148,6 +148,7 @@ class SimulatedRobot:
         for _ in range(count):
             # The sensor averages over the step before and the step after the sample.
             data.qfrc_applied[dof] = self._applied - self.drives.offset
+            model.dof_frictionloss[dof] = self.drives.dry_friction(data.qvel[dof])
             self._mujoco.mj_step(model, data)
             self._steps += 1
             effort = self._control()

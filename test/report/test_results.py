@@ -65,6 +65,8 @@ def test_the_report_holds_what_it_promises(outcome, case):
     for section in [*sections, report["prior"]["validation"]]:
         assert section["relative_error"] > 0
         assert len(section["rms_torque"]) == len(section["rms_error"]) == n
+        sliding, resting = (section[f"rms_error_{which}"] for which in ("sliding", "resting"))
+        assert all(np.array(sliding) > 0) and len(resting) == n
     assert report["prior"]["relative_error"] == report["prior"]["validation"]["relative_error"]
     assert report["joint_names"] == list(case.given.joint_names)
     for link, name in zip(report["links"], case.given.link_names, strict=True):
@@ -74,6 +76,7 @@ def test_the_report_holds_what_it_promises(outcome, case):
         assert len(link["standard_deviation"]) == 10 and min(link["standard_deviation"]) >= 0
     for joint in report["joints"]:
         assert {"viscous", "coulomb", "rotor_inertia", "offset"} <= set(joint) & set(joint["standard_deviation"])
+        assert joint["transition_speed"] > 0
     assert report["base_parameters"]["count"] == len(report["base_parameters"]["names"]) > 0
     assert report["base_parameters"]["condition_number"] > 1
     known = {verdict["parameter"]: verdict for verdict in report["statements"]}
@@ -173,8 +176,11 @@ def test_locked_joints_and_terms_come_back(case, tmp_path):
     options = RobotOptions(locked_joints={"joint2": 0.3}, drive_terms=("viscous",), gravity=(0.0, 0.0, -9.8))
     given = load_model(case.given.urdf, model_options(options))
     recording = held_recording(case.truth, {"joint2": 0.3})
-    stored = read_result(write_result(calibrate(given, [recording]), tmp_path / "out"))
-    assert stored.model.joint_names == ("joint0", "joint1") and stored.model.options == given.options
+    outcome = calibrate(given, [recording])
+    stored = read_result(write_result(outcome, tmp_path / "out"))
+    assert stored.model.joint_names == ("joint0", "joint1")
+    assert stored.model.options == outcome.estimate.model.options
+    assert replace(stored.model.options, transition_speeds={}) == given.options
     assert is_consistent(stored.model.body_prior).all()
 
 

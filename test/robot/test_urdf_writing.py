@@ -173,6 +173,22 @@ def test_friction_is_written_when_asked_and_replaces_what_was_there():
     twice = load_model(write_urdf(once, once.body_prior, friction))
     assert twice.drive_prior["viscous"] == [0.5] and twice.urdf.count("<dynamics") == 1
     assert "<dynamics" not in write_urdf(model, model.body_prior)
+    unknown = {term: np.array([np.nan]) for term in friction}
+    assert write_urdf(once, once.body_prior, unknown) == write_urdf(once, once.body_prior)
+
+
+def test_pinocchio_and_mujoco_read_the_friction_that_was_written():
+    mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed: pip install mujoco")
+    model = load_model(random_urdf(np.random.default_rng(6), 3))
+    friction = {"viscous": np.array([0.5, 0.0, 1.5]), "coulomb": np.array([2.0, 0.25, 0.0])}
+    urdf = write_urdf(model, model.body_prior, friction)
+    read = pin.buildModelFromXML(urdf)
+    assert read.nv == 3 and tuple(read.names)[1:] == model.joint_names
+    simulated = mujoco.MjModel.from_xml_string(without_geometry(urdf))
+    dofs = [simulated.joint(name).dofadr[0] for name in model.joint_names]
+    assert simulated.dof_damping[dofs] == pytest.approx(friction["viscous"])
+    assert simulated.dof_frictionloss[dofs] == pytest.approx(friction["coulomb"])
+    assert read.damping == pytest.approx(friction["viscous"])
 
 
 def test_impossible_bodies_are_not_written():

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from inertid_ros.config.preparation import PrepareOptions, WrenchOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
+from inertid_ros.core.undecimated_velocity import UndecimatedVelocity
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.sensor_faults import flagged_within, saturated
 from inertid_ros.data.screening.transients import without_transients
@@ -72,7 +74,10 @@ def prepare_force(recording: Recording, model: RobotModel, options: PrepareOptio
     noise = np.sqrt(joints.noise_density * (2 * np.pi) ** 2 * cutoff**3 / 3)  # of the velocity below the cutoff
     speeds = [piece.v[:, of_joints] for piece in pieces]
     friction = FrictionDirection.from_velocities(speeds, noise, options.low_speed_fraction, model.layout)
-    slides = friction.defined(motion.v[:, of_joints]) & (joints.motion_hz > 0)
+    low_passed = partial(low_pass, period=period, cutoff_hz=cutoff, order=options.filter_order)
+    undecimated = UndecimatedVelocity(tuple(speeds), low_passed, _kept_rows(speeds, stride))
+    slides = np.concatenate([friction.defined(v, low_passed) for v in speeds])[undecimated.rows]
+    slides &= joints.motion_hz > 0
     margin = 1.0 / cutoff  # as far as the filter mixes a fault into its neighbours
     faulty = {
         key: flagged_within(flags[:, None], recording.time, motion.time, margin)[:, 0]
@@ -90,13 +95,24 @@ def prepare_force(recording: Recording, model: RobotModel, options: PrepareOptio
     measured[:, of_joints] &= motion.effort_measured
     mask = usable[:, None] & measured
     mask[:, of_joints] &= slides & ~_saturated(recorded.stamped, model.joint_names, motion.time, margin)
-    directions = [low_pass(friction.smooth_sign(v), period, cutoff, options.filter_order) for v in speeds]
     _notice_unused(recording, model, mask[:, of_joints])
     return Samples(
         motion.time, motion.q, motion.v, motion.a, tau, mask, usable, name=recording.name,
-        friction_direction=np.concatenate([piece[::stride] for piece in directions]), cutoff_hz=cutoff,
-        measured=None if measured.all() else measured, findings=recorded.findings,
+        undecimated=undecimated, sliding=_of_channels(slides, model), cutoff_hz=cutoff,
+        measured=None if measured.all() else measured, noise=_of_channels(noise, model), findings=recorded.findings,
     )
+
+
+def _kept_rows(pieces: Sequence[Array], stride: int) -> NDArray[np.intp]:
+    """Every ``stride``-th row of each piece, counted through all of them."""
+    ends = np.cumsum([len(piece) for piece in pieces])
+    return np.concatenate([np.arange(end - len(piece), end, stride) for end, piece in zip(ends, pieces, strict=True)])
+
+
+def _of_channels(of_joints: NDArray, model: RobotModel) -> NDArray:
+    """``(..., nv)`` from ``(..., n)``; a free base slides freely, and without noise that would be known."""
+    base = np.full((*of_joints.shape[:-1], model.velocities - model.joints), of_joints.dtype == bool)
+    return np.concatenate([base.astype(of_joints.dtype), of_joints], axis=-1)
 
 
 def _measured(

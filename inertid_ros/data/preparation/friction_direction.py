@@ -1,6 +1,6 @@
-"""Direction of Coulomb friction: the sign of every drive's velocity, and where it is defined."""
+"""Where the friction of every drive has a direction: where it slides faster than its threshold."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from inertid_ros.core.arrays import Array
 from inertid_ros.robot.bodies.layout import ParameterLayout
 
-_RESTING_SPEED = 1e-3  # rad/s or m/s; a slower drive may as well rest
+RESTING_SPEED = 1e-3  # rad/s or m/s; a slower drive may as well rest
+_NOISE = 3.0  # standard deviations of the velocity's noise, above which its sign is sure
+_UNDEFINED_SHARE = 0.5  # of what the filter mixes into a sample: with more of it at rest, friction is mostly stiction
 
 
 @dataclass(frozen=True)
@@ -40,32 +42,31 @@ class FrictionDirection:
         noise_deviation : ndarray, shape (n,)
             Standard deviation of the noise of the velocities.
         low_speed_fraction : float
-            Share of the fast speed below which the direction is not defined.
+            Share of the fast speed below which a drive is held to be resting or presliding.
         layout : ParameterLayout
             Of the robot.
         """
-        drives = _drives(layout)
+        drives = layout.drive_ratios
         fast = np.percentile(np.abs(np.concatenate(velocities) @ drives.T), 99, axis=0)
         noise = np.sqrt(drives**2 @ noise_deviation**2)
-        return cls(layout, np.maximum(np.maximum(low_speed_fraction * fast, 3.0 * noise), _RESTING_SPEED))
+        return cls(layout, np.maximum(np.maximum(low_speed_fraction * fast, _NOISE * noise), RESTING_SPEED))
 
-    def smooth_sign(self, velocity: Array) -> Array:
-        """Sign of every drive's velocity ``(N, n + couplings)``, going through zero at rest, from ``(N, n)``.
+    def defined(self, velocity: Array, low_pass: Callable[[Array], Array]) -> NDArray[np.bool_]:
+        """``(N, n)`` where all drives with friction that act on a joint slide; true where none is identified.
 
-        Low-passed like the torque, a reversal smears in both alike; the bare sign of a filtered velocity would be a
-        step where the measured friction is a ramp.
+        A sample is made of what the low-pass mixes into it; while a drive reverses swiftly, hardly any of that is
+        slow, and its friction is known.
+
+        Parameters
+        ----------
+        velocity : ndarray, shape (N, n)
+            Joint velocity of a piece, at the rate of the recording [rad/s or m/s].
+        low_pass : callable
+            That of the torque.
         """
-        return np.tanh(velocity @ _drives(self.layout).T / self.threshold)
-
-    def defined(self, velocity: Array) -> NDArray[np.bool_]:
-        """``(N, n)`` where all drives with friction that act on a joint slide; true where none is identified."""
-        drives = _drives(self.layout)
+        drives = self.layout.drive_ratios
         with_friction = np.ones(len(drives), dtype=bool)
         with_friction[: len(self.layout.joints)] = "coulomb" in self.layout.drive_terms
-        resting = (np.abs(velocity @ drives.T) < self.threshold) & with_friction
+        slow = np.abs(velocity @ drives.T) < self.threshold
+        resting = (low_pass(slow.astype(float)) > _UNDEFINED_SHARE) & with_friction
         return resting.astype(int) @ (drives != 0) == 0
-
-
-def _drives(layout: ParameterLayout) -> Array:
-    """``(n + couplings, n)`` speed of every drive as a combination of the joints' speeds."""
-    return np.vstack([np.eye(len(layout.joints)), layout.coupling_ratios])

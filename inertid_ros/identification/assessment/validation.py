@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
@@ -31,6 +32,9 @@ class TorqueErrors:
         ``|error| / |torque|`` over all channels and samples.
     rms_torque, rms_error : ndarray, shape (c,)
         Per channel of the equations [N m or N of forces]; zero where nothing was measured.
+    rms_error_sliding, rms_error_resting : ndarray, shape (c,)
+        The same error where all drives that act on the channel slide, and where one rests or hardly moves, so that
+        stiction, which no model here has, is part of it; NaN where there is no such sample.
     samples : int
         Number of samples.
     recordings : tuple of str
@@ -40,6 +44,8 @@ class TorqueErrors:
     relative_error: float
     rms_torque: Array
     rms_error: Array
+    rms_error_sliding: Array
+    rms_error_resting: Array
     samples: int
     recordings: tuple[str, ...]
 
@@ -101,16 +107,17 @@ def errors_of_each(
 ) -> TorqueErrors:
     """Errors over all samples, each recording's torque predicted by its own parameters ``(p,)``."""
     equations = equations_of(equations)
-    torque, error, counts = [], [], np.zeros(equations.count, dtype=int)
+    torque, error, measured, sliding = [], [], [], []
     for parameters, samples in predictions:
         used = samples.usable
         valid = samples.valid[used]
-        counts += valid.sum(axis=0)
+        measured.append(valid)
+        sliding.append(valid if samples.sliding is None else valid & samples.sliding[used])
         torque.append(np.where(valid, samples.tau[used], 0.0))
         predicted = equations.predict(parameters, samples)[used]
         error.append(np.where(valid, predicted - samples.tau[used], 0.0))
     tau, residual = np.concatenate(torque), np.concatenate(error)
-    counts = np.maximum(counts, 1)
+    every, slides = np.concatenate(measured), np.concatenate(sliding)
     names = dict.fromkeys(samples.name for _, samples in predictions)
     if not tau.any():
         raise IdentificationError(
@@ -118,11 +125,20 @@ def errors_of_each(
         )
     return TorqueErrors(
         relative_error=float(np.linalg.norm(residual) / np.linalg.norm(tau)),
-        rms_torque=np.sqrt(np.sum(tau**2, axis=0) / counts),
-        rms_error=np.sqrt(np.sum(residual**2, axis=0) / counts),
+        rms_torque=np.nan_to_num(_rms(tau, every)),
+        rms_error=np.nan_to_num(_rms(residual, every)),
+        rms_error_sliding=_rms(residual, slides),
+        rms_error_resting=_rms(residual, every & ~slides),
         samples=len(tau),
         recordings=tuple(names),
     )
+
+
+def _rms(values: Array, of: NDArray[np.bool_]) -> Array:
+    """``(c,)`` root mean square of some values ``(N, c)``; NaN where there are none."""
+    counts = of.sum(axis=0)
+    squares = np.sum(np.where(of, values, 0.0) ** 2, axis=0)
+    return np.sqrt(np.divide(squares, counts, out=np.full(len(counts), np.nan), where=counts > 0))
 
 
 def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:

@@ -122,6 +122,8 @@ def _layout(fields: dict[str, list]) -> ParameterLayout:
         rotors=tuple(Rotor(**_tuples(rotor)) for rotor in fields["rotors"]),
         stribeck_speeds=tuple(fields.get("stribeck_speeds", ())),
         terms=tuple(UserTerm(**_tuples(term)) for term in fields.get("terms", ())),
+        without_stribeck=tuple(fields.get("without_stribeck", ())),
+        transition_speeds=tuple(fields.get("transition_speeds", ())),
     )
 
 

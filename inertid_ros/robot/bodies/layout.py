@@ -1,9 +1,10 @@
 """Layout of the parameter vector: which column is which parameter of which body or joint."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
@@ -43,8 +44,9 @@ class Coupling:
 class ParameterLayout:
     """Order of the parameter vector: ten of every link and rotor, drive terms of joints, couplings, user terms.
 
-    ``tau = Y_bodies pi + rotor_inertia a + viscous v + (coulomb + stribeck exp(-|v| / v_s)) sign(v) + offset
-    + stiffness q`` ([Lee2019]_ eq. 3.2.13; [Wensing2018]_ eq. 24).
+    ``tau = Y_bodies pi + rotor_inertia a + viscous v + (coulomb + stribeck exp(-|v| / v_s)) s + offset + stiffness q``
+    with the direction ``s = tanh(v / v_t)``, or ``sign(v)`` where ``v_t`` is zero ([Lee2019]_ eq. 3.2.13;
+    [Wensing2018]_ eq. 24).
 
     Attributes
     ----------
@@ -62,6 +64,11 @@ class ParameterLayout:
         ``n`` speeds ``v_s`` [rad/s or m/s]; empty where all are :data:`STRIBECK_SPEED`.
     terms : tuple of UserTerm
         Torques that a configuration adds.
+    without_stribeck : tuple of str
+        Joints that show no Stribeck friction: it is in none of their equations.
+    transition_speeds : tuple of float
+        ``n`` speeds ``v_t`` [rad/s or m/s]; empty where all are zero. These two follow from recordings, and do not make
+        layouts different.
     """
 
     links: tuple[str, ...]
@@ -71,6 +78,8 @@ class ParameterLayout:
     rotors: tuple[Rotor, ...] = ()
     stribeck_speeds: tuple[float, ...] = ()
     terms: tuple[UserTerm, ...] = ()
+    without_stribeck: tuple[str, ...] = field(default=(), compare=False)
+    transition_speeds: tuple[float, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         unknown = [term for term in self.drive_terms if term not in DRIVE_TERMS]
@@ -168,6 +177,29 @@ class ParameterLayout:
     def stribeck_speed(self) -> Array:
         """``(n,)`` speed at which a drive has lost most of its extra friction."""
         return np.array(self.stribeck_speeds or [STRIBECK_SPEED] * len(self.joints))
+
+    @cached_property
+    def with_stribeck(self) -> NDArray[np.bool_]:
+        """``(n,)`` which joints have Stribeck friction."""
+        sought = "stribeck" in self.drive_terms
+        return np.array([sought and joint not in self.without_stribeck for joint in self.joints])
+
+    @cached_property
+    def absent(self) -> NDArray[np.intp]:
+        """Columns of Stribeck friction that joints do not have."""
+        columns = np.arange(self.size)[self.drive("stribeck")]
+        return columns[~self.with_stribeck] if len(columns) else columns
+
+    @cached_property
+    def transition_speed(self) -> Array:
+        """``(n + couplings,)`` speed within which the friction of a drive turns; of a coupling, by its joints'."""
+        of_joints = np.array(self.transition_speeds or [0.0] * len(self.joints))
+        return np.sqrt(self.drive_ratios**2 @ of_joints**2)
+
+    @cached_property
+    def drive_ratios(self) -> Array:
+        """``(n + couplings, n)`` ratio of every joint in every drive: joints' own drives first, then couplings."""
+        return np.vstack([np.eye(len(self.joints)), self.coupling_ratios])
 
     @cached_property
     def coupling_ratios(self) -> Array:

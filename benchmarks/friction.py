@@ -1,0 +1,115 @@
+"""Friction of simulated arms, from recording to estimate: bias, coverage, and Stribeck friction that is not there.
+
+Torques are inverse dynamics of the true robot plus friction by the sign of the true velocity; the recording has noise
+on positions and torques. The URDF that is given is wrong, and ``prepare`` and ``identify`` have their defaults.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from support.recordings.synthetic import inverse_dynamics, random_motion
+from support.robots.example_robots import load_with_locks
+from tables import machine, publish, table
+
+from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.data.preparation.prepare import prepare
+from inertid_ros.data.recording import Recording
+from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.identify import identify
+from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.perturbation import perturb
+from inertid_ros.robot.urdf_writing import write_urdf
+from inertid_ros.simulation.example_robots import example_urdf
+
+ARMS = {"Panda": "panda_description/urdf/panda.urdf", "UR10": "ur_description/urdf/ur10_robot.urdf"}
+SEEDS, SECONDS, RATE_HZ = 6, 30.0, 500.0
+POSITION_NOISE, TORQUE_NOISE = 2e-5, 0.02  # rad; share of the RMS torque
+TERMS = ("viscous", "coulomb", "stribeck")
+
+
+@dataclass(frozen=True)
+class Friction:
+    """True friction of a robot, ``(n,)`` each."""
+
+    viscous: np.ndarray
+    coulomb: np.ndarray
+    stribeck: np.ndarray
+    stribeck_speed: np.ndarray
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator, torque: np.ndarray, speed: np.ndarray, share: float) -> "Friction":
+        """Some per cent of the RMS torque or of the largest; ``share`` of Coulomb friction is added at low speed."""
+        level = np.maximum(torque, 0.02 * torque.max())
+        coulomb = level * rng.uniform(0.05, 0.2, len(level))
+        viscous = level / speed * rng.uniform(0.05, 0.2, len(level))
+        extra = share * coulomb * rng.uniform(0.5, 1.5, len(level))
+        return cls(viscous, coulomb, extra, np.exp(rng.uniform(np.log(0.05), np.log(0.3), len(level))) * speed)
+
+    def torque(self, v: np.ndarray) -> np.ndarray:
+        """``(N, n)`` at velocities."""
+        extra = self.stribeck * np.exp(-np.abs(v) / self.stribeck_speed)
+        return self.viscous * v + (self.coulomb + extra) * np.sign(v)
+
+
+def recorded(model: RobotModel, seed: int, share: float) -> tuple[RobotModel, Recording, Friction]:
+    """A wrong URDF of the robot, a recording of the true one, and its friction."""
+    rng = np.random.default_rng(seed)
+    given = load_model(write_urdf(model, perturb(model, rng)), model.options)
+    time = np.arange(0.0, SECONDS, 1 / RATE_HZ)
+    q, v, a = random_motion(rng, model.joints).sample(time)
+    tau = inverse_dynamics(model, q, v, a)
+    rms = np.sqrt(np.mean(tau**2, axis=0))
+    friction = Friction.drawn(rng, rms, np.sqrt(np.mean(v**2, axis=0)), share)
+    level = TORQUE_NOISE * np.maximum(rms, 0.02 * rms.max())
+    tau = tau + friction.torque(v) + level * rng.normal(size=tau.shape)
+    q = q + POSITION_NOISE * rng.normal(size=q.shape)
+    return given, Recording(model.joint_names, time, q, tau, name=f"seed {seed}"), friction
+
+
+def errors(estimate: Estimate, friction: Friction) -> np.ndarray:
+    """``(3, n, 3)`` of every term: error and standard deviation in shares of Coulomb friction, viscous at the fast
+    speed, and whether the interval holds the truth."""
+    rows = []
+    for term in TERMS:
+        error = estimate.drive(term) - getattr(friction, term)
+        deviation = estimate.standard_deviation[estimate.layout.drive(term)]
+        size = friction.viscous if term == "viscous" else friction.coulomb
+        rows.append(np.stack([error / size, deviation / size, np.abs(error) < 1.96 * deviation], axis=-1))
+    return np.array(rows)
+
+
+def main() -> None:
+    rows = []
+    for name, path in ARMS.items():
+        model = load_with_locks(example_urdf(path))
+        for share, fit in ((0.0, False), (0.0, True), (0.5, False), (0.5, True)):
+            found, present, speeds = [], [], []
+            for seed in range(SEEDS):
+                given, recording, friction = recorded(model, seed, share)
+                if share and not fit:  # the speeds are known
+                    given = given.with_stribeck_speeds(friction.stribeck_speed)
+                estimate = identify(given, [prepare(recording, given)], IdentifyOptions(fit_stribeck_speed=fit))
+                found.append(errors(estimate, friction))
+                present.append(estimate.layout.with_stribeck)
+                speeds.append(estimate.layout.stribeck_speed / friction.stribeck_speed - 1)
+            every = np.concatenate(found, axis=1)
+            joints = every.shape[1]
+            rows.append(
+                [
+                    name,
+                    "none" if share == 0 else "speed given" if not fit else "speed fitted",
+                    "fitted" if fit else "",
+                    *(f"{100 * e:+.2f}" for e in every[:, :, 0].mean(axis=1)),
+                    *(f"{100 * c:.0f}" for c in every[:, :, 2].mean(axis=1)),
+                    f"{np.sum(present)} of {joints}",
+                    f"{100 * np.median(np.abs(speeds)):.0f}",
+                ]
+            )
+            print(rows[-1], flush=True)
+    header = ["arm", "Stribeck friction", "speed"]
+    header += [f"{term} bias" for term in TERMS] + [f"{term} coverage" for term in TERMS] + ["joints", "speed error"]
+    publish("friction", "## Friction of simulated arms\n\n" + table(header, rows) + f"\n\n{machine()}")
+
+
+if __name__ == "__main__":
+    main()

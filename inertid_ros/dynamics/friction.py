@@ -1,0 +1,88 @@
+"""Friction of drives as a function of velocity: the one formula of fit, validation, controllers and simulator."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.robot.bodies.layout import ParameterLayout
+
+
+def friction_direction(velocity: Array, transition_speed: Array) -> Array:
+    """Direction of sliding, ``tanh(v / transition_speed)``; the sign where the transition speed is zero.
+
+    Parameters
+    ----------
+    velocity : ndarray, shape (..., d)
+        Of every drive [rad/s or m/s].
+    transition_speed : ndarray, shape (d,)
+        Speed within which the direction turns [rad/s or m/s].
+
+    Returns
+    -------
+    ndarray, shape (..., d)
+        From -1 to 1.
+    """
+    smooth = transition_speed > 0
+    return np.where(smooth, np.tanh(velocity / np.where(smooth, transition_speed, 1.0)), np.sign(velocity))
+
+
+def dry_friction(velocity: Array, coulomb: Array, stribeck: Array, stribeck_speed: Array) -> Array:
+    """Size of what does not grow with speed, ``coulomb + stribeck exp(-|v| / stribeck_speed)`` [N m or N].
+
+    Parameters
+    ----------
+    velocity : ndarray, shape (..., d)
+        Of every drive [rad/s or m/s].
+    coulomb, stribeck : ndarray, shape (d,)
+        Of every drive [N m or N].
+    stribeck_speed : ndarray, shape (d,)
+        At which most of the extra friction of slow motion is gone [rad/s or m/s].
+
+    Returns
+    -------
+    ndarray, shape (..., d)
+    """
+    return coulomb + stribeck * np.exp(-np.abs(velocity) / stribeck_speed)
+
+
+def friction_torque(
+    velocity: Array, terms: Mapping[str, Array], stribeck_speed: Array, transition_speed: Array
+) -> Array:
+    """Friction torque of drives ([Wensing2018]_ eq. 24, with Stribeck's term and a direction that turns smoothly).
+
+    ``viscous v + (coulomb + stribeck exp(-|v| / stribeck_speed)) tanh(v / transition_speed)``
+
+    Parameters
+    ----------
+    velocity : ndarray, shape (..., d)
+        Of every drive [rad/s or m/s].
+    terms : mapping of str to ndarray, shape (d,)
+        ``viscous``, ``coulomb`` and ``stribeck`` [N m s/rad, N m, N m; or in m and N].
+    stribeck_speed, transition_speed : ndarray, shape (d,)
+        Speeds that shape it [rad/s or m/s].
+
+    Returns
+    -------
+    ndarray, shape (..., d)
+        Torque or force that the drive must apply against friction [N m or N].
+    """
+    dry = dry_friction(velocity, terms["coulomb"], terms["stribeck"], stribeck_speed)
+    return terms["viscous"] * velocity + dry * friction_direction(velocity, transition_speed)
+
+
+def dry_friction_columns(layout: ParameterLayout, velocity: Array) -> Array:
+    """Columns of Coulomb friction of every drive, then of Stribeck friction of every joint, ``(N, n + couplings + n)``.
+
+    Zero where a joint has no Stribeck friction.
+
+    Parameters
+    ----------
+    layout : ParameterLayout
+        Holds the speeds that shape friction.
+    velocity : ndarray, shape (N, n)
+        Of the joints [rad/s or m/s].
+    """
+    direction = friction_direction(velocity @ layout.drive_ratios.T, layout.transition_speed)
+    extra = dry_friction(velocity, np.zeros(()), layout.with_stribeck.astype(float), layout.stribeck_speed)
+    return np.hstack([direction, direction[:, : len(layout.joints)] * extra])

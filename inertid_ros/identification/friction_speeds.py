@@ -1,0 +1,225 @@
+"""Speeds that shape friction, the only nonlinear drive parameters, and whether there is Stribeck friction at all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.linalg import solve_triangular
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.qr import r_factor
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.information.earlier_equations import EarlierEquations
+from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
+from inertid_ros.regressors.equations import Equations, equations_of
+from inertid_ros.robot.bodies.layout import ParameterLayout
+
+SLOWEST, FASTEST = 0.005, 2.0  # rad/s or m/s; below is stiction, above viscous friction
+_CANDIDATES = 14
+_FINE_STEP = np.log(1.2)  # of the logarithm of a speed, for its curvature: small against the width of its peak
+_PER_TRANSITION = 3.0  # Stribeck friction of a lower speed, in transition speeds, is hidden by the transition
+_FALSE_POSITIVES = 1e-3  # of joints without Stribeck friction: one in more than a hundred arms
+_LEAST_TRANSITION = 1e-3  # rad/s or m/s; a slower drive may as well rest
+# tanh has the slope of the expected sign of a velocity with normal noise, E sign(v + noise) = erf(v / (sqrt(2) noise)).
+_TRANSITION_PER_NOISE = np.sqrt(np.pi / 2)
+_VAGUE = 1e-3  # weight of the prior on Stribeck friction while it is tested: none, but for joints without samples
+
+
+def with_transition_speeds(equations: Equations, recordings: Sequence[Samples]) -> Equations:
+    """The equations of the same robot with friction that turns within the noise of velocity.
+
+    Near zero the sign of a measured velocity is not sure. The expected sign, given what was measured, makes friction
+    parameters come out right on average, where the bare sign would make them too small. Transition speeds that the
+    robot has already stay.
+    """
+    for samples in recordings:
+        equations.check(samples)
+    model, levels = equations.model, [samples.noise for samples in recordings if samples.noise is not None]
+    if model.layout.transition_speeds or not levels or not has_joints(equations):
+        return equations
+    noise = np.sqrt(np.mean(np.square(levels), axis=0))[model.velocities - model.joints :]
+    speeds = np.maximum(_TRANSITION_PER_NOISE * noise, _LEAST_TRANSITION)
+    return equations_of(model.with_transition_speeds(speeds), equations.equation_type)
+
+
+def has_joints(equations: Equations) -> bool:
+    """Whether there are equations of the torque of joints, in which their friction is."""
+    return len(range(equations.count)[equations.joint_channels]) > 0
+
+
+def check_stribeck(equations: Equations) -> None:
+    """Check that there is Stribeck friction whose speed could be fitted.
+
+    Raises
+    ------
+    IdentificationError
+        The robot has no Stribeck term, or the equations no joints.
+    """
+    if "stribeck" not in equations.model.layout.drive_terms or not has_joints(equations):
+        raise IdentificationError(
+            "identify.fit_stribeck_speed: there is no Stribeck friction in these equations; add stribeck to"
+            " robot.drive_terms or leave it off"
+        )
+
+
+@dataclass(frozen=True)
+class StribeckFit:
+    """Linear fit of everything at given speeds of Stribeck friction.
+
+    Attributes
+    ----------
+    parameters : ndarray, shape (p,)
+        All parameters, without the constraints of a physical robot.
+    significance : ndarray, shape (n,)
+        Parameter of Stribeck friction over its standard deviation; its square is the misfit that it explains.
+    """
+
+    parameters: Array
+    significance: Array
+
+
+@dataclass(frozen=True)
+class StribeckTest:
+    """Test whether joints have Stribeck friction: the size of its parameter in its own standard deviations.
+
+    It takes the data with the prior of all other parameters, normal under the pullback metric ([Lee2019]_ eq. 4.3.37),
+    and as many samples as are independent. One-sided, since friction does not grow when motion begins.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (c,)
+        Of the equations of every channel, by which they are of unit variance and independent.
+    counts : ndarray, shape (c,)
+        Number of independent samples per channel.
+    prior_spreads : ndarray, shape (nb,)
+        Standard deviation of the geodesic distance of every body to its prior.
+    """
+
+    weights: Array
+    counts: Array
+    prior_spreads: Array
+
+    def fit(self, equations: Equations, information: Information) -> StribeckFit:
+        """Fit under equations in which all joints have Stribeck friction, at their speeds."""
+        layout, coordinates = equations.model.layout, prior_coordinates(equations.model, information)
+        root, given = prior_covariance_root(coordinates, self.prior_spreads), coordinates.physical(coordinates.prior)
+        weight, tested = np.ones(layout.size), np.arange(layout.size)[layout.drive("stribeck")]
+        weight[tested] = _VAGUE
+        order = np.concatenate([np.delete(np.arange(layout.size), tested), tested])
+        R, z = information.whitened(self.weights)
+        data = np.column_stack([(R @ root)[:, order], z - R @ given])
+        factor = r_factor(np.vstack([data, np.column_stack([np.diag(weight)[:, order], np.zeros(layout.size)])]))
+        last = slice(layout.size - len(tested), layout.size)
+        inverse = solve_triangular(factor[last, last], np.eye(len(tested)))
+        significance = inverse @ factor[last, -1] / np.linalg.norm(inverse, axis=1)
+        whole = solve_triangular(factor[: layout.size, :-1], factor[: layout.size, -1])
+        return StribeckFit(given + root[:, order] @ whole, np.asarray(significance, dtype=float))
+
+    def passed(self, equations: Equations, significance: Array, tried: int) -> NDArray[np.bool_]:
+        """``(n,)`` where noise alone would hardly make the best of ``tried`` parameters as significant."""
+        chance = stats.t.sf(significance, np.maximum(self.counts[equations.joint_channels], 1.0))
+        return np.asarray(tried * chance < _FALSE_POSITIVES)
+
+
+@dataclass(frozen=True)
+class ChosenStribeck:
+    """Equations with Stribeck friction only of joints that show it, and the information of the data under them.
+
+    Attributes
+    ----------
+    covariance : ndarray, shape (p, p)
+        Of the parameters, by the uncertainty of fitted speeds; zero where they were given.
+    """
+
+    equations: Equations
+    information: Information
+    covariance: Array
+
+    @classmethod
+    def of(
+        cls, equations: Equations, information: Information, present: NDArray[np.bool_], covariance: Array | None = None
+    ) -> "ChosenStribeck":
+        """With the columns of joints without Stribeck friction set to zero."""
+        model, size = equations.model, equations.model.layout.size
+        covariance = np.zeros((size, size)) if covariance is None else covariance
+        if np.array_equal(present, model.layout.with_stribeck):
+            return cls(equations, information, covariance)
+        reduced = equations_of(model.with_stribeck_of(present), equations.equation_type)
+        layout, channels, earlier = reduced.model.layout, [], information.earlier
+        for channel in information.channels:
+            factor = channel.r_factor.copy()
+            factor[:, np.flatnonzero(np.isin(channel.columns, layout.absent))] = 0.0
+            channels.append(replace(channel, r_factor=r_factor(factor)))
+        if earlier is not None:
+            earlier = replace(earlier, R=np.where(np.isin(np.arange(size), layout.absent), 0.0, earlier.R))
+        information = replace(information, layout=layout, channels=tuple(channels), earlier=earlier)
+        return cls(reduced, information, covariance)
+
+
+def stribeck_where_significant(equations: Equations, information: Information, test: StribeckTest) -> ChosenStribeck:
+    """Stribeck friction at the speeds that the robot has, of joints that show it."""
+    present = equations.model.layout.with_stribeck
+    if present.any() and has_joints(equations):
+        present = present & test.passed(equations, test.fit(equations, information).significance, 1)
+    return ChosenStribeck.of(equations, information, present)
+
+
+def fitted_stribeck(
+    equations: Equations, recordings: Sequence[Samples], earlier: EarlierEquations | None, test: StribeckTest
+) -> ChosenStribeck:
+    """Stribeck friction at the speed per joint at which it is most significant.
+
+    Candidates lie from :data:`SLOWEST` to :data:`FASTEST`, but not within the transition at zero. Where the best is the
+    first or the last, it is stiction or viscous friction that is not linear. Around the best, the misfit that Stribeck
+    friction explains is taken as a parabola of the logarithm of the speed. A joint that does not show Stribeck friction
+    keeps its speed. Equations of an earlier result, at another speed, say nothing of Stribeck friction.
+    """
+    model = equations.model
+    if earlier is not None:
+        earlier = earlier.without(np.arange(model.layout.size)[model.layout.drive("stribeck")])
+
+    def at(speed: Array) -> tuple[Equations, Information, StribeckFit]:
+        """Equations, information and fit with other speeds ``(n,)``."""
+        tried = equations_of(model.with_stribeck_speeds(speed), equations.equation_type)
+        information = replace(compress(tried, recordings), earlier=earlier)
+        return tried, information, test.fit(tried, information)
+
+    speeds = np.geomspace(SLOWEST, FASTEST, _CANDIDATES)
+    found = [at(np.full(model.joints, speed))[2].significance for speed in speeds]
+    hidden = speeds[:, None] < _PER_TRANSITION * model.layout.transition_speed[: model.joints]
+    significances = np.where(hidden, 0.0, found)
+    first, best = significances.argmax(axis=0), significances.max(axis=0)
+    slower, middle, faster = (
+        at(speeds[first] * np.exp(shift))[2] for shift in (-_FINE_STEP, 0.0, _FINE_STEP)
+    )
+    low, top, high = (np.maximum(fit.significance, 0.0) ** 2 for fit in (slower, middle, faster))
+    curvature = np.maximum(2 * top - low - high, 1e-12)
+    refined = speeds[first] * np.exp(_FINE_STEP * np.clip(0.5 * (high - low) / curvature, -2, 2))
+    tried, information, fit = at(refined)
+    present = test.passed(tried, np.maximum(best, fit.significance), _CANDIDATES)
+    present &= (first > 0) & (first < _CANDIDATES - 1)
+    variance = np.where(present, 2 * _FINE_STEP**2 / curvature, 0.0)  # of the logarithm of the speed
+    covariance = _of_speeds(model.layout, (faster.parameters - slower.parameters) / (2 * _FINE_STEP), variance)
+    chosen = np.where(present, refined, model.layout.stribeck_speed)
+    if present.any():
+        equations = equations_of(model.with_stribeck_speeds(chosen), equations.equation_type)
+    return ChosenStribeck.of(equations, replace(information, layout=equations.model.layout), present, covariance)
+
+
+def _of_speeds(layout: ParameterLayout, slope: Array, variance: Array) -> Array:
+    """``(p, p)`` covariance of drive parameters by the variance ``(n,)`` of the logarithm of their joint's speed.
+
+    Parameters
+    ----------
+    slope : ndarray, shape (p,)
+        Derivative of the parameters by the logarithm of all speeds; each drive depends on its own.
+    """
+    covariance = np.zeros((layout.size, layout.size))
+    for joint, own in enumerate(variance):
+        columns = [layout.drive(term).start + joint for term in layout.drive_terms]
+        covariance[np.ix_(columns, columns)] = own * np.outer(slope[columns], slope[columns])
+    return covariance
