@@ -74,7 +74,7 @@ def errors(estimate: Estimate, friction: Friction) -> np.ndarray:
         error = estimate.drive(term) - getattr(friction, term)
         deviation = estimate.standard_deviation[estimate.layout.drive(term)]
         size = friction.viscous if term == "viscous" else friction.coulomb
-        rows.append(np.stack([error / size, deviation / size, np.abs(error) < 1.96 * deviation], axis=-1))
+        rows.append(np.stack([error / size, deviation / size, np.abs(error) <= 1.96 * deviation], axis=-1))
     return np.array(rows)
 
 

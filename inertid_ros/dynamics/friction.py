@@ -1,10 +1,12 @@
 """Friction of drives as a function of velocity: the one formula of fit, validation, controllers and simulator."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import Samples
 from inertid_ros.robot.bodies.layout import ParameterLayout
 
 
@@ -71,18 +73,33 @@ def friction_torque(
     return terms["viscous"] * velocity + dry * friction_direction(velocity, transition_speed)
 
 
-def dry_friction_columns(layout: ParameterLayout, velocity: Array) -> Array:
-    """Columns of Coulomb friction of every drive, then of Stribeck friction of every joint, ``(N, n + couplings + n)``.
-
-    Zero where a joint has no Stribeck friction.
+def dry_friction_columns(layout: ParameterLayout, samples: Samples) -> tuple[Array, Array]:
+    """Columns of friction that does not grow with speed, low-passed like the measured torque.
 
     Parameters
     ----------
     layout : ParameterLayout
         Holds the speeds that shape friction.
-    velocity : ndarray, shape (N, n)
-        Of the joints [rad/s or m/s].
+    samples : Samples
+        Where they hold no velocity before decimation, friction is that at their velocity.
+
+    Returns
+    -------
+    direction : ndarray, shape (N, n + couplings)
+        Of Coulomb friction of every drive, joints first.
+    fading : ndarray, shape (N, n)
+        Of Stribeck friction of every joint; zero where a joint has none.
     """
+    columns, drives = partial(_columns, layout), len(layout.drive_ratios)
+    if samples.undecimated is None:
+        dry = columns(samples.v[:, samples.v.shape[1] - len(layout.joints) :])
+    else:
+        dry = samples.undecimated.filtered(columns)
+    return dry[:, :drives], dry[:, drives:]
+
+
+def _columns(layout: ParameterLayout, velocity: Array) -> Array:
+    """``(N, n + couplings + n)`` of joint velocities ``(N, n)``, not yet low-passed."""
     direction = friction_direction(velocity @ layout.drive_ratios.T, layout.transition_speed)
     extra = dry_friction(velocity, np.zeros(()), layout.with_stribeck.astype(float), layout.stribeck_speed)
     return np.hstack([direction, direction[:, : len(layout.joints)] * extra])

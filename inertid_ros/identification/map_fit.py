@@ -211,11 +211,14 @@ class MapFit:
         )
         missed = np.array([channel.expected_square(known.covariance) for channel in information.channels])
         deviation = np.sqrt(weighting.deviation**2 + missed / np.maximum(information.counts, 1))
+        covariance = known.covariance if self.speed_covariance is None else known.covariance + self.speed_covariance
+        kept = np.ones(len(parameters))
+        kept[model.layout.absent] = 0.0  # what is held has no variance
         r_factor, _ = information.whitened(1 / weighting.deviation)
         return Estimate(
             equations=self.data.equations,
             parameters=parameters,
-            covariance=known.covariance if self.speed_covariance is None else known.covariance + self.speed_covariance,
+            covariance=kept[:, None] * covariance * kept,
             residual_deviation=deviation,
             effective_counts=np.minimum(deviation**2 / noise, 1.0) * information.counts,
             base=base_parameters(model.layout, r_factor, base_parameters_of_robot(model)),

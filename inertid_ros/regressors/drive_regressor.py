@@ -1,6 +1,5 @@
 """Drive regressor: torque linear in rotor inertia, friction, offset and stiffness ([Wensing2018]_ eq. 24)."""
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -35,10 +34,7 @@ class DriveMotion(NamedTuple):
         """Motion along samples."""
         base_q, base_v = (motion.shape[1] - len(layout.joints) for motion in (samples.q, samples.v))
         q, v, a = samples.q[:, base_q:], samples.v[:, base_v:], samples.a[:, base_v:]
-        columns = partial(dry_friction_columns, layout)
-        dry = columns(v) if samples.undecimated is None else samples.undecimated.filtered(columns)
-        drives = len(layout.drive_ratios)
-        return cls(q, v, a, dry[:, :drives], dry[:, drives:])
+        return cls(q, v, a, *dry_friction_columns(layout, samples))
 
     def select(self, rows: slice) -> "DriveMotion":
         """Some of the samples; in memory the samples of a column are neighbours."""

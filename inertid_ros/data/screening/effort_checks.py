@@ -9,6 +9,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
+from inertid_ros.dynamics.friction import dry_friction_columns
 from inertid_ros.robot.model import RobotModel
 
 from .effort_findings import finding_of
@@ -99,10 +100,7 @@ def _comparison(samples: Samples, model: RobotModel) -> EffortComparison | None:
     if not counted.any() or len(rows) < _FEW:
         return None
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, _ROWS).astype(int))]
-    direction = samples.friction_direction
-    if direction is None:
-        drives = np.vstack([np.eye(model.joints), model.layout.coupling_ratios])
-        direction = np.sign(samples.v[:, joints] @ drives.T)
+    direction, _ = dry_friction_columns(model.layout, samples)
     motion = Motion(samples.q[rows], samples.v[rows], samples.a[rows], direction[rows])
 
     def after(lag: float) -> Array:
