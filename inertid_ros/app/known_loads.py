@@ -7,6 +7,8 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
+from inertid_ros.data.screening.effort_checks import check_efforts
+from inertid_ros.data.screening.screen import refuse
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.drive_gains import DriveGains, drive_gains, effort_products
 from inertid_ros.regressors.equations import equations_of
@@ -51,19 +53,26 @@ class LoadedRecordings:
         ------
         IdentificationError
             All have the same load, or the equations are not those of joint torques.
+        RecordingError
+            Efforts are not those of this robot, whatever the gains.
         """
         loads = tuple(load_bodies(model, configuration.robot.loads, recording.name) for recording in recordings)
         equations = equations_of(model, configuration.identify.equations)
         gains = drive_gains(equations, samples[:fitted], loads[:fitted])
         scale = dict(zip(model.joint_names, (model.effort_scale * gains.values).tolist(), strict=True))
-        return cls(
-            replace(model, options=replace(model.options, effort_scale=scale)),
-            tuple(with_gains(model, gains.values, *each) for each in zip(loads, samples, strict=True)),
-            loads,
-            gains,
-        )
+        scaled = [with_gains(model, gains.values, *each) for each in zip(loads, samples, strict=True)]
+        if configuration.prepare.check_efforts:
+            scaled = [_checked(each, model) for each in scaled]
+        return cls(replace(model, options=replace(model.options, effort_scale=scale)), tuple(scaled), loads, gains)
 
     def widened(self, estimate: Estimate, fitted: Sequence[Samples]) -> Estimate:
         """An estimate of these samples, with the uncertainty of the gains in its covariance."""
         products = effort_products(estimate.equations, fitted, self.loads[: len(fitted)])
         return self.gains.widened(estimate, products)
+
+
+def _checked(samples: Samples, model: RobotModel) -> Samples:
+    """Samples with findings on their efforts."""
+    findings = check_efforts(samples, model)
+    refuse(findings)
+    return replace(samples, findings=(*samples.findings, *findings))

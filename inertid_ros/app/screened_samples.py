@@ -51,7 +51,9 @@ def screened_samples(recording: Recording, model: RobotModel, configuration: Con
         if configuration.identify.equations != "force":
             raise ModelError("robot.loads: loads are known to equations of force only; drop them")
         samples = without_load(model, load, samples)
-    findings = screen(readable, samples, model, configuration.prepare.check_efforts)
+    # Efforts whose gains are to be found are checked with these, see LoadedRecordings.
+    efforts = configuration.prepare.check_efforts and not configuration.identify.drive_gains
+    findings = screen(readable, samples, model, efforts)
     refuse(findings)
     samples = replace(samples, findings=findings)
     if configuration.identify.equations in MOMENTUM_EQUATIONS:

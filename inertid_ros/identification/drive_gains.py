@@ -27,6 +27,7 @@ TYPICAL_GAIN_ERROR = 0.3  # of gains as data sheets and drivers give them: what 
 _FLAT = 1e3  # times the typical prior spread of bodies: their prior must not set the scale
 _IDENTIFIED_SHARE = 0.9  # of the prior variance of a gain that loads must take away
 _ITERATIONS, _TOLERANCE = 50, 1e-6
+_BLOCKS, _FEWEST_BLOCKS = 5, 5  # of each recording; in all, for the jackknife
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,11 @@ class DriveGains:
     def relative_deviation(self) -> Array:
         """``(n,)`` standard deviation as a share of the gain."""
         return np.asarray(np.sqrt(np.diagonal(self.covariance)))
+
+    def widened_to(self, deviation: Array) -> "DriveGains":
+        """The same gains with relative standard deviations of at least ``deviation`` ``(n,)``."""
+        factor = np.maximum(deviation / self.relative_deviation, 1.0)
+        return replace(self, covariance=self.covariance * np.outer(factor, factor))
 
     def widened(self, estimate: Estimate, efforts: Array) -> Estimate:
         """An estimate that was fitted with these gains, with their uncertainty in its covariance.
@@ -100,13 +106,21 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
         replace(samples, tau=samples.tau + load_torque(model, load, samples))
         for samples, load in zip(recordings, loads, strict=True)
     ]
-    groups = [
-        (load, compress(equations, [s for s, own in zip(reported, loads, strict=True) if own.tobytes() == key]))
-        for key, load in by_load.items()
+    blocks = [
+        (load, compress(equations, [block]))
+        for samples, load in zip(reported, loads, strict=True)
+        for block in _blocks(samples)
     ]
-    fit = _GainFit.of(equations, groups)
+    fit = _GainFit.of(equations, blocks)
     fraction = effective_fraction(fit.residuals(reported, loads), [samples.mask for samples in reported])
-    return fit.gains(fraction)
+    return fit.gains(fraction).widened_to(fit.scatter())
+
+
+def _blocks(samples: Samples) -> list[Samples]:
+    """Consecutive samples of equal numbers, with something to fit."""
+    edges = np.linspace(0, len(samples), _BLOCKS + 1).astype(int)
+    blocks = [samples.select(slice(*edge)) for edge in zip(edges[:-1], edges[1:], strict=True)]
+    return [block for block in blocks if block.mask.any()]
 
 
 def effort_products(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> Array:
@@ -127,8 +141,8 @@ class _GainFit:
 
     Attributes
     ----------
-    groups : list of (ndarray, Information)
-        Parameters ``(p,)`` of each load, and the information of its recordings with efforts as reported.
+    blocks : list of (ndarray, Information)
+        Parameters ``(p,)`` of the load of each block of samples, and its information with efforts as reported.
     root : ndarray, shape (p, p)
         Of the covariance of the parameters, all but flat.
     parameters : ndarray, shape (p,)
@@ -138,23 +152,33 @@ class _GainFit:
     """
 
     equations: Equations
-    groups: list[tuple[Array, Information]]
+    blocks: list[tuple[Array, Information]]
     root: Array
     parameters: Array
     inverse: Array
 
     @classmethod
-    def of(cls, equations: Equations, groups: Sequence[tuple[Array, Information]]) -> "_GainFit":
-        """The fit of groups of recordings, started at the gains as given."""
+    def of(cls, equations: Equations, blocks: Sequence[tuple[Array, Information]]) -> "_GainFit":
+        """The fit of blocks of samples, each with its load, started at the gains as given."""
         model = equations.model
         padded = []
-        for load, information in groups:
+        for load, information in blocks:
             parameters = np.zeros(model.layout.size)
             parameters[: load.size] = load.ravel()
             padded.append((parameters, information))
-        coordinates = prior_coordinates(model, groups[0][1])
+        coordinates = prior_coordinates(model, _sum([information for _, information in blocks]))
         root = prior_covariance_root(coordinates, _FLAT * TYPICAL_PRIOR_SPREAD)
-        fit = cls(equations, padded, root, model.prior, np.ones(model.joints))
+        return cls(equations, padded, root, model.prior, np.ones(model.joints)).converged()
+
+    def converged(self) -> "_GainFit":
+        """The same at its least squares.
+
+        Raises
+        ------
+        IdentificationError
+            There is none.
+        """
+        fit, root = replace(self, blocks=self._merged()), self.root
         weights = 1 / np.maximum(fit.deviation(), 1e-9)
         for _ in range(_ITERATIONS):
             J, r = fit.system(weights)
@@ -166,27 +190,50 @@ class _GainFit:
             fit = replace(fit, parameters=fit.parameters + root @ step[:size], inverse=inverse)
             weights = 1 / np.maximum(fit.deviation(), 1e-9)
             if change < _TOLERANCE:
-                return fit
+                return replace(fit, blocks=self.blocks)
         raise IdentificationError(
             "identify.drive_gains: found no gains that explain the recordings; check the loads and the efforts"
         )
 
+    def scatter(self) -> Array:
+        """``(n,)`` relative standard deviation of the gains by the jackknife over blocks.
+
+        Errors of the model count in it that residuals as independent noise would hide.
+        """
+        count = len(self.blocks)
+        if count < _FEWEST_BLOCKS:
+            return np.zeros_like(self.inverse)
+        without = [
+            replace(self, blocks=[*self.blocks[:index], *self.blocks[index + 1 :]]).converged().inverse
+            for index in range(count)
+        ]
+        logarithms = np.log(without)
+        return np.asarray(np.sqrt((count - 1) / count * np.sum((logarithms - logarithms.mean(axis=0)) ** 2, axis=0)))
+
+    def _merged(self) -> list[tuple[Array, Information]]:
+        """One block of all samples with the same load."""
+        loads = {load.tobytes(): load for load, _ in self.blocks}
+        return [
+            (load, _sum([information for own, information in self.blocks if own.tobytes() == key]))
+            for key, load in loads.items()
+        ]
+
     def deviation(self) -> Array:
         """``(n,)`` standard deviation of the residual of the reported efforts."""
-        squares = sum(np.array([np.sum(r**2) for _, r in self._channels(group)]) for group in self.groups)
-        counts = np.maximum(sum(information.counts for _, information in self.groups), 1)
+        squares = sum(np.array([np.sum(r**2) for _, r in self._channels(block)]) for block in self.blocks)
+        counts = np.maximum(sum(information.counts for _, information in self.blocks), 1)
         return np.asarray(np.sqrt(squares / counts))
 
     def system(self, weights: Array) -> tuple[Array, Array]:
         """Jacobian by the parameters, in units of the root, and by ``1 / g``; weighted residuals, prior included."""
         size, joints = len(self.root), len(self.inverse)
         rows, residuals = [], []
-        for group in self.groups:
-            for joint, (jacobian, residual) in enumerate(self._channels(group)):
-                block = np.zeros((len(residual), size + joints))
-                block[:, :size] = self.inverse[joint] * jacobian @ self.root
-                block[:, size + joint] = jacobian @ (self.parameters + group[0])
-                rows.append(weights[joint] * block)
+        for block in self._merged():
+            for joint, (jacobian, residual) in enumerate(self._channels(block)):
+                row = np.zeros((len(residual), size + joints))
+                row[:, :size] = self.inverse[joint] * jacobian @ self.root
+                row[:, size + joint] = jacobian @ (self.parameters + block[0])
+                rows.append(weights[joint] * row)
                 residuals.append(weights[joint] * residual)
         prior = np.eye(size + joints)
         prior[size:] /= TYPICAL_GAIN_ERROR
@@ -194,9 +241,9 @@ class _GainFit:
         residuals += [away, (self.inverse - 1) / TYPICAL_GAIN_ERROR]
         return np.vstack([*rows, prior]), np.concatenate(residuals)
 
-    def _channels(self, group: tuple[Array, Information]) -> list[tuple[Array, Array]]:
+    def _channels(self, block: tuple[Array, Information]) -> list[tuple[Array, Array]]:
         """Columns ``(k, p)`` of the layout and residuals ``(k,)`` of every joint."""
-        load, information = group
+        load, information = block
         found = []
         for channel, inverse in zip(information.channels, self.inverse, strict=True):
             columns = np.zeros((len(channel.r_factor), len(self.root)))
@@ -221,3 +268,10 @@ class _GainFit:
         shares = 1 - np.diagonal(covariance) * self.inverse**2 / TYPICAL_GAIN_ERROR**2
         names = self.equations.model.joint_names
         return DriveGains(names, 1 / self.inverse, covariance, tuple(map(bool, shares >= _IDENTIFIED_SHARE)))
+
+
+def _sum(parts: Sequence[Information]) -> Information:
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole + part
+    return whole

@@ -20,7 +20,7 @@ from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, p
 from inertid_ros.regressors.equations import Equations
 
 BLOCKS = 10
-_CONFIDENCE = 0.975  # one-sided, of a gain above zero: one term in forty stays that explains nothing
+_CONFIDENCE = 0.995  # one-sided, of a gain above zero: one term in two hundred stays that explains nothing
 _WEIGHT_ITERATIONS = 3
 
 
