@@ -215,6 +215,8 @@ class MapFit:
         kept = np.ones(len(parameters))
         kept[model.layout.absent] = 0.0  # what is held has no variance
         r_factor, _ = information.whitened(1 / weighting.deviation)
+        interval = np.full((len(parameters), 2), np.nan)
+        interval[known.bounded] = known.intervals
         return Estimate(
             equations=self.data.equations,
             parameters=parameters,
@@ -229,6 +231,7 @@ class MapFit:
             recordings=tuple(samples.name for samples in self.data.recordings),
             information=information,
             weights=weighting.weights,
+            bounded_interval=interval,
             delay=self.data.delay,
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from inertid_ros.config.identification import RoundsOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
 from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence
 from inertid_ros.identification.outcome import IdentificationOutcome
 from inertid_ros.identification.rounds import Round, decide
@@ -69,6 +69,7 @@ def _links(estimate: Estimate) -> list[dict[str, Any]]:
     mass, com, inertia = mass_com_inertia(estimate.bodies)
     prior_mass, prior_com, prior_inertia = mass_com_inertia(estimate.model.body_prior)
     deviations = estimate.layout.bodies(estimate.standard_deviation)
+    intervals = estimate.interval[: estimate.layout.body_size].reshape(*deviations.shape, 2)
     return [
         {
             "name": name,
@@ -77,6 +78,7 @@ def _links(estimate: Estimate) -> list[dict[str, Any]]:
             "inertia": inertia[i],
             "parameters": estimate.bodies[i],
             "standard_deviation": deviations[i],
+            "interval": intervals[i],
             "min_pseudo_inertia_eigenvalue": estimate.min_eigenvalues[i],
             "geodesic_distance_to_prior": estimate.distance_to_prior[i],
             "prior": {"mass": prior_mass[i], "com": prior_com[i], "inertia": prior_inertia[i]},
@@ -100,6 +102,7 @@ def _rotors(estimate: Estimate) -> list[dict[str, Any]]:
             "inertia": inertia[i],
             "parameters": estimate.rotors[i],
             "standard_deviation": estimate.standard_deviation[estimate.layout.body(first + i)],
+            "interval": estimate.interval[estimate.layout.body(first + i)],
         }
         for i, rotor in enumerate(estimate.layout.rotors)
     ]
@@ -110,6 +113,7 @@ def _joints(estimate: Estimate) -> list[dict[str, Any]]:
     terms = estimate.layout.drive_terms
     values = {term: estimate.parameters[estimate.layout.drive(term)] for term in terms}
     deviations = {term: estimate.standard_deviation[estimate.layout.drive(term)] for term in terms}
+    intervals = {term: estimate.interval[estimate.layout.drive(term)] for term in terms}
     of_joints = estimate.equations.of_joints
     residual = of_joints(estimate.residual_deviation)
     outliers = None if estimate.outliers is None else of_joints(estimate.outliers)
@@ -118,6 +122,7 @@ def _joints(estimate: Estimate) -> list[dict[str, Any]]:
             "name": name,
             **{term: values[term][i] for term in terms},
             "standard_deviation": {term: deviations[term][i] for term in terms},
+            "interval": {term: intervals[term][i] for term in terms},
             "residual_deviation": residual[i],
             "stribeck_speed": estimate.layout.stribeck_speed[i],
             "transition_speed": estimate.layout.transition_speed[i],
@@ -132,13 +137,15 @@ def _couplings(estimate: Estimate) -> list[dict[str, Any]]:
     layout, shape = estimate.layout, (-1, len(COUPLING_TERMS))
     rows = slice(layout.coupling_start, layout.coupling_start + len(layout.couplings) * shape[1])
     values, deviations = (each[rows].reshape(shape) for each in (estimate.parameters, estimate.standard_deviation))
+    intervals = estimate.interval[rows].reshape(*shape, 2)
     return [
         {
             **asdict(coupling),
             **dict(zip(COUPLING_TERMS, own, strict=True)),
             "standard_deviation": dict(zip(COUPLING_TERMS, deviation, strict=True)),
+            "interval": dict(zip(COUPLING_TERMS, interval, strict=True)),
         }
-        for coupling, own, deviation in zip(layout.couplings, values, deviations, strict=True)
+        for coupling, own, deviation, interval in zip(layout.couplings, values, deviations, intervals, strict=True)
     ]
 
 
@@ -185,12 +192,16 @@ def _base_parameters(estimate: Estimate) -> dict[str, Any]:
     base = estimate.base
     deviation = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", base.projection, estimate.covariance, base.projection), 0))
     values: Array = base.projection @ estimate.parameters
+    interval = values[:, None] + NORMAL_95 * deviation[:, None] * [-1.0, 1.0]
+    alone = np.isin(base.independent, base.alone)
+    interval[alone] = estimate.interval[base.independent[alone]]
     return {
         "count": base.count,
         "condition_number": base.condition_number,
         "names": base.names,
         "values": values,
         "standard_deviation": deviation,
+        "interval": interval,
     }
 
 

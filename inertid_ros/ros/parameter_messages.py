@@ -14,13 +14,19 @@ from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
-from inertid_ros.identification.assessment.identifiability import VERDICTS
+from inertid_ros.identification.assessment.identifiability import COMBINED, IDENTIFIED, PARTLY, PRIOR
 from inertid_ros.identification.assessment.validation import Validation
 from inertid_ros.msg import CoupledDrive, IdentificationReport, InertialParameters, JointDynamics, LinkInertia
 from inertid_ros.robot.bodies.inertial_parameters import from_mass_com_inertia, mass_com_inertia
 from inertid_ros.robot.bodies.layout import COUPLING_TERMS, ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
+_KNOWLEDGE = {
+    PRIOR: InertialParameters.LEFT_AT_PRIOR,
+    PARTLY: InertialParameters.IN_COMBINATION,  # with the prior
+    COMBINED: InertialParameters.IN_COMBINATION,
+    IDENTIFIED: InertialParameters.IDENTIFIED,
+}
 _VERDICTS = {
     Verdict.USE: InertialParameters.USE,
     Verdict.CARE: InertialParameters.USE_WITH_CARE,
@@ -48,7 +54,7 @@ def to_inertial_parameters(
         couplings=_couplings(estimate),
         parameter_names=list(layout.names),
         covariance=estimate.covariance.ravel().tolist(),
-        knowledge=[VERDICTS.index(entry.verdict) for entry in estimate.identifiability],
+        knowledge=[_KNOWLEDGE[entry.verdict] for entry in estimate.identifiability],
     )
 
 

@@ -18,6 +18,8 @@ from inertid_ros.robot.model import RobotModel
 from .identifiability import Identifiability
 from .term_choices import TermChoice
 
+NORMAL_95 = 1.96  # deviations on either side of the mean that hold 95 % of a normal distribution
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -30,11 +32,12 @@ class Estimate:
     parameters : ndarray, shape (p,)
         In the order of ``model.layout``.
     covariance : ndarray, shape (p, p)
-        Posterior covariance of ``parameters`` (data and prior together).
+        Expected products of the errors of ``parameters``, of data and prior together, with what blocks of the residuals
+        show of the model's own deficiencies.
     residual_deviation : ndarray, shape (c,)
         Standard deviation of the fit's residual per channel.
     effective_counts : ndarray, shape (c,)
-        Number of independent samples per channel, by the correlation of the residual.
+        Number of independent samples per channel that tell of the parameters as much as its correlated residuals.
     base : BaseParameters
         Base parameters of the data.
     train_relative_error : float
@@ -59,6 +62,8 @@ class Estimate:
         Prior spreads of links and rotors that were given one of their own; NaN where ``prior_spread`` holds.
     term_choices : tuple of TermChoice
         Of every user term, also of those that are not in ``parameters``.
+    bounded_interval : ndarray or None, shape (p, 2)
+        Intervals of 95 % of parameters that cannot be negative, one-sided where zero is near; NaN of all others.
     """
 
     equations: Equations
@@ -78,6 +83,7 @@ class Estimate:
     identifiability: tuple[Identifiability, ...] = ()
     own_prior_spreads: Array | None = None
     term_choices: tuple[TermChoice, ...] = ()
+    bounded_interval: Array | None = None
 
     @property
     def model(self) -> RobotModel:
@@ -121,6 +127,13 @@ class Estimate:
         common = np.full(len(self.layout.body_names), self.prior_spread)
         own = self.own_prior_spreads
         return common if own is None else np.where(np.isnan(own), common, own)
+
+    @cached_property
+    def interval(self) -> Array:
+        """``(p, 2)`` interval of 95 % of every parameter."""
+        normal = self.parameters[:, None] + NORMAL_95 * self.standard_deviation[:, None] * [-1.0, 1.0]
+        bounded = np.full(normal.shape, np.nan) if self.bounded_interval is None else self.bounded_interval
+        return np.where(np.isnan(bounded), normal, bounded)
 
     @property
     def consistent(self) -> bool:

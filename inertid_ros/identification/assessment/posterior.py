@@ -14,7 +14,7 @@ from inertid_ros.identification.prior.regularizers import Regularization
 from .truncated_normal import truncated_normal
 
 _WIDE = 1e-3  # precision, in squared natural sizes, that a drive has which nothing but its bound and weight determines
-_ACTIVE = 1e-6  # normalised slack below which an inequality pushes
+_ACTIVE = 1e-4  # normalised slack below which an inequality pushes
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ def posterior(
     bound_pull[bounded] = convex_program.positive_weights / x[bounded]
     inequalities = _of_parameters(convex_program.inequalities, size)
     equalities = _of_parameters(convex_program.equalities, size).matrix
-    if len(inequalities):
-        pushing = inequalities.matrix[inequalities(x) < _ACTIVE]
+    pushing = inequalities.matrix[inequalities(x) < _ACTIVE]
+    if len(pushing):
         columns = np.vstack([pushing, equalities, -equalities]).T
         bound_pull += pushing.T @ nnls(columns, data_slope + prior_slope - bound_pull)[0][: len(pushing)]
     free = null_space(equalities) if len(equalities) else np.eye(size)

@@ -7,7 +7,7 @@ expectation propagation ([Minka2001]_; of bounded normal distributions, [Cunning
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from inertid_ros.core.arrays import Array
 
@@ -96,4 +96,4 @@ def _shortest(centre: float, deviation: float) -> tuple[float, float]:
         return centre - half * deviation, centre + half * deviation
     if z < _TAIL:  # exponential there
         return 0.0, -deviation / z * -np.log1p(-COVERAGE)
-    return 0.0, centre - deviation * float(ndtri((1 - COVERAGE) * ndtr(z)))
+    return 0.0, centre - deviation * float(ndtri_exp(np.log1p(-COVERAGE) + log_ndtr(z)))

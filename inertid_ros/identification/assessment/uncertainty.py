@@ -11,7 +11,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.qr import r_factor
 from inertid_ros.identification.base_parameters import BaseParameters
 from inertid_ros.identification.information.information import Information
-from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
+from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
 
 from .estimate import Estimate
 from .identifiability import Identifiability, identifiability
@@ -35,6 +35,11 @@ class Uncertainty:
     prior, posterior : ndarray, shape (p, p)
         Covariance of the standard parameters before and after the data. Normal under the pullback metric at the prior
         ([Lee2019]_ eq. 4.3.37), whatever the regularizer and the hard constraints of the fit.
+    relative_deviation : ndarray, shape (p,)
+        Standard deviation of the estimate over its value.
+    moved : ndarray, shape (p,)
+        Estimate less prior, in deviations of the prior or of the estimate, whichever is larger; of bodies, those of the
+        typical prior spread where a larger one was estimated from the same data.
     """
 
     base: BaseParameters
@@ -43,6 +48,8 @@ class Uncertainty:
     base_shares: Array
     prior: Array
     posterior: Array
+    relative_deviation: Array
+    moved: Array
 
     @cached_property
     def standard_deviation(self) -> Array:
@@ -64,7 +71,7 @@ class Uncertainty:
     @cached_property
     def identifiability(self) -> tuple[Identifiability, ...]:
         """One per standard parameter, in the order of the layout."""
-        return identifiability(self.base, self.base_shares, self.prior)
+        return identifiability(self.base, self.base_shares, self.prior, self.relative_deviation, self.moved)
 
 
 def with_identifiability(estimate: _AnyEstimate) -> _AnyEstimate:
@@ -85,7 +92,14 @@ def uncertainty(estimate: Estimate, information: Information) -> Uncertainty:
     base = estimate.base
     columns = R[:, base.independent]
     inverse = _inverse_root(columns)
-    root = prior_covariance_root(prior_coordinates(estimate.model, information), estimate.prior_spreads)
+    coordinates = prior_coordinates(estimate.model, information)
+    root = prior_covariance_root(coordinates, estimate.prior_spreads)
+    own = np.isfinite(estimate.own_prior_spreads) if estimate.own_prior_spreads is not None else False
+    spreads = np.where(own, estimate.prior_spreads, np.minimum(estimate.prior_spreads, TYPICAL_PRIOR_SPREAD))
+    given = np.linalg.norm(prior_covariance_root(coordinates, spreads), axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = np.nan_to_num(estimate.standard_deviation / np.abs(estimate.parameters), nan=np.inf)
+    given = np.maximum(given, estimate.standard_deviation)
     after = root @ _inverse_root(np.vstack([R @ root, np.eye(len(root))]))
     sizes = np.linalg.norm(base.projection @ root, axis=1)
     remaining = np.sum(_inverse_root(np.vstack([columns * sizes, np.eye(base.count)])) ** 2, axis=1)
@@ -96,6 +110,8 @@ def uncertainty(estimate: Estimate, information: Information) -> Uncertainty:
         base_shares=np.clip(1 - remaining, 0.0, 1.0),
         prior=root @ root.T,
         posterior=after @ after.T,
+        relative_deviation=relative,
+        moved=(estimate.parameters - coordinates.physical(coordinates.prior)) / given,
     )
 
 
