@@ -24,8 +24,8 @@ _RECORDING = ".npz file, rosbag2 directory, or .mcap or .db3 file"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status.
 
-    0 done; 2 bad usage or input, with one line on stderr; 3 the result did not pass validation; 1 a fault of this
-    package; 130 interrupted.
+    0 done, with a warning on stderr where the result is to be used with care; 2 bad usage or input, with one line on
+    stderr; 3 the result is not to be used; 1 a fault of this package; 130 interrupted.
     """
     for name, value in (("OMP_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1")):
         os.environ.setdefault(name, value)  # the matrices are small: threads cost more than they gain

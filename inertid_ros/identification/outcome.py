@@ -168,4 +168,4 @@ class IdentificationOutcome:
     @property
     def decision(self) -> RoundDecision | None:
         """Whether another round pays; None on a free base."""
-        return decide(self.history, self.rounds[0]) if self.history else None
+        return decide(self.history, self.rounds[0], self.passed) if self.history else None

@@ -68,8 +68,17 @@ class RoundDecision:
     reason: str
 
 
-def decide(rounds: Sequence[Round], options: RoundsOptions) -> RoundDecision:
+def decide(rounds: Sequence[Round], options: RoundsOptions, usable: bool = True) -> RoundDecision:
     """Decision after the last of ``rounds``.
+
+    Parameters
+    ----------
+    rounds : sequence of Round
+        So far.
+    options : RoundsOptions
+        When they end.
+    usable : bool
+        Whether the last result may be used; the confidence of one that may not is not to be relied on.
 
     Raises
     ------
@@ -81,7 +90,7 @@ def decide(rounds: Sequence[Round], options: RoundsOptions) -> RoundDecision:
     last, count = rounds[-1], len(rounds)
     gain = 1.0 - last.deviation / rounds[-2].deviation if count > 1 and rounds[-2].deviation > 0 else math.nan
     known = f"torque is known to {100 * last.deviation:.2g} % ({last.joint})"
-    if last.deviation <= options.wanted_deviation:
+    if usable and last.deviation <= options.wanted_deviation:
         return RoundDecision(gain, f"confidence reached: {known}, {100 * options.wanted_deviation:.2g} % was wanted")
     if gain < options.least_gain:
         return RoundDecision(gain, f"nothing more is gained: round {count} made it {100 * gain:.0f} % better; {known}")

@@ -1,18 +1,17 @@
 """Content of report.json: an outcome as plain data."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from inertid_ros.config.identification import RoundsOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
 from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence
 from inertid_ros.identification.outcome import IdentificationOutcome
-from inertid_ros.identification.rounds import Round, decide
+from inertid_ros.identification.rounds import decide
 from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.bodies.layout import COUPLING_TERMS
 
@@ -54,7 +53,7 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
         "statements": [asdict(parameter) for parameter in estimate.identifiability],
         "solver": _solver(estimate),
         "confidence": _confidence(outcome.confidence),
-        "rounds": _rounds(outcome.history, outcome.rounds[0]),
+        "rounds": _rounds(outcome),
         "effort_delay_s": estimate.delay,
         "timing": dict(outcome.timing),
         "peak_memory_mb": outcome.peak_memory_mb,
@@ -230,13 +229,14 @@ def _confidence(confidence: TorqueConfidence | None) -> dict[str, Any] | None:
     }
 
 
-def _rounds(history: Sequence[Round], options: RoundsOptions) -> dict[str, Any] | None:
+def _rounds(outcome: IdentificationOutcome) -> dict[str, Any] | None:
     """The rounds so far, and why the last one ended them; None for a single round."""
-    if not history or options.rounds == 1:
+    history, options, last = outcome.history, outcome.rounds[0], outcome.decision
+    if last is None or options.rounds == 1:
         return None
-    decisions = [decide(history[: index + 1], options) for index in range(len(history))]
-    done = [{**asdict(each), "gain": decision.gain} for each, decision in zip(history, decisions, strict=True)]
-    return {"done": done, "stopped": decisions[-1].reason}
+    gains = [*(decide(history[: index + 1], options).gain for index in range(len(history) - 1)), last.gain]
+    done = [{**asdict(each), "gain": gain} for each, gain in zip(history, gains, strict=True)]
+    return {"done": done, "stopped": last.reason}
 
 
 def plain(value: Any) -> Any:

@@ -55,7 +55,7 @@ def test_the_same_motion_again_is_used_with_care(case):
     assert "again: 100 % of the motion is that of recording 0" in outcome.message
 
 
-def test_a_fit_without_the_motion_held_out_may_speak_for_it(case):
+def test_a_fit_without_the_motion_held_out_decides_where_there_is_one(case):
     outcome = calibrate(case.given, case.recordings[:2], [again(case.recordings[0], "again")])
     assert outcome.gate.verdict is Verdict.USE, outcome.message
     (notice,) = [each for each in outcome.gate.notices if each.cause == "held_out_not_new"]
@@ -70,7 +70,9 @@ def test_without_held_out_data_blocks_are_held_out(case, estimator):
     blocks = outcome.blocks
     assert blocks.blocks >= 4
     assert blocks.calibrated.recordings == ("recording 0", "recording 1")
-    assert outcome.train_errors.relative_error < blocks.calibrated.relative_error < 0.2 * blocks.prior.relative_error
+    # Not of the very samples that were fitted: gaps between blocks count for neither.
+    assert 0.95 * outcome.train_errors.relative_error < blocks.calibrated.relative_error
+    assert blocks.calibrated.relative_error < 0.2 * blocks.prior.relative_error
     held_out = calibrate(case.given, case.recordings[:2], case.recordings[2:], configuration).validation
     assert blocks.calibrated.relative_error == pytest.approx(held_out.calibrated.relative_error, rel=0.5)
 

@@ -58,6 +58,7 @@ def test_late_controller_receives_the_parameters(ros: RosClient, files: tuple[st
     ros.until(lambda: status and status[-1].state == IdentifierStatus.READY, "ready")
     answer = identify(ros, *files)
     assert answer.success and answer.validation_status == InertialParameters.PASSED, answer.message
+    assert answer.verdict == InertialParameters.USE and not answer.reasons
     assert answer.validation_relative_error < 0.5 * answer.prior_relative_error
     # Everything below subscribes only now.
     controller = ParameterSubscriber(ros.node, CASE.given)
@@ -97,6 +98,8 @@ def test_rejected_result_is_written_but_not_published(ros: RosClient, files: tup
     assert answer.success and answer.validation_status == InertialParameters.REJECTED, answer.message
     ros.until(lambda: reports, "report")
     assert reports[-1].validation_status == InertialParameters.REJECTED
+    assert reports[-1].verdict == answer.verdict == InertialParameters.DO_NOT_USE
+    assert "of the URDF as given" in reports[-1].reasons[0]
     assert Path(answer.result_directory, "report.json").exists()
     ros.spin(0.5)
     assert not parameters
@@ -115,7 +118,9 @@ def test_namespace(ros: RosClient, files: tuple[str, str]) -> None:
     ros.until(lambda: status and status[-1].state == IdentifierStatus.READY, "ready")
     answer = identify(ros, files[0], action="/left/arm/identifier/identify")
     assert answer.success and answer.validation_status == InertialParameters.NOT_VALIDATED
+    assert answer.verdict == InertialParameters.USE_WITH_CARE
     ros.until(lambda: parameters, "parameters")
+    assert parameters[0].verdict == InertialParameters.USE_WITH_CARE and "no recording" in parameters[0].reasons[-1]
     assert parameters[0].sequence == 1 and len(parameters[0].covariance) == len(parameters[0].parameter_names) ** 2
 
 
@@ -124,6 +129,8 @@ def broken(message: InertialParameters, damage: str) -> InertialParameters:
         message.model_hash = "0" * 64
     elif damage == "rejected":
         message.validation_status = InertialParameters.REJECTED
+    elif damage == "not to be used":
+        message.verdict = InertialParameters.DO_NOT_USE
     elif damage == "impossible inertia":
         message.links[0].inertia[0] = -1.0
     elif damage == "not finite":
@@ -136,8 +143,12 @@ def broken(message: InertialParameters, damage: str) -> InertialParameters:
 
 
 @pytest.mark.parametrize(
-    "damage", ["another robot", "rejected", "impossible inertia", "not finite", "friction not finite", "fewer links"]
-)
+    "damage",
+    [
+        "another robot", "rejected", "not to be used", "impossible inertia", "not finite", "friction not finite",
+        "fewer links",
+    ],
+)  # fmt: skip
 def test_subscriber_refuses_what_a_controller_must_not_use(ros: RosClient, damage: str) -> None:
     zeros = {term: np.zeros(CASE.given.joints) for term in DRIVE_TERMS}
     stamp = ros.node.get_clock().now().to_msg()
@@ -156,3 +167,19 @@ def test_subscriber_refuses_what_a_controller_must_not_use(ros: RosClient, damag
     publisher.publish(good)
     ros.until(lambda: controller.waiting, "good parameters", 5.0)
     assert controller.update()
+
+
+def test_subscriber_may_take_only_what_is_to_be_used_without_care(ros: RosClient) -> None:
+    zeros = {term: np.zeros(CASE.given.joints) for term in DRIVE_TERMS}
+    stamp = ros.node.get_clock().now().to_msg()
+    message = known_parameters(CASE.given, CASE.given.body_prior * 1.1, zeros, stamp)
+    publisher = ros.node.create_publisher(InertialParameters, "parameters", LATCHED)
+    careful = ParameterSubscriber(ros.node, CASE.given, "parameters", only_use=True)
+    other = ParameterSubscriber(ros.node, CASE.given, "parameters")
+    message.verdict = InertialParameters.USE_WITH_CARE
+    publisher.publish(message)
+    ros.until(lambda: careful.refused == 1 and other.waiting, "one refusal", 5.0)
+    assert not careful.waiting
+    message.verdict = InertialParameters.USE
+    publisher.publish(message)
+    ros.until(lambda: careful.waiting, "parameters to be used", 5.0)

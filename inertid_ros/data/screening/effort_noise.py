@@ -1,4 +1,4 @@
-"""Noise of the effort sensors, from what no motion reaches in their spectrum."""
+"""Noise of the effort sensors, from the part of their spectrum that no motion excites."""
 
 import numpy as np
 import scipy
