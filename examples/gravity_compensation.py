@@ -117,6 +117,7 @@ class GravityCompensation(Node):
             model, data = self.parameters.model, self.data
             friction = self.parameters.friction(velocity) + self.parameters.drive("offset")
             friction = friction + self.parameters.drive("rotor_inertia") * acceleration
+            friction = friction + self.parameters.terms(position, velocity, acceleration)
         effort = pin.rnea(model, data, position, velocity, acceleration) + friction
         effort = effort + self.stiffness * (position - state.position) + self.damping * (velocity - state.velocity)
         limit = self.robot.limits.effort

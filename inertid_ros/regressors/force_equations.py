@@ -22,7 +22,7 @@ from .equations import Equations, RowWriter
 from .parent_regrouping import regroup_to_parents
 from .rigid_body_regressor import RigidBodyRegressor, moved_bodies
 from .rotor_regressor import RotorRegressor, channel_rotor_columns, rotor_torque
-from .user_terms import channel_term_columns, term_rows, term_torque
+from .user_terms import channel_term_columns, predicted_term_torque, term_rows
 
 MOMENTS = 4  # mass and first moments
 BASE_CHANNELS = tuple(f"base.{quantity}_{axis}" for quantity in ("force", "torque") for axis in "xyz")
@@ -81,7 +81,7 @@ class ForceEquations(Equations):
         force += rotor_torque(self.model, layout.rotor_bodies(parameters), *motion)
         force[:, self.joint_channels] += drive_torque(layout, parameters, DriveMotion.of(layout, samples))
         if layout.terms:
-            force[:, self.joint_channels] += term_torque(self.model, parameters, samples)
+            force[:, self.joint_channels] += predicted_term_torque(self.model, parameters, samples)
         return on_ground(self.model, samples.q, force)
 
 

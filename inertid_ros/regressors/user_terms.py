@@ -12,6 +12,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.dynamics.newton_euler import rigid_torque
+from inertid_ros.dynamics.user_terms import term_columns, term_torque
 from inertid_ros.robot.bodies.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
@@ -30,32 +31,24 @@ def term_rows(
     """The columns of every joint's user terms, ``(N,)`` each, at some rows of samples, of which ``motion`` is."""
     layout = model.layout
     columns: list[list[Array]] = [[] for _ in layout.joints]
-    if not layout.terms:
-        return columns
-    signals = _signals(model, samples, motion, rows)
-    for term in layout.terms:
-        joint = layout.joints.index(term.joint)
-        own = {name: of_joints[term.joint] for name, of_joints in signals.items()}
-        columns[joint].extend(np.asarray(formula(own, signals)) for formula in term.formulas)
+    if layout.terms:
+        for joint, column in term_columns(layout.terms, layout.joints, _signals(model, samples, motion, rows)):
+            columns[joint].append(column)
     return columns
 
 
-def term_torque(model: RobotModel, parameters: Array, samples: Samples) -> Array:
+def predicted_term_torque(model: RobotModel, parameters: Array, samples: Samples) -> Array:
     """``(N, n)`` torque of all user terms."""
-    torque, motion = np.zeros((len(samples), model.joints)), DriveMotion.of(model.layout, samples)
-    for joint, columns in enumerate(term_rows(model, samples, motion)):
-        for parameter, column in zip(parameters[channel_term_columns(model.layout, joint)], columns, strict=True):
-            torque[:, joint] += parameter * column
-    return torque
-
-
-def _signals(
-    model: RobotModel, samples: Samples, motion: DriveMotion, rows: slice
-) -> Mapping[str, Mapping[str, Array]]:
-    """Signal to joint to samples ``(N,)``, see :data:`~inertid_ros.config.robot.TERM_SIGNALS`."""
     layout = model.layout
-    arrays = {"q": motion.q, "v": motion.v, "a": motion.a, "direction": motion.direction}
+    signals = _signals(model, samples, DriveMotion.of(layout, samples), slice(None))
+    return term_torque(layout.terms, parameters[layout.term_start :], layout.joints, signals)
+
+
+def _signals(model: RobotModel, samples: Samples, motion: DriveMotion, rows: slice) -> Mapping[str, Array]:
+    """``(N, n)`` signals by name, see :data:`~inertid_ros.config.robot.TERM_SIGNALS`."""
+    layout, joints = model.layout, model.joints
+    signals = {"q": motion.q, "v": motion.v, "a": motion.a, "direction": motion.direction[:, :joints]}
     if any(term.uses_load for term in layout.terms):
-        state = (samples.q[rows], samples.v[rows], samples.a[rows])
-        arrays["load"] = rigid_torque(model, model.load_bodies, *state)[:, model.velocities - model.joints :]
-    return {name: dict(zip(layout.joints, array.T, strict=False)) for name, array in arrays.items()}
+        load = rigid_torque(model, model.load_bodies, samples.q[rows], samples.v[rows], samples.a[rows])
+        signals["load"] = load[:, model.velocities - joints :]
+    return signals

@@ -17,8 +17,10 @@ from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.identification.assessment.identifiability import COMBINED, IDENTIFIED, PARTLY, PRIOR
 from inertid_ros.identification.assessment.validation import Validation
 from inertid_ros.msg import CoupledDrive, IdentificationReport, InertialParameters, JointDynamics, LinkInertia
+from inertid_ros.msg import UserTerm as UserTermMessage
 from inertid_ros.robot.bodies.inertial_parameters import from_mass_com_inertia, mass_com_inertia
 from inertid_ros.robot.bodies.layout import COUPLING_TERMS, ParameterLayout
+from inertid_ros.robot.bodies.user_terms import UserTerm
 from inertid_ros.robot.model import RobotModel
 
 _KNOWLEDGE = {
@@ -52,6 +54,7 @@ def to_inertial_parameters(
         links=_links(model.link_names, estimate.bodies, layout.bodies(estimate.standard_deviation)),
         joints=_joints(layout, drives, deviations),
         couplings=_couplings(estimate),
+        terms=_terms(estimate),
         parameter_names=list(layout.names),
         covariance=estimate.covariance.ravel().tolist(),
         knowledge=[_KNOWLEDGE[entry.verdict] for entry in estimate.identifiability],
@@ -120,6 +123,21 @@ def _couplings(estimate: Estimate) -> list[CoupledDrive]:
     return messages
 
 
+def _terms(estimate: Estimate) -> list[UserTermMessage]:
+    layout = estimate.layout
+    spans = [(term, layout.term(index)) for index, term in enumerate(layout.terms)]
+    return [
+        UserTermMessage(
+            name=term.name,
+            joint=term.joint,
+            expressions=list(term.expressions),
+            values=estimate.parameters[span].tolist(),
+            standard_deviation=estimate.standard_deviation[span].tolist(),
+        )
+        for term, span in spans
+    ]
+
+
 @dataclass(frozen=True)
 class ReceivedParameters:
     """Content of an InertialParameters message.
@@ -132,6 +150,8 @@ class ReceivedParameters:
         Joints, with ``drives``: each drive term to ``(n,)``, and ``stribeck_speed`` and ``transition_speed`` (n,).
     couplings : tuple[tuple[ndarray, Mapping[str, float]], ...]
         For each coupled drive the ratio of every joint ``(n,)`` and its terms.
+    terms : tuple of UserTerm
+        Torques that the configuration added, with the values of their parameters.
     """
 
     sequence: int
@@ -145,6 +165,7 @@ class ReceivedParameters:
     stribeck_speed: Array
     transition_speed: Array
     couplings: tuple[tuple[Array, Mapping[str, float]], ...]
+    terms: tuple[UserTerm, ...]
 
 
 def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
@@ -167,6 +188,10 @@ def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
         stribeck_speed=np.array([joint.stribeck_speed for joint in message.joints]),
         transition_speed=np.array([joint.transition_speed for joint in message.joints]),
         couplings=tuple(_coupling(drive, [joint.name for joint in message.joints]) for drive in message.couplings),
+        terms=tuple(
+            UserTerm(term.name, term.joint, tuple(term.expressions), values=tuple(map(float, term.values)))
+            for term in message.terms
+        ),
     )
 
 

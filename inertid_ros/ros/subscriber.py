@@ -7,11 +7,13 @@ import numpy as np
 import pinocchio as pin
 from rclpy.node import Node
 
-from inertid_ros.config.robot import DRIVE_TERMS
+from inertid_ros.config.robot import DRIVE_TERMS, TERM_SIGNALS
 from inertid_ros.core.arrays import Array
 from inertid_ros.dynamics.friction import friction_direction, friction_torque
+from inertid_ros.dynamics.user_terms import term_torque
 from inertid_ros.msg import InertialParameters
 from inertid_ros.robot.bodies.inertial_parameters import is_consistent
+from inertid_ros.robot.bodies.user_terms import UserTerm, misnamed
 from inertid_ros.robot.model import RobotModel
 
 from .parameter_messages import ReceivedParameters, from_inertial_parameters
@@ -60,6 +62,8 @@ class ParameterSubscriber:
         self._waiting: ReceivedParameters | None = None
         self._sequence = 0
         self._couplings: tuple[tuple[Array, Mapping[str, float]], ...] = ()
+        self._terms: tuple[UserTerm, ...] = ()
+        self._data = self.model.createData()
         self._drives = {term: np.array(robot.drive_prior[term]) for term in DRIVE_TERMS}
         self._friction_speeds = robot.layout.stribeck_speed, robot.layout.transition_speed[: robot.joints]
         self.refused = 0
@@ -84,7 +88,7 @@ class ParameterSubscriber:
             return False
         for index, pi in enumerate(received.bodies):
             self.model.inertias[index + 1] = pin.Inertia.FromDynamicParameters(pi)
-        self._drives, self._couplings = dict(received.drives), received.couplings
+        self._drives, self._couplings, self._terms = dict(received.drives), received.couplings, received.terms
         self._friction_speeds = received.stribeck_speed, received.transition_speed
         self._sequence = received.sequence
         return True
@@ -105,6 +109,22 @@ class ParameterSubscriber:
             direction = friction_direction(speed, turning)
             torque = torque + ratios * (terms["viscous"] * speed + terms["coulomb"] * direction)
         return torque
+
+    def terms(self, position: Array, velocity: Array, acceleration: Array) -> Array:
+        """Torque ``(n,)`` of what the configuration added to bodies and drives, such as springs; see UserTerm.
+
+        Zero where it added nothing. The fit and its validation used the same formulas.
+        """
+        if not self._terms:
+            return np.zeros(self._robot.joints)
+        state = (np.asarray(position), np.asarray(velocity), np.asarray(acceleration))
+        direction = friction_direction(state[1], self._friction_speeds[1])
+        signals = dict(zip(TERM_SIGNALS, (*state, direction), strict=False))
+        if any(term.uses_load for term in self._terms):
+            signals["load"] = pin.rnea(self.model, self._data, *state)
+        values = np.array([value for term in self._terms for value in term.values])
+        rows = {name: signal[None] for name, signal in signals.items()}
+        return term_torque(self._terms, values, self._robot.joint_names, rows)[0]
 
     def _receive(self, message: InertialParameters) -> None:
         received = from_inertial_parameters(message)
@@ -138,4 +158,14 @@ class ParameterSubscriber:
             return "a drive parameter is not finite"
         if not ((received.stribeck_speed > 0).all() and (received.transition_speed >= 0).all()):
             return "a speed of friction is not above zero"
-        return ""
+        return self._objection_to_terms(received.terms)
+
+    def _objection_to_terms(self, terms: tuple[UserTerm, ...]) -> str:
+        """What keeps user terms from being computed; formulas are never executed as code."""
+        for term in terms:
+            if len(term.values) != len(term.expressions) or not np.isfinite(term.values).all():
+                return f"term '{term.name}' has {len(term.expressions)} formulas and values {term.values}"
+        try:
+            return misnamed(terms, self._robot.joint_names)
+        except ValueError as error:  # of a formula
+            return f"a term {error}"
