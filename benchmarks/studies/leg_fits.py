@@ -4,11 +4,11 @@ import warnings
 from typing import Any
 
 import numpy as np
-from support.equal_residual import project_onto_residual
 from support.robots.cheetah_leg import bounds
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.rotations import skew
+from inertid_ros.identification.equal_residual import project_onto_residual
 from inertid_ros.identification.prior.constrained_convex_program import constrained
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.convex_program import ConvexProgram

@@ -4,5 +4,6 @@
 - ``screened_samples``: a recording prepared, with all findings on it.
 - ``identification_job``: the identifier node's work, for a worker process.
 - ``excitation_job``: the excitation node's planning, for a worker process.
-- ``earlier_result``: what a result directory contributes to the next plan.
+- ``earlier_result``: what a result directory contributes to the next plan and to the next identification.
+- ``known_loads``: gains of drives that recordings with known loads determine.
 """

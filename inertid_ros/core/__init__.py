@@ -4,6 +4,7 @@
 - ``atomic_files``: files and directories that appear complete or not at all.
 - ``blas_threads``: one thread for linear algebra.
 - ``errors``: the errors that a user can act on.
+- ``expressions``: formulas of signals, as a configuration gives them.
 - ``findings``: :class:`~.findings.Finding`, what a check saw, its likely cause and the remedy.
 - ``qr``: R factors and marginal Hessians.
 - ``rotations``: quaternions, rotation matrices, cross products, many at once.

@@ -2,5 +2,6 @@
 
 - ``newton_euler``: the wrench of a body, linear in its parameters, and inverse dynamics.
 - ``floating_base_motion``: motion of a floating base from momentum, and torques of the joints.
+- ``user_terms``: torque that a configuration adds to joints.
 - ``contact_wrenches``: wrenches of contacts from joint torques, and base rows in the frame of a plate.
 """

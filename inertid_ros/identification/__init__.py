@@ -16,6 +16,10 @@ Files:
 - ``stribeck_speed``: the only nonlinear parameter, by an outer loop.
 - ``held_out_blocks``: cross-validation on blocks of the data fitted, where nothing else was held out.
 - ``new_motion``: whether what was held out is a motion that the fit has not seen.
+- ``continuation``: an earlier result as the prior.
+- ``term_choice``: which user terms stay, by held-out blocks.
+- ``drive_gains``: gains of drives from known loads.
+- ``equal_residual``: comparison of regularizers.
 - ``rounds``: when further rounds of excitation and identification end.
 - ``provenance``: recordings, robot, configuration and versions that a result comes from.
 - ``outcome``: an estimate with its errors and confidence, and the verdict on it.

@@ -6,8 +6,8 @@ one. A further type is one more class, with its name in :data:`~inertid_ros.conf
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.kinematics.tree_kinematics import BATCH, batches
 from inertid_ros.robot.model import RobotModel
+
+if TYPE_CHECKING:
+    from .matrix_equations import MatrixEquations
 
 
 class Equations(ABC):
@@ -54,6 +57,43 @@ class Equations(ABC):
     @abstractmethod
     def predict(self, parameters: Array, samples: Samples) -> Array:
         """``(N, c)`` predicted measurements of the channels, from parameters ``(p,)``."""
+
+    @staticmethod
+    def from_matrix(
+        A: Array,
+        b: Array,
+        bodies: "RobotModel | Array",
+        names: Sequence[str] = (),
+        channels: Sequence[str] = (),
+    ) -> "tuple[MatrixEquations, Samples]":
+        """Equations ``A x = b`` that are given as a matrix, and the samples that hold their rows.
+
+        Parameters
+        ----------
+        A : ndarray, shape (N, c, p), or (N, p) of a single channel
+            Coefficients at ``N`` instants, ten columns of every body in the order of the layout (docs/conventions.md).
+        b : ndarray, shape (N, c) or (N,)
+            Measured side; NaN where nothing was measured. Channels have noise of their own each.
+        bodies : ndarray, shape (nb, 10), or RobotModel
+            Prior of the bodies, ``p = 10 nb``; or a robot, whose layout has ``p`` columns.
+        names, channels : sequence of str, optional
+            Of the ``nb`` bodies and the ``c`` channels.
+
+        Returns
+        -------
+        equations : MatrixEquations
+            To identify, compress or validate with; ``equations.samples(A, b)`` makes samples of further data.
+        samples : Samples
+            Of ``A`` and ``b``.
+
+        Raises
+        ------
+        ModelError, IdentificationError
+            Shapes that do not fit, a body without mass, or numbers that are not finite.
+        """
+        from .matrix_equations import matrix_equations
+
+        return matrix_equations(A, b, bodies, names, channels)
 
     def noise(self, samples: Samples) -> Array | None:
         """``(c,)`` mean variance of the channels up to a factor that all share, where noise is in the regressor rather

@@ -5,6 +5,7 @@
 - ``configured_model``: how a URDF is read, from a configuration.
 - ``contacts``, ``wheels``: where external wrenches act; reaction wheels.
 - ``body_segments``: models of bodies without joints.
+- ``loads``: known bodies that recordings were made with.
 - ``perturbation``: priors that are wrong by known point masses.
 - ``urdf_writing``: estimates written back into the URDF.
 

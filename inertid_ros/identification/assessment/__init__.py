@@ -6,6 +6,7 @@
 - ``uncertainty``: variances by the data, apart from the prior.
 - ``torque_confidence``: uncertainty of predicted torque over the robot's range.
 - ``plausibility``: whether masses and stiffness are those that such a robot can have.
+- ``term_choices``: whether user terms were kept.
 - ``validation``: errors on held-out data, of the result and of the URDF as given.
 - ``error_checks``: what these errors show, over all channels and channel by channel.
 - ``solution_checks``: consistency and optimality, and borders that were reached.

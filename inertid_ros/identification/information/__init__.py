@@ -1,6 +1,7 @@
 """Square-root information: what data determines of the parameters, in R factors of fixed size.
 
 - ``information``: :class:`~.information.Information` of all channels; merging, weighting, residuals.
+- ``earlier_equations``: those of an earlier result, weighted once and for all.
 - ``compression``: samples to R factors, batch by batch.
 - ``incremental_qr``: R factor of a growing number of rows.
 - ``information_file``: information in files.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
 
 from .inertial_parameters import PSEUDO_INERTIA_BASIS, mass_com_inertia
 
@@ -40,6 +41,27 @@ class Ellipsoid:
         """The smallest ellipsoid around a cylinder along z."""
         axes = np.array([radius * np.sqrt(1.5), radius * np.sqrt(1.5), 0.5 * length * np.sqrt(3.0)])
         return cls.from_axes(centre, rotation, axes)
+
+    @classmethod
+    def from_quadric(cls, Q: Array) -> "Ellipsoid":
+        """From a matrix ``(4, 4)`` with ``[x; 1]^T Q [x; 1] >= 0`` inside, of any scale; see :attr:`quadric`.
+
+        Raises
+        ------
+        ModelError
+            It is the matrix of something else, such as a hyperboloid, or with the opposite sign.
+        """
+        Q = 0.5 * (np.asarray(Q, dtype=float) + np.transpose(Q))
+        inverse = -Q[:3, :3]
+        try:
+            np.linalg.cholesky(inverse)
+        except (np.linalg.LinAlgError, ValueError):
+            raise ModelError("ellipsoid: the upper left 3 x 3 of Q is not negative definite; change its sign") from None
+        centre: Array = np.asarray(np.linalg.solve(inverse, Q[:3, 3]), dtype=float)
+        size = float(Q[3, 3] + centre @ inverse @ centre)
+        if not size > 0:
+            raise ModelError("ellipsoid: no point is inside of Q; correct its last element")
+        return cls(centre, np.asarray(size * np.linalg.inv(inverse), dtype=float))
 
     @classmethod
     def of_body(cls, pi: Array, scale: float = 1.0) -> "Ellipsoid":

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.linalg import block_diag
-from support.equal_residual import project_onto_residual
 from support.robots.random_robots import random_bodies, random_model, random_states
 
 from inertid_ros.config.identification import REGULARIZERS, IdentifyOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.assessment.validation import validate
+from inertid_ros.identification.equal_residual import project_onto_residual
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.prior.constraints import Constraints

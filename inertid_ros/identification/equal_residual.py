@@ -5,18 +5,96 @@ parameters with a bounded residual, ``min d(x, prior)^2`` subject to ``|R x - z|
 is the regularized problem at some weight: the weight is found by a search for its root.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.information.information import compress
+from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.convex_program import Solution
+from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, TYPICAL_PRIOR_SPREAD, prior_coordinates
 from inertid_ros.identification.prior.regularizers import Regularization
 from inertid_ros.identification.solvers.map_problem import MapProblem
+from inertid_ros.regressors.equations import Equations
+from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance
+
+COMPARED = ("euclidean", "pullback", "entropic", "riemannian", "point_mass")
+"""Regularizers that [Lee2019]_ compares."""
 
 _WIDEST = np.log(1e7)  # of the search, around the first weight
 _EVALUATIONS = 60
+
+
+@dataclass(frozen=True)
+class EqualResidualFit:
+    """Parameters of one regularizer, at the residual of all.
+
+    Attributes
+    ----------
+    parameters : ndarray, shape (p,)
+        In SI units.
+    residual : float
+        ``|A x - b|^2`` over all equations, each channel by its weight.
+    distance : float
+        Geodesic distance of the bodies to their prior, root of the sum of squares; infinite where one cannot exist.
+    projection : Projection
+        With the weight that was found.
+    """
+
+    parameters: Array
+    residual: float
+    distance: float
+    projection: "Projection"
+
+
+def fits_at_equal_residual(
+    equations: Equations,
+    recordings: Sequence[Samples],
+    bound: float,
+    regularizers: Sequence[str] = COMPARED,
+    constraints: Constraints | None = None,
+    weights: Array | None = None,
+) -> dict[str, EqualResidualFit]:
+    """Fits of the same residual under several regularizers ([Lee2019]_ sec. 3.5.1, figs. 3.5 to 3.12).
+
+    Parameters
+    ----------
+    bound : float
+        Of ``|A x - b|^2`` over all equations.
+    regularizers : sequence of str
+        Names of :data:`~inertid_ros.config.identification.REGULARIZERS`.
+    constraints : Constraints, optional
+        Beyond physical consistency, such as ellipsoids around the bodies.
+    weights : ndarray, shape (c,), optional
+        Of every channel's equations; one of all.
+
+    Raises
+    ------
+    IdentificationError
+        No parameters under a regularizer have a residual so small, or so large.
+    """
+    model, information = equations.model, compress(equations, recordings)
+    weights = np.ones(equations.count) if weights is None else np.asarray(weights, dtype=float)
+    coordinates = prior_coordinates(model, information)
+    map_problem = MapProblem(coordinates, model.prior, constraints or Constraints())
+    R, z = information.whitened(weights)
+    zero = np.array([channel.squared_error(np.zeros(model.layout.size)) for channel in information.channels])
+    least = float(weights**2 @ zero - z @ z)  # what no parameters remove
+    whole = coordinates.normalise(np.vstack([R, np.zeros(R.shape[1])]), np.append(z, np.sqrt(max(least, 0.0))))
+    bodies = model.consistent_prior - model.inertial_locked
+    fits = {}
+    for name in regularizers:
+        plain = Regularization(name, TYPICAL_PRIOR_SPREAD, drive_weight=1.0, offset_deviation=1 / ENERGY_SHARE)
+        regularization = map_problem.completed(plain, bodies)
+        found = project_onto_residual(map_problem, whole, regularization, bound)
+        parameters = coordinates.physical(found.solution.x)
+        distance = np.linalg.norm(geodesic_distance(model.layout.all_bodies(parameters), model.consistent_prior))
+        fits[name] = EqualResidualFit(parameters, found.residual, float(distance), found)
+    return fits
 
 
 @dataclass(frozen=True)
