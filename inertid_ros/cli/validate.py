@@ -14,7 +14,7 @@ from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.error_checks import check_errors
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
-from inertid_ros.identification.assessment.validation import TorqueErrors, compared, torque_errors
+from inertid_ros.identification.assessment.validation import TorqueErrors, bodies_as_given, compared, torque_errors
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.provenance import checksum
 from inertid_ros.regressors.equations import equations_of
@@ -76,7 +76,9 @@ def run(options: argparse.Namespace) -> int:
         equations = equations_of(model, config.identify.equations)
         errors = torque_errors(equations, subject.parameters, samples)
         prior = torque_errors(equations, subject.baseline, samples) if subject.baseline is not None else None
-        comparison = compared(equations, subject.parameters, samples, (errors, prior))
+        given = subject.parameters if subject.baseline is None else subject.baseline
+        typical = bodies_as_given(model.layout, given, subject.parameters)
+        comparison = compared(equations, typical, samples, (errors, prior))
     findings = [finding for each in samples for finding in each.findings]
     gate = GateDecision.of([*findings, *subject.fitted(recordings), *check_errors(comparison)])
     status = "rejected" if gate.verdict is Verdict.REJECT else "passed"

@@ -36,6 +36,7 @@ CAUSES = {
     # the result
     "mass_implausible": "the mass of a link is far from the URDF's",
     "parameter_implausible": "a parameter is beyond what such a joint can have",
+    "little_excited": "the motion leaves much of the torque open",
     "border_reached": "a parameter lies at a border that was set for it",
     "inconsistent": "a body is not physically consistent",
     "not_optimal": "the solver stopped before the optimum",

@@ -16,7 +16,7 @@ from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.error_checks import check_errors
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.assessment.validation import Validation, compared, errors_of_each
+from inertid_ros.identification.assessment.validation import Validation, bodies_as_given, compared, errors_of_each
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.outliers import without_outliers
 from inertid_ros.identification.least_squares.estimators import least_squares
@@ -56,7 +56,8 @@ def validate_on_blocks(
         predictions.append((parameters, block))
     own = errors_of_each(estimate.equations, predictions)
     given = errors_of_each(estimate.equations, [(estimate.prior, block) for block in trimmed])
-    errors = compared(estimate.equations, estimate.parameters, trimmed, (own, given))
+    typical = bodies_as_given(estimate.layout, estimate.prior, estimate.parameters)
+    errors = compared(estimate.equations, typical, trimmed, (own, given))
     return Validation(own, given, check_errors(errors), blocks=len(blocks))
 
 

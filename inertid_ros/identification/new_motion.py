@@ -9,7 +9,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.data.screening.repeated_motion import RepeatedMotion, repeated_motion
 from inertid_ros.identification.assessment.error_checks import check_errors
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.assessment.validation import compared, torque_errors
+from inertid_ros.identification.assessment.validation import bodies_as_given, compared, torque_errors
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.prior.constraints import Constraints
 
@@ -58,9 +58,10 @@ def _error_of_fit_to(
     equations = estimate.equations
     parameters = refitted(estimate, others, compress(equations, others), options, constraints)
     errors = [torque_errors(equations, each, [samples]) for each in (parameters, estimate.prior)]
+    typical = bodies_as_given(estimate.layout, estimate.prior, parameters)
     passed = not any(
         finding.severity >= Severity.CARE
-        for finding in check_errors(compared(equations, parameters, [samples], (errors[0], errors[1])))
+        for finding in check_errors(compared(equations, typical, [samples], (errors[0], errors[1])))
     )
     return errors[0].relative_error if passed else None
 

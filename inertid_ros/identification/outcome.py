@@ -10,6 +10,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.excitation_checks import check_excitation
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.identification.assessment.plausibility import plausibility
 from inertid_ros.identification.assessment.solution_checks import check_borders, check_solution
@@ -93,6 +94,7 @@ class IdentificationOutcome:
                 *check_solution(estimate),
                 *check_borders(estimate, self.constraints),
                 *plausibility(estimate),
+                *check_excitation(estimate, self.confidence),
                 *(tested.findings if tested is not None else ()),
                 *((_NOT_VALIDATED,) if self.validation is None else ()),
             ]

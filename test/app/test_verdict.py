@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.recordings.biped import biped, prior
 from support.recordings.synthetic_calibration import Case, synthetic_case
+from support.robots.floating_robots import motion, satellite, with_prior
 
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.config.configuration import Configuration
@@ -17,6 +19,7 @@ from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.identification.outcome import IdentificationOutcome
 from inertid_ros.robot.bodies.layout import Coupling
 from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +93,24 @@ def test_a_short_recording_has_no_blocks(case):
     outcome = calibrate(case.given, [replace(recording, **short)])
     assert outcome.blocks is None or outcome.blocks.blocks >= 2
     assert "not_validated" in causes(outcome)
+
+
+def test_a_simulated_biped_gives_use():
+    pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
+    train, held_out = (replace(biped(seed=seed), name=f"biped {seed}") for seed in (1, 2))
+    outcome = calibrate(prior(), [train], [held_out])
+    assert outcome.gate.verdict is Verdict.USE, outcome.message
+
+
+def test_a_simulated_space_robot_gives_use():
+    robot = satellite(np.random.default_rng(0), 3)
+    recordings = []
+    for seed in range(2):
+        found = float_freely(robot, robot.body_prior, motion(robot, 24, seed, speed=0.25).trajectory, 50.0)
+        recordings.append(measured(robot, found, RateNoise(1e-4, 1e-4, 1e-4), np.random.default_rng(seed), str(seed)))
+    options = Configuration(identify=IdentifyOptions(equations="momentum"))
+    outcome = calibrate(with_prior(robot, np.random.default_rng(1)), recordings[:1], recordings[1:], options)
+    assert outcome.gate.verdict is Verdict.USE, outcome.message
 
 
 @pytest.mark.parametrize(

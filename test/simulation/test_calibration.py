@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from support.robots.quick_plans import FINGERS, PANDA_START, panda, panda_limits
 
+from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.excitation.planner import plan_excitation
+from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance, is_consistent
@@ -35,7 +37,8 @@ def test_calibration_of_a_wrong_urdf(robots, seed):
     plan = plan_excitation(given, limits, PANDA_START, OPTIONS)
     other = plan_excitation(given, limits, PANDA_START, attrs.evolve(OPTIONS, seed=7, improved=0))
     robot = SimulatedRobot(truth, SimulationOptions(seed=seed), controller_model=given, start=PANDA_START + 0.1)
-    train, held_out = (prepare(simulate(robot, motion), given) for motion in (plan, other))
+    recordings = [simulate(robot, motion) for motion in (plan, other)]
+    train, held_out = (prepare(recording, given) for recording in recordings)
     estimate = identify(given, [train])
     validation = validate(estimate, [held_out])
     assert validation.passed
@@ -52,3 +55,5 @@ def test_calibration_of_a_wrong_urdf(robots, seed):
         wanted = robot.drives.viscous * speed + robot.drives.coulomb
         assert viscous * speed + coulomb == pytest.approx(wanted, rel=0.1)
     assert np.isfinite(geodesic_distance(estimate.bodies, truth.body_prior)).all()
+    outcome = calibrate(given, recordings[:1], recordings[1:])
+    assert outcome.gate.verdict is Verdict.USE, outcome.message

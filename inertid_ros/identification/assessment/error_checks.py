@@ -15,7 +15,8 @@ from inertid_ros.core.findings import Finding, Severity
 
 _USELESS = 1.0  # error over torque: no model at all does as well
 _UNEXPLAINED = 0.5  # error over torque of a joint: a quarter of the torque's mean square is not explained
-_WORSE, _MUCH_WORSE = 0.1, 0.3  # what a joint's error adds to that of the URDF, of its torque: 1 and 9 % of mean square
+_HARDLY_WORSE = 0.03  # what a joint's error adds to that of the URDF, of its torque; less is not worth a line
+_WORSE, _MUCH_WORSE = 0.1, 0.3  # the same: 1 and 9 % of the mean square of the torque
 _NOISE = 3.0  # times the sensor's noise, beyond which an error is not noise
 _EXPECTED = 3.0  # times the error that the fit expects: that is, beyond its 99 % interval
 _UNEXPECTED = 0.25  # of a joint's torque; smaller errors are no concern however unexpected
@@ -103,7 +104,7 @@ def _worse(errors: ErrorComparison) -> Iterator[Finding]:
     for channel, name in _measured(errors):
         error, given, scale = errors.error[channel], errors.given[channel], errors.scale[channel]
         added = float(np.sqrt(max(error**2 - given**2, 0.0))) / scale
-        if added == 0.0 or error <= _NOISE * errors.noise[channel]:
+        if added <= _HARDLY_WORSE or error <= _NOISE * errors.noise[channel]:
             continue
         grave = added > _MUCH_WORSE and scale > _MINOR * errors.scale.max()
         yield Finding(

@@ -14,12 +14,15 @@ from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.robot.bodies.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 from .error_checks import ErrorComparison, check_errors
 from .estimate import Estimate
 from .solution_checks import check_solution
 from .torque_confidence import sample_states
+
+_LEAST_TORQUE = 0.01  # of the largest torque of a joint: less is lost in what couples into it, such as contact wrenches
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,8 @@ def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
     calibrated = torque_errors(estimate.equations, estimate.parameters, recordings)
     prior = torque_errors(estimate.equations, estimate.prior, recordings)
     torque = np.maximum(calibrated.rms_torque, estimate.information.rms_measured)
-    errors = compared(estimate.equations, estimate.parameters, recordings, (calibrated, prior), torque)
+    typical = bodies_as_given(estimate.layout, estimate.prior, estimate.parameters)
+    errors = compared(estimate.equations, typical, recordings, (calibrated, prior), torque)
     errors = with_expected(errors, estimate, recordings)
     return Validation(calibrated, prior, (*check_solution(estimate), *check_errors(errors)))
 
@@ -164,7 +168,7 @@ def compared(
     Parameters
     ----------
     parameters : ndarray, shape (p,)
-        By which the torque over the robot's range is predicted.
+        By which the torque over the robot's range is predicted, see :func:`bodies_as_given`.
     torque : ndarray, shape (c,), optional
         Root mean square per channel where it is larger in other recordings.
     """
@@ -173,6 +177,9 @@ def compared(
     if isinstance(equations, ForceEquations) and not equations.model.free:
         predicted = equations.predict(parameters, sample_states(equations.model))
         scale = np.maximum(scale, np.sqrt(np.mean(predicted**2, axis=0)))
+    scale[equations.joint_channels] = np.maximum(
+        scale[equations.joint_channels], _LEAST_TORQUE * scale[equations.joint_channels].max(initial=0.0)
+    )
     return ErrorComparison(
         tuple(equations.channels),
         own.rms_error,
@@ -181,6 +188,15 @@ def compared(
         np.where(own.rms_torque > 0, scale, 0.0),
         _noise(equations, recordings),
     )
+
+
+def bodies_as_given(layout: ParameterLayout, given: Array, own: Array) -> Array:
+    """``(p,)`` bodies of one parameter set with the drives of another.
+
+    Friction is most of a wrist's torque and in no URDF; but bodies that came out far too heavy must not excuse the
+    errors that they make.
+    """
+    return np.concatenate([given[: layout.inertial_size], own[layout.inertial_size :]])
 
 
 def with_expected(errors: ErrorComparison, estimate: Estimate, recordings: Sequence[Samples]) -> ErrorComparison:

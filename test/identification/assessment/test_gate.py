@@ -10,8 +10,10 @@ from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.error_checks import ErrorComparison, check_errors
+from inertid_ros.identification.assessment.excitation_checks import check_excitation
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.identification.assessment.solution_checks import check_borders, check_solution
+from inertid_ros.identification.assessment.torque_confidence import torque_confidence
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.prior.constraints import Constraints
@@ -81,7 +83,7 @@ def test_well_explained_torque_has_no_findings():
         ({"error": [120.0, 0.2], "given": [130.0, 0.5]}, "above_noise", ("shoulder",), Severity.REJECT),
         # A joint with hardly any torque never makes the whole result useless.
         ({"error": [5.0, 3.0], "given": [30.0, 4.0]}, "above_noise", ("wrist",), Severity.CARE),
-        ({"given": [4.9, 0.5]}, "worse_than_urdf", ("shoulder",), Severity.NOTICE),
+        ({"error": [10.0, 0.2], "given": [8.0, 0.5]}, "worse_than_urdf", ("shoulder",), Severity.NOTICE),
         ({"error": [20.0, 0.2], "given": [10.0, 0.5]}, "worse_than_urdf", ("shoulder",), Severity.CARE),
         ({"error": [45.0, 0.2], "given": [10.0, 0.5]}, "worse_than_urdf", ("shoulder",), Severity.REJECT),
         ({"error": [5.0, 0.45], "given": [30.0, 0.1]}, "worse_than_urdf", ("wrist",), Severity.CARE),
@@ -99,6 +101,7 @@ def test_each_error_has_its_finding(changes, cause, subjects, severity):
     [
         {"error": [5.0, 0.6], "given": [30.0, 0.59], "noise": [1.0, 0.3]},  # the sensor's noise is as large
         {"sliding": [20.0, 0.2]},  # not expected, but small
+        {"given": [4.9, 0.5]},  # hardly worse
         {"scale": [100.0, 0.0], "error": [5.0, 0.0], "given": [30.0, 0.0]},  # not measured
     ],
 )
@@ -146,6 +149,26 @@ def test_borders_that_the_data_wants_to_cross_are_told(case, samples, estimate):
     assert {each.severity for each in found} == {Severity.CARE}
     wide = Constraints(mass={link: (0.5 * mass, 2.0 * mass)}, at_most={"joint0.viscous": 10.0})
     assert check_borders(identify(case.given, samples[:1], constraints=wide), wide) == ()
+
+
+def test_what_the_motion_left_open_is_told(case, samples, estimate):
+    confidence = torque_confidence(estimate)
+    assert check_excitation(estimate, confidence) == ()
+    vague = replace(confidence, deviation=confidence.torque * [0.1, 0.7, 0.2])
+    (found,) = check_excitation(estimate, vague)
+    assert found.cause == "little_excited" and found.subjects == ("joint1",) and found.severity is Severity.CARE
+    still = [replace(each, q=each.q * [1, 1, 0], v=each.v * [1, 1, 0], a=each.a * [1, 1, 0]) for each in samples[:1]]
+    resting = identify(case.given, still)
+    (found,) = check_excitation(resting, None)
+    assert found.severity is Severity.NOTICE and "of the bodies' 13 base parameters show" in found.evidence
+
+
+def test_bodies_that_came_out_too_heavy_excuse_no_error(case, samples, estimate):
+    """The scale of errors is the torque of the bodies as given."""
+    size = estimate.layout.inertial_size
+    heavy = replace(estimate, parameters=np.concatenate([100 * estimate.parameters[:size], estimate.parameters[size:]]))
+    found = {(each.cause, each.subjects) for each in validate(heavy, samples[1:]).findings}
+    assert {("above_noise", (joint,)) for joint in case.given.joint_names} <= found
 
 
 def test_the_sign_of_one_effort_is_rejected(case, samples):
