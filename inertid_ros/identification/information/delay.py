@@ -6,13 +6,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
+from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.regressors.equations import Equations
+from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.model import RobotModel
 
-from .information import Information, compress
+from .residuals import effective_fraction
+from .shifted_torque import SHIFTS, ShiftedTorque
 
-_WEIGHT_ITERATIONS = 3
+_BLOCKS = 4  # of each recording; each is predicted by a fit to all others
+_SURE = 5.0  # standard deviations from zero
+_CURVED = 5e-4  # s; step of the second difference
+_TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -24,41 +29,61 @@ class Delay:
     seconds : float
         Positive where the torque of an instant is reported later than its motion.
     deviation : float
-        Standard deviation, from the curvature of the residual, as if its equations were independent.
+        Standard deviation, from the curvature of the residual and its independent samples; infinite where the best
+        shift is the largest that was tried.
+    gain : float
+        Share by which the shift lowers the squared error of blocks that were held out.
     """
 
     seconds: float
     deviation: float
+    gain: float
+
+    @property
+    def at_border(self) -> bool:
+        """Whether there is no optimum among the delays that drivers can have."""
+        return bool(np.isinf(self.deviation))
+
+    @property
+    def significant(self) -> bool:
+        """Whether there is a delay: many standard deviations from zero, and held-out blocks are predicted better."""
+        return self.gain > 0 and abs(self.seconds) > _SURE * self.deviation
 
 
-def estimate_delay(equations: RobotModel | Equations, recordings: Sequence[Samples], longest: float = 0.05) -> Delay:
+def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]) -> Delay:
     """Shift of torque against motion at which least squares explains most.
 
     A delay of torque looks much like friction and inertia, so it is estimated together with all parameters: at every
-    candidate the best parameters are solved for. With motion of one frequency alone it cannot be separated from
-    friction.
+    shift the best parameters are solved for. With motion of one frequency alone it cannot be separated from friction,
+    and its deviation comes out large.
 
     Parameters
     ----------
-    equations : RobotModel or Equations
+    source : RobotModel or Equations
         A robot stands for its equations of force.
-    longest : float, optional
-        Candidates lie between minus and plus this [s].
+    recordings : sequence of Samples
+        Of at least some seconds each.
     """
-    counts = sum(int(samples.mask.sum()) for samples in recordings)
-
-    def misfit(delay: float) -> float:
-        """Of least squares with a delay removed."""
-        return _misfit(compress(equations, [without_delay(samples, delay) for samples in recordings]))
-
-    grid = np.linspace(-longest, longest, 9)
-    coarse = [misfit(delay) for delay in grid]
-    best = int(np.clip(np.argmin(coarse), 1, len(grid) - 2))
-    bounds = grid[best - 1], grid[best + 1]
-    optimum = scipy.optimize.minimize_scalar(misfit, bounds=bounds, method="bounded", options={"xatol": 1e-6})
-    step = 0.01 * longest
-    curvature = (misfit(optimum.x + step) - 2 * optimum.fun + misfit(optimum.x - step)) / step**2
-    return Delay(float(optimum.x), float(1 / np.sqrt(max(counts * curvature, 1e-300))))
+    equations = equations_of(source)
+    blocks = [ShiftedTorque.of(equations, samples, rows) for samples in recordings for rows in _blocks(len(samples))]
+    whole = ShiftedTorque.sum(blocks)
+    misfits = [_misfit(whole, shift) for shift in SHIFTS]
+    best = int(np.argmin(misfits))
+    if best in (0, len(SHIFTS) - 1):
+        return Delay(float(SHIFTS[best]), float("inf"), 0.0)
+    optimum = scipy.optimize.minimize_scalar(
+        lambda shift: _misfit(whole, shift),
+        bounds=(SHIFTS[best - 1], SHIFTS[best + 1]),
+        method="bounded",
+        options={"xatol": 1e-6},
+    )
+    seconds = float(optimum.x)
+    sides = _misfit(whole, seconds - _CURVED) + _misfit(whole, seconds + _CURVED)
+    curvature = (sides - 2 * optimum.fun) / _CURVED**2
+    fraction = _independent_fraction(equations, recordings, whole.fit(seconds), seconds)
+    deviation = 1 / np.sqrt(max(float(whole.counts @ fraction) * curvature, _TINY))
+    gain = 1 - _held_out_error(blocks, whole, seconds) / max(_held_out_error(blocks, whole, 0.0), _TINY)
+    return Delay(seconds, float(deviation), gain)
 
 
 def without_delay(samples: Samples, delay: float) -> Samples:
@@ -72,12 +97,34 @@ def without_delay(samples: Samples, delay: float) -> Samples:
     return replace(samples, tau=tau, mask=samples.mask & inside[:, None], usable=samples.usable & inside)
 
 
-def _misfit(information: Information) -> float:
+def _blocks(count: int) -> list[slice]:
+    ends = np.linspace(0, count, _BLOCKS + 1).astype(int)
+    return [slice(int(start), int(end)) for start, end in zip(ends, ends[1:], strict=False) if end > start]
+
+
+def _misfit(equations: ShiftedTorque, shift: float) -> float:
     """Mean logarithm of the residual deviation over all equations, for weighted least squares."""
-    weights = 1 / np.maximum(information.rms_measured, 1e-12)
-    for _ in range(_WEIGHT_ITERATIONS):
-        R, z = information.whitened(weights)
-        best = np.asarray(np.linalg.lstsq(R, z, rcond=1e-9)[0], dtype=float)
-        error = information.rms_error(best)
-        weights = 1 / np.maximum(error, 1e-12)
-    return float(np.average(np.log(1 / weights), weights=information.counts))
+    variance = equations.mean_squares(shift, equations.fit(shift))
+    used = equations.counts > 0
+    return float(np.average(0.5 * np.log(np.maximum(variance[used], _TINY)), weights=equations.counts[used]))
+
+
+def _independent_fraction(
+    equations: Equations, recordings: Sequence[Samples], parameters: Array, delay: float
+) -> Array:
+    """``(c,)`` independent share of the equations, by the correlation of their residuals."""
+    full = np.zeros(equations.model.layout.size)
+    full[: len(parameters)] = parameters
+    shifted = [without_delay(samples, delay) for samples in recordings]
+    residuals = [samples.tau - equations.predict(full, samples) for samples in shifted]
+    return effective_fraction(residuals, [samples.mask for samples in shifted])
+
+
+def _held_out_error(blocks: Sequence[ShiftedTorque], whole: ShiftedTorque, shift: float) -> float:
+    """Squared error of every block under a fit to all others, in variances of the channels without a shift."""
+    scale = np.maximum(whole.mean_squares(0.0, whole.fit(0.0)), _TINY)
+    total = 0.0
+    for index, block in enumerate(blocks):
+        others = ShiftedTorque.sum([*blocks[:index], *blocks[index + 1 :]])
+        total += float(np.sum(block.counts * block.mean_squares(shift, others.fit(shift)) / scale))
+    return total
