@@ -58,7 +58,9 @@ class IdentifyOptions:
         maximum=1e6,
     )
     remove_delay: bool = option(
-        False, "estimate by how much effort is reported later than motion, and shift it back; needs a rich motion"
+        True,
+        "estimate by how much effort is reported later than motion (fixed base), and shift it back where it is"
+        " significant and held-out blocks agree",
     )
     prior: str = option(
         "",

@@ -12,7 +12,7 @@ from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.term_choices import TermChoice
 from inertid_ros.identification.assessment.uncertainty import with_identifiability
 from inertid_ros.identification.information.data_checks import check_effort_varies, checked_data
-from inertid_ros.identification.information.delay import estimate_delay, without_delay
+from inertid_ros.identification.information.delay import estimate_delay, may_be_shifted, without_delay
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.least_squares.estimators import LeastSquaresEstimate, least_squares
 from inertid_ros.identification.prior.constraints import Constraints
@@ -110,7 +110,7 @@ def identify(
             first, weighting, _ = first.without_outliers(*first.reweighted(first.initial_weighting))
             prepared = first.with_chosen_stribeck(weighting).data
         classical = _classical(prepared, options.estimator, constraints)
-        return replace(classical, delay=prepared.delay, term_choices=choices)
+        return replace(classical, delay=prepared.removed_delay, term_choices=choices)
     constraints = constraints or Constraints()
     estimate = _fitted(prepared, options, constraints, progress)
     if prepared.recordings and any(term.uses_load for term in prepared.equations.model.layout.terms):
@@ -152,9 +152,8 @@ def _prepared_data(
 ) -> tuple[FitData, tuple[TermChoice, ...]]:
     """Checked data, with delay removed where the options ask for it, and user terms chosen."""
     if isinstance(data, Information):
-        for name in ("remove_delay", "fit_stribeck_speed"):
-            if getattr(options, name):
-                raise IdentificationError(f"identify.{name} needs every sample; give recordings or leave it off")
+        if options.fit_stribeck_speed:
+            raise IdentificationError("identify.fit_stribeck_speed needs every sample; give recordings or leave it off")
     else:
         equations = with_transition_speeds(equations, data)
     recordings, information = checked_data(equations, data, "identify")
@@ -162,15 +161,15 @@ def _prepared_data(
         check_effort_varies(equations, recordings)
     if options.fit_stribeck_speed:
         check_stribeck(equations)
-    delay = 0.0
-    if options.remove_delay:
-        delay = estimate_delay(equations, recordings).seconds
-        recordings = tuple(without_delay(samples, delay) for samples in recordings)
+    delay = None
+    if options.remove_delay and recordings and may_be_shifted(equations, recordings):
+        delay = estimate_delay(equations, recordings)
+        recordings = tuple(without_delay(samples, delay.removed) for samples in recordings)
     choices = choose_terms(equations, recordings)
     kept = tuple(term for term, choice in zip(equations.model.layout.terms, choices, strict=True) if choice.kept)
     if len(kept) < len(choices):
         equations = equations_of(equations.model.with_terms(kept), equations.equation_type)
-    if options.remove_delay or len(kept) < len(choices):
+    if (delay is not None and delay.removed) or len(kept) < len(choices):
         information = compress(equations, recordings)
     return FitData(equations, recordings, information, delay), choices
 

@@ -11,6 +11,7 @@ from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.posterior import posterior
 from inertid_ros.identification.base_parameters import base_parameters, base_parameters_of_robot
 from inertid_ros.identification.information.block_scores import band_fraction, block_scores
+from inertid_ros.identification.information.delay import Delay
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.outliers import without_outliers
 from inertid_ros.identification.information.residuals import effective_fraction
@@ -42,8 +43,8 @@ class FitData:
         Empty where only their information is given.
     information : Information
         Of the recordings.
-    delay : float
-        Delay of effort that has been removed [s].
+    delay : Delay or None
+        Delay of effort that was found; None where none was looked for.
     prior_spreads : ndarray or None, shape (nb,)
         Prior spreads of single bodies; NaN, or None for all, where it is that of the options.
     """
@@ -51,7 +52,12 @@ class FitData:
     equations: Equations
     recordings: tuple[Samples, ...]
     information: Information
-    delay: float = 0.0
+    delay: Delay | None = None
+
+    @property
+    def removed_delay(self) -> float:
+        """Delay of effort that has been removed [s]."""
+        return 0.0 if self.delay is None else self.delay.removed
     prior_spreads: Array | None = None
 
 
@@ -232,7 +238,8 @@ class MapFit:
             information=information,
             weights=weighting.weights,
             bounded_interval=interval,
-            delay=self.data.delay,
+            delay=self.data.removed_delay,
+            delay_found=self.data.delay,
         )
 
     def _covariance(self, solution: Solution) -> Array:

@@ -108,8 +108,8 @@ def test_information_alone_will_do():
     )
     assert from_information.outliers is None and from_information.recordings == ()
     assert validate(from_information, [held_out]).passed
-    with pytest.raises(IdentificationError, match=r"remove_delay needs every sample; give recordings"):
-        identify(model, compress(model, [train]), IdentifyOptions(remove_delay=True))
+    with pytest.raises(IdentificationError, match=r"fit_stribeck_speed needs every sample; give recordings"):
+        identify(model, compress(model, [train]), IdentifyOptions(fit_stribeck_speed=True))
 
 
 def test_no_recordings_are_refused():

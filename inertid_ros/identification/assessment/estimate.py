@@ -8,6 +8,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.base_parameters import BaseParameters
+from inertid_ros.identification.information.delay import Delay
 from inertid_ros.identification.information.information import Information
 from inertid_ros.identification.prior.convex_program import Solution
 from inertid_ros.regressors.equations import Equations
@@ -56,6 +57,8 @@ class Estimate:
         Samples per channel that were left out as gross outliers; ``None`` where none were sought.
     delay : float
         Delay of effort after motion that has been removed [s].
+    delay_found : Delay or None
+        Delay that was found, removed or not; None where none was looked for.
     identifiability : tuple of Identifiability
         One per parameter.
     own_prior_spreads : ndarray or None, shape (nb,)
@@ -84,6 +87,7 @@ class Estimate:
     own_prior_spreads: Array | None = None
     term_choices: tuple[TermChoice, ...] = ()
     bounded_interval: Array | None = None
+    delay_found: Delay | None = None
 
     @property
     def model(self) -> RobotModel:

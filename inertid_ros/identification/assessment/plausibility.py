@@ -1,4 +1,4 @@
-"""Whether a result is one that such a robot can have: masses against the URDF's, stiffness against torque."""
+"""Whether a result is one that such a robot can have: masses against the URDF's, stiffness against torque, delay."""
 
 import numpy as np
 
@@ -27,9 +27,10 @@ def plausibility(estimate: Estimate) -> tuple[Finding, ...]:
     -------
     tuple of Finding
         ``mass_implausible``: rejected where a link or the whole robot has a mass that no URDF is wrong by.
-        ``parameter_implausible`` for a stiffness that holds most of a joint's torque.
+        ``parameter_implausible`` for a stiffness that holds most of a joint's torque. ``delay`` where one was taken out
+        of the effort, or where none among those that drivers can have explains the effort best.
     """
-    return (*_masses(estimate), *_stiffness(estimate))
+    return (*_masses(estimate), *_stiffness(estimate), *_delay(estimate))
 
 
 def _masses(estimate: Estimate) -> list[Finding]:
@@ -78,3 +79,16 @@ def _stiffness(estimate: Estimate) -> list[Finding]:
                 )
             )
     return findings
+
+
+def _delay(estimate: Estimate) -> list[Finding]:
+    found = estimate.delay_found
+    if found is None or not (found.at_border or found.removed):
+        return []
+    if found.at_border:
+        text = f"effort fits motion best when it is shifted by {1e3 * abs(found.seconds):.0f} ms or more"
+        remedy = "stamp both alike, and check signs of effort; nothing was shifted"
+        return [Finding("delay", Severity.CARE, text, remedy)]
+    text = f"effort is {1e3 * abs(found.seconds):.2g} ms {'later' if found.seconds > 0 else 'earlier'} than motion"
+    remedy = "it was shifted back (identify.remove_delay); controllers meet the delay all the same"
+    return [Finding("delay", Severity.NOTICE, text, remedy)]

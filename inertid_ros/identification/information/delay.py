@@ -15,7 +15,8 @@ from .residuals import effective_fraction
 from .shifted_torque import SHIFTS, ShiftedTorque
 
 _BLOCKS = 4  # of each recording; each is predicted by a fit to all others
-_SURE = 5.0  # standard deviations from zero
+_SURE = 3.0  # standard deviations from zero
+_WORSE = 0.01  # share by which held-out blocks may be predicted worse: what hardly tells the delay says little of it
 _CURVED = 5e-4  # s; step of the second difference
 _TINY = 1e-300
 
@@ -46,8 +47,22 @@ class Delay:
 
     @property
     def significant(self) -> bool:
-        """Whether there is a delay: many standard deviations from zero, and held-out blocks are predicted better."""
-        return self.gain > 0 and abs(self.seconds) > _SURE * self.deviation
+        """Whether there is a delay: clearly not zero, and held-out blocks are not predicted worse without it."""
+        return self.gain > -_WORSE and abs(self.seconds) > _SURE * self.deviation
+
+    @property
+    def removed(self) -> float:
+        """The shift that is taken out of recordings [s]; zero where it is not significant."""
+        return self.seconds if self.significant else 0.0
+
+
+def may_be_shifted(equations: Equations, recordings: Sequence[Samples]) -> bool:
+    """Whether a delay is one number for all channels, and torque was low-passed, so that it can be interpolated.
+
+    On a free base torque holds wrenches, too, which come from other devices.
+    """
+    force_alone = equations.equation_type == "force" and not equations.model.free
+    return force_alone and all(samples.cutoff_hz > 0 for samples in recordings)
 
 
 def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]) -> Delay:

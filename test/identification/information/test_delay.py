@@ -8,7 +8,9 @@ from support.recordings.synthetic import random_motion
 from support.robots.random_robots import random_model
 
 from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.core.findings import Severity
 from inertid_ros.core.samples import Samples
+from inertid_ros.identification.assessment.plausibility import plausibility
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.delay import estimate_delay, without_delay
@@ -24,7 +26,7 @@ def _samples(delay: float, noise: float = 0.05, seed: int = 0):
 
     def at(instants: np.ndarray) -> Samples:
         q, v, a = motion.sample(instants)
-        return Samples(time, q, v, a, np.zeros_like(q), every, every[:, 0])
+        return Samples(time, q, v, a, np.zeros_like(q), every, every[:, 0], cutoff_hz=10.0)
 
     rough = noise * rng.normal(size=every.shape)
     smooth = np.apply_along_axis(np.convolve, 0, rough, np.ones(9) / 3, "same")  # filtered, as prepared samples are
@@ -40,9 +42,32 @@ def test_delay_is_found_within_its_deviation(delay):
     assert abs(found.seconds - delay) < 4 * 3 * found.deviation + 2e-5  # noise of nine equations is one
 
 
+@pytest.mark.parametrize("delay", [-0.03, 0.003, 0.02])
+def test_a_delay_is_significant_and_its_absence_is_not(delay):
+    for seed in range(3):
+        model, samples, _ = _samples(delay, seed=seed)
+        assert estimate_delay(model, [samples]).removed == pytest.approx(delay, abs=5e-4)
+        model, samples, _ = _samples(0.0, seed=seed)
+        assert abs(estimate_delay(model, [samples]).removed) < 2e-4
+
+
+def test_a_delay_beyond_what_drivers_have_is_told_and_nothing_is_shifted():
+    model, samples, _ = _samples(0.25)
+    found = estimate_delay(model, [samples])
+    if not found.at_border:
+        pytest.skip("an optimum inside, by chance")
+    assert found.removed == 0.0
+    estimate = identify(model, [samples])
+    assert estimate.delay == 0.0
+    (finding,) = [finding for finding in plausibility(estimate) if finding.cause == "delay"]
+    assert finding.severity is Severity.CARE and "nothing was shifted" in str(finding)
+
+
 def test_removing_the_delay_recovers_the_fit():
     model, samples, truth = _samples(0.02)
-    biased, removed = identify(model, [samples]), identify(model, [samples], IdentifyOptions(remove_delay=True))
+    biased, removed = identify(model, [samples], IdentifyOptions(remove_delay=False)), identify(model, [samples])
+    (finding,) = [finding for finding in plausibility(removed) if finding.cause == "delay"]
+    assert "effort is 20 ms later than motion" in str(finding)
     assert removed.delay == pytest.approx(0.02, abs=5e-4)
     assert biased.delay == 0.0
     still = samples.usable & (samples.time < 19)
