@@ -4,6 +4,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from inertid_ros.app.earlier_result import earlier_result
 from inertid_ros.config.configuration import ExcitationConfiguration
 from inertid_ros.core.arrays import Array
@@ -14,6 +16,7 @@ from inertid_ros.excitation.inspection import inspect_plan
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
 from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.excitation.planning.optimize import PlanningProgress
+from inertid_ros.excitation.planning.start_pose import rest_pose
 from inertid_ros.excitation.plans.plan_file import load_motion
 from inertid_ros.report.pages import motion_files
 from inertid_ros.report.results import check_target
@@ -56,7 +59,9 @@ def run(options: argparse.Namespace) -> int:
         if options.check:
             plan = load_motion(options.check, limits)
         else:
-            start = _start(options.start, limits)
+            constraints = motion_constraints(model, limits, config.excitation)
+            named = [name in named_numbers(options.start, "--start") for name in limits.joint_names]
+            start = rest_pose(model, limits, constraints, _start(options.start, limits), np.array(named))
             plan = plan_excitation(model, limits, start, config.excitation, report, earlier)
         progress("checking", 1.0)
         constraints = motion_constraints(model, limits, config.excitation)

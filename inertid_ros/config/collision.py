@@ -47,7 +47,7 @@ class CollisionOptions:
         ObstacleOptions, "bodies around the robot", "obstacle_names", former=former_syntax.elements
     )
     mesh_folders: tuple[str, ...] = option(
-        (), "folders in which package:// meshes are looked for, before those of a sourced ROS workspace"
+        (), "folders in which package:// meshes are looked for, before those above the URDF and of ROS"
     )
     srdf: str = option("", "file that names pairs of links not to be checked; the links of a joint never are")
     ignored: Mapping[str, tuple[str, ...]] = named(

@@ -32,6 +32,10 @@ class LimitOptions:
         0.8, "of the URDF's effort limits that the prior model may need; the rest covers its error",
         minimum=0.01, maximum=1.0,
     )
+    default_velocity: float = option(  # 250 mm/s, the reduced speed of ISO 10218-1, at half a metre from the joint
+        0.5, "limit of joints to which neither the URDF nor velocity gives one; it is told [rad/s or m/s]",
+        minimum=1e-3, maximum=1e3,
+    )
     default_acceleration: float = option(
         5.0, "limit of joints that acceleration does not name; a URDF has none [rad/s^2 or m/s^2]",
         minimum=1e-3, maximum=1e4,

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
+from lxml import etree
 from numpy.typing import NDArray
 
 from inertid_ros.config.robot import BASES, DRIVE_TERMS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
+from inertid_ros.core.log_once import log_once
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, is_consistent, nearest_consistent
 from inertid_ros.robot.bodies.layout import STRIBECK_SPEED, Coupling, ParameterLayout
 from inertid_ros.robot.bodies.rotors import Rotor, with_rotors
@@ -37,7 +39,8 @@ class ModelOptions:
     ----------
     locked_joints : mapping of str to float
         Joint name to the position [rad or m] at which it is held; its subtree moves with its parent. Mimic joints of a
-        locked joint are locked with it.
+        locked joint are locked with it. Joints that others mimic are held too, at zero or as near as they can be; a
+        loaded model's options name them.
     drive_terms : tuple of str
         The drive terms to identify per joint, see :class:`ParameterLayout`.
     gravity : tuple of float
@@ -117,6 +120,8 @@ class RobotModel:
         Reaction wheels on the bodies.
     fitted_bodies : ndarray or None, shape (nb, 10)
         Bodies by which user terms know the load of a joint, in place of the prior.
+    folder : Path or None
+        Folder of the URDF, from which its meshes are looked for; None where it is a text.
     """
 
     name: str
@@ -130,6 +135,7 @@ class RobotModel:
     options: ModelOptions
     wheels: MountedWheels
     fitted_bodies: Array | None = None
+    folder: Path | None = None
 
     @cached_property
     def consistent_body_prior(self) -> Array:
@@ -285,14 +291,15 @@ def load_model(source: str | Path, options: ModelOptions | None = None) -> Robot
     Raises
     ------
     ModelError
-        The URDF is broken, has no inertia for a moving link, or has joints that are not supported (mimic, planar,
-        floating) and not locked; or a locked joint does not exist.
+        The URDF is broken, has no inertia for a moving link, or has joints that are not supported (planar, floating);
+        or a locked joint does not exist.
     """
     text = parsing.read_description(source)
+    folder = None if text == str(source) else Path(source).resolve().parent
     try:
-        return _from_text(text, options or ModelOptions())
+        return replace(_from_text(text, options or ModelOptions()), folder=folder)
     except ModelError as error:
-        if text == str(source):
+        if folder is None:
             raise
         raise ModelError(f"{source}: {error}") from None
 
@@ -302,8 +309,9 @@ def _from_text(text: str, options: ModelOptions) -> RobotModel:
     wheels = completed(root, options.wheels)
     names = {joint.get("name") for joint in root.findall("joint")}
     held = {wheel.name: 0.0 for wheel in wheels if wheel.name in names}
+    urdf_joints.check_supported(root)
+    options = _with_leaders_held(root, options, {**held, **options.locked_joints})
     locked = urdf_joints.locked_joints(root, {**held, **options.locked_joints})
-    urdf_joints.check_supported(root, locked)
     free = options.base == "free"
     try:
         flyer = (pin.JointModelFreeFlyer(),) if free else ()
@@ -345,6 +353,25 @@ def _from_text(text: str, options: ModelOptions) -> RobotModel:
         options=options,
         wheels=mount(model, wheels),
     )
+
+
+def _with_leaders_held(root: etree._Element, options: ModelOptions, locked: Mapping[str, float]) -> ModelOptions:
+    """The options with the joints that mimic joints follow among the locked ones."""
+    held = urdf_joints.held_leaders(root, locked)
+    if not held:
+        return options
+    at = ", ".join(f"{name}: {position:g}" for name, position in held.items())
+    log_once(
+        logging.WARNING,
+        f"URDF robot '{root.get('name')}': {_few(urdf_joints.followers(root, held))} mimic other joints and are held"
+        f" with them; another pose is set by robot.locked_joints: {{{at}}}",
+    )
+    return replace(options, locked_joints={**options.locked_joints, **held})
+
+
+def _few(names: Sequence[str], most: int = 4) -> str:
+    """Names for a message, cut short where there are many."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} others" if len(names) > most else "")
 
 
 def _reduce(full: pin.Model, locked: Mapping[str, float]) -> tuple[pin.Model, list[int]]:

@@ -5,11 +5,19 @@ import re
 import numpy as np
 import pinocchio as pin
 import pytest
+import yaml
+from lxml import etree
 from support.robots.example_robots import ARMS, all_locked, load_with_locks
 from support.robots.random_robots import random_model, random_urdf
 
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.schema.structuring import structure
 from inertid_ros.core.errors import ModelError
+from inertid_ros.core.log_once import log_once
 from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.urdf.joints import locked_joints
+
+LEADER = "panda_finger_joint1"
 
 
 def _full_torque(urdf, values):
@@ -127,13 +135,36 @@ def test_friction_of_the_urdf_is_the_prior_of_the_drives():
     assert model.prior[model.layout.drive("viscous")].tolist() == [0.5, 0.0]
 
 
-def test_mimic_joints_follow_a_locked_leader_and_are_refused_otherwise(robots):
+def test_mimic_joints_follow_a_locked_leader_which_is_held_by_default(robots, caplog):
     path = robots / ARMS[0]
-    with pytest.raises(ModelError, match="'panda_finger_joint2': mimics 'panda_finger_joint1'.*; lock"):
-        load_model(path)
-    near, far = (load_model(path, ModelOptions({"panda_finger_joint1": x})) for x in (0.0, 0.04))
-    assert near.joint_names == far.joint_names
+    log_once.cache_clear()
+    given, near, far = (load_model(path, ModelOptions(x)) for x in ({}, *({LEADER: x} for x in (0.0, 0.04))))
+    assert given.joint_names == near.joint_names == far.joint_names
+    assert np.array_equal(given.body_prior, near.body_prior) and given.options == near.options
     assert not np.allclose(near.body_prior[-1], far.body_prior[-1]), "the fingers' place counts"
+    told = [record.getMessage() for record in caplog.records if "mimic" in record.getMessage()]
+    assert len(told) == 1 and told[0].endswith("by robot.locked_joints: {panda_finger_joint1: 0}")
+    chosen = yaml.safe_load(told[0].partition("set by ")[2])
+    assert structure(Configuration, chosen, "test").robot.locked_joints == {LEADER: 0.0}
+
+
+def test_chains_of_mimic_joints_lead_to_one_joint_and_absent_leaders_are_replaced():
+    text = random_urdf(np.random.default_rng(15), 5, branched=False)
+
+    def with_mimics(*pairs):
+        root = etree.fromstring(text.encode())
+        for follower, leader in pairs:
+            joint = next(joint for joint in root.findall("joint") if joint.get("name") == follower)
+            etree.SubElement(joint, "mimic", joint=leader, multiplier="2", offset="0.1")
+        return etree.tostring(root, encoding="unicode")
+
+    chain = load_model(with_mimics(("joint2", "joint3"), ("joint3", "joint4")))
+    assert chain.joint_names == ("joint0", "joint1") and chain.options.locked_joints == {"joint4": 0.0}
+    root = etree.fromstring(chain.urdf.encode())
+    assert locked_joints(root, {"joint4": 0.5}) == pytest.approx({"joint4": 0.5, "joint3": 1.1, "joint2": 2.3})
+    assert load_model(with_mimics(("joint4", "ghost"))).options.locked_joints == {"joint4": 0.0}
+    with pytest.raises(ModelError, match="mimics itself by way of '.*'; fix the URDF"):
+        load_model(with_mimics(("joint1", "joint2"), ("joint2", "joint1")))
 
 
 @pytest.mark.parametrize(

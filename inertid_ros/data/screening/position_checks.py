@@ -171,7 +171,9 @@ def _torque_change(recording: Recording, model: RobotModel, joint: str) -> float
     locked = {name: at for name, at in model.options.locked_joints.items() if name != joint}
     try:
         freed = load_model(model.urdf, replace(model.options, locked_joints=locked))
-    except ModelError:  # joints that mimic it cannot be freed
+    except ModelError:
+        return 0.0
+    if joint not in freed.joint_names:  # others mimic it
         return 0.0
     if any(name not in recording.joint_names for name in freed.joint_names):
         return 0.0

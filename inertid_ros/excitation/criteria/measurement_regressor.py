@@ -14,6 +14,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.qr import r_factor
 from inertid_ros.excitation.limits.constraint import MotionSamples
+from inertid_ros.identification.base_parameters.kinematic_tree import tidied
 from inertid_ros.kinematics.tree_kinematics import TreeKinematics
 from inertid_ros.regressors.body_wrenches import moved_columns
 from inertid_ros.regressors.regressor_gradient import MotionGradient, regressor_product_gradient
@@ -55,7 +56,7 @@ class MeasurementRegressor:
     """
 
     def __init__(self, model: RobotModel, joints: Array, base: Array) -> None:
-        self.model, self.chain = model, TreeKinematics.of(model)
+        self.model, self.chain = model, TreeKinematics.of(tidied(model))
         self.joints, self.base = np.asarray(joints, dtype=float), np.asarray(base, dtype=float)
         if not (len(self.joints) or len(self.base)):
             raise ExcitationError("excitation.measured is empty; name joints, base or both")

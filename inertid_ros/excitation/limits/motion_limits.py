@@ -1,5 +1,6 @@
 """Limits that a motion keeps, and the proof that it keeps them between samples too."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -9,6 +10,7 @@ import numpy as np
 from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
+from inertid_ros.core.log_once import log_once
 from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
 from inertid_ros.robot.model import RobotModel
 
@@ -77,8 +79,17 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
         index = names.index(name)
         lower[index] = low if free[index] else max(low, lower[index])
         upper[index] = high if free[index] else min(high, upper[index])
+    _check_ranges(model, options, lower, upper)
+    unlimited = np.isinf(given.velocity)
+    silent = [name for name, none in zip(names, unlimited, strict=True) if none and name not in options.velocity]
+    if silent:
+        log_once(
+            logging.WARNING,
+            f"URDF joints without a velocity limit: {', '.join(silent)}; they are planned for"
+            f" {options.default_velocity:g} rad/s or m/s (limits.default_velocity), which limits.velocity changes",
+        )
     values = {
-        "velocity": np.array(given.velocity),
+        "velocity": np.where(unlimited, options.default_velocity, given.velocity),
         "effort": np.array(given.effort),
         "acceleration": np.full(len(names), options.default_acceleration),
     }
@@ -87,6 +98,38 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
             array[names.index(name)] = value
     velocity, effort = values["velocity"] * options.velocity_fraction, values["effort"] * options.effort_fraction
     return MotionLimits(names, lower, upper, velocity, values["acceleration"], effort)
+
+
+def _check_ranges(model: RobotModel, options: LimitOptions, lower: Array, upper: Array) -> None:
+    """Reject joints whose URDF, or the margin from it, leaves no range to move in.
+
+    Raises
+    ------
+    ExcitationError
+        Names all of them, and how they are held.
+    """
+    given = model.limits
+    widths = given.upper - given.lower
+    stuck, narrow = widths <= 0, (widths > 0) & (widths <= 2 * options.position_margin)
+    for chosen, why, remedy in (
+        (stuck, "its <limit> has no range", "correct the URDF"),
+        (
+            narrow,
+            f"its range is within twice limits.position_margin ({options.position_margin:g})",
+            "lower limits.position_margin",
+        ),
+    ):
+        joints = np.flatnonzero(chosen & (lower >= upper))
+        if len(joints):
+            held = ", ".join(
+                f"{model.joint_names[joint]}: {0.5 * (given.lower[joint] + given.upper[joint]):.4g}" for joint in joints
+            )
+            raise ExcitationError(
+                f"URDF joint '{model.joint_names[joints[0]]}': {why}, {given.lower[joints[0]]:g} to"
+                f" {given.upper[joints[0]]:g} rad or m, so that it cannot be planned for"
+                + (f", nor {len(joints) - 1} others" if len(joints) > 1 else "")
+                + f"; {remedy}, or hold with robot.locked_joints: {{{held}}}"
+            )
 
 
 def _per_joint(given: Mapping[str, T], key: str, names: Sequence[str]) -> Iterable[tuple[str, T]]:

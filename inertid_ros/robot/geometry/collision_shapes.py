@@ -1,7 +1,6 @@
 """The collision shapes of a URDF, each placed in the moving body that it belongs to."""
 
 import logging
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,8 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
+
+from .mesh_files import locate_mesh
 
 _log = logging.getLogger(__name__)
 _SIZES = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
@@ -59,7 +60,7 @@ def collision_shapes(
     Parameters
     ----------
     packages : sequence of str
-        Folders in which ``package://`` meshes are looked for, before those of a sourced ROS workspace.
+        Folders in which ``package://`` meshes are looked for first, see :func:`~.mesh_files.locate_mesh`.
     """
     robot = model.pinocchio
     found: list[CollisionShape] = []
@@ -69,13 +70,15 @@ def collision_shapes(
         frame = robot.frames[robot.getFrameId(name, pin.FrameType.BODY)]
         for element in link.findall("collision"):
             try:
-                found.append(_shape(element, name, frame, packages))
+                found.append(_shape(element, name, frame, (packages, model.folder)))
             except ModelError as error:
                 unusable.setdefault(name, str(error))
     return tuple(found), unusable
 
 
-def _shape(element: etree._Element, link: str, frame: pin.Frame, packages: Sequence[str]) -> CollisionShape:
+def _shape(
+    element: etree._Element, link: str, frame: pin.Frame, folders: tuple[Sequence[str], Path | None]
+) -> CollisionShape:
     where = f"URDF link '{link}' collision"
     xyz, rpy = parsing.origin(element, where)
     placement = (frame.placement * pin.SE3(pin.rpy.rpyToMatrix(np.asarray(rpy, dtype=float)), xyz)).homogeneous
@@ -90,32 +93,10 @@ def _shape(element: etree._Element, link: str, frame: pin.Frame, packages: Seque
         size = tuple(float(edge) for edge in parsing.vector(shape, "size", where, (0, 0, 0)))
     elif geometry == "mesh":
         x, y, z = (float(factor) for factor in parsing.vector(shape, "scale", where, (1, 1, 1)))
-        path = locate_mesh(str(shape.get("filename")), where, packages)
+        path = locate_mesh(str(shape.get("filename")), where, *folders)
         return CollisionShape(link, body, placement, geometry, mesh=path, scale=(x, y, z))
     else:
         raise ModelError(f"{where}: geometry is <{geometry}>, which is not supported; use box, cylinder, sphere, mesh")
     if min(size) < 0:
         raise ModelError(f"{where}: {geometry} has the negative size {min(size):g} m; fix the URDF")
     return CollisionShape(link, body, placement, geometry, size)
-
-
-def locate_mesh(filename: str, where: str, packages: Sequence[str] = ()) -> Path:
-    """The file behind a mesh's URL.
-
-    Raises
-    ------
-    ModelError
-        It is not found.
-    """
-    name = filename.removeprefix("file://")
-    if name.startswith("package://"):
-        inside = name.removeprefix("package://").lstrip("/")
-        sourced = [Path(prefix) / "share" for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(":") if prefix]
-        candidates = [base / inside for folder in packages for base in (Path(folder), Path(folder).parent)]
-        candidates += [base / inside for base in sourced]
-    else:
-        candidates = [Path(name)]
-    for candidate in candidates:
-        if candidate.is_file():
-            return candidate
-    raise ModelError(f"{where}: mesh '{filename}' is not found; give the folder of its package")

@@ -1,6 +1,6 @@
 """Joints of a parsed URDF: which can move or are held, their links, limits and friction."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,14 +52,74 @@ def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str
         if not np.isfinite(position):
             raise ModelError(f"locked joint '{name}': position {position} is not finite; give rad or m")
         locked[name] = float(position)
-    for name, joint in joints.items():
-        mimic = _mimic(joint)
-        if mimic is not None and name not in locked and mimic.get("joint") in locked:
-            where = f"URDF joint '{name}'"
-            factor = parsing.number(mimic, "multiplier", where, "mimic", default=1.0)
-            offset = parsing.number(mimic, "offset", where, "mimic", default=0.0)
-            locked[name] = factor * locked[mimic.get("joint")] + offset
+    for name in _leaders(root):
+        _follow(name, joints, locked)
     return locked
+
+
+def held_leaders(root: etree._Element, locked: Mapping[str, float]) -> dict[str, float]:
+    """Joints that others mimic and that are not locked yet, with the position nearest to zero that they can have.
+
+    They are held, and what mimics them with them: a joint that is driven by another one has no torque of its own to
+    fit. Chains of mimic joints lead to the joint that leads them all; one whose leader does not exist is held itself.
+
+    Raises
+    ------
+    ModelError
+        Joints mimic one another in a circle.
+    """
+    joints = {joint.get("name"): joint for joint in root.findall("joint")}
+    held = {}
+    for name, leader in _leaders(root).items():
+        if name in locked:
+            continue
+        seen = [name]
+        while leader in joints and (mimic := _mimic(joints[leader])) is not None and leader not in locked:
+            if leader in seen:
+                raise ModelError(f"URDF joint '{name}': mimics itself by way of '{leader}'; fix the URDF")
+            seen.append(leader)
+            leader = str(mimic.get("joint"))
+        first = leader if leader in joints else seen[-1]
+        if first not in locked and joints[first].get("type") in parsing.MOVABLE:
+            held[first] = float(np.clip(0.0, *position_range(joints[first])))
+    return held
+
+
+def followers(root: etree._Element, leaders: Collection[str]) -> tuple[str, ...]:
+    """Joints that mimic any of these, or one that the URDF does not have."""
+    names = {joint.get("name") for joint in root.findall("joint")}
+    return tuple(name for name, leader in _leaders(root).items() if leader in leaders or leader not in names)
+
+
+def position_range(joint: etree._Element) -> tuple[float, float]:
+    """Lower and upper limit of a joint's position [rad or m]; infinite where it has none."""
+    limit, where = joint.find("limit"), f"URDF joint '{joint.get('name')}'"
+    if limit is None or joint.get("type") == "continuous":
+        return -np.inf, np.inf
+    lower, upper = (parsing.number(limit, key, where, "limit", default=0.0) for key in ("lower", "upper"))
+    return lower, upper
+
+
+def _leaders(root: etree._Element) -> dict[str, str]:
+    """Joint to the one that it mimics."""
+    found = ((str(joint.get("name")), _mimic(joint)) for joint in root.findall("joint"))
+    return {name: str(mimic.get("joint")) for name, mimic in found if mimic is not None}
+
+
+def _follow(name: str, joints: Mapping[str, etree._Element], locked: dict[str, float]) -> None:
+    """Lock a joint where it mimics one that is locked, by way of others, or that cannot move."""
+    mimic = _mimic(joints[name])
+    if name in locked or mimic is None:
+        return
+    leader = str(mimic.get("joint"))
+    if leader in joints:
+        _follow(leader, joints, locked)
+    fixed = leader in joints and joints[leader].get("type") not in parsing.MOVABLE
+    if leader in locked or fixed:
+        where = f"URDF joint '{name}'"
+        factor = parsing.number(mimic, "multiplier", where, "mimic", default=1.0)
+        offset = parsing.number(mimic, "offset", where, "mimic", default=0.0)
+        locked[name] = factor * locked.get(leader, 0.0) + offset
 
 
 def _mimic(joint: etree._Element) -> etree._Element | None:
@@ -67,21 +127,14 @@ def _mimic(joint: etree._Element) -> etree._Element | None:
     return joint.find("mimic") if joint.get("type") in parsing.MOVABLE else None
 
 
-def check_supported(root: etree._Element, locked: Mapping[str, float]) -> None:
-    """Raise ``ModelError`` for joints that are neither locked nor revolute, continuous, prismatic or fixed."""
+def check_supported(root: etree._Element) -> None:
+    """Raise ``ModelError`` for joints that are neither revolute, continuous, prismatic nor fixed."""
     for joint in root.findall("joint"):
         name, joint_type = joint.get("name"), joint.get("type")
         if joint_type not in (*parsing.MOVABLE, "fixed"):
             raise ModelError(
                 f"URDF joint '{name}': type '{joint_type}' is not supported;"
                 " use revolute, continuous, prismatic or fixed"
-            )
-        mimic = _mimic(joint)
-        if mimic is not None and name not in locked:
-            leader = mimic.get("joint")
-            raise ModelError(
-                f"URDF joint '{name}': mimics '{leader}', which is not supported;"
-                f" lock '{leader}' (for example locked_joints: {{{leader}: 0.0}})"
             )
 
 
@@ -90,6 +143,9 @@ def without_geometry(root: etree._Element) -> str:
     continuous joints as unbounded revolute ones (one number each)."""
     copy = etree.fromstring(etree.tostring(root))
     etree.strip_elements(copy, "visual", "collision", "dynamics", with_tail=False)
+    for limit in copy.iterfind("joint/limit"):
+        for key in ("velocity", "effort"):  # Pinocchio refuses what lacks them
+            limit.set(key, limit.get(key, "0"))
     for joint in copy.findall("joint"):
         if joint.get("type") == "continuous":
             joint.set("type", "revolute")
@@ -137,12 +193,11 @@ def limits(root: etree._Element, joints: tuple[str, ...]) -> JointLimits:
     elements = {joint.get("name"): joint for joint in root.findall("joint")}
     rows = []
     for name in joints:
-        limit, joint_type = elements[name].find("limit"), elements[name].get("type")
+        limit = elements[name].find("limit")
         row = [-np.inf, np.inf, np.inf, np.inf]
         if limit is not None:
             where = f"URDF joint '{name}'"
-            if joint_type != "continuous":
-                row[:2] = [parsing.number(limit, key, where, "limit", default=0.0) for key in ("lower", "upper")]
+            row[:2] = position_range(elements[name])
             for column, key in ((2, "velocity"), (3, "effort")):
                 value = parsing.number(limit, key, where, "limit", default=0.0)
                 row[column] = value if value > 0 else np.inf

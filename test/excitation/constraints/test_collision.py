@@ -182,7 +182,7 @@ def test_floor_is_met_by_real_geometry(arm, folders):
     height = found.value - 5.0
     ClearanceConstraint(arm, limits, solid, floor=height - 0.01).check(plan)
     options = CollisionOptions(self_collision=False, ignored={"floor": fingers[:2]})
-    lines = ClearanceConstraint(arm, limits, options, floor=-5.0)
+    lines = ClearanceConstraint(replace(arm, folder=None), limits, options, floor=-5.0)
     assert found.value < lines.smallest_distance(plan).value - 0.02  # links have a width
     with pytest.raises(ExcitationError, match=r"goes down to -?\d\.\d* m at .* s, below the floor"):
         ClearanceConstraint(arm, limits, solid, floor=height + 1e-3).check(plan)

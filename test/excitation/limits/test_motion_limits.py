@@ -62,10 +62,9 @@ GOOD = '<limit lower="-1" upper="1" velocity="5" effort="5"/>'
 @pytest.mark.parametrize(
     ("limit", "options", "words"),
     [
-        ('<limit lower="-1" upper="1" velocity="0" effort="5"/>', {}, "joint 'elbow': velocity limit is missing"),
         ('<limit lower="-1" upper="1" velocity="5" effort="0"/>', {}, "joint 'elbow': effort limit is missing"),
-        ('<limit lower="0" upper="0" velocity="5" effort="5"/>', {}, "range 0.05 to -0.05 has no width"),
-        (GOOD, {"position_margin": 1.0}, "has no width"),
+        ('<limit lower="0" upper="0" velocity="5" effort="5"/>', {}, "its <limit> has no range, 0 to 0"),
+        (GOOD, {"position_margin": 1.0}, "within twice limits.position_margin (1), -1 to 1"),
         (GOOD, {"position_margin": -0.1}, "position_margin is -0.1"),
         (GOOD, {"position_margin": np.nan}, "position_margin is nan"),
         (GOOD, {"velocity_fraction": 1.5}, "velocity_fraction is 1.5"),

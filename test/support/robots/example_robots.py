@@ -1,11 +1,9 @@
 """URDFs of the example robots, with the joints locked that identification does not support."""
 
-import re
 from pathlib import Path
 
 from lxml import etree
 
-from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 
 ARMS = (
@@ -31,15 +29,8 @@ ARMS = (
 
 def load_with_locks(path: Path, position: float = 0.01) -> RobotModel:
     """Model of a robot; leaders of mimic joints are held at ``position``."""
-    locked: dict[str, float] = {}
-    while True:
-        try:
-            return load_model(path, ModelOptions(locked_joints=locked))
-        except ModelError as error:
-            wanted = re.search(r"lock '([^']+)'", str(error))
-            if wanted is None or wanted[1] in locked:
-                raise
-            locked[wanted[1]] = position
+    leaders = load_model(path).options.locked_joints
+    return load_model(path, ModelOptions(locked_joints=dict.fromkeys(leaders, position)))
 
 
 def all_locked(model: RobotModel) -> dict[str, float]:

@@ -8,6 +8,7 @@ import numpy as np
 from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
+from inertid_ros.core.log_once import log_once
 from inertid_ros.excitation.limits.constraint import Constraint, ConstraintUsage, MotionSamples, Penalty
 from inertid_ros.excitation.limits.continuous_time import (
     DerivativeBounds,
@@ -20,7 +21,7 @@ from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.motions.trajectories import Trajectory
 from inertid_ros.robot.model import RobotModel
 
-from .collision_objects import log_once, obstacle_objects, robot_objects
+from .collision_objects import obstacle_objects, robot_objects
 from .pairs import FLOOR, Indices, candidate_pairs, named_pairs, srdf_pairs
 from .scene import Scene
 
@@ -260,5 +261,6 @@ class ClearanceConstraint(Constraint):
             )
         return (
             f"link '{first}': comes to {slack + needed:.4f} m from '{second}' {when}, closer than the clearance"
-            f" {needed:.4f} m; {remedy}, or correct collision.clearance_m"
+            f" {needed:.4f} m; {remedy}, leave the pair out with excitation.collision.ignored: {{{first}: [{second}]}},"
+            " or correct excitation.collision.clearance_m"
         )

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import pinocchio as pin
@@ -11,13 +10,12 @@ import pinocchio as pin
 from inertid_ros.config.collision import OBSTACLE_SHAPES, ObstacleOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
+from inertid_ros.core.log_once import log_once
 from inertid_ros.kinematics.lever_arms import lever_arm_bounds
 from inertid_ros.kinematics.tree_kinematics import TreeKinematics
 from inertid_ros.robot.geometry.capsules import Capsule, shape_capsules
 from inertid_ros.robot.geometry.collision_shapes import CollisionShape, collision_shapes
 from inertid_ros.robot.model import RobotModel
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -79,12 +77,6 @@ def _message(model: RobotModel, problems: dict[str, str], bare: list[int]) -> st
             " obstacles, and nothing of each other"
         )
     return "; ".join(sentences)
-
-
-@lru_cache(maxsize=64)
-def log_once(level: int, message: str) -> None:
-    """Once for each robot, however often it is loaded."""
-    _log.log(level, "%s", message)
 
 
 def _joint_lines(model: RobotModel, body: int) -> CollisionObject:

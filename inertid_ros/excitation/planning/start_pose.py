@@ -1,0 +1,136 @@
+"""A pose at which a robot can stand, so that a motion can begin and end there."""
+
+import logging
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pinocchio as pin
+import scipy
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.core.log_once import log_once
+from inertid_ros.excitation.limits.constraint import Constraint, MotionSamples
+from inertid_ros.excitation.limits.motion_limits import MotionLimits
+from inertid_ros.kinematics.tree_kinematics import TreeKinematics
+from inertid_ros.robot.model import RobotModel
+
+_EFFORT_USED = 0.7  # of the limits at rest at most, where that can be had: a motion needs more than rest
+_NEARNESS = (1e-3, 1e-5, 1e-7, 0.0)  # weights of the squared distance from the wanted pose in half ranges, by descent
+_ATTEMPTS = 6
+_ITERATIONS = 100
+_NAMED = 6
+
+
+def rest_pose(
+    model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint], wanted: Array, fixed: Array
+) -> Array:
+    """``wanted`` ``(n,)`` where the robot can stand there; else a pose near it at which it can, which is told.
+
+    The pose minimises the excess of efforts by the prior, and the penalties of constraints of positions, from the
+    wanted pose and then from random ones.
+
+    Parameters
+    ----------
+    constraints : sequence of Constraint
+        What the pose has to keep.
+    fixed : ndarray of bool, shape (n,)
+        Joints that stay where they are wanted.
+
+    Raises
+    ------
+    ExcitationError
+        None was found; tells why the wanted one cannot be used.
+    """
+    refusal = _refusal(constraints, wanted)
+    if not refusal:
+        return wanted
+    _check_friction(model, limits, wanted)
+    search, rng = _Search(model, limits, constraints, wanted, fixed), np.random.default_rng(0)
+    for attempt in range(0 if fixed.all() else _ATTEMPTS):
+        begin = wanted if not attempt else np.where(fixed, wanted, rng.uniform(limits.lower, limits.upper))
+        for pose in search.poses(begin):
+            if not _refusal(constraints, pose):
+                log_once(logging.WARNING, f"start pose: {refusal}; starts with {_moved(limits, wanted, pose)} instead")
+                return pose
+    raise ExcitationError(f"{refusal}; no pose was found at which the robot can stand")
+
+
+def _refusal(constraints: Sequence[Constraint], pose: Array) -> str:
+    """Why a pose cannot be a start; empty where it can."""
+    try:
+        for constraint in constraints:
+            constraint.check_start(pose)
+    except ExcitationError as error:
+        return str(error)
+    return ""
+
+
+def _check_friction(model: RobotModel, limits: MotionLimits, pose: Array) -> None:
+    """Reject joints that could not even overcome their friction, wherever they are."""
+    stuck = np.flatnonzero(model.drive_prior["coulomb"] >= limits.effort)
+    if not len(stuck):
+        return
+    names = [limits.joint_names[joint] for joint in stuck]
+    held = ", ".join(f"{name}: {pose[joint]:.4g}" for name, joint in zip(names, stuck, strict=True))
+    raise ExcitationError(
+        f"URDF joint '{names[0]}': the friction of its <dynamics>, {model.drive_prior['coulomb'][stuck[0]]:.4g} N m,"
+        f" takes all the effort that a motion may use, {limits.effort[stuck[0]]:.4g} N m"
+        + (f", as in {len(names) - 1} others" if len(names) > 1 else "")
+        + "; correct the URDF, set limits.effort or limits.effort_fraction, or hold with"
+        f" robot.locked_joints: {{{held}}}"
+    )
+
+
+def _moved(limits: MotionLimits, wanted: Array, pose: Array) -> str:
+    shift = np.abs(pose - wanted) / (limits.upper - limits.lower)
+    order = [int(joint) for joint in np.argsort(-shift) if shift[joint] > 1e-3]
+    named = ", ".join(f"{limits.joint_names[joint]}={pose[joint]:.3g}" for joint in order[:_NAMED])
+    return named + (f" and {len(order) - _NAMED} others moved" if len(order) > _NAMED else "")
+
+
+class _Search:
+    """Descent of the excess of efforts, the penalties of constraints, and the distance from the wanted pose."""
+
+    def __init__(
+        self, model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint], wanted: Array, fixed: Array
+    ) -> None:
+        self._robot, self._chain = model.with_bodies(model.body_prior), TreeKinematics.of(model)
+        self._data, self._friction = self._robot.createData(), model.drive_prior["coulomb"]
+        self._limits, self._wanted = limits, wanted
+        self._half = 0.5 * (limits.upper - limits.lower)
+        self._constraints = [constraint for constraint in constraints if constraint.positions_only]
+        lower, upper = (np.where(fixed, wanted, bound) for bound in (limits.lower, limits.upper))
+        self._bounds = list(zip(lower, upper, strict=True))
+
+    def poses(self, pose: Array) -> Iterator[Array]:
+        """Poses ``(n,)`` at which descents end that weigh nearness less and less, with penalties corrected between."""
+        for nearness in _NEARNESS:
+            pose = scipy.optimize.minimize(
+                self._objective, pose, (nearness,), "L-BFGS-B", True, bounds=self._bounds,
+                options={"maxiter": _ITERATIONS},
+            ).x  # fmt: skip
+            pose = np.clip(pose, *np.array(self._bounds).T)
+            yield pose
+            motion = self._at_rest(pose)
+            for constraint in self._constraints:
+                constraint.refine(motion)
+
+    def _at_rest(self, pose: Array) -> MotionSamples:
+        rest = np.zeros((1, len(pose)))
+        return MotionSamples(self._chain, pose[None], rest, rest)
+
+    def _objective(self, pose: Array, nearness: float) -> tuple[float, Array]:
+        away = (pose - self._wanted) / self._half
+        value, slope = nearness * float(away @ away), 2 * nearness * away / self._half
+        by_pose = pin.computeGeneralizedGravityDerivatives(self._robot, self._data, pose)
+        effort = np.array(self._data.g)
+        excess = np.maximum((np.abs(effort) + self._friction) / self._limits.effort - _EFFORT_USED, 0.0)
+        value += float(excess @ excess)
+        slope = slope + (2 * excess * np.sign(effort) / self._limits.effort) @ by_pose
+        motion = self._at_rest(pose)
+        for constraint in self._constraints:
+            penalty = constraint.penalty(motion)
+            value += penalty.value
+            slope = slope + np.broadcast_to(penalty.position, (1, len(pose)))[0]
+        return value, slope
