@@ -1,5 +1,6 @@
 """MAP fit: weights of channels and the prior spread, iterated with the solution to their fixed point."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -167,22 +168,38 @@ class MapFit:
         All follow from the residuals of a first solution, in which samples count as far as the filter leaves them
         independent, so that data outweighs the prior: residuals must not show where the prior is wrong.
         """
-        equations, recordings = self.data.equations, self.data.recordings
-        parameters = self.map_problem.coordinates.physical(solution.x)
-        residuals = [samples.tau - equations.predict(parameters, samples) for samples in recordings]
+        recordings, residuals = self.data.recordings, self._residuals(solution)
         kept, outliers = without_outliers(recordings, residuals, self.options.outlier_threshold)
-        data = replace(self.data, recordings=tuple(kept))
+        fit = replace(self, data=replace(self.data, recordings=tuple(kept)))
         if outliers.any():
-            data = replace(data, information=replace(compress(equations, kept), earlier=data.information.earlier))
-        independent = effective_fraction(residuals, [samples.mask for samples in kept])
+            information = replace(compress(self.data.equations, kept), earlier=self.data.information.earlier)
+            fit = replace(fit, data=replace(fit.data, information=information))
+            weighting, solution = fit.reweighted(weighting)
+            residuals = fit._residuals(solution)
+        return *fit._discounted(weighting, solution, residuals), outliers
+
+    def _residuals(self, solution: Solution) -> list[Array]:
+        """``(N, c)`` per recording."""
+        equations, parameters = self.data.equations, self.map_problem.coordinates.physical(solution.x)
+        return [samples.tau - equations.predict(parameters, samples) for samples in self.data.recordings]
+
+    def _discounted(
+        self, weighting: Weighting, solution: Solution, residuals: Sequence[Array]
+    ) -> tuple["MapFit", Weighting]:
+        """The fit with its noise, and weights by the independent share of the samples.
+
+        Channels have the proportions that the correlation of their residuals shows, which is less noisy than their own
+        scores; one factor by the scores of all sets data against the prior.
+        """
+        recordings = self.data.recordings
+        scores = block_scores(self.data.equations, recordings, residuals)
+        noise = scores.noise_level(self._covariance(solution), weighting.weights**2)
+        independent = effective_fraction(residuals, [samples.mask for samples in recordings])
         fraction = np.minimum(independent, weighting.fraction)
-        scores = block_scores(equations, kept, residuals)
-        level, growth = scores.noise_level(self._covariance(solution), weighting.weights**2)
-        ratio = level / weighting.deviation**2
-        # One factor sets all data against the prior: channels by their own scores would have noisy weights.
-        discounted = fraction / max(1.0, float(np.mean(ratio * fraction)))
-        fit = replace(self, data=data, noise_ratio=growth * np.maximum(ratio, 1 / fraction))
-        return fit, replace(weighting, fraction=discounted), outliers
+        excess = float(np.mean(noise.small * fraction / weighting.deviation**2))
+        ratio = np.where(noise.largest > 0, noise.largest / weighting.deviation**2, 1 / fraction)
+        discounted = np.minimum(fraction / max(excess, 1e-9), weighting.fraction)
+        return replace(self, noise_ratio=ratio), replace(weighting, fraction=discounted)
 
     def with_chosen_stribeck(self, weighting: Weighting) -> "MapFit":
         """The fit with Stribeck friction only of joints that show it, at the best speed where that is asked for."""

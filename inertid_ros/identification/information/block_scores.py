@@ -22,7 +22,7 @@ from inertid_ros.kinematics.tree_kinematics import BATCH, batches
 from inertid_ros.regressors.equations import Equations
 
 _TIMES, _LONG_TIMES = 16, 4  # short and long pieces of a recording
-_REGIONS = 16  # of a joint's range, each for both directions
+_REGIONS = 16  # of a joint's range, for each direction
 _MOST_PIECES = 64  # of all recordings together: memory does not grow with their number
 _PER_PERIOD = 4  # samples per period of the cutoff that show all of a product of two filtered signals
 
@@ -73,22 +73,23 @@ class Blocks:
 class BlockScores:
     """Scores of all channels, by pieces of time and by regions of motion.
 
-    Short pieces and regions are compared channel by channel. Longer pieces, and whole recordings, are few: they tell
-    one factor for all channels, by which scores vary more than short pieces do (as with temperature).
+    Short pieces and narrow regions are many: they tell channel by channel. Longer pieces, whole recordings and wide
+    regions are few: they tell one factor for all channels, by which scores vary more than in small blocks.
 
     Attributes
     ----------
     times, regions : tuple of Blocks
         Per channel.
-    longer : tuple of ndarray of int, shape (k,)
-        For every partition into longer pieces, the one that each piece of time belongs to.
+    longer, wider : tuple of ndarray of int, shape (k,)
+        For every partition into larger blocks, the one that each small block belongs to: in time, and in regions.
     """
 
     times: tuple[Blocks, ...]
     regions: tuple[Blocks, ...]
     longer: tuple[NDArray[np.intp], ...]
+    wider: tuple[NDArray[np.intp], ...]
 
-    def noise_level(self, covariance: Array, weights: Array) -> tuple[Array, float]:
+    def noise_level(self, covariance: Array, weights: Array) -> "NoiseLevel":
         """Variance of independent noise whose scores vary as much as those of the residuals.
 
         Parameters
@@ -97,22 +98,41 @@ class BlockScores:
             Of the fit whose residuals they are.
         weights : ndarray, shape (c,)
             Of the squared residuals in the fit.
-
-        Returns
-        -------
-        level : ndarray, shape (c,)
-            By short pieces and regions.
-        growth : float
-            Factor of longer pieces and recordings, at least one.
         """
-        level, longer = np.zeros(len(weights)), np.zeros((len(self.longer), 2))
-        for channel, (times, regions) in enumerate(zip(self.times, self.regions, strict=True)):
-            found = [blocks.variation(covariance, weights[channel]) for blocks in (times, regions)]
-            level[channel] = max(varied / expected if expected > 0 else 0.0 for varied, expected in found)
-            if level[channel] > 0:
-                merged = [times.merged(into).variation(covariance, weights[channel]) for into in self.longer]
-                longer += weights[channel] * np.reshape(merged, (-1, 2)) / [level[channel], 1.0]
-        return level, max([1.0, *(varied / expected for varied, expected in longer if expected > 0)])
+        times, growth = _levels(self.times, self.longer, covariance, weights)
+        regions, widening = _levels(self.regions, self.wider, covariance, weights)
+        return NoiseLevel(np.maximum(times, regions), np.maximum(growth * times, widening * regions))
+
+
+@dataclass(frozen=True)
+class NoiseLevel:
+    """Variances of independent noise that scores amount to.
+
+    Attributes
+    ----------
+    small, largest : ndarray, shape (c,)
+        By small blocks, and by those of any size; zero where there are none.
+    """
+
+    small: Array
+    largest: Array
+
+
+def _levels(
+    blocks: Sequence[Blocks], larger: Sequence[NDArray[np.intp]], covariance: Array, weights: Array
+) -> tuple[Array, float]:
+    """Level ``(c,)`` by small blocks, and the factor of larger blocks over it, at least one."""
+    levels, growth = np.zeros(len(weights)), np.zeros((len(larger), 2))
+    for channel, (own, weight) in enumerate(zip(blocks, weights, strict=True)):
+        if len(own.grams) == 0:
+            continue
+        varied, expected = own.variation(covariance, weight)
+        if varied > 0 and expected > 0:
+            levels[channel] = varied / expected
+            for found, into in zip(growth, larger, strict=True):
+                varied, expected = own.merged(into).variation(covariance, weight)
+                found += weight * varied / levels[channel], weight * expected
+    return levels, max([1.0, *(varied / expected for varied, expected in growth if expected > 0)])
 
 
 def block_scores(equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array]) -> BlockScores:
@@ -150,6 +170,7 @@ def block_scores(equations: Equations, recordings: Sequence[Samples], residuals:
         tuple(Blocks(*pair) for pair in zip(expansions, of_times, strict=True)),
         tuple(Blocks(*pair) for pair in zip(expansions, of_regions, strict=True)),
         longer,
+        (np.arange(2 * _REGIONS) // 4 * 2 + np.arange(2 * _REGIONS) % 2,),
     )
 
 

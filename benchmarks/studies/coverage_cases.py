@@ -1,0 +1,116 @@
+"""Simulated experiments whose truth is known, for the coverage of intervals: robots, motions and what models lack."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+from scipy.linalg import expm
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import Samples
+from inertid_ros.data.recording import Recording
+from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.robot.bodies.inertial_parameters import from_pseudo_inertia, pseudo_inertia
+from inertid_ros.robot.bodies.layout import NON_NEGATIVE_TERMS
+from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+
+CLASSIC = ("rotor_inertia", "viscous", "coulomb", "offset")
+RATE_HZ, SECONDS, PERIOD_S = 200.0, 30.0, 6.0
+EFFORT = np.array([3.0, 3.0, 2.0, 1.0, 0.5])  # N m, what friction of the joints is in proportion to
+STIFFNESS = np.array([40e3, 30e3, 15e3, 8e3, 4e3])  # N m/rad
+EFFORT_NOISE, POSITION_NOISE = 0.1, 2e-5  # of EFFORT; rad
+
+
+def arm(drive_terms: tuple[str, ...] | None = None) -> RobotModel:
+    """Five links of a tapering arm with skew axes."""
+    links, joints = ['<link name="base"/>'], []
+    for i, axis in enumerate(("0 0 1", "0 1 0", "1 0 0", "0 1 0", "0 0 1")):
+        mass, side = 5 / (1 + i), 0.1
+        moment = mass * (0.3**2 + side**2) / 12
+        links.append(
+            f'<link name="link{i}"><inertial><origin xyz="0.02 0.01 0.15"/><mass value="{mass}"/>'
+            f'<inertia ixx="{moment}" iyy="{moment}" izz="{mass * side**2 / 6}" ixy="0" ixz="0" iyz="0"/>'
+            "</inertial></link>"
+        )
+        joints.append(
+            f'<joint name="joint{i}" type="revolute"><parent link="{f"link{i - 1}" if i else "base"}"/>'
+            f'<child link="link{i}"/><origin xyz="0.05 0 0.3"/><axis xyz="{axis}"/>'
+            '<limit lower="-3" upper="3" velocity="3" effort="100"/></joint>'
+        )
+    urdf = f'<robot name="arm">{"".join(links + joints)}</robot>'
+    return load_model(urdf, None if drive_terms is None else ModelOptions(drive_terms=drive_terms))
+
+
+def bodies_from_prior(model: RobotModel, rng: np.random.Generator, prior_spread: float) -> Array:
+    """``(nb, 10)`` bodies whose geodesic distance to the URDF's is normal in every direction."""
+    drawn = []
+    for J in pseudo_inertia(model.consistent_body_prior):
+        root, direction = np.linalg.cholesky(J), rng.normal(size=(4, 4))
+        direction = np.triu(direction, 1) + np.triu(direction, 1).T + np.sqrt(2) * np.diag(np.diagonal(direction))
+        drawn.append(from_pseudo_inertia(root @ expm(prior_spread * direction) @ root.T))
+    return np.array(drawn)
+
+
+def truth(model: RobotModel, rng: np.random.Generator, bodies: Array) -> Array:
+    """Parameters ``(p,)`` with those bodies, and drives at random."""
+    drives = [
+        EFFORT * (rng.uniform(0.1, 0.4, model.joints) if term in NON_NEGATIVE_TERMS else rng.normal(size=model.joints))
+        for term in model.layout.drive_terms
+    ]
+    return np.concatenate([bodies.ravel(), *drives])
+
+
+def states(model: RobotModel, parameters: Array, noise: float, rng: np.random.Generator, count: int = 1000) -> Samples:
+    """Independent random states with white noise [N m]."""
+    q, v, a = rng.uniform(-3, 3, (count, model.joints)), *rng.normal(size=(2, count, model.joints))
+    every = np.ones(q.shape, dtype=bool)
+    samples = Samples(0.01 * np.arange(count), q, v, a, np.zeros_like(q), every, every[:, 0])
+    tau = predict_torque(model, parameters, samples)
+    return replace(samples, tau=tau + noise * rng.normal(size=tau.shape))
+
+
+def motion(model: RobotModel, rng: np.random.Generator, repeats: bool) -> Samples:
+    """Sums of five sines per joint: of any frequencies up to 0.6 Hz, or with a period of :data:`PERIOD_S`."""
+    time, shape = np.arange(0.0, SECONDS, 1 / RATE_HZ), (5, model.joints)
+    frequency = np.arange(1, 6)[:, None] / PERIOD_S * np.ones(shape) if repeats else rng.uniform(0.1, 0.6, shape)
+    omega, size = 2 * np.pi * frequency, rng.uniform(0.1, 0.5, shape)
+    angle = time[:, None, None] * omega + rng.uniform(0, 2 * np.pi, shape)
+    q, v = np.sum(size * np.sin(angle), axis=1), np.sum(size * omega * np.cos(angle), axis=1)
+    every = np.ones(q.shape, dtype=bool)
+    return Samples(time, q, v, -np.sum(size * omega**2 * np.sin(angle), axis=1), np.zeros_like(q), every, every[:, 0])
+
+
+def _by_position(model: RobotModel, parameters: Array, samples: Samples) -> Array:
+    """Coulomb friction that changes by 40 % along the joint's range."""
+    coulomb = parameters[model.layout.drive("coulomb")]
+    return 0.4 * coulomb * np.sin(3 * samples.q + np.arange(model.joints)) * np.sign(samples.v)
+
+
+def _warming(model: RobotModel, parameters: Array, samples: Samples) -> Array:
+    """Viscous friction that falls by half while the drives warm up; on average it is as stated."""
+    falling = np.exp(-samples.time / (0.4 * SECONDS))
+    return parameters[model.layout.drive("viscous")] * samples.v * (falling - falling.mean())[:, None]
+
+
+def _none(model: RobotModel, parameters: Array, samples: Samples) -> Array:
+    return np.zeros_like(samples.q)
+
+
+LACKING: Mapping[str, Callable[[RobotModel, Array, Samples], Array]] = {
+    "nothing": _none,
+    "friction by position": _by_position,
+    "warming drives": _warming,
+    "elastic joints": _none,
+}
+"""What the model lacks to the torque that it adds; elasticity is in the positions."""
+
+
+def recording(
+    model: RobotModel, parameters: Array, rng: np.random.Generator, lacking: str, repeats: bool
+) -> Recording:
+    """Recording of positions and efforts with noise, as a driver would publish it."""
+    samples = motion(model, rng, repeats)
+    tau = predict_torque(model, parameters, samples) + LACKING[lacking](model, parameters, samples)
+    q = samples.q + tau / STIFFNESS if lacking == "elastic joints" else samples.q
+    effort = tau + EFFORT_NOISE * EFFORT * rng.normal(size=q.shape)
+    return Recording(model.joint_names, samples.time, q + POSITION_NOISE * rng.normal(size=q.shape), effort)
