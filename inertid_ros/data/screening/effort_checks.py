@@ -17,8 +17,9 @@ from .effort_fit import EffortFit, Motion
 from .effort_hypotheses import EffortComparison, Hypothesis
 
 _ROWS, _FEW = 300, 30
+_SHORTEST_S = 1.0  # less shows nothing but one pose
 _UNEXPLAINED = 0.15  # of a joint's effort; what is explained better by the robot as given needs no other cause
-_FAR = 5.0  # per joint: cost of bodies that are unlike the URDF's, from which on other causes are looked for
+_FAR = 2.0  # per joint: cost of bodies that are unlike the URDF's, from which on other causes are looked for
 _EXPLAINED, _FEWER = 0.6, 0.7  # of their effort, and of the error before: what is left to the joints of a cause
 _LIKELY, _STRONG, _CERTAIN = 10.0, 20.0, 60.0  # log-likelihood ratios: odds of 2e4, 5e8 and 1e26 to one
 _MOST = 4  # causes in one recording
@@ -97,7 +98,7 @@ def _comparison(samples: Samples, model: RobotModel) -> EffortComparison | None:
     valid, efforts = samples.valid[:, joints], samples.tau[:, joints]
     counted = (valid.sum(axis=0) > 0.5 * samples.usable.sum()) & (np.std(efforts, axis=0) > 0)
     rows = np.flatnonzero(valid[:, counted].all(axis=1) & samples.usable)
-    if not counted.any() or len(rows) < _FEW:
+    if not counted.any() or len(rows) < _FEW or np.ptp(samples.time[rows]) < _SHORTEST_S:
         return None
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, _ROWS).astype(int))]
     direction, _ = dry_friction_columns(model.layout, samples)

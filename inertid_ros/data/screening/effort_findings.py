@@ -11,7 +11,7 @@ from .effort_fit import EffortFit
 from .effort_hypotheses import Hypothesis
 
 _ALIKE = np.log(2.0)  # factors of joints that lie within this of a power of ten are a unit, not currents
-_GAIN = 3.0  # factors nearer to one than this may as well be errors of the URDF's masses
+_MASSES, _GAIN = 2.0, 3.0  # factors nearer to one are rather, or may as well be, errors of the URDF's masses
 
 
 def finding_of(
@@ -20,7 +20,7 @@ def finding_of(
     counted: NDArray[np.bool_],
     names: Sequence[str],
 ) -> Finding:
-    """The finding of a cause, as grave as it can be: a coupling or a gain leaves a result that is better than none.
+    """The finding of a cause, as grave as it can be: neither a coupling nor a gain makes a recording worthless.
 
     Parameters
     ----------
@@ -36,9 +36,11 @@ def finding_of(
     subjects = tuple(names[joint] for joint in hypothesis.joints)
     before, after = (float(np.sqrt(np.mean(fit.share[about] ** 2))) for fit in fits)
     cause, what, remedy = _SAID[hypothesis.cause](hypothesis, [names[joint] for joint in about])
-    mild = cause == "coupling" or (cause == "effort_current" and _largest(hypothesis.amount) < _GAIN)
+    gravest = Severity.REJECT if cause == "coupling" else Severity.REFUSE
+    if cause == "effort_current" and _largest(hypothesis.amount) < _GAIN:
+        gravest = Severity.CARE if _largest(hypothesis.amount) > _MASSES else Severity.NOTICE
     evidence = f"{what}: error of {100 * before:.0f} % as recorded, {100 * after:.0f} % without"
-    return Finding(cause, Severity.CARE if mild else Severity.REFUSE, evidence, remedy, subjects)
+    return Finding(cause, gravest, evidence, remedy, subjects)
 
 
 def _sign(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:

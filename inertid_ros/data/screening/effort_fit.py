@@ -1,7 +1,7 @@
 """How well this robot, with bodies as far from the URDF's as is plausible and any friction, explains its efforts.
 
 Torque is linear in the pseudo-inertias ``J = L (1 + E) L^T`` of the bodies, where ``L L^T`` is the URDF's and ``E``
-says how far they are from it in the metric that has no units ([Lee2019]_ sec. 3.3). ``E`` is Gaussian, friction is not
+says how far they are from it, without units: by the Bregman divergence of ([Lee2019]_ sec. 3.3). Friction is not
 negative, and efforts that nothing explains count by the logarithm of their share, so that one joint without a sensor
 does not drown what the others say. The costs of two fits are negative log-likelihoods that can be compared.
 """
@@ -19,12 +19,14 @@ from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, from_p
 from inertid_ros.robot.bodies.layout import Coupling
 from inertid_ros.robot.model import RobotModel
 
-PRIOR_SPREAD = 0.5  # of E: masses half or one and a half times the URDF's are still nothing special
+PRIOR_SPREAD = 0.5  # of E: half or twice the masses of the URDF are still nothing special
 FLOOR = 0.1  # of a joint's effort: what friction and elasticity beyond these models leave of it
 INDEPENDENT = 20.0  # samples: those of a motion with few periods; errors of a model are not independent in time
 _OFFSET = 0.3  # of a joint's RMS effort
 _FRICTION = 10.0  # times a joint's RMS effort: no bound, only what keeps proportional columns apart
-_ITERATIONS = 8
+_ITERATIONS = 10
+_TO_BORDER = 0.9  # of the way to where a body had no extension
+_RIDGE = 1e-10  # of every column: they may be proportional to one another
 _MOMENTS = 4
 
 
@@ -186,7 +188,7 @@ class EffortEquations:
         self._start = np.zeros(columns.shape[2])
         self._start[:size] = self.unchanged(size)
         self._fixed = np.r_[np.zeros(size), not_negative] > 0
-        self._size, self._offsets = size, np.r_[np.zeros(size), ~not_negative] > 0
+        self._size, self._offsets = size, ~not_negative
 
     @staticmethod
     def unchanged(size: int) -> Array:
@@ -199,47 +201,92 @@ class EffortEquations:
         squares = np.einsum("ji,ik,jk->j", mixing, self._squares, mixing) / self._rows
         variance = np.maximum(squares - (mixing @ self._mean) ** 2, 1e-300)
         precision = self._precision(squares)
-        error = variance.copy()
+        error, at, x = variance.copy(), self._counted, self._start
         for _ in range(_ITERATIONS):
             weights = np.zeros(len(error))
-            at = self._counted
             weights[at] = INDEPENDENT / self._rows / (FLOOR**2 * variance[at] + error[at])
-            x = self._solve(weights, cross, precision)
+            x = self._within(x, self._solve(weights, cross, precision, x))
             error = squares - 2 * (cross @ x) / self._rows + np.einsum("p,jpk,k->j", x, self._gram, x) / self._rows
             error = np.maximum(error, 0.0)
-        share = np.sqrt(error / variance)
-        unlikely = 0.5 * INDEPENDENT * np.log1p((share[self._counted] / FLOOR) ** 2).sum()
-        far = 0.5 * np.sum(precision * (x - self._start) ** 2)
+        share = np.zeros_like(error)
+        share[at] = np.sqrt(error[at] / variance[at])
+        unlikely = 0.5 * INDEPENDENT * np.log1p((share[at] / FLOOR) ** 2).sum()
+        far = divergence(x[: self._size]) / PRIOR_SPREAD**2
+        drives = 0.5 * np.sum(precision * x[self._size :] ** 2)
         rigid = np.einsum("jnp,p->jn", self._bodies, x[: self._size])
-        return EffortFit(float(unlikely + far), share, float(far), rigid)
+        return EffortFit(float(unlikely + far + drives), share, far, rigid)
+
+    def _within(self, before: Array, after: Array) -> Array:
+        """Step of every body as far as its mass distribution stays one; drives go all the way."""
+        count = self._size
+        start, step = _matrices(before[:count]), _matrices(after[:count] - before[:count])
+        root = np.linalg.inv(np.linalg.cholesky(start))
+        smallest = np.linalg.eigvalsh(root @ step @ np.swapaxes(root, 1, 2))[:, 0]
+        share = np.minimum(1.0, _TO_BORDER / np.maximum(-smallest, 1e-12))
+        out = after.copy()
+        out[:count] = before[:count] + np.repeat(share, BODY_PARAMETERS) * (after - before)[:count]
+        return out
 
     def _precision(self, squares: Array) -> Array:
-        """Of the prior of every column; drives by the effort that they may take."""
-        size = np.sqrt(np.einsum("jpp->jp", self._gram) / self._rows)
+        """``(d,)`` of the priors of the drives, by the effort that they may take."""
+        size = np.sqrt(np.einsum("jpp->jp", self._gram)[:, self._size :] / self._rows)
         effort = np.sqrt(squares)[:, None]
         largest = np.max(size / np.where(effort > 0, effort, np.inf), axis=0)
-        precision = (largest / np.where(self._offsets, _OFFSET, _FRICTION)) ** 2
-        precision[: self._size] = PRIOR_SPREAD**-2
-        return np.maximum(precision, 1e-12)
+        return np.asarray(np.maximum((largest / np.where(self._offsets, _OFFSET, _FRICTION)) ** 2, 1e-12))
 
-    def _solve(self, weights: Array, cross: Array, precision: Array) -> Array:
-        hessian = np.einsum("j,jpk->pk", weights, self._gram) + np.diag(precision)
-        gradient = weights @ cross + precision * self._start
+    def _solve(self, weights: Array, cross: Array, precision: Array, before: Array) -> Array:
+        """One step of Newton's method from the parameters before it."""
+        count = self._size
+        hessian = np.einsum("j,jpk->pk", weights, self._gram)
+        gradient = weights @ cross
+        curvature, right = _expanded(before[:count])
+        hessian[:count, :count] += curvature / PRIOR_SPREAD**2
+        gradient[:count] += right / PRIOR_SPREAD**2
+        hessian[range(count, len(hessian)), range(count, len(hessian))] += precision
         free, fixed = ~self._fixed, self._fixed
         scale = 1 / np.sqrt(np.diagonal(hessian))
-        hessian, gradient = scale[:, None] * hessian * scale, scale * gradient
+        hessian, gradient = scale[:, None] * hessian * scale + _RIDGE * np.eye(len(scale)), scale * gradient
         factor = scipy.linalg.cho_factor(hessian[np.ix_(free, free)])
         across = scipy.linalg.cho_solve(factor, np.column_stack([hessian[np.ix_(free, fixed)], gradient[free]]))
         reduced = hessian[np.ix_(fixed, fixed)] - hessian[np.ix_(fixed, free)] @ across[:, :-1]
         right = gradient[fixed] - hessian[np.ix_(fixed, free)] @ across[:, -1]
-        root = np.linalg.cholesky(reduced + 1e-12 * np.eye(len(reduced))).T
+        root = np.linalg.cholesky(reduced + _RIDGE * np.eye(len(reduced))).T
         x = np.zeros(len(gradient))
         x[fixed] = scipy.optimize.nnls(root, scipy.linalg.solve_triangular(root, right, trans=1))[0]
         x[free] = across[:, -1] - across[:, :-1] @ x[fixed]
         return np.asarray(scale * x)
 
 
+def divergence(bodies: Array) -> float:
+    """Bregman divergence ``tr E - log det(1 + E)`` of all bodies ``(10 nb,)`` from those of the URDF."""
+    values = np.linalg.eigvalsh(_matrices(bodies))
+    return float(np.sum(values - 1 - np.log(values)))
+
+
+def _expanded(bodies: Array) -> tuple[Array, Array]:
+    """Hessian of the divergence, and what it makes the right-hand side of a Newton step."""
+    turned = np.einsum("bij,pjk->bpik", np.linalg.inv(_matrices(bodies)), _BASIS)
+    blocks = np.einsum("bpij,bqji->bpq", turned, turned)
+    slopes = np.einsum("pii->p", _BASIS) - np.einsum("bpii->bp", turned)
+    right = np.einsum("bpq,bq->bp", blocks, bodies.reshape(len(blocks), -1)) - slopes
+    return scipy.linalg.block_diag(*blocks), right.ravel()
+
+
+def _matrices(bodies: Array) -> Array:
+    """``(nb, 4, 4)`` matrices ``1 + E``."""
+    return np.einsum("bp,pij->bij", bodies.reshape(-1, BODY_PARAMETERS), _BASIS)
+
+
+def _basis() -> Array:
+    """``(10, 4, 4)`` orthonormal symmetric matrices."""
+    basis = np.zeros((len(_PAIRS), 4, 4))
+    for matrix, (row, column) in zip(basis, _PAIRS, strict=True):
+        matrix[row, column] = matrix[column, row] = 1.0 if row == column else np.sqrt(0.5)
+    return basis
+
+
 _PAIRS = np.array([(row, column) for row in range(4) for column in range(row, 4)])
+_BASIS = _basis()
 
 
 def _directions(model: RobotModel) -> Array:
@@ -247,9 +294,7 @@ def _directions(model: RobotModel) -> Array:
     matrices = pseudo_inertia(model.consistent_body_prior)
     roots = np.linalg.cholesky(matrices)
     out = np.empty((len(roots), BODY_PARAMETERS, BODY_PARAMETERS))
-    for k, (row, column) in enumerate(_PAIRS):
-        basis = np.zeros((4, 4))
-        basis[row, column] = basis[column, row] = 1.0 if row == column else np.sqrt(0.5)
+    for k, basis in enumerate(_BASIS):
         out[:, :, k] = from_pseudo_inertia(roots @ basis @ np.swapaxes(roots, 1, 2))
     return out
 

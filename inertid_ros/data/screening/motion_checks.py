@@ -8,7 +8,7 @@ from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.robot.model import RobotModel
 
-_SHORTEST_S = 1.0  # no arm comes back through its own range faster
+_SHORTEST_S = 2.0  # no arm goes there and back through its own range faster, at speeds at which friction has a sign
 _TRAVERSES = 1.2  # of its range; a joint that has come back has two, one that has gone one way has one
 _HARDLY = 0.01  # of the range between its limits (of a turn without): drives repeat to a hundredth of that
 _PROPORTIONAL = 0.98  # share of a joint's velocity power that another joint's velocity predicts
@@ -36,9 +36,13 @@ def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Find
     q = np.concatenate([samples.q[kept] for samples, kept in zip(recordings, rows, strict=True)])
     v = np.concatenate([samples.v[kept] for samples, kept in zip(recordings, rows, strict=True)])
     seconds = [float(np.median(np.diff(samples.time))) for samples in recordings]
-    travelled = sum(
-        np.abs(samples.v[kept]).sum(axis=0) * step
-        for samples, kept, step in zip(recordings, rows, seconds, strict=True)
+    # The same short piece recorded twice is no longer motion: the longest of all recordings counts.
+    travelled = np.max(
+        [
+            np.abs(samples.v[kept]).sum(axis=0) * step
+            for samples, kept, step in zip(recordings, rows, seconds, strict=True)
+        ],
+        axis=0,
     )
     duration = sum(kept.sum() * step for kept, step in zip(rows, seconds, strict=True))
     ranges = np.ptp(q, axis=0)
@@ -49,7 +53,7 @@ def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Find
     hardly = ranges < _HARDLY * span
     findings = []
     name = recordings[0].name if len(recordings) == 1 else ""
-    if duration < _SHORTEST_S or (~hardly).any() and traverses[~hardly].max() < _TRAVERSES:
+    if duration < _SHORTEST_S or len(recordings) == 1 and (~hardly).any() and traverses[~hardly].max() < _TRAVERSES:
         evidence = f"{duration:.2g} s of motion, in which no joint goes through its range more than"
         evidence += f" {traverses[~hardly].max(initial=0.0):.1f} times"
         remedy = "record longer, so that every joint goes there and back several times"

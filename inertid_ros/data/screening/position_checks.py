@@ -42,7 +42,7 @@ def check_positions(recording: Recording, model: RobotModel) -> tuple[Finding, .
     for slides in (False, True):
         alike = [each for each in ranges if each.slides == slides]
         unit = _wrong_unit(recording.name, alike)
-        findings += [unit] if unit else [_beyond(recording.name, each) for each in alike if each.outside()]
+        findings += [unit] if unit else [_beyond(recording.name, each, alike) for each in alike if each.outside()]
     return tuple(findings)
 
 
@@ -107,6 +107,10 @@ class _Range:
         past = max(self.lower - (self.low / factor - shift), self.high / factor - shift - self.upper)
         return max(past - _SLACK * width, 0.0)
 
+    def at_place_of(self, other: "_Range") -> "_Range":
+        """The same motion of another joint."""
+        return replace(self, lower=other.lower, upper=other.upper)
+
     def certainly_in_other_unit(self) -> bool:
         """Whether no zero of the joint, however wrong, explains where it is or how fast it goes."""
         if abs(np.log(abs(self.ratio) / self.unit)) < np.log(2.0):
@@ -151,13 +155,21 @@ def _wrong_unit(name: str, ranges: list[_Range]) -> Finding | None:
     return Finding("position_unit", Severity.REFUSE, evidence, remedy, tuple(each.joint for each in certain), name)
 
 
-def _beyond(name: str, joint: _Range) -> Finding:
-    """A joint that leaves its limits, and the turn of its zero that would bring it back."""
+def _beyond(name: str, joint: _Range, others: list[_Range]) -> Finding:
+    """A joint that leaves its limits, and the turn of its zero or the exchange of names that would bring it back.
+
+    That is no more than a suspicion: many limits are wrong, and where gravity shows the zero, efforts say more.
+    """
     width = joint.upper - joint.lower
     for turn in () if joint.slides else (90, -90, 180, -180):
         if joint.outside() > _TURNED and not joint.outside(shift=np.radians(turn)):
             remedy = f"subtract {turn} degrees from the positions of {joint.joint}, or correct its <origin> in the URDF"
-            return Finding("position_offset", Severity.REJECT, str(joint), remedy, (joint.joint,), name)
+            return Finding("position_offset", Severity.CARE, str(joint), remedy, (joint.joint,), name)
+    fit = [each for each in others if not (each.at_place_of(joint).outside() or joint.at_place_of(each).outside())]
+    if joint.outside() > _TURNED and len(fit) == 1:
+        pair = (joint.joint, fit[0].joint)
+        remedy = f"exchange the names {pair[0]} and {pair[1]} if they are exchanged, or correct the limits of the URDF"
+        return Finding("joint_exchange", Severity.CARE, str(joint), remedy, pair, name)
     # Many URDFs state limits that their robot does not have: only far beyond them is this more than a notice.
     severity = Severity.CARE if joint.outside() > 0.25 * width else Severity.NOTICE
     return Finding("beyond_limits", severity, str(joint), "correct the limits of the URDF or the positions",
