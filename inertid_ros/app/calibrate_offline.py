@@ -20,6 +20,7 @@ from inertid_ros.identification.provenance import provenance, recording_source
 from inertid_ros.robot.model import RobotModel
 
 from .earlier_result import earlier_fit
+from .fixed_bands import band_errors
 from .known_loads import LoadedRecordings
 from .screened_samples import screened_samples, with_common_filter
 
@@ -85,6 +86,7 @@ def calibrate(
         tuple(without_delay(each, estimate.delay) for each in group) for group in (fitted, held_out_samples)
     )
     blocks = None if held_out else validate_on_blocks(estimate, fitted, options, constraints)
+    bands = () if loaded is not None else band_errors(estimate, held_out or train, configuration)
     findings += check_new_motion(estimate, fitted, held_out_samples, options, constraints)
     clock.stop("validating")
     roles = ["train"] * len(train) + ["validation"] * len(held_out)
@@ -101,6 +103,7 @@ def calibrate(
         blocks=blocks,
         constraints=constraints,
         drive_gains=None if loaded is None else loaded.gains,
+        bands=bands,
     )
 
 

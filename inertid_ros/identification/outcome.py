@@ -15,7 +15,7 @@ from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.identification.assessment.plausibility import plausibility
 from inertid_ros.identification.assessment.solution_checks import check_borders, check_solution
 from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence, torque_confidence
-from inertid_ros.identification.assessment.validation import TorqueErrors, Validation, torque_errors
+from inertid_ros.identification.assessment.validation import BandErrors, TorqueErrors, Validation, torque_errors
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.robot.urdf_writing import write_urdf
 
@@ -58,6 +58,8 @@ class IdentificationOutcome:
         data.
     drive_gains : DriveGains or None
         Where they were asked for.
+    bands : tuple of BandErrors
+        Errors in fixed bands, on held-out recordings, or on those fitted where nothing was held out.
     rounds : tuple
         Options of the rounds that this is one of, and the torque confidence after each round before it.
     """
@@ -72,6 +74,7 @@ class IdentificationOutcome:
     constraints: Constraints = field(default_factory=Constraints)
     blocks: Validation | None = None
     drive_gains: DriveGains | None = None
+    bands: tuple[BandErrors, ...] = ()
     rounds: tuple[RoundsOptions, tuple[Round, ...]] = (RoundsOptions(), ())
 
     @cached_property

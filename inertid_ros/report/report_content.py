@@ -43,6 +43,7 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
     # Errors of the URDF on the deciding data are at the top of their section, as those of the result are.
     content["prior"] = {**prior.get("validation", prior["train"]), **prior}
     content |= {
+        "bands": [asdict(band) for band in outcome.bands],
         "links": _links(estimate),
         "joints": _joints(estimate),
         "couplings": _couplings(estimate),

@@ -54,6 +54,23 @@ class TorqueErrors:
 
 
 @dataclass(frozen=True)
+class BandErrors:
+    """Torque errors in a band of frequencies that does not depend on the recordings.
+
+    Attributes
+    ----------
+    cutoff_hz : float
+        Cutoff of the low-pass on motion and torque alike [Hz].
+    calibrated, prior : TorqueErrors
+        Of the estimate, and of the URDF as given.
+    """
+
+    cutoff_hz: float
+    calibrated: TorqueErrors
+    prior: TorqueErrors
+
+
+@dataclass(frozen=True)
 class Validation:
     """Held-out errors of the estimate and of the URDF as given, and what they show.
 

@@ -1,0 +1,71 @@
+"""Torque errors in fixed bands, by which results are compared whose own cutoffs differ."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import attrs
+import numpy as np
+
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.preparation import PrepareOptions
+from inertid_ros.data.preparation.bandwidth import HIGHEST_CUTOFF
+from inertid_ros.data.preparation.prepare import prepare
+from inertid_ros.data.recording import Recording
+from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.validation import BandErrors, torque_errors
+from inertid_ros.identification.information.delay import without_delay
+
+BANDS_HZ = (2.0, 5.0, 10.0)
+_PERIODS = 20.0  # of a band's highest frequency in the shortest recording; less is all filter transient
+
+
+def band_errors(
+    estimate: Estimate, recordings: Sequence[Recording], configuration: Configuration
+) -> tuple[BandErrors, ...]:
+    """Errors of an estimate and of the URDF as given below 2, 5 and 10 Hz, as far as the sample rates allow.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        Of equations of force; of others there are no such errors.
+    recordings : sequence of Recording
+        As recorded.
+    configuration : Configuration
+        With which they were prepared; its cutoff does not matter here.
+
+    Returns
+    -------
+    tuple of BandErrors
+        In ascending order.
+    """
+    if estimate.equations.equation_type != "force":
+        return ()
+    slowest = max(float(np.median(np.diff(recording.time))) for recording in recordings)
+    shortest = min(recording.duration for recording in recordings)
+    bands = [band for band in BANDS_HZ if _PERIODS / shortest < band < HIGHEST_CUTOFF / slowest]
+    with _without_notices():
+        return tuple(
+            _errors(estimate, recordings, attrs.evolve(configuration.prepare, cutoff_hz=band)) for band in bands
+        )
+
+
+def _errors(estimate: Estimate, recordings: Sequence[Recording], options: PrepareOptions) -> BandErrors:
+    prepared = (prepare(recording, estimate.model, options) for recording in recordings)
+    samples = [without_delay(each, estimate.delay) for each in prepared]
+    own, given = (
+        torque_errors(estimate.equations, parameters, samples) for parameters in (estimate.parameters, estimate.prior)
+    )
+    return BandErrors(options.cutoff_hz, own, given)
+
+
+@contextmanager
+def _without_notices() -> Iterator[None]:
+    """What there is to notice of a recording has been told when it was prepared for the fit."""
+    logger = logging.getLogger("inertid_ros.data")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
