@@ -25,5 +25,10 @@ class IdentificationError(InertidError):
     """The parameters cannot be solved for, or the solver found no optimum."""
 
 
+class ConvergenceError(IdentificationError):
+    """A solver ends without an optimum, though nothing contradicts."""
+
+
+
 class ConfigurationError(InertidError):
     """A configuration names an unknown key or holds an impossible value."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ConvergenceError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.posterior import posterior
@@ -29,6 +30,7 @@ from .friction_speeds import StribeckTest, fitted_stribeck, stribeck_where_signi
 
 _OUTER_ITERATIONS = 30
 _OUTER_TOLERANCE = 3e-3
+_COARSER = 10.0  # times larger deviations, where the solver finds no optimum
 _HYPERPRIOR_COUNT = 10.0  # weight of the typical prior spread in directions: as much as one body has
 
 
@@ -134,11 +136,19 @@ class MapFit:
         """Iterate weights (residual deviation per channel) and prior spread to their fixed point."""
         information, coordinates = self.data.information, self.map_problem.coordinates
         start: Solution | None = None
-        for _ in range(_OUTER_ITERATIONS):
+        least = np.full(len(weighting.deviation), 1e-9 * information.rms_measured.max())  # not zero for a perfect fit
+        for iteration in range(_OUTER_ITERATIONS):
             R, z = self.normalised_equations(weighting.weights)
-            start = solution = self.map_problem.solve(R, z, weighting.regularization, start)
-            deviation = information.deviation(coordinates.physical(solution.x))
-            deviation = np.maximum(deviation, 1e-9 * information.rms_measured.max())  # not zero for a perfect fit
+            try:
+                start = solution = self.map_problem.solve(R, z, weighting.regularization, start)
+            except ConvergenceError:
+                # Without noise residuals fall below what the solver resolves beside the prior.
+                if iteration == _OUTER_ITERATIONS - 1 or (weighting.deviation > information.rms_measured).all():
+                    raise
+                least, start = _COARSER * weighting.deviation, None
+                weighting = replace(weighting, deviation=least)
+                continue
+            deviation = np.maximum(information.deviation(coordinates.physical(solution.x)), least)
             prior_spread = self.options.prior_spread or _evidence_prior_spread(
                 R, solution, information.layout, weighting.regularization
             )

@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.errors import ConvergenceError, IdentificationError
 from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 
@@ -20,7 +20,8 @@ from .newton_system import Iterate, NewtonSystem
 MAX_ITERATIONS = 100
 _TO_BORDER = 0.98  # share of the way to the border that a step may take
 _SHORT = 0.2
-_STUCK = 1e-7  # a shorter step leads nowhere: the constraints leave no room
+_STUCK = 1e-7  # a shorter step leads nowhere where constraints are not met: they leave no room
+_STUCK_STEPS = 10  # elsewhere as many do; the first ones may be short where data outweighs the prior by far
 
 
 def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8) -> Solution:
@@ -43,7 +44,7 @@ def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8) 
         try:
             return _solved(convex_program, start, tolerance)
         except np.linalg.LinAlgError:
-            raise IdentificationError("solver: numbers overflow; check units of effort and masses") from None
+            raise ConvergenceError("solver: numbers overflow; check units of effort and masses") from None
 
 
 def _solved(convex_program: ConvexProgram, start: Array, tolerance: float) -> Solution:
@@ -53,11 +54,12 @@ def _solved(convex_program: ConvexProgram, start: Array, tolerance: float) -> So
     # Complementarity products agree with weights no better than rounding errors of numbers of their size allow.
     rounding = 1e-14 * float(4 * convex_program.body_weights.sum() + convex_program.positive_weights.sum())
     share = 0.45  # of the last step that was possible; decides how much the next one centres
+    stuck = 0
     for iteration in range(1, MAX_ITERATIONS + 1):
         newton = NewtonSystem(convex_program, iterate)
         if newton.gap <= 1e3 * (tolerance * highest + rounding) and newton.infeasibility <= 1e-8:
             objective = convex_program.objective(iterate.x)
-            if newton.gap <= tolerance * (1 + abs(objective)) + rounding:
+            if np.isfinite(objective) and newton.gap <= tolerance * (1 + abs(objective)) + rounding:
                 x, objective = _last_step(convex_program, iterate, newton, objective)
                 seconds = time.perf_counter() - began
                 return Solution(x, newton.hessian, objective, newton.gap, "interior_point", iteration, seconds)
@@ -66,9 +68,10 @@ def _solved(convex_program: ConvexProgram, start: Array, tolerance: float) -> So
         step = newton.step((1 - share) ** 2 * level)
         share = min(1.0, _TO_BORDER * newton.distance_to_border(step))
         iterate = iterate.moved(step, share)
-        if share < _STUCK:
+        stuck = stuck + 1 if share < _STUCK else 0
+        if stuck == (_STUCK_STEPS if newton.infeasibility <= 1e-8 else 1):
             break
-    raise IdentificationError(_failure_message(convex_program, iterate, newton))
+    raise _failure(convex_program, iterate, newton)
 
 
 def _last_step(
@@ -114,16 +117,18 @@ def _start(convex_program: ConvexProgram, x: Array) -> Iterate:
     )
 
 
-def _failure_message(convex_program: ConvexProgram, iterate: Iterate, newton: NewtonSystem) -> str:
-    """Message of the error where there is no optimum: the worst constraint, or the gap."""
+def _failure(convex_program: ConvexProgram, iterate: Iterate, newton: NewtonSystem) -> IdentificationError:
+    """Error where there is no optimum: the worst constraint, or the gap."""
     positive = len(convex_program.positive)
     blocks = np.abs(newton.block_error).reshape(-1, 16).max(axis=1, initial=0.0)
     violated = np.concatenate([newton.slack_error[positive:], np.abs(newton.equality_error), blocks])
     if newton.infeasibility > 1e-6 and len(violated):
         names = convex_program.inequalities.names + convex_program.equalities.names + convex_program.blocks.names
         worst = names[int(np.argmax(violated))]
-        return f"solver: the constraints contradict one another or the data's prior, worst is {worst}; relax it"
-    return (
+        return IdentificationError(
+            f"solver: the constraints contradict one another or the data's prior, worst is {worst}; relax it"
+        )
+    return ConvergenceError(
         f"solver: no optimum after {MAX_ITERATIONS} iterations (gap {newton.gap:.1e});"
         " check units, limits and the prior"
     )
