@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from inertid_ros.core.findings import CAUSES
 from inertid_ros.identification.assessment.identifiability import VERDICTS
 
 from .output import number, percent, print_table
@@ -125,22 +126,16 @@ def _print_gains(gains: Sequence[Mapping[str, Any]]) -> None:
 
 
 def print_verdict(report: Mapping[str, Any]) -> None:
-    """Print the reasons for the verdict, with what to do about each, and the message."""
-    reasons = report.get("reasons", ())
-    if reasons:
-        rows = [
-            (", ".join(reason["subjects"]) or "all", _placed(reason), reason["remedy"], reason["severity"])
-            for reason in reasons
-        ]
-        print_table("Reasons", ("about", "what was found", "remedy", "severity"), rows)
+    """Print what was noticed, the reasons for the verdict with what to do about each, and the message."""
     for notice in report.get("notices", ()):
         print(f"noticed: {notice['message']}")
+    if report.get("reasons"):
+        print(f"Verdict: {report['verdict']}, because")
+        for reason in report["reasons"]:
+            where = f"{reason['recording']}: " if reason["recording"] else ""
+            cause = CAUSES.get(reason["cause"], reason["cause"])
+            print(f"- {where}{reason['evidence']} ({cause})\n    {reason['remedy']}")
     print(report["message"])
-
-
-def _placed(reason: Mapping[str, Any]) -> str:
-    """Evidence with the recording that it is of."""
-    return f"{reason['recording']}: {reason['evidence']}" if reason["recording"] else str(reason["evidence"])
 
 
 def print_errors(report: Mapping[str, Any]) -> None:

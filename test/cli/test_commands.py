@@ -127,6 +127,46 @@ def test_a_subject_worse_than_the_given_urdf_exits_with_three(files, capsys):
     assert status == 3 and json.loads(out)["passed"] is False
 
 
+def test_validate_rejects_errors_as_large_as_the_torque_itself(result, files, tmp_path, capsys):
+    """Even where those of the URDF as given are larger."""
+    recording = read_npz(files / "b.npz")
+    write_npz(replace(recording, effort=1e-3 * recording.effort), tmp_path / "kilo.npz")
+    status, out, _ = _run("validate", result, tmp_path / "kilo.npz", "--json", capsys=capsys)
+    content = json.loads(out)
+    assert status == 3 and content["verdict"] == "do not use" and not content["passed"]
+    assert content["validation"]["relative_error"] < content["prior"]["relative_error"]
+    assert "worse_than_nothing" in {reason["cause"] for reason in content["reasons"]}
+
+
+def test_validate_tells_recordings_that_were_fitted(result, files, capsys):
+    status, out, err = _run("validate", result, files / "a.npz", "--json", capsys=capsys)
+    content = json.loads(out)
+    assert status == 0 and content["verdict"] == "use with care" and content["passed"]
+    assert [reason["cause"] for reason in content["reasons"]] == ["held_out_not_new"]
+    assert "warning: use with care: " in err
+
+
+def test_the_bytes_of_a_fitted_recording_cannot_validate(files, tmp_path, capsys):
+    copy = shutil.copy(files / "a.npz", tmp_path / "other_name.npz")
+    status, _, err = _run(
+        "identify", files / "a.npz", "--urdf", files / "given.urdf", "--validate", copy, "--output", tmp_path / "out",
+        capsys=capsys,
+    )  # fmt: skip
+    assert status == 2 and "other_name.npz: holds the samples of" in err and "another motion" in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_validation_the_result_is_used_with_care(files, tmp_path, capsys):
+    command = ("identify", files / "a.npz", "--urdf", files / "given.urdf", "--output", tmp_path / "out")
+    status, out, err = _run(*command, capsys=capsys)
+    assert status == 0 and "warning: use with care: no recording of another motion" in err
+    assert "Verdict: use with care, because\n- no recording of another motion" in out
+    assert "on blocks of the data fitted, each held out in turn" in out
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert report["blocks"]["count"] >= 4 and report["prior"]["blocks"]["relative_error"] > 0
+    assert "use with care" in (tmp_path / "out" / "report.html").read_text()
+
+
 def test_a_rejected_result_exits_with_three_and_is_still_written(files, tmp_path, capsys):
     recording = read_npz(files / "b.npz")
     rng = np.random.default_rng(0)

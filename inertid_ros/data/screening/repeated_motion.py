@@ -90,6 +90,8 @@ def repeated_motion(samples: Samples, others: Sequence[Samples]) -> RepeatedMoti
     position, _ = _joint_motion(samples, rate)
     centre, size = position.mean(axis=0), position.std(axis=0)
     moving = size > _MOVES * size.max()
+    if not moving.any():
+        return RepeatedMotion(0.0, 1.0, (0,))  # at rest there is no motion to repeat
     own = _scaled_motion(samples, rate, centre, moving)
     scale = np.sqrt(np.mean(own**2, axis=0))
     own /= scale

@@ -81,6 +81,12 @@ def test_a_motion_that_is_new_in_part_is_told_by_its_share():
     assert 0.2 < repeated.share < 0.7
 
 
+def test_rest_repeats_no_motion():
+    moving = samples(0, 0.0, 10.0)
+    rest = replace(moving, q=0 * moving.q, v=0 * moving.v)
+    assert repeated_motion(rest, [moving]).new and repeated_motion(moving, [rest]).new
+
+
 def test_a_scaled_motion_is_new():
     original = recorded(0, 0.0, 20.0)
     larger = prepare(replace(original, position=1.3 * original.position), MODEL)
