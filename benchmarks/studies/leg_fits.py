@@ -8,7 +8,7 @@ from support.robots.cheetah_leg import bounds
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.rotations import skew
-from inertid_ros.identification.equal_residual import project_onto_residual
+from inertid_ros.identification.equal_residual import COMPARED, fits_at_equal_residual
 from inertid_ros.identification.prior.constrained_convex_program import constrained
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.convex_program import ConvexProgram
@@ -16,11 +16,12 @@ from inertid_ros.identification.prior.coordinates import Coordinates, normalised
 from inertid_ros.identification.prior.regularizers import Regularization
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.identification.solvers.map_problem import MapProblem
+from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.bodies.inertial_parameters import inertia_about_origin
 from inertid_ros.robot.model import RobotModel
 
 CONSTRAINTS = ("none", "semi-consistent", "LMI", "ellipsoid")
-REGULARIZERS = ("euclidean", "pullback", "entropic", "riemannian", "point_mass")
+REGULARIZERS = COMPARED
 PRIOR_WEIGHT = 1e-6  # of the Euclidean prior that all constraint sets share ([Wensing2018]_ eq. 25)
 
 
@@ -77,29 +78,21 @@ class RegularizedFits:
     """Bodies inside their ellipsoids, nearest to the prior in several distances ([Lee2019]_ eqs. 3.6.68-3.6.74)."""
 
     def __init__(self, model: RobotModel, leg: dict[str, Any], names: tuple[str, ...] = ()) -> None:
-        self.coordinates = leg_coordinates(model)
-        self.map_problem = MapProblem(self.coordinates, model.prior, Constraints(inside=bounds(leg)))
-        self.regularizations = {
-            name: self.map_problem.completed(Regularization(name, 1.0, 1.0, 1.0), model.consistent_prior)
-            for name in names or REGULARIZERS
-        }
+        self.model, self.inside, self.names = model, Constraints(inside=bounds(leg)), names or REGULARIZERS
 
     def entropic(self, A: Array, b: Array, gamma: float) -> tuple[Array, float]:
         """Parameters at ``|A x - b|^2 + gamma d^2``, and their squared residual."""
-        R, z = _compressed(*self.coordinates.normalise(A, b))
+        coordinates = leg_coordinates(self.model)
+        R, z = _compressed(*coordinates.normalise(A, b))
         regularization = Regularization("entropic", float(1 / np.sqrt(gamma)), 1.0, 1.0)
-        x = self.map_problem.solve(R, z, regularization).x
-        return self.coordinates.physical(x), float(np.sum((R @ x - z) ** 2))
+        x = MapProblem(coordinates, self.model.prior, self.inside).solve(R, z, regularization).x
+        return coordinates.physical(x), float(np.sum((R @ x - z) ** 2))
 
     def at_residual(self, A: Array, b: Array, bound: float) -> dict[str, Array]:
         """Regularizer to parameters, all with the same squared residual ([Lee2019]_ eq. 3.5.52)."""
-        equations = _compressed(*self.coordinates.normalise(A, b))
-        fits = {}
-        for name, regularization in self.regularizations.items():
-            found = project_onto_residual(self.map_problem, equations, regularization, bound, tolerance=1e-4)
-            fits[name] = self.coordinates.physical(found.solution.x)
-            self.regularizations[name] = found.regularization  # where the next search begins
-        return fits
+        equations, samples = Equations.from_matrix(A, b, self.model)
+        fits = fits_at_equal_residual(equations, [samples], bound, self.names, self.inside)
+        return {name: fit.parameters for name, fit in fits.items()}
 
 
 def _compressed(R: Array, z: Array) -> tuple[Array, Array]:
