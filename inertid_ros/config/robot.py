@@ -16,6 +16,7 @@ TERM_SIGNALS = ("q", "v", "a", "direction", "load")
 """What formulas of user terms may use: position, velocity, acceleration, direction of sliding from -1 to 1, and the
 torque that the bodies need, of the joint or of another one (``q["elbow"]``) [rad or m, per s, per s^2, 1, N m or N]."""
 TERM_SHAPES: Mapping[str, tuple[tuple[str, ...], bool]] = {
+    "spring": (("q",), False),
     "counterbalance": (("sin(q)", "cos(q)"), False),
     "polynomial": (("q", "q**2", "q**3"), False),
     "quadratic_viscous": (("abs(v)*v",), True),
@@ -115,8 +116,9 @@ class TermOptions:
     joint: str = option(REQUIRED, "on which it acts", of=str)
     shape: str = option(
         "",
-        "counterbalance (sine and cosine of the position), polynomial (cubic in the position), quadratic_viscous (speed"
-        " squared), load_friction (in proportion to the torque of the bodies); empty where expressions are given",
+        "spring (stiffness of either sign, negative where a joint is balanced too much), counterbalance (sine and cosine"
+        " of the position), polynomial (cubic in the position), quadratic_viscous (speed squared), load_friction (in"
+        " proportion to the torque of the bodies); empty where expressions are given",
         choices=("", *TERM_SHAPES),
     )
     expressions: tuple[str, ...] = option(

@@ -1,7 +1,7 @@
 """Choice of user terms by held-out blocks: a term stays where other parts of the motion are predicted better with it.
 
 Recordings are cut into blocks of consecutive samples, compressed once. Each block is predicted from all others by least
-squares with the prior's covariance, with and without a term; equations are linear, so that a fit without samples costs
+squares within bounds with the prior's covariance, with and without a term; equations are linear, so that a fit without samples costs
 milliseconds. Of the terms whose gain over the blocks is not clearly above zero the least goes, until none is left that
 should.
 """
@@ -21,7 +21,7 @@ from inertid_ros.regressors.equations import Equations
 
 BLOCKS = 10
 _CONFIDENCE = 0.995  # one-sided, of a gain above zero: one term in two hundred stays that explains nothing
-_WEIGHT_ITERATIONS = 3
+_WEIGHT_ITERATIONS, _BOUND_ITERATIONS = 3, 20
 
 
 def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[TermChoice, ...]:
@@ -78,11 +78,14 @@ class _BlockFits:
         Squared error of every block that no parameters remove.
     columns : tuple of ndarray
         Of every term.
+    lowest : ndarray, shape (p,)
+        Of parameters that cannot be negative, in units of the prior; minus infinity of others.
     """
 
     rows: Array
     rest: Array
     columns: tuple[np.ndarray, ...]
+    lowest: Array
 
     @classmethod
     def of(cls, equations: Equations, blocks: Sequence[Samples]) -> "_BlockFits":
@@ -104,7 +107,10 @@ class _BlockFits:
             rows.append(np.column_stack([R @ root, z - R @ prior]))
             rest.append(_least_error(part, deviation, R, z))
         columns = tuple(np.arange(layout.size)[layout.term(index)] for index in range(len(layout.terms)))
-        return cls(np.array(rows), np.array(rest), columns)
+        lowest = np.full(layout.size, -np.inf)
+        bounded = layout.non_negative
+        lowest[bounded] = -prior[bounded] / np.diagonal(root)[bounded]
+        return cls(np.array(rows), np.array(rest), columns, lowest)
 
     def errors(self, removed: Sequence[int]) -> Array:
         """``(blocks,)`` squared error of each block by the fit of all others, without some terms."""
@@ -116,10 +122,23 @@ class _BlockFits:
         errors = []
         for block, rest in zip(rows, self.rest, strict=True):
             others = gram - block.T @ block
-            normal = others[:-1, :-1] + np.eye(len(kept))
-            y = np.linalg.solve(normal, others[:-1, -1])
+            y = _bounded(others[:-1, :-1] + np.eye(len(kept)), others[:-1, -1], self.lowest[kept])
             errors.append(rest + float(np.sum((block[:, :-1] @ y - block[:, -1]) ** 2)))
         return np.array(errors)
+
+
+def _bounded(normal: Array, side: Array, lowest: Array) -> Array:
+    """Minimum of ``y^T normal y / 2 - side^T y`` with ``y >= lowest``: what falls below is held there, in turns."""
+    y, free = np.zeros(len(side)), np.ones(len(side), dtype=bool)
+    for _ in range(_BOUND_ITERATIONS):
+        held = ~free
+        y[held] = lowest[held]
+        y[free] = np.linalg.solve(normal[np.ix_(free, free)], side[free] - normal[np.ix_(free, held)] @ y[held])
+        below = free & (y < lowest)
+        if not below.any():
+            break
+        free &= ~below
+    return np.maximum(y, lowest)
 
 
 def _solved(rows: Array) -> Array:

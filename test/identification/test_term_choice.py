@@ -70,3 +70,13 @@ def test_friction_in_proportion_to_load():
     assert estimate.term_choices[0].kept
     assert estimate.parameters[-1] == pytest.approx(0.15, abs=0.01)
     assert np.abs(estimate.residual_deviation / NOISE - 1).max() < 0.1
+
+
+def test_a_stiffness_below_zero_is_a_term_of_its_own():
+    """Balanced too much, a joint is pushed away; the drive term of that name only ever pulls back."""
+    spring = UserTerm("spring", "joint0", ("q",))
+    model, truth, samples = experiment((spring,), (-6.0,))
+    estimate = identify(model, [samples])
+    sum_of_both = estimate.parameters[-1] + estimate.drive("stiffness")[0]
+    assert estimate.term_choices[0].kept and estimate.parameters[-1] < -4
+    assert sum_of_both == pytest.approx(truth[-1] + truth[model.layout.drive("stiffness")][0], abs=0.2)
