@@ -116,9 +116,9 @@ class TermOptions:
     joint: str = option(REQUIRED, "on which it acts", of=str)
     shape: str = option(
         "",
-        "spring (stiffness of either sign, negative where a joint is balanced too much), counterbalance (sine and cosine"
-        " of the position), polynomial (cubic in the position), quadratic_viscous (speed squared), load_friction (in"
-        " proportion to the torque of the bodies); empty where expressions are given",
+        "spring (stiffness of either sign, negative where a joint is balanced too much), counterbalance (sine and"
+        " cosine of the position), polynomial (cubic in the position), quadratic_viscous (speed squared), load_friction"
+        " (in proportion to the torque of the bodies); empty where expressions are given",
         choices=("", *TERM_SHAPES),
     )
     expressions: tuple[str, ...] = option(

@@ -1,9 +1,9 @@
 """Choice of user terms by held-out blocks: a term stays where other parts of the motion are predicted better with it.
 
 Recordings are cut into blocks of consecutive samples, compressed once. Each block is predicted from all others by least
-squares within bounds with the prior's covariance, with and without a term; equations are linear, so that a fit without samples costs
-milliseconds. Of the terms whose gain over the blocks is not clearly above zero the least goes, until none is left that
-should.
+squares with the prior's covariance, within bounds, with and without a term; equations are linear, so that a fit without
+samples costs milliseconds. Of the terms whose gain over the blocks is not clearly above zero the least goes, until none
+is left that should.
 """
 
 from collections.abc import Sequence
