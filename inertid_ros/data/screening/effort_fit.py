@@ -14,6 +14,7 @@ import scipy
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.dynamics.body_torques import body_torques
 from inertid_ros.dynamics.newton_euler import rigid_torque
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, from_pseudo_inertia, pseudo_inertia
 from inertid_ros.robot.bodies.layout import Coupling
@@ -25,6 +26,7 @@ INDEPENDENT = 20.0  # samples: those of a motion with few periods; errors of a m
 _OFFSET = 0.3  # of a joint's RMS effort
 _FRICTION = 10.0  # times a joint's RMS effort: no bound, only what keeps proportional columns apart
 _ITERATIONS = 10
+_SETTLED = 1e-3  # relative change of the squared errors
 _TO_BORDER = 0.9  # of the way to where a body had no extension
 _RIDGE = 1e-10  # of every column: they may be proportional to one another
 _MOMENTS = 4
@@ -61,6 +63,7 @@ class TorqueColumns:
     def __init__(self, model: RobotModel, motion: Motion) -> None:
         self.model, self.motion = model, motion
         self._joints = slice(model.velocities - model.joints, None)
+        self._bodies: dict[tuple[float, ...], Array] = {}
 
     @cached_property
     def drives(self) -> Array:
@@ -102,12 +105,15 @@ class TorqueColumns:
 
     def bodies(self, gravity: Array) -> Array:
         """``(n, N, 10 nb)`` columns of ``1 + E`` of all bodies, for a gravity ``(3,)`` [m/s^2]."""
-        inertial, weights = self._columns
-        out = inertial.copy()
-        for size, weight in zip(gravity, weights, strict=True):
-            out[:, :, :, :_MOMENTS] += size * weight
-        directions = _directions(self.model)
-        return np.einsum("jnbp,bpe->jnbe", out, directions).reshape(*out.shape[:2], -1)
+        key = tuple(gravity.tolist())
+        if key not in self._bodies:
+            inertial, weights = self._parameters
+            out = inertial.copy()
+            out[..., :_MOMENTS] += np.tensordot(gravity, weights, 1)
+            n, rows, count, _ = out.shape
+            columns = np.swapaxes(out.reshape(n * rows, count, -1), 0, 1) @ _directions(self.model)
+            self._bodies[key] = np.swapaxes(columns, 0, 1).reshape(n, rows, -1)
+        return self._bodies[key]
 
     @cached_property
     def torque_of_urdf(self) -> Array:
@@ -116,26 +122,13 @@ class TorqueColumns:
         return rigid_torque(self.model, self.model.consistent_body_prior, motion.q, motion.v, motion.a)[:, self._joints]
 
     @cached_property
-    def _columns(self) -> tuple[Array, Array]:
-        """``(n, N, nb, 10)`` without gravity, and ``(3, n, N, nb, 4)`` of unit gravities."""
-        model, motion = self.model, self.motion
-        n, rows, count = model.joints, len(motion.q), len(model.link_names)
-        weightless = _with_gravity(model, np.zeros(3))
-        inertial = np.empty((n, rows, count, BODY_PARAMETERS))
-        weights = np.empty((3, n, rows, count, _MOMENTS))
-        still = np.zeros_like(motion.v)
-        upright = [_with_gravity(model, axis) for axis in np.eye(3)]
-        for body in range(count):
-            for parameter in range(BODY_PARAMETERS):
-                unit = np.zeros((count, BODY_PARAMETERS))
-                unit[body, parameter] = 1.0
-                inertial[:, :, body, parameter] = self._torque(weightless, unit, motion.v, motion.a)
-                for axis in range(3) if parameter < _MOMENTS else ():
-                    weights[axis, :, :, body, parameter] = self._torque(upright[axis], unit, still, still)
-        return inertial, weights
-
-    def _torque(self, model: RobotModel, bodies: Array, v: Array, a: Array) -> Array:
-        return rigid_torque(model, bodies, self.motion.q, v, a)[:, self._joints].T
+    def _parameters(self) -> tuple[Array, Array]:
+        """``(n, N, nb, 10)`` torques of the parameters without gravity, and ``(3, n, N, nb, 4)`` of unit gravities."""
+        q, v, a = self.motion.q, self.motion.v, self.motion.a
+        still = np.zeros_like(v)
+        inertial = body_torques(self.model, np.zeros(3), (q, v, a))[self._joints]
+        weights = [body_torques(self.model, axis, (q, still, still), _MOMENTS)[self._joints] for axis in np.eye(3)]
+        return inertial, np.array(weights)
 
 
 @dataclass(frozen=True)
@@ -206,14 +199,15 @@ class EffortEquations:
             weights = np.zeros(len(error))
             weights[at] = INDEPENDENT / self._rows / (FLOOR**2 * variance[at] + error[at])
             x = self._within(x, self._solve(weights, cross, precision, x))
-            error = squares - 2 * (cross @ x) / self._rows + np.einsum("p,jpk,k->j", x, self._gram, x) / self._rows
-            error = np.maximum(error, 0.0)
+            before, error = error, np.maximum(squares + ((self._gram @ x - 2 * cross) @ x) / self._rows, 0.0)
+            if np.allclose(error, before, rtol=_SETTLED, atol=0.0):
+                break
         share = np.zeros_like(error)
         share[at] = np.sqrt(error[at] / variance[at])
         unlikely = 0.5 * INDEPENDENT * np.log1p((share[at] / FLOOR) ** 2).sum()
         far = divergence(x[: self._size]) / PRIOR_SPREAD**2
         drives = 0.5 * np.sum(precision * x[self._size :] ** 2)
-        rigid = np.einsum("jnp,p->jn", self._bodies, x[: self._size])
+        rigid = self._bodies @ x[: self._size]
         return EffortFit(float(unlikely + far + drives), share, far, rigid)
 
     def _within(self, before: Array, after: Array) -> Array:
@@ -237,7 +231,7 @@ class EffortEquations:
     def _solve(self, weights: Array, cross: Array, precision: Array, before: Array) -> Array:
         """One step of Newton's method from the parameters before it."""
         count = self._size
-        hessian = np.einsum("j,jpk->pk", weights, self._gram)
+        hessian = np.tensordot(weights, self._gram, 1)
         gradient = weights @ cross
         curvature, right = _expanded(before[:count])
         hessian[:count, :count] += curvature / PRIOR_SPREAD**2
@@ -297,9 +291,3 @@ def _directions(model: RobotModel) -> Array:
     for k, basis in enumerate(_BASIS):
         out[:, :, k] = from_pseudo_inertia(roots @ basis @ np.swapaxes(roots, 1, 2))
     return out
-
-
-def _with_gravity(model: RobotModel, gravity: Array) -> RobotModel:
-    moved = model.pinocchio.copy()
-    moved.gravity.linear = gravity
-    return replace(model, pinocchio=moved)

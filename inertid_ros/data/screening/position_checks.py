@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import Recording
@@ -18,7 +19,7 @@ _DEGREES, _MILLIMETRES = 180 / np.pi, 1000.0
 _TURNED = np.radians(20)  # beyond a limit; what leaves it by less is rather a limit that is wrong
 _LOCKED_MOVES = 1e-3  # rad or m; less is noise
 _NOTABLE, _GRAVE = 0.002, 0.02  # of a joint's torque, changed by a locked joint that moves; URDFs err by more
-_ROWS = 50
+_ROWS = 200  # some for each period of a motion
 
 
 def check_positions(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
@@ -194,9 +195,16 @@ def _torque_change(recording: Recording, model: RobotModel, joint: str) -> float
     there = recording.position[rows][:, columns]
     held = there.copy()
     held[:, freed.joint_names.index(joint)] = model.options.locked_joints[joint]
-    still = np.zeros_like(there)
-    moved, assumed = (rigid_torque(freed, freed.body_prior, q, still, still) for q in (there, held))
+    moved, assumed = (
+        rigid_torque(freed, freed.body_prior, q, *_derivatives(recording.time[rows], q)) for q in (there, held)
+    )
     others = [index for index, name in enumerate(freed.joint_names) if name != joint]
     size = np.sqrt(np.mean(assumed[:, others] ** 2, axis=0))
     change = np.sqrt(np.mean((moved - assumed)[:, others] ** 2, axis=0))
     return float(np.max(change / np.maximum(size, 0.01 * size.max() + 1e-12), initial=0.0))
+
+
+def _derivatives(time: Array, q: Array) -> tuple[Array, Array]:
+    """Rough velocity and acceleration."""
+    v = np.gradient(q, time, axis=0)
+    return v, np.gradient(v, time, axis=0)

@@ -1,0 +1,79 @@
+"""What becomes of recordings that mislead: each mistake is named, and recordings without one are left alone."""
+
+from dataclasses import replace
+
+import attrs
+import numpy as np
+import pytest
+from support.recordings.simulated_arms import simulated_case
+from support.recordings.spoiling import in_degrees, mistakes
+
+from inertid_ros.app.screened_samples import screened_samples
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.findings import CAUSES, Severity
+from inertid_ros.data.screening.motion_checks import check_motion
+from inertid_ros.data.screening.screen import refuse
+
+pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
+
+
+def _causes(case) -> tuple[str, list[str]]:
+    """The gravest cause, and those of all findings; of a refusal the one that its message states."""
+    try:
+        samples = [screened_samples(recording, case.given, Configuration()) for recording in case.train]
+        motion = check_motion(samples, case.given)
+        refuse(motion)
+    except RecordingError as error:
+        causes = [cause for cause, line in CAUSES.items() if f"({line})" in str(error)]
+        return causes[0], causes
+    findings = [finding for each in samples for finding in each.findings] + list(motion)
+    findings = sorted((f for f in findings if f.severity >= Severity.CARE), key=lambda f: -f.severity)
+    return findings[0].cause if findings else "", [finding.cause for finding in findings]
+
+
+@pytest.mark.parametrize("robot", ["panda", "ur10"])
+def test_every_mistake_is_named_and_none_without(robot):
+    case = simulated_case(robot)
+    assert _causes(case) == ("", [])
+    named = {
+        mistake.name: (_causes(mistake.case)[0], mistake.causes)
+        for mistake in mistakes(case, np.random.default_rng(0))
+        if mistake.name != "validated with itself"
+    }
+    assert len(named) > 15
+    assert all(cause for cause, _ in named.values()), named
+    wrong = {name: pair for name, pair in named.items() if pair[0] not in pair[1]}
+    assert len(wrong) <= len(named) // 10, wrong
+
+
+def test_what_is_found_may_be_switched_off():
+    case = simulated_case("ur10")
+    signs = np.where(np.isin(case.given.joint_names, ["elbow_joint", "wrist_1_joint"]), -1.0, 1.0)
+    spoilt = case.changed(lambda recording: replace(recording, effort=signs * recording.effort))
+    unchecked = attrs.evolve(Configuration(), prepare=attrs.evolve(Configuration().prepare, check_efforts=False))
+    found = screened_samples(spoilt.train[0], case.given, unchecked).findings
+    assert all(finding.severity is Severity.NOTICE for finding in found)
+    with pytest.raises(RecordingError, match="elbow_joint opposes .* robot.effort_scale to {elbow_joint: -1}"):
+        screened_samples(spoilt.train[0], case.given, Configuration())
+
+
+def test_the_remedy_cures():
+    case = simulated_case("panda")
+    constants = np.linspace(0.02, 0.2, len(case.given.joint_names))  # N m/mA
+    current = case.changed(lambda recording: replace(recording, effort=recording.effort / constants))
+    assert _causes(current)[0] == "effort_current"
+    scale = dict(zip(case.given.joint_names, constants.tolist(), strict=True))
+    cured = replace(case.given, options=replace(case.given.options, effort_scale=scale))
+    assert _causes(replace(current, given=cured)) == ("", [])
+    clean, scaled = (screened_samples(each.train[0], robot, Configuration()).tau
+                     for each, robot in ((case, case.given), (current, cured)))
+    np.testing.assert_allclose(scaled, clean, rtol=1e-9, atol=1e-9)
+
+
+def test_degrees_within_the_limits_are_seen_by_gravity():
+    case = simulated_case("ur10")
+    small = case.changed(lambda r: replace(in_degrees(r), velocity=None))
+    wide = replace(case.given, limits=replace(case.given.limits, lower=0 * case.given.limits.lower - 1e3,
+                                              upper=0 * case.given.limits.upper + 1e3))
+    assert _causes(replace(small, given=wide))[0] == "position_unit"

@@ -1,0 +1,122 @@
+"""Stamps, positions, locked joints and motion of a recording against what a robot can do."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.recordings.synthetic import Motion, random_motion, record
+from support.recordings.synthetic_calibration import held_recording, synthetic_case
+
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.findings import Severity
+from inertid_ros.data.preparation.prepare import prepare
+from inertid_ros.data.screening.effort_checks import check_efforts
+from inertid_ros.data.screening.motion_checks import check_motion
+from inertid_ros.data.screening.position_checks import check_locked, check_positions
+from inertid_ros.data.screening.screen import refuse
+from inertid_ros.data.screening.stamp_checks import check_stamps
+from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.model import ModelOptions, load_model
+
+
+@pytest.fixture(scope="module")
+def case():
+    return synthetic_case(0, 3, 2)
+
+
+@pytest.mark.parametrize("factor, unit", [(1e3, "milliseconds"), (1e6, "microseconds"), (1e9, "nanoseconds")])
+@pytest.mark.parametrize("velocity", [True, False])
+def test_stamps_that_are_not_in_seconds(case, factor, unit, velocity):
+    recording = case.recordings[0]
+    spoilt = replace(recording, time=factor * recording.time, velocity=recording.velocity if velocity else None)
+    (finding,) = check_stamps(spoilt)
+    assert finding.cause == "time_unit" and unit in finding.remedy
+    with pytest.raises(RecordingError, match=f"divide the stamps by .* {unit}"):
+        refuse([finding])
+
+
+def test_slow_motion_of_seldom_samples_is_in_seconds(case):
+    time = np.arange(0.0, 600.0, 0.5)
+    slow = record(case.truth, random_motion(np.random.default_rng(0), 3, base_hz=0.005), time)
+    assert not check_stamps(slow) and not check_stamps(replace(slow, velocity=None))
+
+
+def _limited(model, lower, upper):
+    return replace(model, limits=replace(model.limits, lower=np.full(3, lower), upper=np.full(3, upper)))
+
+
+def test_limits_that_are_passed_a_little_are_only_told(case):
+    recording = case.recordings[0]
+    low, high = recording.position.min(), recording.position.max()
+    assert not check_positions(recording, _limited(case.given, low, high))
+    few = check_positions(recording, _limited(case.given, 0.9 * low, 0.9 * high))
+    assert all(finding.severity is Severity.NOTICE for finding in few)
+    wide = check_positions(replace(recording, position=recording.position + 2.0), _limited(case.given, low, high))
+    assert {finding.cause for finding in wide} <= {"position_offset", "beyond_limits"}
+    assert max(finding.severity for finding in wide) is Severity.CARE
+
+
+def test_a_joint_without_limits_is_left_alone(case):
+    assert not check_positions(case.recordings[0], _limited(case.given, -np.inf, np.inf))
+
+
+def test_a_locked_joint_counts_by_the_torque_that_it_changes(case):
+    given = load_model(case.given.urdf, ModelOptions(locked_joints={"joint1": 0.3}))
+    assert not check_locked(held_recording(case.truth, {"joint1": 0.3}), given)
+    (finding,) = check_locked(case.recordings[0], given)
+    assert finding.severity is Severity.REFUSE and finding.subjects == ("joint1",)
+    still = case.recordings[0].position.copy()
+    still[:, 1] = 0.3 + 2e-3 * np.sin(case.recordings[0].time)
+    (finding,) = check_locked(replace(case.recordings[0], position=still), given)
+    assert finding.severity is Severity.NOTICE
+
+
+def _samples(case, motion, seconds=15.0):
+    return prepare(record(case.truth, motion, np.arange(0.0, seconds, 0.01)), case.given)
+
+
+def test_joints_in_lockstep_are_told(case):
+    one = np.array([[0.3, 0.3, 0.3]])
+    together = Motion(one, np.array([[1.0, 0.5, -0.7]]), np.zeros((1, 3)))
+    (finding,) = check_motion([_samples(case, together)], case.given)
+    assert finding.cause == "lockstep" and finding.severity is Severity.NOTICE and len(finding.subjects) == 3
+    apart = Motion(one, np.array([[1.0, 0.5, -0.7]]), np.array([[0.0, 1.6, 0.8]]))
+    assert check_motion([_samples(case, apart)], case.given) == ()
+
+
+def test_a_joint_that_hardly_moves_is_told(case):
+    motion = random_motion(np.random.default_rng(1), 3)
+    motion.amplitude[:, 1] *= 0.01
+    (finding,) = check_motion([_samples(case, motion)], case.given)
+    assert finding.cause == "little_motion" and finding.subjects == ("joint1",)
+
+
+def test_a_moment_of_motion_is_refused(case):
+    samples = prepare(case.recordings[0], case.given)
+    middle = slice(len(samples) // 2, len(samples) // 2 + int(0.5 / np.median(np.diff(samples.time))))
+    with pytest.raises(RecordingError, match="short"):
+        refuse(check_motion([samples.select(middle)], case.given))
+
+
+def test_a_drive_that_turns_with_two_joints_is_named():
+    case = synthetic_case(1, 4, 1)
+    recording = case.recordings[0]
+    speed = recording.velocity[:, 2] + recording.velocity[:, 3]
+    torque = 8.0 * np.tanh(speed / 0.02) + 4.0 * speed
+    effort = recording.effort + np.outer(torque, [0, 0, 1, 1])
+    spoilt = prepare(replace(recording, effort=effort), case.given)
+    found = check_efforts(spoilt, case.given)
+    assert [finding.cause for finding in found] == ["coupling"], found
+    assert found[0].subjects == ("joint2", "joint3") and "ratios: [1, 1]" in found[0].remedy
+    declared = load_model(
+        case.given.urdf, ModelOptions(couplings=(Coupling("wrist", ("joint2", "joint3"), (1.0, 1.0)),))
+    )
+    assert not check_efforts(prepare(replace(recording, effort=effort), declared), declared)
+
+
+@pytest.mark.parametrize("factor", [0.4, 2.5])
+def test_masses_that_are_wrong_by_a_factor_do_not_refuse_a_recording(factor):
+    case = synthetic_case(2, 4, 1)
+    wrong = replace(case.given, body_prior=factor * case.given.body_prior)
+    found = check_efforts(prepare(case.recordings[0], wrong), wrong)
+    assert all(finding.severity <= Severity.CARE for finding in found), found

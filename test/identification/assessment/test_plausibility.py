@@ -1,0 +1,46 @@
+"""Masses and stiffness of a result against those that such a robot can have."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.recordings.synthetic_calibration import synthetic_case
+
+from inertid_ros.core.findings import Severity
+from inertid_ros.data.preparation.prepare import prepare
+from inertid_ros.identification.assessment.plausibility import plausibility
+from inertid_ros.identification.identify import identify
+
+
+@pytest.fixture(scope="module")
+def estimate():
+    case = synthetic_case(3)
+    return identify(case.given, [prepare(case.recordings[0], case.given)])
+
+
+def _heavier(estimate, link, factor):
+    parameters = np.array(estimate.parameters)
+    parameters[estimate.layout.body(link)] *= factor
+    return replace(estimate, parameters=parameters)
+
+
+def test_a_good_result_has_no_finding(estimate):
+    assert plausibility(estimate) == ()
+
+
+def test_a_link_that_no_description_is_wrong_by(estimate):
+    heaviest = int(np.argmax(estimate.bodies[:, 0]))
+    mild, *_ = plausibility(_heavier(estimate, heaviest, 5.0))
+    found = plausibility(_heavier(estimate, heaviest, 500.0))
+    assert {finding.cause for finding in (mild, *found)} == {"mass_implausible"}
+    assert any(finding.subjects == (estimate.layout.links[heaviest],) for finding in found)
+    assert max(finding.severity for finding in found) is Severity.REJECT
+    assert any(finding.subjects == () for finding in found)  # the robot as a whole
+    assert "robot.effort_scale" in found[0].remedy
+
+
+def test_a_spring_that_holds_a_joint_is_told(estimate):
+    parameters = np.array(estimate.parameters)
+    parameters[estimate.layout.drive("stiffness").start] = 1e3
+    (finding,) = plausibility(replace(estimate, parameters=parameters))
+    assert finding.cause == "parameter_implausible" and finding.severity is Severity.NOTICE
