@@ -52,7 +52,8 @@ class PrepareOptions:
     """How a recording becomes samples. The defaults suit recordings never seen before."""
 
     cutoff_hz: float = option(
-        0.0, "cutoff of the low-pass on every channel [Hz]; 0 chooses it from the motion", minimum=0.0, maximum=1e4
+        0.0, "cutoff of the low-pass on every channel [Hz]; 0 chooses one for all recordings of a result", minimum=0.0,
+        maximum=1e4,
     )
     filter_order: int = option(
         4, "order of the Butterworth low-pass, which runs forwards and backwards", minimum=1, maximum=10
@@ -69,7 +70,11 @@ class PrepareOptions:
     skip_start_s: float = option(0.0, "cut from the start of every recording [s]", minimum=0.0, maximum=1e6)
     skip_end_s: float = option(0.0, "cut from the end of every recording [s]", minimum=0.0, maximum=1e6)
     max_gap_periods: float = option(
-        4.0, "a longer break in the stamps splits the recording, in sample periods", minimum=1.5, maximum=1e3
+        4.0,
+        "a break in the stamps that is longer than this many sample periods, and than a quarter of a period of the"
+        " cutoff, splits the recording; shorter ones are bridged",
+        minimum=1.5,
+        maximum=1e3,
     )
     edge_periods: float = option(
         1.0, "left out at the ends of each piece, where the filter settles, in periods of the cutoff",

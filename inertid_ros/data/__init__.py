@@ -5,11 +5,14 @@
 - ``channel_stream``: stamped values of one channel, interpolated at the stamps of another.
 - ``assembly``: messages, live or from a bag, to synchronised samples.
 - ``messages``: types of the messages that make a recording, and messages of wrenches and base motion as arrays.
+- ``stamp_order``: stamps of one clock among those of a recording.
 - ``files/``: recordings in files: npz, bags in and out, crash-safe bags, recovery, playback.
 - ``live/``: what a recorder accepts while the robot moves, and recordings that arrive in batches.
 - ``screening/``: sensor faults, and recordings that contradict themselves.
+- ``cleaning/``: channels without spikes, lost and held values, and turns of encoders.
 - ``preparation/``: from a recording to :class:`~inertid_ros.core.samples.Samples`.
 
 Imports ``core``, ``config``, ``robot``, ``kinematics`` and ``dynamics``. Inside, ``files``, ``live`` and ``screening``
-import the files here, and ``preparation`` imports ``screening`` too. Nothing of ROS is imported at module level.
+import the files here, ``cleaning`` also ``screening``, and ``preparation`` both. Nothing of ROS is imported at module
+level.
 """

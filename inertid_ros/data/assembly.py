@@ -14,13 +14,20 @@ from .messages import WIDTHS
 from .recording import Recording
 
 _EMPTY = np.zeros(0)
+_PART, _SEPARATOR = "joints ", ", "  # of joints that come in messages of their own
 _LATENCY_NS = 1_000_000_000  # what is this late does not come any more
+
+
+class JointsError(RecordingError):
+    """A message lists other joints than those before it."""
 
 
 class RecordingAssembler:
     """Collects joint states, wrenches and base motion, and gives synchronised blocks, or a whole recording.
 
-    Joints keep the order of the first message; messages that list the same joints in another order are reordered.
+    Joints keep the order of the first message; messages that list the same joints in another order are reordered. Where
+    the joints to take come in several messages (of two arms, say), those of the first of them are the samples, to whose
+    stamps the others are interpolated linearly like wrenches.
     Wrenches and the motion of a free base are interpolated linearly to the joint-state stamps; a joint state that has
     no sample of one of them within ``max_wrench_gap_s`` before and after it is left out, which later reads as a gap.
 
@@ -65,6 +72,8 @@ class RecordingAssembler:
         self._max_gap_ns = round(max_wrench_gap_s * 1e9)
         self._chosen = bool(joints)
         self._orders: dict[tuple[str, ...], NDArray[np.intp] | None] = {}
+        self._parts: dict[str, ChannelStream] = {}
+        self._parts_wanted = False
         self._messages = 0
         self._last_ns: int | None = None
         self._has_velocity: bool | None = None
@@ -112,6 +121,9 @@ class RecordingAssembler:
             return False
         where = f"{self.name}: joint state {self._messages}"
         values = {"position": position, "velocity": velocity, "effort": effort}
+        self._parts_wanted |= bool((order < 0).any())
+        if order[0] < 0:
+            return self._add_part(where, stamp_ns, values, len(names), order)
         rows = {key: self._row(where, key, value, len(names), order) for key, value in values.items()}
         has_velocity = len(rows["velocity"]) > 0
         if self._has_velocity is not None and has_velocity != self._has_velocity:
@@ -123,6 +135,18 @@ class RecordingAssembler:
         self._stamps.append(stamp_ns)
         for key, row in rows.items():
             self._rows[key].append(row)
+        return True
+
+    def _add_part(
+        self, where: str, stamp_ns: int, values: dict[str, ArrayLike], count: int, order: NDArray[np.intp]
+    ) -> bool:
+        """Take a message that holds some of the joints, but not the first."""
+        columns = np.flatnonzero(order >= 0)
+        rows = [self._row(where, key, value, count, order) for key, value in values.items()]
+        rows = [row[columns] if row.size else np.full(len(columns), np.nan) for row in rows]
+        key = _SEPARATOR.join(self.joint_names[column] for column in columns)
+        stream = self._parts.setdefault(key, ChannelStream(3 * len(columns)))
+        stream.add(f"{where} of {self.joint_names[columns[0]]}", stamp_ns, np.concatenate(rows))
         return True
 
     def add_wrench(self, frame: str, stamp_ns: int, force: ArrayLike, torque: ArrayLike) -> None:
@@ -161,7 +185,7 @@ class RecordingAssembler:
         ready = len(stamps) if final else self._ready(stamps)
         keep = np.ones(ready, dtype=bool)
         interpolated: dict[str, dict[str, Array]] = {}
-        for group, streams in (("wrench/", self._wrenches), ("", self._base)):
+        for group, streams in (("wrench/", self._wrenches), ("", self._base), (_PART, self._parts)):
             interpolated[group] = {}
             for key, stream in streams.items():
                 interpolated[group][key], valid = stream.at(stamps[:ready], self._max_gap_ns)
@@ -169,9 +193,19 @@ class RecordingAssembler:
                     self.missing[group + key] = self.missing.get(group + key, 0) + int((~valid).sum())
                 keep &= valid
         columns = {key: self._pop(key, ready)[keep] for key in self._rows}
+        for key, values in interpolated[_PART].items():
+            joints = [self.joint_names.index(joint) for joint in key.split(_SEPARATOR)]
+            for channel, own in zip(self._rows, np.split(values[keep], len(self._rows), axis=1), strict=True):
+                if columns[channel].size:
+                    columns[channel][:, joints] = own
+        if self._parts_wanted and len(columns["position"]):
+            by_joint = zip(self.joint_names, columns["position"].T, strict=True)
+            names = ", ".join(name for name, values in by_joint if np.isnan(values).all())
+            if names:
+                raise RecordingError(f"{self.name}: no message holds {names}; correct topics.joints or record them")
         del self._stamps[:ready]
         if ready:
-            for stream in (*self._wrenches.values(), *self._base.values()):
+            for stream in (*self._wrenches.values(), *self._base.values(), *self._parts.values()):
                 stream.drop_before(stamps[ready - 1])
         self.dropped += int(ready - keep.sum())
         return Block(
@@ -204,7 +238,8 @@ class RecordingAssembler:
         return recording_from_blocks(self.name, [block] if block else [], notices)
 
     def _order(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
-        """Column of each wanted joint in a message with ``names``; None where it has none of them."""
+        """Column of each wanted joint in a message with ``names``, -1 where another message has it; None where it has
+        none of them."""
         if names in self._orders:
             return self._orders[names]
         if self._expected and self._expected.isdisjoint(names):
@@ -218,10 +253,11 @@ class RecordingAssembler:
                 raise RecordingError(f"{where}: name is empty; record a joint_states topic that names its joints")
             self.joint_names = names
         missing = [name for name in self.joint_names if name not in names]
-        order = None if missing else np.array([names.index(name) for name in self.joint_names], dtype=np.intp)
         skipped = self._chosen and len(missing) == len(self.joint_names)
-        if not skipped and (missing or (not self._chosen and len(names) != len(self.joint_names))):
-            raise RecordingError(
+        columns = [names.index(name) if name in names else -1 for name in self.joint_names]
+        order = None if skipped else np.array(columns, dtype=np.intp)
+        if not self._chosen and (missing or len(names) != len(self.joint_names)):
+            raise JointsError(
                 f"{where}: name holds {', '.join(names) or 'nothing'}, but earlier or wanted are"
                 f" {', '.join(self.joint_names)}; list the joints to take in topics.joints"
             )
@@ -231,7 +267,7 @@ class RecordingAssembler:
     def _row(self, where: str, channel: str, value: ArrayLike, count: int, order: NDArray[np.intp]) -> Array:
         row = np.asarray(value, dtype=float)
         if row.shape == (count,):
-            return row[order]
+            return np.where(order >= 0, row[np.maximum(order, 0)], np.nan)
         if row.size == 0 and channel == "velocity":
             return _EMPTY
         if row.size == 0 and channel == "effort" and (self._wrenches or self._base):
@@ -242,7 +278,7 @@ class RecordingAssembler:
 
     def _ready(self, stamps: NDArray[np.int64]) -> int:
         """Number of leading samples that no later message can change."""
-        streams = [*self._wrenches.values(), *self._base.values()]
+        streams = [*self._wrenches.values(), *self._base.values(), *self._parts.values()]
         if not streams or len(stamps) == 0:
             return len(stamps)
         oldest = int(stamps[-1]) - self._max_gap_ns - _LATENCY_NS

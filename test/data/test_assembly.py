@@ -46,6 +46,30 @@ def test_chosen_joints_are_picked_and_messages_of_others_skipped():
     assert np.array_equal(recording.position, [[2], [7]])
 
 
+def test_joints_of_several_messages_are_merged_at_the_stamps_of_the_first_of_them():
+    assembler = RecordingAssembler("bag", joints=("left", "right", "wrist"))
+    for k in range(100):
+        t = 10 * k * MS
+        assembler.add_joint_state(["left"], 10**18 + t, [t * 1e-9], [1], [k])
+        assembler.add_joint_state(["finger"], 10**18 + t, [0], [], [])
+        late = t + 3 * MS
+        assembler.add_joint_state(["wrist", "right"], 10**18 + late, [5 * late * 1e-9, late * 1e-9], [5, 1], [0, k])
+    recording = assembler.recording()
+    assert recording.joint_names == ("left", "right", "wrist") and len(recording) == 99  # the first has none before it
+    expected = np.column_stack([recording.time, recording.time, 5 * recording.time]) + 0.01 * np.array([1, 1, 5])
+    np.testing.assert_allclose(recording.position, expected, atol=1e-9)
+    np.testing.assert_allclose(recording.velocity, np.tile([1, 1, 5], (99, 1)))
+    assert recording.notices == ("left out 1 samples without joints right, wrist (1)",)
+
+
+def test_a_wanted_joint_that_no_message_holds_is_named():
+    assembler = RecordingAssembler("bag", joints=("a", "other"))
+    for k in range(10):
+        assembler.add_joint_state(["a"], k, [0], [], [1])
+    with pytest.raises(RecordingError, match=r"bag: no message holds other; correct topics.joints"):
+        assembler.recording()
+
+
 @pytest.mark.parametrize(
     "message, text",
     [

@@ -20,6 +20,7 @@ _MANY = 0.02  # share of a channel's samples; the result is then to be used with
 _NOTABLE = 5  # samples; fewer may be the first sample of a transient, and change nothing
 _MOST = 0.1  # share that single samples cannot be: then the channel itself is like that, and nothing is taken out
 _COARSE = 20  # quanta in the range of a channel; rounding then is more than one per cent of its standard deviation
+_LOST = 2.0  # periods: in a longer step samples were lost, as jitter of up to half a period to either side cannot
 _PRESENT = 0.5  # share of samples that a usable channel has
 _MOTION = ("position", "velocity", "acceleration")
 _LEFT_OUT = "these samples are left out; check wiring, driver and network"
@@ -127,6 +128,18 @@ class CleanChannels:
         if rows.any():
             self._add("dropouts", rows.mean(), f"{channel} lacks {rows.sum()} samples", _LEFT_OUT)
         return np.asarray(rows)
+
+    def gap_findings(self, time: Array) -> None:
+        """Add a finding where stamps ``(N,)`` [s] show that samples were lost."""
+        steps = np.diff(time)
+        usual = float(np.median(steps))
+        gaps = steps[steps > _LOST * usual]
+        if len(gaps):
+            share = float(gaps.sum() - len(gaps) * usual) / float(time[-1] - time[0])
+            severity = Severity.CARE if share > _MOST else Severity.NOTICE
+            text = f"stamps have {len(gaps)} gaps of up to {gaps.max():.3g} s, {100 * share:.1f} % of its time"
+            remedy = "short gaps are bridged and left out of the fit, long ones split the recording; record locally"
+            self.findings.append(Finding("gaps", severity, text, remedy, recording=self.name))
 
     def effort_findings(self, joints: Sequence[str]) -> None:
         """Add a finding of the joints whose effort cannot be used."""

@@ -6,12 +6,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from inertid_ros.config.recording_topics import RecordingTopics
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.assembly import RecordingAssembler
+from inertid_ros.data.assembly import JointsError, RecordingAssembler
+from inertid_ros.data.channel_stream import StampOrderError
 from inertid_ros.data.messages import (
     IMU,
     JOINT_STATE,
@@ -27,6 +29,7 @@ from inertid_ros.data.messages import (
     wrench_values,
 )
 from inertid_ros.data.recording import Recording
+from inertid_ros.data.stamp_order import FEW, on_one_clock
 
 from .bag_backends import STORAGE_SUFFIXES, BagBackend, BagMessage, bag_backend
 from .bag_metadata import METADATA, is_unfinalised
@@ -72,10 +75,58 @@ def read_bag(path: str | Path, topics: RecordingTopics | None = None, joints: Se
     bag = _read_bag(backend, path, {*wanted, *map(tare_topic, frames)})
     _check_topics(str(path), bag.types, wanted)
     expected = () if topics.joints else tuple(joints)
-    assembler = _assemble(backend, bag, str(path), topics, frames, expected)
+    try:
+        assembler = _assemble(backend, bag, str(path), topics, frames, expected)
+    except (JointsError, StampOrderError) as error:
+        return _mended(backend, bag, str(path), topics, frames, joints, error)
     if expected and not assembler.joint_names:  # another robot's bag; the caller's check names its joints
         assembler = _assemble(backend, bag, str(path), topics, frames, ())
-    return assembler.recording(bag.notices)
+    recording = assembler.recording(bag.notices)
+    if on_one_clock(recording.time).all():
+        return recording
+    elsewhere = RecordingError(f"{path}: joint states have stamps of two clocks; check the publisher")
+    return _mended(backend, bag, str(path), topics, frames, joints, elsewhere)
+
+
+def _mended(
+    backend: BagBackend,
+    bag: BagContent,
+    name: str,
+    topics: RecordingTopics,
+    frames: dict[str, str],
+    joints: Sequence[str],
+    reason: RecordingError,
+) -> Recording:
+    """Recording of a bag whose joints come in several messages, or with a few stamps of another clock.
+
+    Raises
+    ------
+    RecordingError
+        The ``reason`` for which it could not be read as it is, where that is none of these.
+    """
+    stamps: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+    for index, message in enumerate(bag.messages):
+        if message.topic == topics.joint_states:
+            content = _deserialize(backend, message, JOINT_STATE, f"{name}: message {index + 1}")
+            stamps.setdefault(tuple(content.name), []).append((index, stamp_ns(content)))
+    skipped: set[int] = set()
+    for group in stamps.values():
+        indices, times = np.array(group, dtype=np.int64).T
+        skipped |= set(indices[~on_one_clock(times)].tolist())
+    if len(skipped) > FEW * sum(map(len, stamps.values())):
+        raise reason
+    there = {joint for names in stamps for joint in names}
+    wanted = topics.joints or tuple(joint for joint in joints if joint in there)
+    if not wanted and len(stamps) == 1:
+        (wanted,) = stamps
+    if not wanted:
+        raise reason
+    notices = bag.notices
+    if skipped:
+        notices = (*notices, f"left out {len(skipped)} joint states whose stamps go back or are of another clock")
+    chosen = attrs.evolve(topics, joints=wanted)
+    bag.messages = [message for index, message in enumerate(bag.messages) if index not in skipped]
+    return _assemble(backend, bag, name, chosen, frames, ()).recording(notices)
 
 
 def _assemble(

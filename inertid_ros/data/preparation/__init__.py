@@ -5,12 +5,13 @@
 - ``segment_samples``: from body segments whose motion is measured in the world.
 - ``recorded_channels``: the channels that equations need, in the order of the model.
 - ``resampling``: stamps with jitter to even ones, in pieces between the gaps.
-- ``filters``, ``filter_settings``: zero-phase low-pass, derivatives and spectra; cutoff, stride and edges.
+- ``filters``, ``filter_settings``: zero-phase low-pass and derivatives; checked cutoff, gaps, stride and edges.
+- ``bandwidth``: where motion ends and noise begins, over all recordings, and the automatic cutoff between.
 - ``filtered_motion``: motion and forces of one piece, filtered alike.
 - ``free_base``: motion of a free base from pose, twist, inertial measurement unit or measured acceleration.
 - ``dead_reckoning``: poses integrated from twists.
 - ``external_wrenches``: measured wrenches by contact.
 - ``friction_direction``: the sign of Coulomb friction, and where it is defined.
 
-Imports the files of :mod:`inertid_ros.data`, its folder ``screening``, and what is below ``data``.
+Imports the files of :mod:`inertid_ros.data`, its folders ``screening`` and ``cleaning``, and what is below ``data``.
 """

@@ -117,6 +117,7 @@ class ForceChannels:
         """
         columns = joint_columns(recording, model)
         clean = CleanChannels(recording.name)
+        clean.gap_findings(recording.time)
         raw = joint_channels(recording, columns, options)
         raw["effort"] = raw["effort"] * model.effort_scale
         clean.add_joints(recording.time, raw, model.joint_names, revolute_joints(model), passive=model.free)
