@@ -108,7 +108,7 @@ def identify(
         if options.fit_stribeck_speed:
             first = MapFit.of(prepared, options, Constraints())
             first, weighting, _ = first.without_outliers(*first.reweighted(first.initial_weighting))
-            prepared = first.with_chosen_stribeck(weighting).data
+            prepared = first.with_chosen_stribeck(first.reweighted(weighting)[0]).data
         classical = _classical(prepared, options.estimator, constraints)
         return replace(classical, delay=prepared.removed_delay, term_choices=choices)
     constraints = constraints or Constraints()
@@ -133,9 +133,16 @@ def _fitted(
     outliers = None
     if data.recordings:
         progress(IdentificationProgress("solving", 0.5))
+        all_independent = weighting.fraction
         fit, weighting, outliers = fit.without_outliers(weighting, solution)
-        fit = fit.with_chosen_stribeck(weighting)
+        if outliers.any():  # residuals of a fit that they spoilt do not show which samples are independent
+            weighting, solution = fit.reweighted(replace(weighting, fraction=all_independent))
+            fit, weighting, further = fit.without_outliers(weighting, solution)
+            outliers = outliers + further
         weighting, solution = fit.reweighted(weighting)
+        chosen = fit.with_chosen_stribeck(weighting)
+        if chosen is not fit:
+            fit, (weighting, solution) = chosen, chosen.reweighted(weighting)
     return replace(fit.estimate(weighting, solution), outliers=outliers)
 
 

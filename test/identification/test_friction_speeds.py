@@ -1,14 +1,17 @@
-"""The speed of Stribeck friction is found where motion shows it, and left alone where it does not."""
+"""Stribeck friction and its speed are found where motion shows them, and nowhere else; friction is not biased."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.recordings.synthetic import inverse_dynamics, random_motion
 from support.robots.random_robots import random_model, random_states
 
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
+from inertid_ros.data.preparation.prepare import prepare
+from inertid_ros.data.recording import Recording
 from inertid_ros.identification.identify import identify
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.model import ModelOptions, load_model
@@ -64,3 +67,59 @@ def test_a_robot_without_the_term_says_so():
     samples = replace(samples, tau=predict_torque(model, model.prior, samples))
     with pytest.raises(IdentificationError, match="no Stribeck friction"):
         identify(model, [samples], FIT)
+
+
+def _recorded(stribeck, rng):
+    """A robot with friction by the sign of its true velocity, recorded with noise on positions and torques."""
+    model = random_model(rng, 3, branched=False, drive_terms=TERMS)
+    q, v, a = random_motion(rng, 3).sample(np.arange(0.0, 30.0, 0.004))
+    tau = inverse_dynamics(model, q, v, a)
+    tau += 0.8 * v + (1.5 + stribeck * np.exp(-np.abs(v) / 0.2)) * np.sign(v)
+    noisy = q + 2e-5 * rng.normal(size=q.shape), tau + 0.1 * rng.normal(size=tau.shape)
+    return model, Recording(model.joint_names, np.arange(0.0, 30.0, 0.004), *noisy, name="friction")
+
+
+@pytest.mark.parametrize("fit", [False, True])
+@pytest.mark.parametrize("seed", range(2))
+def test_friction_of_a_recording_is_neither_biased_nor_made_up(seed, fit):
+    model, recording = _recorded(0.0, np.random.default_rng(seed))
+    estimate = identify(model, [prepare(recording, model)], IdentifyOptions(fit_stribeck_speed=fit))
+    assert not estimate.layout.with_stribeck.any() and not estimate.drive("stribeck").any()
+    assert (estimate.layout.stribeck_speed == 0.2).all()
+    assert estimate.drive("coulomb") == pytest.approx(np.full(3, 1.5), rel=0.02)
+    assert estimate.drive("viscous") == pytest.approx(np.full(3, 0.8), rel=0.03)
+
+
+def test_stribeck_friction_of_a_recording_is_found():
+    model, recording = _recorded(1.0, np.random.default_rng(2))
+    samples = prepare(recording, model)
+    estimate = identify(model, [samples])
+    assert estimate.layout.with_stribeck.all()
+    for term, value in (("viscous", 0.8), ("coulomb", 1.5), ("stribeck", 1.0)):
+        error = np.abs(estimate.drive(term) - value)
+        assert (error < 0.1 * value).all()
+        assert (error < 4 * estimate.standard_deviation[estimate.layout.drive(term)]).all()
+    fitted = identify(model, [samples], IdentifyOptions(fit_stribeck_speed=True))
+    assert fitted.layout.stribeck_speed == pytest.approx(np.full(3, 0.2), rel=0.25)
+    ratio = fitted.standard_deviation / estimate.standard_deviation
+    assert (ratio[estimate.layout.drive("stribeck")] > 1).all(), "a fitted speed makes friction less sure"
+
+
+def test_the_direction_turns_within_the_noise_of_velocity():
+    model, recording = _recorded(0.0, np.random.default_rng(3))
+    rng = np.random.default_rng(4)
+    noisy = replace(recording, position=recording.position + 2e-3 * rng.normal(size=recording.position.shape))
+    quiet, loud = (identify(model, [prepare(each, model)]) for each in (recording, noisy))
+    assert quiet.layout.transition_speed == pytest.approx(1e-3)
+    samples = prepare(noisy, model)
+    assert loud.layout.transition_speed == pytest.approx(np.sqrt(np.pi / 2) * samples.noise)
+    assert (loud.layout.transition_speed > 2e-3).all()
+    assert loud.drive("coulomb") == pytest.approx(np.full(3, 1.5), rel=0.05)
+    known = model.with_transition_speeds(np.full(3, 0.01))
+    assert (identify(known, [samples]).layout.transition_speed == 0.01).all(), "given ones stay"
+
+
+def test_classical_estimators_take_the_speeds_that_were_found():
+    model, train, _ = _robot()
+    estimate = identify(model, [train], IdentifyOptions(estimator="ols", fit_stribeck_speed=True))
+    assert estimate.layout.stribeck_speed == pytest.approx([0.03, 0.4, 0.1], rel=0.2)

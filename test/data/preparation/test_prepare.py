@@ -78,11 +78,13 @@ def test_low_speed_is_masked_per_joint_where_coulomb_friction_is_sought(model):
     recording = record(model, motion, np.arange(0, 20, 0.005))
     samples = prepare(recording, model)
     _, v, _ = motion.sample(samples.time)
-    slow = np.abs(v) < 0.02 * np.percentile(np.abs(v), 99, axis=0)
-    assert slow.any() and not samples.mask[slow].any()
+    assert 0.95 < samples.mask[samples.usable].mean() < 1.0, "all but the slowest is fitted"
     assert not samples.mask[~samples.usable].any()
-    assert 0.5 < samples.mask.mean() < 1.0
-    assert (samples.mask != samples.mask[:, :1]).any(), "joints reverse at different times"
+    slow = prepare(recording, model, PrepareOptions(low_speed_fraction=0.3))
+    resting = np.abs(v) < 0.1 * np.percentile(np.abs(v), 99, axis=0)
+    assert resting.any() and slow.mask[resting].mean() < 0.1
+    assert (slow.mask != slow.mask[:, :1]).any(), "joints reverse at different times"
+    assert np.array_equal(slow.mask, slow.usable[:, None] & slow.sliding)
     frictionless = random_model(np.random.default_rng(5), 3, drive_terms=("viscous",))
     assert np.array_equal(prepare(recording, frictionless).mask.all(axis=1), samples.usable)
 
@@ -102,12 +104,13 @@ def test_where_a_coupled_drive_rests_the_equations_of_all_its_joints_are_masked(
     wrist = Coupling("wrist", ("joint1", "joint2"), (1.0, -0.5))
     coupled = random_model(np.random.default_rng(5), 3, couplings=(wrist,))
     motion = random_motion(np.random.default_rng(9), 3)
-    samples = prepare(record(coupled, motion, np.arange(0, 20, 0.005)), coupled)
-    plain = prepare(record(coupled, motion, np.arange(0, 20, 0.005)), random_model(np.random.default_rng(5), 3))
+    recording, options = record(coupled, motion, np.arange(0, 20, 0.005)), PrepareOptions(low_speed_fraction=0.3)
+    robots = coupled, random_model(np.random.default_rng(5), 3)
+    samples, plain = (prepare(recording, robot, options) for robot in robots)
     _, v, _ = motion.sample(samples.time)
     speed = v[:, 1] - 0.5 * v[:, 2]
-    slow = np.abs(speed) < 0.02 * np.percentile(np.abs(speed), 99)
-    assert slow.any() and not samples.mask[slow, 1:].any()
+    slow = np.abs(speed) < 0.1 * np.percentile(np.abs(speed), 99)
+    assert slow.any() and samples.mask[slow, 1:].mean() < 0.1
     assert np.array_equal(samples.mask[:, 0], plain.mask[:, 0])
     assert (samples.mask <= plain.mask).all()
 
