@@ -25,7 +25,7 @@ from inertid_ros.robot.bodies.layout import Coupling
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
 
-NOISES, NOISE_REPEATS = (1e-3, 0.02, 0.2, 1.0, 5.0, 50.0), 60
+NOISES, NOISE_REPEATS = (1e-3, 0.02, 0.2, 1.0, 5.0, 50.0), 40
 REPEATS = 20
 
 
@@ -92,7 +92,7 @@ def levels() -> None:
         " independent states with white noise. Robots are drawn from the prior (normal geodesic distances of the"
         " typical prior spread), or nearer to their URDF (point masses, `inertid perturb`): then intervals of bodies"
         " are wider than they need be until the data tells. Where Stribeck friction is part of the model, it is left"
-        " out unless it is significant, and intervals are those of the model that is left. Torque: stated deviation of"
+        " out of the estimate unless it is significant. Torque: stated deviation of"
         " predicted torque at random states over its actual RMS error, of the joints and their geometric mean.\n\n"
         + table(["torque noise", "robot", *HEADER], rows)
         + f"\n\n{machine()}",
@@ -187,8 +187,8 @@ def _tx40(folder: Path) -> tuple[str, RobotModel, list[Samples]]:
 
 
 if __name__ == "__main__":
-    levels()
-    deficiencies()
     data = datasets()
     if data is not None:
         disjoint(data)
+    deficiencies()
+    levels()

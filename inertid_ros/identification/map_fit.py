@@ -98,6 +98,9 @@ class MapFit:
         Variance of a channel's noise at low frequency over that of its residual, of one independent sample.
     speed_covariance : ndarray or None, shape (p, p)
         Covariance of the parameters by the uncertainty of fitted speeds of Stribeck friction.
+    complete : Information or None
+        With the columns of Stribeck friction that was left out: it may be there, too small to show, and is an error of
+        all friction.
     """
 
     data: FitData
@@ -106,6 +109,7 @@ class MapFit:
     options: IdentifyOptions
     noise_ratio: Array | None = None
     speed_covariance: Array | None = None
+    complete: Information | None = None
 
     @classmethod
     def of(cls, data: FitData, options: IdentifyOptions, constraints: Constraints) -> "MapFit":
@@ -224,7 +228,8 @@ class MapFit:
             return self
         data = replace(self.data, equations=chosen.equations, information=chosen.information)
         fit = MapFit.of(data, self.options, self.map_problem.constraints)
-        return replace(fit, noise_ratio=self.noise_ratio, speed_covariance=chosen.covariance)
+        complete = None if self.options.fit_stribeck_speed else information  # at other speeds it is another column
+        return replace(fit, noise_ratio=self.noise_ratio, speed_covariance=chosen.covariance, complete=complete)
 
     def estimate(self, weighting: Weighting, solution: Solution) -> Estimate:
         """Estimate of a solution, with its covariance and base parameters."""
@@ -236,7 +241,7 @@ class MapFit:
         fitted = self.normalised_equations(weighting.weights)
         known = posterior(
             fitted,
-            self.normalised_equations(1 / np.sqrt(noise)),
+            coordinates.normalise(*(self.complete or information).whitened(1 / np.sqrt(noise))),
             solution,
             self.map_problem.convex_program(*fitted, weighting.regularization),
             coordinates,
@@ -246,7 +251,8 @@ class MapFit:
         deviation = np.sqrt(weighting.deviation**2 + missed / np.maximum(information.counts, 1))
         covariance = known.covariance if self.speed_covariance is None else known.covariance + self.speed_covariance
         kept = np.ones(len(parameters))
-        kept[model.layout.absent] = 0.0  # what is held has no variance
+        if self.complete is None:
+            kept[model.layout.absent] = 0.0  # what is held has no variance
         r_factor, _ = information.whitened(1 / weighting.deviation)
         interval = np.full((len(parameters), 2), np.nan)
         interval[known.bounded] = known.intervals
