@@ -4,16 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.recordings.synthetic_calibration import synthetic_case
 from support.robots.random_robots import random_model, random_states
 
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.assessment.validation import validate
+from inertid_ros.data.preparation.prepare import prepare
+from inertid_ros.identification.assessment.validation import torque_errors, validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.bodies.inertial_parameters import is_consistent
-from inertid_ros.robot.model import load_model
+from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance, is_consistent
+from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.model import ModelOptions, load_model
 from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 
@@ -114,3 +117,24 @@ def test_bounds_that_cannot_hold_are_named(constraints, message):
     mass = {f"link{i}": (0.1, 1.0) for i in range(JOINTS)} | dict(constraints.mass)
     with pytest.raises(IdentificationError, match=message):
         identify(model, [samples], constraints=replace(constraints, mass=mass))
+
+
+def test_a_joint_without_effort_leaves_its_bodies_and_the_others_alone():
+    case = synthetic_case(1, 4, 1)
+    model = load_model(
+        case.given.urdf, ModelOptions(couplings=(Coupling("wrist", ("joint2", "joint3"), (1.0, 1.0)),))
+    )
+    recording = case.recordings[0]
+    speed = recording.velocity[:, 2] + recording.velocity[:, 3]
+    effort = recording.effort + np.outer(2.0 * np.tanh(speed / 0.02) + 1.0 * speed, [0, 0, 1, 1])
+    whole = prepare(replace(recording, effort=effort), model)
+    silent = effort.copy()
+    silent[np.arange(len(silent)) % 10 != 0, 3] = 0.0
+    without = prepare(replace(recording, effort=silent), model)
+    assert [finding.cause for finding in without.findings] == ["no_effort"] and not without.valid[:, 3].any()
+    known, partial = identify(model, [whole]), identify(model, [without])
+    others = [0, 1, 2]
+    errors = [torque_errors(model, each.parameters, [whole]).rms_error[others] for each in (known, partial)]
+    assert (errors[1] < 1.1 * errors[0] + 0.01).all()
+    assert partial.parameters[-3:] == pytest.approx(known.parameters[-3:], rel=0.1, abs=0.1)
+    assert geodesic_distance(partial.bodies[3], model.body_prior[3]) < 1.0

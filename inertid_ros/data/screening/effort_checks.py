@@ -20,7 +20,7 @@ _ROWS, _FEW = 300, 30
 _SHORTEST_S = 1.0  # less shows nothing but one pose
 _UNEXPLAINED = 0.15  # of a joint's effort; what is explained better by the robot as given needs no other cause
 _FAR = 2.0  # per joint: cost of bodies that are unlike the URDF's, from which on other causes are looked for
-_EXPLAINED, _FEWER = 0.6, 0.7  # of their effort, and of the error before: what is left to the joints of a cause
+_EXPLAINED, _FEWER = 0.5, 0.7  # of their effort, and of the error before: what is left to the joints of a cause
 _LIKELY, _STRONG, _CERTAIN = 10.0, 20.0, 60.0  # log-likelihood ratios: odds of 2e4, 5e8 and 1e26 to one
 _MOST = 4  # causes in one recording
 

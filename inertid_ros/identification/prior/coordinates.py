@@ -81,11 +81,14 @@ def prior_coordinates(model: RobotModel, information: Information) -> Coordinate
     """Normalised coordinates; a drive parameter of one makes a small share of its channel's measurement."""
     layout = model.layout
     torque = np.maximum(information.rms_measured, 1e-3 * information.rms_measured.max())
-    scale = np.full(layout.size, np.inf)
+    scale, unmeasured = np.full(layout.size, np.inf), np.full(layout.size, np.inf)
     for channel, level in zip(information.channels, torque, strict=True):
         effect = np.linalg.norm(channel.r_factor[:, :-1], axis=0) / np.sqrt(max(channel.count, 1))
         effect = np.where(effect > _STILL, effect, 1.0)  # not excited: as if it moved at a rate of one
-        scale[channel.columns] = np.minimum(scale[channel.columns], ENERGY_SHARE * level / effect)
+        # A drive that acts on two joints, one of which reports no effort, has the size that the other one shows.
+        of_channel = scale if channel.count else unmeasured
+        of_channel[channel.columns] = np.minimum(of_channel[channel.columns], ENERGY_SHARE * level / effect)
+    scale = np.where(np.isinf(scale), unmeasured, scale)
     scale[np.isinf(scale)] = 1.0  # drives are in no equation of momentum, and stay as they are
     prior, tail = model.prior, slice(layout.inertial_size, None)
     # Not less than what the measurement shows: damping and friction of a URDF are often placeholders near zero.
