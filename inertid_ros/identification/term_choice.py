@@ -41,13 +41,13 @@ def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[T
             with_all = fits.errors(removed)
             found = []
             for index in asked:
-                gains = fits.errors([*removed, index]) - with_all
+                # By logarithms: blocks of large torque must not hide that all others gain as well.
+                gains = np.log(fits.errors([*removed, index]) / with_all)
                 error = max(float(np.std(gains, ddof=1)) / np.sqrt(len(gains)), 1e-300)
-                found.append((float(np.mean(gains)) / error, index, gains.sum() / with_all.sum()))
-                share = found[-1][2]
-                deviation = abs(share / found[-1][0]) if found[-1][0] else float("nan")
-                choices[index] = TermChoice(terms[index], True, share / (1 + share), deviation)
-            ratio, least, _ = min(found)
+                gain = float(np.mean(gains))
+                found.append((gain / error, index))
+                choices[index] = TermChoice(terms[index], True, -np.expm1(-gain), error * np.exp(-gain))
+            ratio, least = min(found)
             if ratio >= limit:
                 break
             removed.append(least)

@@ -16,7 +16,8 @@ class TermChoice:
     kept : bool
         Whether it is part of the result.
     gain : float
-        Share of the weighted squared error of held-out blocks that it removes; NaN where it was not asked.
+        Share of the weighted squared error of a held-out block that it removes, geometric mean over the blocks; NaN
+        where it was not asked.
     deviation : float
         Standard deviation of the gain, from its scatter over the blocks.
     """
