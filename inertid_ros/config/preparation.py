@@ -71,8 +71,8 @@ class PrepareOptions:
     skip_end_s: float = option(0.0, "cut from the end of every recording [s]", minimum=0.0, maximum=1e6)
     max_gap_periods: float = option(
         4.0,
-        "a break in the stamps that is longer than this many sample periods, and than a quarter of a period of the"
-        " cutoff, splits the recording; shorter ones are bridged",
+        "a break in the stamps splits the recording where it is longer than this many sample periods, a quarter of a"
+        " period of the cutoff and a twentieth of one of the motion; shorter ones are bridged",
         minimum=1.5,
         maximum=1e3,
     )

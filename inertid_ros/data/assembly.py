@@ -174,6 +174,11 @@ class RecordingAssembler:
             values = np.concatenate([values[:3], -values[3:]])  # the same rotation; a mean with its negative is none
         stream.add(f"{self.name}: {channel}", stamp_ns, values)
 
+    @property
+    def newest_ns(self) -> int | None:
+        """Stamp of the newest sample [ns]; messages that only add joints to samples have others."""
+        return self._last_ns
+
     def take(self, final: bool = False) -> Block | None:
         """Samples whose other channels have all arrived, each given once; all that are left when ``final``.
 

@@ -129,7 +129,7 @@ class LiveRecording:
             return self._assembler.add_joint_state(names, stamp_ns, position, velocity, effort)
 
         taken = self._take(topic, data, stamp_ns, add)
-        if taken:
+        if taken and self._assembler.newest_ns == stamp_ns:
             self._count_accepted(stamp_ns)
         return taken is not False
 

@@ -18,7 +18,8 @@ _MIN_SAMPLES = 16
 _MIN_CUTOFF_PERIODS = 4.0  # a shorter piece is all filter transient
 _INTERPOLATED = 0.1  # share of the weights of the filter
 _BRIDGED_FOR_SPECTRUM = 1.0  # s; the power of a motion hardly depends on what is put in such a gap, its resolution does
-_BRIDGED = 0.25  # of a period of the cutoff: what passes the filter is nearly straight over a gap of this length
+_BRIDGED = 0.25  # of a period of the cutoff, over which what passes the filter is nearly straight
+_STRAIGHT = 0.05  # of a period of the motion
 
 
 def spectra(recordings: Sequence[StampedChannels], base: str | None = None) -> tuple[Spectrum, Spectrum | None]:
@@ -57,9 +58,15 @@ def checked_cutoff(name: str, options: PrepareOptions, joints: Spectrum, base: S
     return options.cutoff_hz
 
 
-def longest_gap(period: float, cutoff: float, options: PrepareOptions) -> float:
-    """Longest step of the stamps that is bridged [s]: a quarter of a period of the cutoff, or some sample periods."""
-    return max(options.max_gap_periods * period, _BRIDGED / cutoff)
+def longest_gap(period: float, cutoff: float, joints: Spectrum, options: PrepareOptions) -> float:
+    """Longest step of the stamps that is bridged [s].
+
+    A quarter of a period of the cutoff, a twentieth of a period of the motion, from which a straight line differs by
+    1 %, or some sample periods, whichever is longest.
+    """
+    fastest = float(joints.motion_hz.max())
+    straight = _STRAIGHT / fastest if fastest > 0 else 0.0
+    return max(options.max_gap_periods * period, _BRIDGED / cutoff, straight)
 
 
 def long_enough(name: str, segments: list[Segment], cutoff: float) -> list[Segment]:

@@ -62,7 +62,7 @@ def prepare_force(recording: Recording, model: RobotModel, options: PrepareOptio
     recorded = ForceChannels.of(recording, model, options)
     joints, base = spectra([recorded.stamped], noisiest_channel(options.base) if model.free else None)
     cutoff = checked_cutoff(recording.name, options, joints, base)
-    segments = resample(recorded.stamped, longest_gap(recorded.stamped.period, cutoff, options))
+    segments = resample(recorded.stamped, longest_gap(recorded.stamped.period, cutoff, joints, options))
     period = segments[0].period
     pieces = [
         filter_motion(recording.name, segment, cutoff, model, options)

@@ -72,7 +72,7 @@ def prepare_momentum(
     stamped, findings = _momentum_channels(recording, model, options)
     joints, _ = spectra([stamped])
     cutoff = checked_cutoff(recording.name, options, joints)
-    segments = resample(stamped, longest_gap(stamped.period, cutoff, options))
+    segments = resample(stamped, longest_gap(stamped.period, cutoff, joints, options))
     period = segments[0].period
     pieces = [
         _piece(recording.name, segment, model, cutoff, options, change)

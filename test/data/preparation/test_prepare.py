@@ -72,6 +72,32 @@ def test_a_gap_is_excised_and_its_sides_are_filtered_apart(model):
     assert _relative(samples.a, a, samples.usable) < 1e-2
 
 
+@pytest.mark.parametrize("noise", [1e-5, 1e-4])
+def test_jitter_and_short_gaps_at_one_kilohertz_change_neither_pieces_nor_cutoff(model, noise):
+    rng = np.random.default_rng(18)
+    motion, even = random_motion(rng, 3, base_hz=0.16), np.arange(0, 10, 0.001)
+    time = jittered_time(rng, 1000.0, 10.0, 0.9)
+    time = time[~(((time > 3.0) & (time < 3.008)) | ((time > 7.0) & (time < 7.008)))]
+    rough, clean = (prepare(record(model, motion, stamps, noise, rng), model) for stamps in (time, even))
+    assert np.allclose(np.diff(rough.time), np.diff(rough.time)[0]), "one piece"
+    assert rough.cutoff_hz == pytest.approx(clean.cutoff_hz, rel=0.2)
+    assert rough.usable.mean() > 0.95
+    _, _, a = motion.sample(rough.time)
+    assert _relative(rough.a, a, rough.usable) < 1.5e-2
+    (gaps,) = rough.findings
+    assert gaps.cause == "gaps" and "2 gaps of up to 0.0" in gaps.evidence and not clean.findings
+
+
+def test_a_joint_without_effort_is_unmeasured_and_the_others_are_as_they_were(model):
+    rng = np.random.default_rng(19)
+    recording = record(model, random_motion(rng, 3), np.arange(0, 20, 0.005), 1e-5, rng)
+    silent = replace(recording, effort=np.where(np.arange(3) == 1, np.nan, recording.effort))
+    samples, whole = prepare(silent, model), prepare(recording, model)
+    assert not samples.mask[:, 1].any() and not samples.measured[:, 1].any()
+    assert np.array_equal(samples.mask[:, [0, 2]], whole.mask[:, [0, 2]])
+    assert [finding.cause for finding in samples.findings] == ["no_effort"]
+
+
 def test_low_speed_is_masked_per_joint_where_coulomb_friction_is_sought(model):
     rng = np.random.default_rng(9)
     motion = random_motion(rng, 3)
