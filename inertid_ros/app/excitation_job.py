@@ -9,9 +9,11 @@ from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
 from inertid_ros.config.execution import ExecutionOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.findings import Finding
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.execution.plan_check import check_plan, with_approach
+from inertid_ros.excitation.inspection import motion_findings
 from inertid_ros.excitation.limits.motion_limits import motion_limits
 from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.excitation.planning.optimize import PlanningProgress
@@ -65,11 +67,14 @@ class PreparedMotion:
         The exciting motion alone.
     approach_s : float
         Duration of the approach to its start [s]; the table holds both.
+    findings : tuple of Finding
+        What the motion does not excite, and why.
     """
 
     plan: Plan
     approach_s: float
     table: HorizonTable
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,5 +125,6 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress],
     progress(PreparationProgress(_PLANNED))
     whole, approach_s = with_approach(plan, model, job.measured_position, job.execution, constraints)
     table = HorizonTable(whole, whole.limits, job.execution)
+    findings = motion_findings(plan, model, limits, constraints)
     progress(PreparationProgress(1.0))
-    return PreparedMotion(plan, approach_s, table)
+    return PreparedMotion(plan, approach_s, table, findings)

@@ -1,6 +1,7 @@
 """``inertid excite``: plan an exciting motion, or inspect one that exists."""
 
 import argparse
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,6 +28,8 @@ from .excite_floating import excite_floating
 from .motion_output import PLAN, SUMMARY, print_motion, summarise, write_motion
 from .output import number, print_json, progress_bar
 from .settings import configuration, named_numbers
+
+_log = logging.getLogger(__name__)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -67,6 +70,8 @@ def run(options: argparse.Namespace) -> int:
         constraints = motion_constraints(model, limits, config.excitation)
         check_plan(plan, model, limits, constraints=constraints)
         inspection = inspect_plan(plan, model, limits, constraints, earlier=earlier)
+    for finding in inspection.findings:
+        _log.warning("warning: %s", finding)
     summary = summarise(inspection, model, config, planned)
     if options.output:
         pages = motion_files(inspection, summary)

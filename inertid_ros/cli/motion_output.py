@@ -65,6 +65,7 @@ def summarise(
             "condition_number": inspection.condition_number,
             "singular_values": {"before": inspection.spectrum_before, "after": inspection.spectrum},
             "constraints": [{"used": usage.used, "words": usage.description} for usage in inspection.constraint_usage],
+            "findings": [finding.content() for finding in inspection.findings],
             "longest_stop": inspection.longest_stop,
             "joints": joints,
             "configuration": attrs.asdict(config),

@@ -33,6 +33,7 @@ CAUSES = {
     # the motion
     "little_motion": "the joint hardly moves",
     "lockstep": "joints move in proportion to one another",
+    "not_excited": "the motion cannot show all parameters",
     # the result
     "mass_implausible": "the mass of a link is far from the URDF's",
     "parameter_implausible": "a parameter is beyond what such a joint can have",

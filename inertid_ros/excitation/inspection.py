@@ -6,9 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.findings import Finding
 from inertid_ros.excitation.constraints.effort import prior_effort
 from inertid_ros.excitation.criteria.criterion import make_criterion, regressor_condition
 from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
+from inertid_ros.excitation.criteria.weak_parameters import weak_parameters
 from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.limits.constraint import Constraint, ConstraintUsage
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, usage
@@ -16,6 +18,7 @@ from inertid_ros.excitation.planning.descent import motion_samples
 from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.model import RobotModel
 
+_TIGHT = 0.9  # of what a constraint allows
 CHANNELS = ("position", "velocity", "acceleration", "effort")
 
 
@@ -43,6 +46,8 @@ class Inspection:
         Singular values of earlier recordings alone in the same scaling; None where there are none.
     constraint_usage : tuple of ConstraintUsage
         Usage of each constraint beside the limits of position, velocity, acceleration.
+    findings : tuple of Finding
+        What the motion does not excite, and why.
     """
 
     plan: Plan
@@ -54,6 +59,7 @@ class Inspection:
     longest_stop: float
     spectrum_before: Array | None = None
     constraint_usage: tuple[ConstraintUsage, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 def inspect_plan(
@@ -70,6 +76,7 @@ def inspect_plan(
     ExcitationError
         The plan cannot be executed from some phase within the limits.
     """
+    used_by = tuple(constraint.usage(plan) for constraint in constraints)
     effort = prior_effort(model, plan.position, plan.velocity, plan.acceleration)
     used = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
     criterion = regressor_condition(model, limits)
@@ -84,8 +91,25 @@ def inspect_plan(
         spectrum=after,
         longest_stop=HorizonTable(plan, limits).longest,
         spectrum_before=before,
-        constraint_usage=tuple(constraint.usage(plan) for constraint in constraints),
+        constraint_usage=used_by,
+        findings=weak_parameters(criterion, information, model, limits, _tightest(used_by)),
     )
+
+
+def motion_findings(
+    plan: Plan, model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint] = ()
+) -> tuple[Finding, ...]:
+    """What a motion does not excite, and why; see :func:`.weak_parameters`."""
+    criterion = regressor_condition(model, limits)
+    information = criterion.evaluate(motion_samples(criterion, plan))
+    used = tuple(constraint.usage(plan) for constraint in constraints)
+    return weak_parameters(criterion, information, model, limits, _tightest(used))
+
+
+def _tightest(used: Sequence[ConstraintUsage]) -> str:
+    """The constraint that a motion uses most, if nearly whole."""
+    most = max(used, key=lambda usage: usage.used, default=None)
+    return most.description if most is not None and most.used >= _TIGHT else ""
 
 
 def _spectra(

@@ -6,6 +6,7 @@
 - ``criterion_scaling``: units of the base parameters.
 - ``optimality``: condition number, A-, D- and E-optimality as smooth functions of eigenvalues.
 - ``criterion``: all of these as one objective.
+- ``weak_parameters``: what a motion does not excite, and why.
 
 May import ``motions`` and ``limits``.
 """

@@ -291,4 +291,6 @@ class ExcitationGoal:
             self._worker = None
         if self.prepared is not None:
             outcome = replace(outcome, condition_number=float(self.prepared.plan.condition_number))
+            told = [outcome.message, *map(str, self.prepared.findings)]
+            outcome = replace(outcome, message="; warning: ".join(told))
         self.outcome, self.state = outcome, GoalState.ENDED

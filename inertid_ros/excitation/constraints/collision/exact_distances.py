@@ -25,7 +25,9 @@ def available() -> bool:
     return True
 
 
-_TOLERANCE = 1e-8
+_TOLERANCES = (1e-8, 1e-6, 1e-4)  # of the library; the first that it comes to an end with is taken
+_FAILED = -1e6  # m; the library returns less, its smallest number, where it does not come to an end
+_OVERLAP = 1e-3  # m; taken where shapes overlap and no tolerance says by how much
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,15 @@ class ExactDistances:
     def _measure(self) -> Callable[..., float]:
         coal, result = collision_library(), self._result
         request, distance = coal.DistanceRequest(), coal.distance
-        request.gjk_tolerance = request.epa_tolerance = _TOLERANCE
 
         def measure(first: Any, at_1: Any, second: Any, at_2: Any) -> float:
-            result.clear()
-            return float(distance(first, at_1, second, at_2, request, result))
+            for tolerance in _TOLERANCES:
+                request.gjk_tolerance = request.epa_tolerance = tolerance
+                result.clear()
+                value = float(distance(first, at_1, second, at_2, request, result))
+                if value > _FAILED:
+                    return value
+            return -_OVERLAP
 
         return measure
 
@@ -140,7 +146,9 @@ class ExactDistances:
             for hull_2, at_2 in second:
                 value = measure(hull_1, at_1, hull_2, at_2)
                 if best is None or value < best.distance:
-                    best = Closest(value, result.getNearestPoint1(), result.getNearestPoint2(), -result.normal)
+                    vectors = (result.getNearestPoint1(), result.getNearestPoint2(), -result.normal)
+                    usable = all(np.abs(vector).max() < -_FAILED for vector in vectors)  # NaN is not
+                    best = Closest(value, *(vectors if usable else np.zeros((3, 3))))
         if best is None:
             raise ModelError("a link without collision shapes has no distance; this is a defect of inertid_ros")
         return best
