@@ -27,7 +27,7 @@ from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.geometry.capsules import shape_capsules
-from inertid_ros.robot.geometry.collision_shapes import collision_shapes
+from inertid_ros.robot.link_shapes import collision_shapes
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 

@@ -33,7 +33,7 @@ from inertid_ros.simulation.example_robots import example_urdf
 
 DEFAULT = ExcitationOptions(workers=1, time_limit_s=600.0)
 QUICK = attrs.evolve(
-    DEFAULT, starts=3, improved=1, iterations=6, criterion_samples=60, constraint_samples=100, time_limit_s=60.0
+    DEFAULT, starts=2, improved=1, iterations=4, criterion_samples=60, constraint_samples=60, time_limit_s=20.0
 )
 ROUNDED = 2e-5  # rad
 XARM = "xarm_description/urdf/xarm7.urdf"

@@ -43,7 +43,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
 # The same within a folder; "" are the files that lie in it directly.
 ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
     "config": (("schema",), ("",)),
-    "robot": (("bodies",), ("urdf",), ("",), ("geometry",)),
+    "robot": (("bodies",), ("urdf",), ("geometry",), ("",)),
     "data": (("",), ("files",), ("live", "screening"), ("cleaning",), ("preparation",)),
     "identification": (
         ("information",), ("base_parameters",), ("prior",), ("solvers",), ("assessment",), ("least_squares",), ("",)

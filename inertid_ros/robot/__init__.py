@@ -7,8 +7,10 @@
 - ``body_segments``: models of bodies without joints.
 - ``loads``: known bodies that recordings were made with.
 - ``perturbation``: priors that are wrong by known point masses.
+- ``missing_inertias``, ``units``: priors of links without inertia, and what no unit of the SI can mean.
+- ``link_shapes``, ``collision_ellipsoids``: collision shapes of the links, and ellipsoids as bounds of their mass.
 - ``urdf_writing``: estimates written back into the URDF.
 
 Folders, lowest first: ``bodies`` (inertial parameters, layout of the parameter vector), ``urdf`` (reading and editing
-of the text), the files above, ``geometry`` (collision shapes).
+of the text), ``geometry`` (shapes), the files above.
 """

@@ -25,7 +25,9 @@ from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf.joints import JointLimits
 
 from .contacts import Contact, Plate, check_contacts, ground_of
+from .missing_inertias import DENSITY, with_inertias
 from .tree import TreeJoint, tree_joints
+from .units import check_units
 from .wheels import MountedWheels, Wheel, completed, mount
 
 _log = logging.getLogger(__name__)
@@ -102,7 +104,7 @@ class RobotModel:
     name : str
         Of the robot in the URDF.
     urdf : str
-        The text as given.
+        The text as given; with inertias of their shapes for links that had none.
     pinocchio : pin.Model
         Model of the moving bodies; locked and fixed joints are lumped into them.
     layout : ParameterLayout
@@ -291,20 +293,20 @@ def load_model(source: str | Path, options: ModelOptions | None = None) -> Robot
     Raises
     ------
     ModelError
-        The URDF is broken, has no inertia for a moving link, or has joints that are not supported (planar, floating);
-        or a locked joint does not exist.
+        The URDF is broken, its inertias are in impossible units, or it has joints that are not supported (planar,
+        floating); or a locked joint does not exist.
     """
     text = parsing.read_description(source)
     folder = None if text == str(source) else Path(source).resolve().parent
     try:
-        return replace(_from_text(text, options or ModelOptions()), folder=folder)
+        return replace(_from_text(text, options or ModelOptions(), folder), folder=folder)
     except ModelError as error:
         if folder is None:
             raise
         raise ModelError(f"{source}: {error}") from None
 
 
-def _from_text(text: str, options: ModelOptions) -> RobotModel:
+def _from_text(text: str, options: ModelOptions, folder: Path | None) -> RobotModel:
     root = parsing.parse_description(text)
     wheels = completed(root, options.wheels)
     names = {joint.get("name") for joint in root.findall("joint")}
@@ -321,13 +323,26 @@ def _from_text(text: str, options: ModelOptions) -> RobotModel:
     full.gravity.linear = np.array(options.gravity, dtype=float)
     model, full_ids = _reduce(full, locked)
     if model.njoints < 2:
-        raise ModelError(f"URDF robot '{root.get('name')}': has no movable joint left; there is nothing to identify")
+        raise ModelError(
+            f"URDF robot '{root.get('name')}': has no movable joint left; there is nothing to identify"
+            " unless its base moves (robot.base: free)"
+        )
     joints = tuple(model.names)[1 + free :]
     links = urdf_joints.moving_links(root, joints, free)
     prior = np.array([model.inertias[i].toDynamicParameters() for i in range(1, model.njoints)])
     own = np.array([full.inertias[i].toDynamicParameters() for i in full_ids])
     body_locked = np.where(np.abs(prior - own) > 1e-12 * np.abs(prior).max(), prior - own, 0.0)
-    _check_inertia(links, prior)
+    massless = [link for link, pi in zip(links, prior, strict=True) if pi[0] <= 0]
+    if massless:
+        log_once(
+            logging.WARNING,
+            f"URDF robot '{root.get('name')}': no inertia for {_few(massless)}; taken are those of their shapes at"
+            f" {DENSITY:g} kg/m^3, or of bars between joints: a guess, on which efforts of plans and the prior of"
+            " identification rest; give better ones in <inertial>",
+        )
+        return _from_text(with_inertias(text, root, massless, locked, folder), options, folder)
+    _warn_of_inconsistent("URDF link", links, prior)
+    check_units(model, links, prior)
     _check_rotors(model, links, options.rotors)
     _check_effort_scale(joints, options.effort_scale)
     check_contacts(model, options.contacts)
@@ -384,16 +399,6 @@ def _reduce(full: pin.Model, locked: Mapping[str, float]) -> tuple[pin.Model, li
         reference[full.joints[index].idx_q] = position
     reduced = pin.buildReducedModel(full, ids, reference)
     return reduced, [full.getJointId(name) for name in list(reduced.names)[1:]]
-
-
-def _check_inertia(links: tuple[str, ...], prior: Array) -> None:
-    massless = [link for link, pi in zip(links, prior, strict=True) if pi[0] <= 0]
-    if massless:
-        raise ModelError(
-            f"URDF link '{massless[0]}': moves but has no <inertial> (nor has anything fixed to it)"
-            f"{_and_others(massless)}; give a rough mass and inertia as the prior"
-        )
-    _warn_of_inconsistent("URDF link", links, prior)
 
 
 def _warn_of_inconsistent(what: str, names: Sequence[str], bodies: Array) -> None:

@@ -158,13 +158,14 @@ def test_bad_urdfs(text, message, command, folder, refused):
     assert re.match(message, refused(*arguments[command]))
 
 
-def test_a_urdf_without_inertia_names_the_link(folder, refused):
+def test_inertias_in_kg_mm2_are_refused_with_the_factor(folder, refused):
     import re
 
     text = (folder / "good.urdf").read_text()
-    (folder / "bad.urdf").write_text(re.sub("<inertial>.*?</inertial>", "", text, count=1, flags=re.DOTALL))
+    scaled = re.sub('(i[xyz]{2})="([^"]*)"', lambda m: f'{m[1]}="{float(m[2]) * 1e6!r}"', text)
+    (folder / "bad.urdf").write_text(scaled)
     line = refused(*_identify("good.npz", urdf="bad.urdf"))
-    assert line.startswith("bad.urdf: URDF link 'link0': moves but has no <inertial>") and "give a rough mass" in line
+    assert re.match("bad.urdf: URDF link 'link.': its inertia has a radius of gyration of .*multiply all by 1e-6", line)
 
 
 @pytest.mark.parametrize(

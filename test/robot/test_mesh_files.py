@@ -3,8 +3,8 @@
 import pytest
 
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.geometry.collision_shapes import collision_shapes
 from inertid_ros.robot.geometry.mesh_files import locate_mesh
+from inertid_ros.robot.link_shapes import collision_shapes
 from inertid_ros.robot.model import load_model
 
 URL = "package://arm_description/meshes/a%20b.stl"

@@ -38,7 +38,7 @@ def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
     if missing:
         raise RecordingError(
             f"{recording.name}: joint_names lacks {', '.join(missing)} (it has {', '.join(recording.joint_names)});"
-            " record these joints, or hold them with locked_joints (--lock JOINT=POSITION)"
+            " record these joints, or hold them with robot.locked_joints: {JOINT: POSITION} (--lock JOINT=POSITION)"
         )
     extra = [name for name in recording.joint_names if name not in model.joint_names]
     if extra:

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
@@ -138,7 +138,7 @@ def _random_condition(criterion: Criterion, limits: MotionLimits) -> float:
     return criterion.evaluate(MotionSamples(criterion.measured.chain, q, slower * v, slower**2 * a)).condition_number
 
 
-def _widened(model: RobotModel, limits: MotionLimits, joints: Array) -> MotionLimits:
+def _widened(model: RobotModel, limits: MotionLimits, joints: NDArray[np.bool_]) -> MotionLimits:
     """The limits with a whole turn for some joints; with more of the range for those that slide."""
     slides = model.axes[model.free :, :3].any(axis=1)
     middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from inertid_ros.config.identification_constraints import ConstraintOptions
 from inertid_ros.robot.bodies.ellipsoids import Ellipsoid, Ellipsoids
-from inertid_ros.robot.geometry.collision_ellipsoids import collision_ellipsoids
+from inertid_ros.robot.collision_ellipsoids import collision_ellipsoids
 from inertid_ros.robot.model import RobotModel
 
 

@@ -1,6 +1,5 @@
-"""The collision shapes of a URDF, each placed in the moving body that it belongs to."""
+"""A collision shape of a URDF, placed in the moving body that it belongs to."""
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +10,10 @@ from lxml import etree
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
 
 from .mesh_files import locate_mesh
 
-_log = logging.getLogger(__name__)
 _SIZES = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 
 
@@ -52,41 +49,32 @@ class CollisionShape:
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
 
-def collision_shapes(
-    model: RobotModel, packages: Sequence[str] = ()
-) -> tuple[tuple[CollisionShape, ...], dict[str, str]]:
-    """Shapes of all links that can be used, and why another link's cannot: link to reason.
+def collision_shape(
+    element: etree._Element, link: str, frame: tuple[int, pin.SE3], folders: tuple[Sequence[str], Path | None]
+) -> CollisionShape:
+    """The shape of a ``<collision>`` or ``<visual>`` of a link.
 
     Parameters
     ----------
-    packages : sequence of str
-        Folders in which ``package://`` meshes are looked for first, see :func:`~.mesh_files.locate_mesh`.
+    frame : tuple
+        Index of the moving body that the link belongs to, and the placement of the link in it.
+    folders : tuple
+        Folders of packages and that of the URDF, see :func:`~.mesh_files.locate_mesh`.
+
+    Raises
+    ------
+    ModelError
+        It has no geometry that is supported, or its mesh is not found.
     """
-    robot = model.pinocchio
-    found: list[CollisionShape] = []
-    unusable: dict[str, str] = {}
-    for link in parsing.parse_description(model.urdf).findall("link"):
-        name = str(link.get("name"))
-        frame = robot.frames[robot.getFrameId(name, pin.FrameType.BODY)]
-        for element in link.findall("collision"):
-            try:
-                found.append(_shape(element, name, frame, (packages, model.folder)))
-            except ModelError as error:
-                unusable.setdefault(name, str(error))
-    return tuple(found), unusable
-
-
-def _shape(
-    element: etree._Element, link: str, frame: pin.Frame, folders: tuple[Sequence[str], Path | None]
-) -> CollisionShape:
     where = f"URDF link '{link}' collision"
     xyz, rpy = parsing.origin(element, where)
-    placement = (frame.placement * pin.SE3(pin.rpy.rpyToMatrix(np.asarray(rpy, dtype=float)), xyz)).homogeneous
+    body, link_placement = frame
+    placement = (link_placement * pin.SE3(pin.rpy.rpyToMatrix(np.asarray(rpy, dtype=float)), xyz)).homogeneous
     described = element.find("geometry")
     shape = next(described.iterchildren("*"), None) if described is not None else None
     if shape is None:
         raise ModelError(f"{where}: has no geometry; fix the URDF")
-    body, geometry = int(frame.parentJoint) - 1, str(shape.tag)
+    geometry = str(shape.tag)
     if geometry in _SIZES:
         size = tuple(parsing.number(shape, key, where, geometry) for key in _SIZES[geometry])
     elif geometry == "box":

@@ -79,7 +79,7 @@ def parse_description(text: str) -> etree._Element:
 def _check_links(root: etree._Element) -> None:
     links = root.findall("link")
     if not links:
-        raise ModelError(f"URDF: has no <link>; {_HINT}")
+        raise ModelError(f"URDF: has no <link>; {_HINT} (xacro must be expanded first)")
     if len(links) > MAX_LINKS:
         raise ModelError(f"URDF: has {len(links)} links, more than {MAX_LINKS}; {_HINT}")
     _check_unique(links, "link")

@@ -3,6 +3,7 @@
 import logging
 import pickle
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pinocchio as pin
@@ -14,6 +15,7 @@ from support.robots.random_robots import random_urdf
 from inertid_ros.config.collision import CollisionOptions, ObstacleOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.constraints.collision import exact_distances
 from inertid_ros.excitation.constraints.collision.clearance import ClearanceConstraint
 from inertid_ros.excitation.constraints.collision.closest_points import closest_points
 from inertid_ros.excitation.limits.constraint import MotionSamples
@@ -263,3 +265,34 @@ def test_missing_meshes_are_told_and_lines_stand_in(arm, caplog):
     names = {constraint.scene.names(pair) for pair in range(len(constraint.scene.pairs))}
     assert ("panda_link4", "floor") in names
     assert not any("panda_link4" in pair and "panda_link6" in pair for pair in names)
+
+
+def test_an_overlap_that_the_library_cannot_measure_is_a_small_one(monkeypatch):
+    """Coal returns its smallest number where it does not come to an end; its square is not finite."""
+
+    class Result:
+        normal = np.full(3, np.nan)
+
+        def clear(self):
+            pass
+
+        def getNearestPoint1(self):  # noqa: N802, as the library names it
+            return np.full(3, np.nan)
+
+        getNearestPoint2 = getNearestPoint1  # noqa: N815
+
+    tolerances = []
+
+    class Library:
+        DistanceRequest, DistanceResult = SimpleNamespace, Result
+
+        @staticmethod
+        def distance(first, at_1, second, at_2, request, result):
+            tolerances.append(request.epa_tolerance)
+            return -np.finfo(float).max if request.epa_tolerance < first else 0.25
+
+    monkeypatch.setattr(exact_distances, "collision_library", Library)
+    exact = exact_distances.ExactDistances(())
+    assert exact._closest([(1e-6, None)], [(None, None)]).distance == 0.25 and tolerances == [1e-8, 1e-6]
+    unknown = exact._closest([(1.0, None)], [(None, None)])
+    assert -0.01 < unknown.distance < 0 and np.isfinite(unknown.normal).all() and np.isfinite(unknown.first).all()

@@ -23,7 +23,7 @@ from inertid_ros.robot.bodies.inertial_parameters import (
     pseudo_inertia,
     transform,
 )
-from inertid_ros.robot.geometry.collision_ellipsoids import collision_ellipsoids
+from inertid_ros.robot.collision_ellipsoids import collision_ellipsoids
 from inertid_ros.robot.model import ModelOptions, load_model
 
 

@@ -1,9 +1,12 @@
 """URDF text from hostile hands: refused in one line, before Pinocchio sees it."""
 
 
+import re
+
 import pytest
 
 from inertid_ros.core.errors import ModelError
+from inertid_ros.core.log_once import log_once
 from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf.parsing import parse_description, read_description
@@ -63,8 +66,11 @@ def test_a_triangle_violation_is_noticed_and_repaired_for_identification(caplog)
     assert not is_consistent(model.body_prior).any() and is_consistent(model.consistent_body_prior).all()
 
 
-def test_a_moving_link_without_inertia_is_refused():
-    _refuse(_arm(_link("arm", "")), "^URDF link 'arm': moves but has no <inertial>.*give a rough mass")
+def test_a_moving_link_without_inertia_gets_one_which_is_told(caplog):
+    log_once.cache_clear()
+    model = load_model(_arm(_link("arm", "")))
+    assert is_consistent(model.body_prior).all() and "<inertial>" in model.urdf
+    assert re.search("no inertia for arm; taken are those of their shapes at 1200 kg/m.3", caplog.text)
 
 
 @pytest.mark.parametrize("xyz", ["0 0", "nan 0 0", "a b c", "0 0 inf", "0 0 0 0", ""])

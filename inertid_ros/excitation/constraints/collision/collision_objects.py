@@ -14,7 +14,8 @@ from inertid_ros.core.log_once import log_once
 from inertid_ros.kinematics.lever_arms import lever_arm_bounds
 from inertid_ros.kinematics.tree_kinematics import TreeKinematics
 from inertid_ros.robot.geometry.capsules import Capsule, shape_capsules
-from inertid_ros.robot.geometry.collision_shapes import CollisionShape, collision_shapes
+from inertid_ros.robot.geometry.collision_shapes import CollisionShape
+from inertid_ros.robot.link_shapes import collision_shapes
 from inertid_ros.robot.model import RobotModel
 
 

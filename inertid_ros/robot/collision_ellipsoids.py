@@ -7,10 +7,11 @@ import pinocchio as pin
 
 from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
-from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.geometry.collision_shapes import CollisionShape
+from inertid_ros.robot.geometry.meshes import mesh_points
 
-from .collision_shapes import CollisionShape, collision_shapes
-from .meshes import mesh_points
+from .link_shapes import collision_shapes
+from .model import RobotModel
 
 _log = logging.getLogger(__name__)
 
