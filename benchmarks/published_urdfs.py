@@ -33,7 +33,8 @@ from inertid_ros.simulation.example_robots import example_urdf
 
 DEFAULT = ExcitationOptions(workers=1, time_limit_s=600.0)
 QUICK = attrs.evolve(
-    DEFAULT, starts=2, improved=1, iterations=4, criterion_samples=60, constraint_samples=60, time_limit_s=20.0
+    DEFAULT, duration_s=10.0, starts=1, improved=1, iterations=2, criterion_samples=40, constraint_samples=40,
+    knot_step_s=0.05,
 )
 ROUNDED = 2e-5  # rad
 XARM = "xarm_description/urdf/xarm7.urdf"
