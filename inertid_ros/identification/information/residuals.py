@@ -11,6 +11,8 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.equations import Equations
 
+from .block_scores import band_fraction
+
 TUNING = 1.345  # standard deviations beyond which residuals are clipped: 95 % efficiency for normal noise
 _WINDOW = 5.0  # summation window in integrated correlation times, the usual automatic choice
 MAD_TO_DEVIATION = 1.4826  # standard deviation over median absolute deviation of normal noise
@@ -82,11 +84,12 @@ class Residuals:
             yield replace(samples, mask=samples.mask & (np.abs(values) <= TUNING * scale))
 
     def independent_fraction(self, scale: Array, least: Array) -> Array:
-        """``(n,)`` independent share of the samples, by the correlation of the clipped residual; one where the residual
-        is below ``least``, and so nothing but rounding."""
+        """``(n,)`` independent share of the samples, by the correlation of the clipped residual and the band of the
+        low-pass; one where the residual is below ``least``, and so nothing but rounding."""
         limit = TUNING * scale
         clipped = [np.clip(values, -limit, limit) for values in self.values]
         fraction = effective_fraction(clipped, [samples.mask for samples in self.recordings])
+        fraction = np.minimum(fraction, band_fraction(self.recordings))
         return np.where(self.scale(np.zeros_like(least)) > least, fraction, 1.0)
 
 
