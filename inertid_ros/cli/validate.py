@@ -14,7 +14,8 @@ from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.error_checks import check_errors
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
-from inertid_ros.identification.assessment.validation import TorqueErrors, bodies_as_given, compared, torque_errors
+from inertid_ros.identification.assessment.torque_scale import bodies_as_given
+from inertid_ros.identification.assessment.validation import TorqueErrors, compared, torque_errors
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.provenance import checksum
 from inertid_ros.regressors.equations import equations_of

@@ -16,7 +16,8 @@ from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.error_checks import check_errors
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.assessment.validation import Validation, bodies_as_given, compared, errors_of_each
+from inertid_ros.identification.assessment.torque_scale import bodies_as_given
+from inertid_ros.identification.assessment.validation import Validation, compared, errors_of_each
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.outliers import without_outliers
 from inertid_ros.identification.least_squares.estimators import least_squares

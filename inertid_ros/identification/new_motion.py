@@ -9,7 +9,8 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.data.screening.repeated_motion import RepeatedMotion, repeated_motion
 from inertid_ros.identification.assessment.error_checks import check_errors
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.assessment.validation import bodies_as_given, compared, torque_errors
+from inertid_ros.identification.assessment.torque_scale import bodies_as_given
+from inertid_ros.identification.assessment.validation import compared, torque_errors
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.prior.constraints import Constraints
 

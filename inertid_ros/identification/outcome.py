@@ -10,10 +10,9 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.assessment.excitation_checks import check_excitation
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.identification.assessment.plausibility import plausibility
-from inertid_ros.identification.assessment.solution_checks import check_borders, check_solution
+from inertid_ros.identification.assessment.solution_checks import check_borders, check_excitation, check_solution
 from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence, torque_confidence
 from inertid_ros.identification.assessment.validation import BandErrors, TorqueErrors, Validation, torque_errors
 from inertid_ros.identification.prior.constraints import Constraints

@@ -9,8 +9,8 @@
 - ``term_choices``: whether user terms were kept.
 - ``validation``: errors on held-out data, of the result and of the URDF as given.
 - ``error_checks``: what these errors show, over all channels and channel by channel.
-- ``solution_checks``: consistency and optimality, and borders that were reached.
-- ``excitation_checks``: what the motion left open.
+- ``torque_scale``: the torque that joints have, by which errors are measured.
+- ``solution_checks``: consistency and optimality, borders that were reached, what the motion left open.
 - ``gate``: the verdict on a result from all findings.
 
 It may import ``solvers`` and the folders before it.

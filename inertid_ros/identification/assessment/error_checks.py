@@ -13,8 +13,10 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding, Severity
 
+from .torque_scale import TorqueScale
+
 _USELESS = 1.0  # error over torque: no model at all does as well
-_UNEXPLAINED = 0.5  # error over torque of a joint: a quarter of the torque's mean square is not explained
+_UNEXPLAINED = 0.8  # error over variation of a joint's torque: R^2 below 0.36; 1 is a model of the mean alone
 _HARDLY_WORSE = 0.03  # what a joint's error adds to that of the URDF, of its torque; less is not worth a line
 _WORSE, _MUCH_WORSE = 0.1, 0.3  # the same: 1 and 9 % of the mean square of the torque
 _NOISE = 3.0  # times the sensor's noise, beyond which an error is not noise
@@ -37,8 +39,8 @@ class ErrorComparison:
         The same of the URDF as given; None where there is none to compare with.
     relative : tuple[float, float | None]
         Error over torque of all channels together: of the parameter set, of the URDF.
-    scale : ndarray, shape (c,)
-        Torque that the joint has: the largest root mean square of these and of other recordings, and over its range.
+    scale : TorqueScale
+        Torque that the joint has: the largest of these and of other recordings, and over its range.
     noise : ndarray, shape (c,)
         Standard deviation of the sensor's noise below the cutoff; zero where it is not known.
     sliding, expected : ndarray or None, shape (c,)
@@ -50,7 +52,7 @@ class ErrorComparison:
     error: Array
     given: Array | None
     relative: tuple[float, float | None]
-    scale: Array
+    scale: TorqueScale
     noise: Array
     sliding: Array | None = None
     expected: Array | None = None
@@ -82,15 +84,16 @@ def _overall(errors: ErrorComparison) -> Iterator[Finding]:
 def _unexplained(errors: ErrorComparison) -> Iterator[Finding]:
     """Channels whose torque is not explained, neither by the model nor as noise."""
     for channel, name in _measured(errors):
-        error, scale, noise = errors.error[channel], errors.scale[channel], errors.noise[channel]
-        if error <= _UNEXPLAINED * scale or error <= _NOISE * noise:
+        error, noise, scale = errors.error[channel], errors.noise[channel], errors.scale.torque[channel]
+        variation = errors.scale.variation[channel]
+        if error <= _UNEXPLAINED * variation or error <= _NOISE * noise:
             continue
-        useless = error > _USELESS * scale and scale > _MINOR * errors.scale.max()
+        useless = error > _USELESS * scale and scale > _MINOR * errors.scale.torque.max()
         noisy = f", {error / noise:.0f} times the noise of its effort" if noise > 0 else ""
         yield Finding(
             "above_noise",
             Severity.REJECT if useless else Severity.CARE,
-            f"{name}: error {error:.3g} of a torque of {scale:.3g} N m or N (RMS){noisy}",
+            f"{name}: error {error:.3g} of a torque that varies by {variation:.3g} N m or N (RMS){noisy}",
             "look for what the model lacks at this joint: gain of its effort (robot.effort_scale), coupled drives"
             " (robot.couplings), delay (identify.remove_delay)",
             (name,),
@@ -102,11 +105,11 @@ def _worse(errors: ErrorComparison) -> Iterator[Finding]:
     if errors.given is None:
         return
     for channel, name in _measured(errors):
-        error, given, scale = errors.error[channel], errors.given[channel], errors.scale[channel]
+        error, given, scale = errors.error[channel], errors.given[channel], errors.scale.torque[channel]
         added = float(np.sqrt(max(error**2 - given**2, 0.0))) / scale
         if added <= _HARDLY_WORSE or error <= _NOISE * errors.noise[channel]:
             continue
-        grave = added > _MUCH_WORSE and scale > _MINOR * errors.scale.max()
+        grave = added > _MUCH_WORSE and scale > _MINOR * errors.scale.torque.max()
         yield Finding(
             "worse_than_urdf",
             Severity.REJECT if grave else Severity.CARE if added > _WORSE else Severity.NOTICE,
@@ -123,7 +126,7 @@ def _unexpected(errors: ErrorComparison) -> Iterator[Finding]:
         return
     for channel, name in _measured(errors):
         error, expected = errors.sliding[channel], errors.expected[channel]
-        if error > _EXPECTED * expected and error > _UNEXPECTED * errors.scale[channel]:
+        if error > _EXPECTED * expected and error > _UNEXPECTED * errors.scale.torque[channel]:
             yield Finding(
                 "does_not_generalise",
                 Severity.CARE,
@@ -134,4 +137,4 @@ def _unexpected(errors: ErrorComparison) -> Iterator[Finding]:
 
 
 def _measured(errors: ErrorComparison) -> Iterator[tuple[int, str]]:
-    return ((channel, name) for channel, name in enumerate(errors.channels) if errors.scale[channel] > 0)
+    return ((channel, name) for channel, name in enumerate(errors.channels) if errors.scale.torque[channel] > 0)

@@ -1,13 +1,19 @@
-"""Checks of an estimate by itself: physically consistent, optimal, and away from the borders that were set for it."""
+"""Checks of an estimate by itself: consistency, optimality, borders that were set for it, what the motion left open."""
 
+
+import numpy as np
 
 from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.identification.base_parameters import base_parameters_of_robot
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 from inertid_ros.robot.bodies.layout import ParameterLayout
 
 from .estimate import Estimate
+from .torque_confidence import TorqueConfidence
 
+_OPEN = 0.5  # of a joint's torque over its range: what is known no better may be anything between nothing and twice it
+_NAMED = 3  # combinations that a message lists
 _AT_BORDER = 1e-3  # of the border's own size, or of the width of the interval: interior points end a little inside
 
 
@@ -63,6 +69,35 @@ def check_borders(estimate: Estimate, constraints: Constraints) -> tuple[Finding
         for name, limit, width, option in borders
         if abs(values[name] - limit) <= width
     )
+
+
+def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) -> tuple[Finding, ...]:
+    """Findings on joints whose torque stays uncertain, and on base parameters that the motion does not show at all.
+
+    Parameters
+    ----------
+    confidence : TorqueConfidence or None
+        Of the estimate; None on a free base.
+    """
+    findings = []
+    remedy = "record a motion that moves these joints more (inertid excite --prior plans one)"
+    if confidence is not None:
+        for joint, share in zip(confidence.joint_names, confidence.shares, strict=True):
+            if share > _OPEN:
+                evidence = f"{joint}: its torque over its range is known to {100 * share:.0f} % only"
+                findings.append(Finding("little_excited", Severity.CARE, evidence, remedy, (joint,)))
+    measured = np.unique(np.concatenate(estimate.equations.columns))
+    every = np.intersect1d(base_parameters_of_robot(estimate.model).independent, measured)
+    every = every[every < estimate.layout.inertial_size]  # of bodies: friction that a motion does not show is its own
+    lost = [estimate.layout.names[column] for column in np.setdiff1d(every, estimate.base.independent)]
+    if lost:
+        more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+        evidence = (
+            f"{len(every) - len(lost)} of the bodies' {len(every)} base parameters show in the motion; not apart from"
+            f" others: {', '.join(lost[:_NAMED])}{more}"
+        )
+        findings.append(Finding("little_excited", Severity.NOTICE, evidence, remedy))
+    return tuple(findings)
 
 
 def _owner(layout: ParameterLayout, parameter: str) -> str:

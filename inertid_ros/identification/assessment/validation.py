@@ -13,16 +13,12 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import Equations, equations_of
-from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.robot.bodies.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 from .error_checks import ErrorComparison, check_errors
 from .estimate import Estimate
 from .solution_checks import check_solution
-from .torque_confidence import sample_states
-
-_LEAST_TORQUE = 0.01  # of the largest torque of a joint: less is lost in what couples into it, such as contact wrenches
+from .torque_scale import TorqueScale, bodies_as_given
 
 
 @dataclass(frozen=True)
@@ -166,9 +162,9 @@ def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
     recordings = [without_delay(samples, estimate.delay) for samples in recordings]
     calibrated = torque_errors(estimate.equations, estimate.parameters, recordings)
     prior = torque_errors(estimate.equations, estimate.prior, recordings)
-    torque = np.maximum(calibrated.rms_torque, estimate.information.rms_measured)
     typical = bodies_as_given(estimate.layout, estimate.prior, estimate.parameters)
-    errors = compared(estimate.equations, typical, recordings, (calibrated, prior), torque)
+    fitted = TorqueScale.of_information(estimate.information)
+    errors = compared(estimate.equations, typical, recordings, (calibrated, prior), fitted)
     errors = with_expected(errors, estimate, recordings)
     return Validation(calibrated, prior, (*check_solution(estimate), *check_errors(errors)))
 
@@ -178,42 +174,29 @@ def compared(
     parameters: Array,
     recordings: Sequence[Samples],
     errors: tuple[TorqueErrors, TorqueErrors | None],
-    torque: Array | None = None,
+    other: TorqueScale | None = None,
 ) -> ErrorComparison:
     """Errors of a parameter set, and those of the URDF as given where there are any, for their checks.
 
     Parameters
     ----------
     parameters : ndarray, shape (p,)
-        By which the torque over the robot's range is predicted, see :func:`bodies_as_given`.
-    torque : ndarray, shape (c,), optional
-        Root mean square per channel where it is larger in other recordings.
+        By which the torque over the robot's range is predicted, see :func:`.torque_scale.bodies_as_given`.
+    other : TorqueScale, optional
+        Torque in other recordings.
     """
     own, given = errors
-    scale = np.maximum(own.rms_torque, 0.0 if torque is None else torque)
-    if isinstance(equations, ForceEquations) and not equations.model.free:
-        predicted = equations.predict(parameters, sample_states(equations.model))
-        scale = np.maximum(scale, np.sqrt(np.mean(predicted**2, axis=0)))
-    scale[equations.joint_channels] = np.maximum(
-        scale[equations.joint_channels], _LEAST_TORQUE * scale[equations.joint_channels].max(initial=0.0)
-    )
+    scale = TorqueScale.of_recordings(recordings) | TorqueScale.over_range(equations, parameters)
+    if other is not None:
+        scale = scale | other
     return ErrorComparison(
         tuple(equations.channels),
         own.rms_error,
         None if given is None else given.rms_error,
         (own.relative_error, None if given is None else given.relative_error),
-        np.where(own.rms_torque > 0, scale, 0.0),
+        scale.of_measured(own.rms_torque, equations),
         _noise(equations, recordings),
     )
-
-
-def bodies_as_given(layout: ParameterLayout, given: Array, own: Array) -> Array:
-    """``(p,)`` bodies of one parameter set with the drives of another.
-
-    Friction is most of a wrist's torque and in no URDF; but bodies that came out far too heavy must not excuse the
-    errors that they make.
-    """
-    return np.concatenate([given[: layout.inertial_size], own[layout.inertial_size :]])
 
 
 def with_expected(errors: ErrorComparison, estimate: Estimate, recordings: Sequence[Samples]) -> ErrorComparison:

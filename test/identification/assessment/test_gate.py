@@ -10,12 +10,13 @@ from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.error_checks import ErrorComparison, check_errors
-from inertid_ros.identification.assessment.excitation_checks import check_excitation
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
-from inertid_ros.identification.assessment.solution_checks import check_borders, check_solution
+from inertid_ros.identification.assessment.solution_checks import check_borders, check_excitation, check_solution
 from inertid_ros.identification.assessment.torque_confidence import torque_confidence
+from inertid_ros.identification.assessment.torque_scale import TorqueScale
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
+from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.prior.constraints import Constraints
 
 SHOULDER, WRIST = 0, 1
@@ -32,7 +33,7 @@ def comparison(**changes) -> ErrorComparison:
         error=np.array([5.0, 0.2]),
         given=np.array([30.0, 0.5]),
         relative=(0.05, 0.3),
-        scale=np.array([100.0, 1.0]),
+        scale=TorqueScale(np.array([100.0, 1.0]), np.array([80.0, 0.9])),
         noise=np.array([1.0, 0.05]),
         sliding=np.array([5.0, 0.2]),
         expected=np.array([4.0, 0.15]),
@@ -78,8 +79,8 @@ def test_well_explained_torque_has_no_findings():
     [
         ({"relative": (1.2, 3.0)}, "worse_than_nothing", (), Severity.REJECT),
         ({"relative": (0.4, 0.3)}, "worse_than_urdf", (), Severity.REJECT),
-        ({"error": [5.0, 0.6], "given": [30.0, 0.7]}, "above_noise", ("wrist",), Severity.CARE),
-        ({"error": [60.0, 0.2], "given": [70.0, 0.5]}, "above_noise", ("shoulder",), Severity.CARE),
+        ({"error": [5.0, 0.8], "given": [30.0, 0.9]}, "above_noise", ("wrist",), Severity.CARE),
+        ({"error": [70.0, 0.2], "given": [80.0, 0.5]}, "above_noise", ("shoulder",), Severity.CARE),
         ({"error": [120.0, 0.2], "given": [130.0, 0.5]}, "above_noise", ("shoulder",), Severity.REJECT),
         # A joint with hardly any torque never makes the whole result useless.
         ({"error": [5.0, 3.0], "given": [30.0, 4.0]}, "above_noise", ("wrist",), Severity.CARE),
@@ -99,10 +100,10 @@ def test_each_error_has_its_finding(changes, cause, subjects, severity):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"error": [5.0, 0.6], "given": [30.0, 0.59], "noise": [1.0, 0.3]},  # the sensor's noise is as large
+        {"error": [5.0, 0.8], "given": [30.0, 0.7], "noise": [1.0, 0.3]},  # the sensor's noise is as large
         {"sliding": [20.0, 0.2]},  # not expected, but small
         {"given": [4.9, 0.5]},  # hardly worse
-        {"scale": [100.0, 0.0], "error": [5.0, 0.0], "given": [30.0, 0.0]},  # not measured
+        {"scale": TorqueScale(np.array([100.0, 0.0]), np.array([80.0, 0.0])), "error": [5.0, 0.1]},  # not measured
     ],
 )
 def test_what_is_noise_or_small_is_no_finding(changes):
@@ -176,3 +177,18 @@ def test_the_sign_of_one_effort_is_rejected(case, samples):
     flipped = [replace(each, tau=each.tau * [1.0, -1.0, 1.0]) for each in samples]
     result = validate(identify(case.given, flipped[:1], IdentifyOptions()), flipped[1:])
     assert "joint1" in {name for each in result.findings if each.severity >= Severity.CARE for name in each.subjects}
+
+
+def test_a_constant_that_an_offset_explains_does_not_hide_the_rest():
+    """A joint that is all offset in root mean square, and whose variation is not explained at all."""
+    constant = TorqueScale(np.array([100.0, 1.0]), np.array([80.0, 0.2]))
+    (found,) = check_errors(comparison(scale=constant))
+    assert found.cause == "above_noise" and found.subjects == ("wrist",)
+
+
+def test_the_scale_of_torque_is_the_same_from_samples_and_information(estimate, samples):
+    plain = [replace(each, mask=each.valid) for each in samples[:1]]
+    found = TorqueScale.of_information(compress(estimate.equations, plain))
+    expected = TorqueScale.of_recordings(plain)
+    np.testing.assert_allclose(found.torque, expected.torque, rtol=1e-6)
+    np.testing.assert_allclose(found.variation, expected.variation, rtol=1e-6)
