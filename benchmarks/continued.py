@@ -18,7 +18,7 @@ from inertid_ros.identification.base_parameters import base_parameters_of_robot
 from inertid_ros.identification.outcome import IdentificationOutcome
 from inertid_ros.report.results import write_result
 
-SEEDS, SECONDS, SHORT_S, WARM = range(6), 20.0, 5.0, 0.7
+SEEDS, SECONDS, SHORT_S, WARM = range(5), 20.0, 5.0, 0.7
 PAYLOAD = {"payload": LoadOptions("panda_link8", 1.5, ("payload*",), com=(0.05, 0.02, 0.08))}
 COLUMNS = ("recorded today [s]", "held-out error [%]", "error of base parameters", "from the joint fit", "deviation")
 

@@ -17,7 +17,7 @@ from inertid_ros.identification.outcome import IdentificationOutcome
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import load_model
 
-SEEDS, ERROR = range(8), 0.3
+SEEDS, ERROR = range(6), 0.3
 LOADS = {
     "disk": LoadOptions(
         "panda_link8", 2.0, ("disk*",), com=(0.08, 0.0, 0.06), inertia=(0.004, 0.0, 0.0, 0.004, 0.0, 0.006)
