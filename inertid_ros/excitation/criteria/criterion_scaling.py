@@ -20,7 +20,6 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.qr import r_factor
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, normalised_coordinates, scaling_matrix
-from inertid_ros.robot.bodies.layout import COUPLING_TERMS
 from inertid_ros.robot.model import RobotModel
 
 _LEAST = 0.01  # of its length in the metric: what a base parameter of nearly zero counts as
@@ -114,8 +113,8 @@ def typical_drives(model: RobotModel, limits: MotionLimits) -> Array:
     by_term = {"rotor_inertia": limits.acceleration, "viscous": limits.velocity, "stiffness": half_range}
     ones = np.ones(model.joints)
     drives = [share / by_term.get(term, ones) for term in layout.drive_terms]
-    couplings = np.ones(len(COUPLING_TERMS) * len(layout.couplings))
-    return np.concatenate([*drives, couplings]) if drives else couplings
+    # Couplings and user terms are in no criterion.
+    return np.concatenate([*drives, np.ones(layout.size - layout.coupling_start)])
 
 
 def _norms(rows: Array) -> Array:
