@@ -35,7 +35,7 @@ def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
     Parameters
     ----------
     samples : Samples
-        Prepared for equations of forces; others are not checked.
+        Prepared for equations of forces on a fixed base; others are not checked.
     model : RobotModel
         The robot as given.
 
@@ -91,8 +91,8 @@ def _candidates(comparison: EffortComparison, recorded: EffortFit) -> Iterator[H
 
 
 def _comparison(samples: Samples, model: RobotModel) -> EffortComparison | None:
-    """Of evenly chosen samples; None where no joint torques are measured."""
-    if samples.channels != model.velocities:
+    """Of evenly chosen samples; None where no joint torques are measured, or wrenches on a free base act beside."""
+    if model.free or samples.channels != model.velocities:
         return None
     joints = slice(model.velocities - model.joints, None)
     valid, efforts = samples.valid[:, joints], samples.tau[:, joints]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from inertid_ros.core.arrays import Array
 from inertid_ros.dynamics.body_torques import body_torques
 from inertid_ros.dynamics.newton_euler import rigid_torque
+from inertid_ros.dynamics.user_terms import term_columns
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, from_pseudo_inertia, pseudo_inertia
 from inertid_ros.robot.bodies.layout import Coupling
 from inertid_ros.robot.model import RobotModel
@@ -67,20 +68,34 @@ class TorqueColumns:
 
     @cached_property
     def drives(self) -> Array:
-        """``(n, N, 4 n + 3 c)`` rotor inertia, viscous, Coulomb friction and offset of joints, then couplings."""
+        """``(n, N, d)`` rotor inertia, viscous, Coulomb friction and offset of joints, then couplings, then user terms.
+        """
         n, ratios = self.model.joints, self.model.layout.coupling_ratios
         gearing = np.vstack([np.eye(n), ratios])
         v, a = (channel[:, self._joints] @ gearing.T for channel in (self.motion.v, self.motion.a))
         motions = [a, v, self.motion.direction, np.ones_like(v)]
         out = [gearing.T[:, None, :n] * each[None, :, :n] for each in motions]
         out += [gearing.T[:, None, n:] * each[None, :, n:] for each in motions[:3]]
-        return np.concatenate(out, axis=2)
+        return np.concatenate([*out, self._terms(v[:, :n], a[:, :n])], axis=2)
+
+    def _terms(self, v: Array, a: Array) -> Array:
+        """``(n, N, t)`` columns of the user terms."""
+        layout, count = self.model.layout, self.model.joints
+        signals = {"q": self.motion.q[:, -count:], "v": v, "a": a, "direction": self.motion.direction[:, :count]}
+        if any(term.uses_load for term in layout.terms):
+            signals["load"] = self.torque_of_urdf
+        columns = term_columns(layout.terms, layout.joints, signals)
+        out = np.zeros((count, len(v), len(columns)))
+        for index, (joint, values) in enumerate(columns):
+            out[joint, :, index] = values
+        return out
 
     @property
     def not_negative(self) -> NDArray[np.bool_]:
-        """``(d,)`` columns of the drives whose parameters are not negative: all but offsets."""
-        n, couplings = self.model.joints, len(self.model.layout.couplings)
-        return np.r_[np.ones(3 * n), np.zeros(n), np.ones(3 * couplings)] > 0
+        """``(d,)`` columns of the drives whose parameters are not negative: all but offsets and some user terms."""
+        n, layout = self.model.joints, self.model.layout
+        of_terms = [term.non_negative for term in layout.terms for _ in term.expressions]
+        return np.r_[np.ones(3 * n), np.zeros(n), np.ones(3 * len(layout.couplings)), of_terms] > 0
 
     def with_coupling(self, coupling: Coupling) -> "TorqueColumns":
         """The same motion of a robot with one drive more that turns with several joints."""
@@ -181,7 +196,7 @@ class EffortEquations:
         self._start = np.zeros(columns.shape[2])
         self._start[:size] = self.unchanged(size)
         self._fixed = np.r_[np.zeros(size), not_negative] > 0
-        self._size, self._offsets = size, ~not_negative
+        self._size = size
 
     @staticmethod
     def unchanged(size: int) -> Array:
@@ -226,7 +241,10 @@ class EffortEquations:
         size = np.sqrt(np.einsum("jpp->jp", self._gram)[:, self._size :] / self._rows)
         effort = np.sqrt(squares)[:, None]
         largest = np.max(size / np.where(effort > 0, effort, np.inf), axis=0)
-        return np.asarray(np.maximum((largest / np.where(self._offsets, _OFFSET, _FRICTION)) ** 2, 1e-12))
+        share = np.full(len(largest), _FRICTION)
+        joints = len(squares)
+        share[3 * joints : 4 * joints] = _OFFSET
+        return np.asarray(np.maximum((largest / share) ** 2, 1e-12))
 
     def _solve(self, weights: Array, cross: Array, precision: Array, before: Array) -> Array:
         """One step of Newton's method from the parameters before it."""

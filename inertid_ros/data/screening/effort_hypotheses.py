@@ -16,7 +16,7 @@ from .effort_fit import FLOOR, INDEPENDENT, EffortEquations, EffortFit, Motion, 
 
 TURNS = (90, -90, 180, 45, -45, 135, -135)  # degrees by which zeros are wrong
 LAGS_S = (0.05, 0.08, 0.12, 0.17, 0.25, 0.35, 0.5)  # shorter ones are estimated with the parameters
-_SHORTLIST = 4  # of changes of the motion, for which columns have to be made anew
+_SHORTLIST = 5  # of many changes alike: those that the bodies of the URDF explain best
 _DETERMINED = 0.3  # relative deviation of a joint's factor, above which its effort does not show it
 _PER_PARAMETER = 1.5  # half the logarithm of the independent samples, as in the Bayesian information criterion
 _NO_GRAVITY = 0.3  # of its size; a gravity that comes out smaller has no direction
@@ -92,17 +92,17 @@ class EffortComparison:
         """One drive's effort, or that of all, has the wrong sign."""
         n = self.model.joints
         yield self._other("effort_sign", mixing=-self.recorded.mixing)
-        for joint in joints:
-            mixing = np.eye(n)
-            mixing[joint, joint] = -1.0
-            yield self._other("effort_sign", n, mixing=mixing @ self.recorded.mixing, joints=(joint,))
+        turned = [np.where(np.arange(n) == joint, -1.0, 1.0)[:, None] * self.recorded.mixing for joint in joints]
+        each = zip(joints, turned, strict=True)
+        yield from self._best([self._other("effort_sign", n, mixing=mixing, joints=(j,)) for j, mixing in each])
 
     def exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
         """The efforts of two joints are exchanged."""
         pairs = list(combinations(joints, 2))
-        for pair in pairs:
-            mixing = self.recorded.mixing[_exchanged(self.model.joints, *pair)]
-            yield self._other("effort_exchange", len(pairs), mixing=mixing, joints=pair)
+        mixings = [self.recorded.mixing[_exchanged(self.model.joints, *pair)] for pair in pairs]
+        each = zip(pairs, mixings, strict=True)
+        found = [self._other("effort_exchange", len(pairs), mixing=mixing, joints=pair) for pair, mixing in each]
+        yield from self._best(found)
 
     def factors(self) -> Iterator[Hypothesis]:
         """Efforts in another unit, motor currents, or gains: a factor for each joint whose effort shows it."""
@@ -111,13 +111,14 @@ class EffortComparison:
             ratio, determined = self._ratios(rigid, self._efforts / factor)
             if not determined.any():
                 return
-            common = np.exp(np.mean(np.log(np.abs(ratio[determined]))))
+            ratio = np.abs(ratio)  # signs are other causes
+            common = np.exp(np.mean(np.log(ratio[determined])))
             factor = factor * np.where(determined, ratio, common)
             mixing = np.diag(1 / factor) @ self.recorded.mixing
             rigid = self._equations.fit(mixing).rigid
         amount = tuple(np.where(determined, factor, np.nan).tolist())
         yield self._other("effort_current", 1, int(determined.sum()), mixing=mixing, amount=amount)
-        median = float(np.median(np.abs(factor[determined])))
+        median = float(np.median(factor[determined]))
         power = 10.0 ** round(np.log10(median))
         if power != 1.0:
             amount = (power,) * self.model.joints
@@ -178,6 +179,10 @@ class EffortComparison:
                 candidates.append(self._other("position_offset", tried, motion=moved, joints=(joint,), amount=amount))
         if turning:
             candidates.append(self._other("position_unit", motion=_scaled(self.model, motion, turning, np.pi / 180)))
+        return self._best(candidates)
+
+    def _best(self, candidates: list[Hypothesis]) -> list[Hypothesis]:
+        """Those that the URDF's bodies explain best, and that are worth bodies of their own."""
         costs = [self._cost_of_urdf(candidate) for candidate in candidates]
         return [candidates[index] for index in np.argsort(costs)[:_SHORTLIST]]
 
@@ -215,7 +220,8 @@ class EffortComparison:
 
     def _cost_of_urdf(self, hypothesis: Hypothesis) -> float:
         """Cost with the bodies of the URDF, which takes one inverse dynamics."""
-        columns = TorqueColumns(self.model, hypothesis.motion)
+        as_recorded = hypothesis.motion is self.recorded.motion
+        columns = self._columns if as_recorded else TorqueColumns(self.model, hypothesis.motion)
         same = hypothesis.motion.v is self.recorded.motion.v
         efforts = self.efforts_after(hypothesis.lag) @ hypothesis.mixing.T
         rest, cost = efforts - columns.torque_of_urdf, hypothesis.penalty

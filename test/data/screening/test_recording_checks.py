@@ -16,6 +16,7 @@ from inertid_ros.data.screening.position_checks import check_locked, check_posit
 from inertid_ros.data.screening.screen import refuse
 from inertid_ros.data.screening.stamp_checks import check_stamps
 from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.bodies.user_terms import UserTerm
 from inertid_ros.robot.model import ModelOptions, load_model
 
 
@@ -120,3 +121,13 @@ def test_masses_that_are_wrong_by_a_factor_do_not_refuse_a_recording(factor):
     wrong = replace(case.given, body_prior=factor * case.given.body_prior)
     found = check_efforts(prepare(case.recordings[0], wrong), wrong)
     assert all(finding.severity <= Severity.CARE for finding in found), found
+
+
+def test_a_counterbalance_that_is_declared_explains_what_gravity_does_not():
+    case = synthetic_case(1, 4, 1)
+    recording = case.recordings[0]
+    size = 2.0 * np.std(recording.effort[:, 1])
+    effort = recording.effort + size * np.outer(np.sin(recording.position[:, 1]), [0, 1, 0, 0])
+    spring = UserTerm("counterbalance", "joint1", ("sin(q)",))
+    declared = load_model(case.given.urdf, ModelOptions(terms=(spring,)))
+    assert not check_efforts(prepare(replace(recording, effort=effort), declared), declared)
