@@ -73,7 +73,7 @@ class RecordingAssembler:
         self._chosen = bool(joints)
         self._orders: dict[tuple[str, ...], NDArray[np.intp] | None] = {}
         self._parts: dict[str, ChannelStream] = {}
-        self._parts_wanted = False
+        self._held: set[str] = set()  # joints that messages have held so far
         self._messages = 0
         self._last_ns: int | None = None
         self._has_velocity: bool | None = None
@@ -121,7 +121,7 @@ class RecordingAssembler:
             return False
         where = f"{self.name}: joint state {self._messages}"
         values = {"position": position, "velocity": velocity, "effort": effort}
-        self._parts_wanted |= bool((order < 0).any())
+        self._held.update(names)
         if order[0] < 0:
             return self._add_part(where, stamp_ns, values, len(names), order)
         rows = {key: self._row(where, key, value, len(names), order) for key, value in values.items()}
@@ -197,17 +197,17 @@ class RecordingAssembler:
                 if not valid.all():
                     self.missing[group + key] = self.missing.get(group + key, 0) + int((~valid).sum())
                 keep &= valid
+        lacking = [name for name in self.joint_names if name not in self._held]
+        if lacking and ready:
+            key = _PART + _SEPARATOR.join(lacking)
+            self.missing[key] = self.missing.get(key, 0) + ready
+            keep[:] = False
         columns = {key: self._pop(key, ready)[keep] for key in self._rows}
         for key, values in interpolated[_PART].items():
             joints = [self.joint_names.index(joint) for joint in key.split(_SEPARATOR)]
             for channel, own in zip(self._rows, np.split(values[keep], len(self._rows), axis=1), strict=True):
                 if columns[channel].size:
                     columns[channel][:, joints] = own
-        if self._parts_wanted and len(columns["position"]):
-            by_joint = zip(self.joint_names, columns["position"].T, strict=True)
-            names = ", ".join(name for name, values in by_joint if np.isnan(values).all())
-            if names:
-                raise RecordingError(f"{self.name}: no message holds {names}; correct topics.joints or record them")
         del self._stamps[:ready]
         if ready:
             for stream in (*self._wrenches.values(), *self._base.values(), *self._parts.values()):

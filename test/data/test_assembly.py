@@ -66,7 +66,7 @@ def test_a_wanted_joint_that_no_message_holds_is_named():
     assembler = RecordingAssembler("bag", joints=("a", "other"))
     for k in range(10):
         assembler.add_joint_state(["a"], k, [0], [], [1])
-    with pytest.raises(RecordingError, match=r"bag: no message holds other; correct topics.joints"):
+    with pytest.raises(RecordingError, match=r"bag: no sample of joints other within"):
         assembler.recording()
 
 
