@@ -251,8 +251,8 @@ class MapFit:
         deviation = np.sqrt(weighting.deviation**2 + missed / np.maximum(information.counts, 1))
         covariance = known.covariance if self.speed_covariance is None else known.covariance + self.speed_covariance
         kept = np.ones(len(parameters))
-        if self.complete is None:
-            kept[model.layout.absent] = 0.0  # what is held has no variance
+        held = model.layout if self.complete is None else self.complete.layout
+        kept[held.absent] = 0.0  # what is held has no variance; what a test left out has
         r_factor, _ = information.whitened(1 / weighting.deviation)
         interval = np.full((len(parameters), 2), np.nan)
         interval[known.bounded] = known.intervals

@@ -93,7 +93,8 @@ def torque_confidence(estimate: Estimate, states: Samples | None = None) -> Torq
     model = estimate.model
     if model.free:
         raise IdentificationError("confidence: torque at random states is defined for robots on a fixed base only")
-    equations = ForceEquations(model)
+    # Stribeck friction that was left out of the estimate may be there: its uncertainty is part of the torque's.
+    equations = ForceEquations(model.with_stribeck_of(np.ones(model.joints, dtype=bool)))
     states = states if states is not None else sample_states(model)
     squares = np.zeros(model.joints)
     for chunk in dense_equations(equations, states):
@@ -101,7 +102,7 @@ def torque_confidence(estimate: Estimate, states: Samples | None = None) -> Torq
             columns = equations.columns[joint]
             covariance = estimate.covariance[np.ix_(columns, columns)]
             squares[joint] += float(np.einsum("ki,ij,kj->", rows, covariance, rows))
-    torque = equations.predict(estimate.parameters, states)
+    torque = ForceEquations(model).predict(estimate.parameters, states)
     return TorqueConfidence(
         model.joint_names,
         np.sqrt(np.maximum(squares, 0.0) / len(states)),
