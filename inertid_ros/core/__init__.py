@@ -9,5 +9,6 @@
 - ``qr``: R factors and marginal Hessians.
 - ``rotations``: quaternions, rotation matrices, cross products, many at once.
 - ``samples``: :class:`~.samples.Samples`, prepared motion and measured forces of one experiment.
+- ``undecimated_velocity``: joint velocity at the rate of the recording, for what is not linear in it.
 - ``worker``: functions in processes of their own, with progress and time limits.
 """

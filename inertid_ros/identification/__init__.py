@@ -13,7 +13,7 @@ Files:
 
 - ``identify``: the entry point.
 - ``map_fit``: weights of channels and prior spread, iterated with the solution.
-- ``stribeck_speed``: the only nonlinear parameter, by an outer loop.
+- ``friction_speeds``: transition and Stribeck speeds, and which joints have Stribeck friction.
 - ``held_out_blocks``: cross-validation on blocks of the data fitted, where nothing else was held out.
 - ``new_motion``: whether what was held out is a motion that the fit has not seen.
 - ``continuation``: an earlier result as the prior.

@@ -109,12 +109,12 @@ def test_the_direction_turns_within_the_noise_of_velocity():
     model, recording = _recorded(0.0, np.random.default_rng(3))
     rng = np.random.default_rng(4)
     noisy = replace(recording, position=recording.position + 2e-3 * rng.normal(size=recording.position.shape))
-    quiet, loud = (identify(model, [prepare(each, model)]) for each in (recording, noisy))
+    quiet, disturbed = (identify(model, [prepare(each, model)]) for each in (recording, noisy))
     assert quiet.layout.transition_speed == pytest.approx(1e-3)
     samples = prepare(noisy, model)
-    assert loud.layout.transition_speed == pytest.approx(np.sqrt(np.pi / 2) * samples.noise)
-    assert (loud.layout.transition_speed > 2e-3).all()
-    assert loud.drive("coulomb") == pytest.approx(np.full(3, 1.5), rel=0.05)
+    assert disturbed.layout.transition_speed == pytest.approx(np.sqrt(np.pi / 2) * samples.noise)
+    assert (disturbed.layout.transition_speed > 2e-3).all()
+    assert disturbed.drive("coulomb") == pytest.approx(np.full(3, 1.5), rel=0.05)
     known = model.with_transition_speeds(np.full(3, 0.01))
     assert (identify(known, [samples]).layout.transition_speed == 0.01).all(), "given ones stay"
 

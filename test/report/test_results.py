@@ -58,6 +58,13 @@ def test_calibration_finds_what_the_recordings_were_made_with(outcome, case):
     assert np.allclose(outcome.estimate.drive("coulomb"), COULOMB, atol=0.1)
 
 
+def test_the_urdf_has_the_friction_that_was_found(outcome, written):
+    drives = load_model(written / "calibrated.urdf").drive_prior
+    for term in ("viscous", "coulomb"):
+        np.testing.assert_allclose(drives[term], outcome.estimate.drive(term), rtol=1e-12)
+    assert read_result(written).model.layout.transition_speed == pytest.approx(outcome.estimate.layout.transition_speed)
+
+
 def test_the_report_holds_what_it_promises(outcome, case):
     report, n = report_content(outcome), case.given.joints
     assert json.loads(json.dumps(report, allow_nan=False)) == report

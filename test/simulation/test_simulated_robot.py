@@ -155,9 +155,12 @@ def test_reset_starts_over(model):
     assert robot.true_state().position == pytest.approx(PANDA_START + 0.1, abs=5e-3)
 
 
-def test_coulomb_friction_holds_against_less_than_itself(robots):
+@pytest.mark.parametrize(("coulomb", "stribeck"), [(5.0, 0.0), (1.0, 4.0)])
+def test_dry_friction_holds_against_less_than_itself(robots, coulomb, stribeck):
     model = panda(robots)
-    drives = Drives(*(np.full(7, value) for value in (0.1, 0.1, 5.0, 0.0)))
+    drives = Drives(*(np.full(7, value) for value in (0.1, 0.1, coulomb, 0.0)), stribeck=stribeck)
+    assert drives.dry_friction(np.zeros(7)) == pytest.approx(np.full(7, 5.0))
+    assert drives.dry_friction(np.full(7, 9.0)) == pytest.approx(np.full(7, coulomb))
     robot = SimulatedRobot(model, SimulationOptions(sensors=EXACT), drives=drives, start=PANDA_START)
     data = model.pinocchio.createData()
     for push, moves in ((4.0, False), (7.0, True)):

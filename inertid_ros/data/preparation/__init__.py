@@ -11,7 +11,7 @@
 - ``free_base``: motion of a free base from pose, twist, inertial measurement unit or measured acceleration.
 - ``dead_reckoning``: poses integrated from twists.
 - ``external_wrenches``: measured wrenches by contact.
-- ``friction_direction``: the sign of Coulomb friction, and where it is defined.
+- ``friction_direction``: where drives slide, so that their friction has a direction.
 
 Imports the files of :mod:`inertid_ros.data`, its folders ``screening`` and ``cleaning``, and what is below ``data``.
 """
