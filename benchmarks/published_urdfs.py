@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import attrs
@@ -23,12 +23,14 @@ from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.core.log_once import log_once
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
+from inertid_ros.excitation.criteria.criterion import regressor_condition
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.inspection import Inspection, inspect_plan
 from inertid_ros.excitation.limits.motion_limits import motion_limits
 from inertid_ros.excitation.planner import plan_excitation
+from inertid_ros.excitation.planning.descent import motion_samples
 from inertid_ros.excitation.planning.start_pose import rest_pose
-from inertid_ros.robot.model import load_model
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 
 DEFAULT = ExcitationOptions(workers=1, time_limit_s=600.0)
@@ -37,6 +39,8 @@ QUICK = attrs.evolve(
     knot_step_s=0.05,
 )
 ROUNDED = 2e-5  # rad
+REPLANNED = 8  # joints at most of robots that are planned for again
+MANY = 8  # joints from which on short searches leave out self-collision, but not of the start
 XARM = "xarm_description/urdf/xarm7.urdf"
 SHOWN = 150  # characters of a message
 
@@ -45,24 +49,28 @@ SHOWN = 150  # characters of a message
 class Outcome:
     """What became of one URDF."""
 
-    joints: int
     seconds: float
-    condition: float
     told: tuple[str, ...]
+    inspection: Inspection | None = None
     error: str = ""
+
+    @property
+    def condition(self) -> float:
+        return np.nan if self.inspection is None else self.inspection.condition_number
 
 
 def collection() -> Path:
     return Path(example_urdf(XARM)).parents[2]
 
 
-def planned(urdf: Path | str, options: ExcitationOptions) -> Inspection:
+def planned(model: RobotModel, options: ExcitationOptions) -> Inspection:
     """What ``inertid excite`` does without further options."""
-    model = load_model(urdf)
     limits = motion_limits(model)
     constraints = motion_constraints(model, limits, options)
     middle = 0.5 * (limits.lower + limits.upper)
     start = rest_pose(model, limits, constraints, middle, np.zeros(len(middle), dtype=bool))
+    if model.joints > MANY and options is not DEFAULT:
+        options = attrs.evolve(options, collision=attrs.evolve(options.collision, self_collision=False))
     plan = plan_excitation(model, limits, start, options)
     constraints = motion_constraints(model, limits, options)
     check_plan(plan, model, limits, constraints=constraints)
@@ -88,16 +96,15 @@ def messages() -> Iterator[list[str]]:
         logger.removeHandler(handler)
 
 
-def outcome(urdf: Path | str, options: ExcitationOptions) -> Outcome:
-    began, error, joints, condition = time.monotonic(), "", 0, np.nan
+def outcome(urdf: Path, options: ExcitationOptions) -> Outcome:
+    began, error, inspection = time.monotonic(), "", None
     with messages() as told:
         try:
-            inspection = planned(urdf, options)
-            joints, condition = len(inspection.plan.joint_names), inspection.condition_number
+            inspection = planned(load_model(urdf), options)
             told += [str(finding) for finding in inspection.findings]
         except InertidError as problem:
             error = str(problem).removeprefix(f"{urdf}: ")
-    return Outcome(joints, time.monotonic() - began, condition, tuple(told), error)
+    return Outcome(time.monotonic() - began, tuple(told), inspection, error)
 
 
 def exact_angles(text: str) -> str:
@@ -114,6 +121,18 @@ def exact_angles(text: str) -> str:
     return etree.tostring(root, encoding="unicode") if changed else text
 
 
+def with_exact_angles(path: Path, found: Inspection, options: ExcitationOptions) -> tuple[str, ...]:
+    """Condition numbers with exact angles: of the same plan, and of one made for them where that is quick."""
+    exact = replace(load_model(exact_angles(path.read_text())), folder=path.parent)
+    criterion = regressor_condition(exact, motion_limits(exact))
+    same = criterion.evaluate(motion_samples(criterion, found.plan)).condition_number
+    few = exact.joints <= REPLANNED
+    numbers = [found.condition_number, same, *([planned(exact, options).condition_number] if few else [])]
+    ratios = [number / found.condition_number for number in numbers[1:]]
+    shown = [f"{number:.4g}" for number in numbers] + ["–"] * (not few)
+    return (path.stem, *shown, ", ".join(f"{ratio:.4f}" for ratio in ratios))
+
+
 def short(message: str) -> str:
     return message if len(message) <= SHOWN else f"{message[:SHOWN]} …"
 
@@ -123,46 +142,35 @@ def main() -> None:
     files = [path for path in sorted(collection().rglob("*.urdf")) if not chosen or path.stem in chosen]
     rows, plans, rounded = [], 0, []
     for path in files:
-        found = outcome(path, DEFAULT if path.name == "xarm7.urdf" else QUICK)
-        plans += not found.error
-        needed = [found.error] if found.error else list(found.told)
+        found = outcome(path, QUICK)
+        needed = list(found.told) + [found.error] * bool(found.error)
         print(path.stem, f"{found.condition:.4g}", f"{found.seconds:.1f} s", *needed, sep="\n    ", flush=True)
-        rows.append((
-            path.relative_to(collection()).parts[0].removesuffix("_description"), path.stem, found.joints or "–",
-            f"{found.condition:.4g}" if not found.error else "no plan", "<br>".join(map(short, needed)) or "nothing",
-        ))  # fmt: skip
-        text = path.read_text()
-        exact = exact_angles(text)
-        if exact != text and not found.error:
-            twin = path.parent  # meshes are found from there
-            with_exact = outcome_of_text(exact, twin, DEFAULT if path.name == "xarm7.urdf" else QUICK)
-            ratio = found.condition / with_exact.condition
-            print(f"    exact angles: {with_exact.condition:.4g}, ratio {ratio:.4f}", flush=True)
-            rounded.append((path.stem, f"{found.condition:.4g}", f"{with_exact.condition:.4g}", f"{ratio:.4f}"))
+        folder = path.relative_to(collection()).parts[0].removesuffix("_description")
+        told = "<br>".join(map(short, needed)) or "nothing"
+        if found.inspection is None:
+            rows.append((folder, path.stem, "–", "no plan", told))
+            continue
+        plans += 1
+        joints = len(found.inspection.plan.joint_names)
+        rows.append((folder, path.stem, joints, f"{found.condition:.4g}", told))
+        if exact_angles(path.read_text()) != path.read_text():
+            rounded.append(with_exact_angles(path, found.inspection, QUICK))
+            print("    exact angles", *rounded[-1][1:], flush=True)
     if chosen:
         return
     text = (
         f"## URDFs as published\n\n`benchmarks/published_urdfs.py`, {machine()}. {plans} of {len(files)} URDFs of"
         " example-robot-data end with a plan without any option, the others with one line. Searches are short"
-        f" ({QUICK.iterations} iterations from one start of {QUICK.starts}) but for the xArm7.\n\n"
+        f" ({QUICK.duration_s:g} s of motion, {QUICK.iterations} iterations from one start; self-collision of robots of"
+        f" more than {MANY} joints at the start only), so that condition numbers are those of poor motions.\n\n"
         + table(("folder", "URDF", "joints", "condition number", "what is told"), rows)
-        + "\n\nRobots whose right angles are rounded, planned for with exact ones too:\n\n"
-        + table(("URDF", "condition number", "with exact angles", "ratio"), rounded)
+        + "\n\nRobots whose right angles are rounded, and the same with exact ones:\n\n"
     )
-    publish("published_urdfs", text)
-
-
-def outcome_of_text(text: str, folder: Path, options: ExcitationOptions) -> Outcome:
-    """The same of a text, with meshes from a folder on."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch) / "exact.urdf"
-        path.write_text(text)
-        mesh_options = attrs.evolve(
-            options, collision=attrs.evolve(options.collision, mesh_folders=tuple(map(str, folder.parents)))
-        )
-        return outcome(path, mesh_options)
+    header = ("URDF", "condition number", "same plan, exact angles", "plan for exact angles", "ratios")
+    publish("published_urdfs", text + table(header, rounded))
+    xarm = collection() / XARM
+    name, *figures = with_exact_angles(xarm, planned(load_model(xarm), DEFAULT), DEFAULT)
+    publish("published_urdfs", text + table(header, [(f"{name}, default options", *figures), *rounded]))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.files.bag_reading import bag_topics
 from inertid_ros.data.files.loading import file_format, load_recording
 from inertid_ros.data.recording import Recording
+from inertid_ros.identification.base_parameters import base_parameters_of_robot
 from inertid_ros.report.results import REPORT, read_result
 from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia, min_eigenvalue
 from inertid_ros.robot.configured_model import model_options
@@ -65,10 +66,12 @@ def _describe_model(model: RobotModel, options: argparse.Namespace) -> None:
         {"name": name, "mass": mass[i], "com": com[i], "min_pseudo_inertia_eigenvalue": smallest[i]}
         for i, name in enumerate(model.link_names)
     ]
+    count = base_parameters_of_robot(model).count
     if options.json:
-        print_json({"kind": "urdf", "robot": model.name, "model_hash": model.hash, "joints": joints, "links": links})
+        about = {"robot": model.name, "model_hash": model.hash, "base_parameters": count}
+        print_json({"kind": "urdf", **about, "joints": joints, "links": links})
         return
-    print(f"robot {model.name}, {model.joints} joints, model hash {model.hash}")
+    print(f"robot {model.name}, {model.joints} joints, {count} base parameters, model hash {model.hash}")
     columns = ("lower", "upper", "velocity", "effort", "viscous", "coulomb")
     rows = ((str(joint["name"]), *(number(joint[column]) for column in columns)) for joint in joints)
     print_table("Joints", ("joint", *columns), rows)

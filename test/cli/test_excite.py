@@ -1,5 +1,6 @@
 """Planning a motion from the command line."""
 
+import html
 import json
 import os
 
@@ -42,6 +43,7 @@ def test_a_plan_within_the_limits_is_written(folder, capsys):
     for joint in summary["joints"]:
         assert max(joint[f"{name}_used"] for name in ("range", "velocity", "acceleration", "effort")) <= 1 + 1e-9
     assert summary["plan_file"] == "out/plan.yaml"
+    assert bool(summary["findings"]) == (summary["condition_number"] > 100)
     assert not plan.velocity[0].any() and not plan.velocity[-1].any()
 
 
@@ -50,6 +52,14 @@ def test_the_same_seed_gives_the_same_plan(folder, capsys):
         assert _excite(capsys, "--set", f"excitation.seed={seed}", output=output)[0] == 0
     a, b, c = (load_plan(f"{name}/plan.yaml").position for name in "abc")
     assert np.array_equal(a, b) and not np.array_equal(a, c)
+
+
+def test_what_a_motion_does_not_excite_is_told_on_all_ways(folder, capsys):
+    narrow = ["--set", "limits.position.joint1=[0.1, 0.11]"]
+    status, out, err = _excite(capsys, "--json", *narrow)
+    (message,) = [finding["message"] for finding in json.loads(out)["findings"]]
+    assert status == 0 and f"inertid: warning: {message}" in err and "the position limits of joint 'joint1'" in message
+    assert html.escape(message, quote=False)[:40] in (folder / "out/excitation.html").read_text()
 
 
 def test_start_and_kind_are_chosen(folder, capsys):

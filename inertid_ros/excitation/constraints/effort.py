@@ -50,9 +50,9 @@ class EffortConstraint(Constraint):
         joint = int(np.argmax(effort / self.effort))
         if effort[joint] > self.effort[joint]:
             name, friction = self._model.joint_names[joint], self._model.drive_prior["coulomb"][joint]
-            of_it = f", {friction:.4g} of it the friction of its <dynamics>," if friction > 0.5 * effort[joint] else ""
+            of_it = f", {friction:.4g} of it the friction of its <dynamics>" if friction > 0.5 * effort[joint] else ""
             raise ExcitationError(
-                f"joint '{name}': needs {effort[joint]:.4g} N m to stand at the start pose{of_it}"
+                f"joint '{name}': needs {effort[joint]:.4g} N m to stand at the start pose{of_it},"
                 f" beyond its effort limit {self.effort[joint]:.4g} N m; start elsewhere, correct the limit"
                 f" (limits.effort), or hold the joint with robot.locked_joints: {{{name}: {pose[joint]:.4g}}}"
             )

@@ -51,7 +51,8 @@ def rest_pose(
         begin = wanted if not attempt else np.where(fixed, wanted, rng.uniform(limits.lower, limits.upper))
         for pose in search.poses(begin):
             if not _refusal(constraints, pose):
-                log_once(logging.WARNING, f"start pose: {refusal}; starts with {_moved(limits, wanted, pose)} instead")
+                reason = refusal.partition(";")[0]  # without what would have to be done
+                log_once(logging.WARNING, f"start pose: {reason}; starts with {_moved(limits, wanted, pose)} instead")
                 return pose
     raise ExcitationError(f"{refusal}; no pose was found at which the robot can stand")
 

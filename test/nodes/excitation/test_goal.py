@@ -11,6 +11,7 @@ from inertid_ros.app.excitation_job import ExcitationJob, PreparationProgress, P
 from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ExcitationError
+from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.worker import WorkerError
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
 from inertid_ros.excitation.execution.supervisor import ExecutionProgress, ExecutionStage
@@ -191,6 +192,15 @@ def test_plan_only_moves_nothing(prepared: PreparedMotion, model: RobotModel) ->
     run.run(1.0)
     assert goal.outcome.ending is Ending.SUCCEEDED and "nothing moved" in goal.outcome.message
     assert goal.prepared is prepared and not run.robot.commands
+
+
+def test_what_a_motion_does_not_excite_is_told_with_the_result(prepared: PreparedMotion, model: RobotModel) -> None:
+    finding = Finding("not_excited", Severity.CARE, "condition number 900: mostly of arm.mcx", "plan longer")
+    run = Run(replace(prepared, findings=(finding,)), model, plan_only=True)
+    goal = run.begin()
+    run.planner.ready = True
+    run.run(1.0)
+    assert goal.outcome.message.endswith(f"nothing moved; warning: {finding}")
 
 
 def test_request_and_parameters_make_the_job(prepared: PreparedMotion, model: RobotModel) -> None:
