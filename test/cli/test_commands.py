@@ -127,15 +127,17 @@ def test_a_subject_worse_than_the_given_urdf_exits_with_three(files, capsys):
     assert status == 3 and json.loads(out)["passed"] is False
 
 
-def test_validate_rejects_errors_as_large_as_the_torque_itself(result, files, tmp_path, capsys):
-    """Even where those of the URDF as given are larger."""
+def test_validate_rejects_what_explains_nothing_of_a_torque(result, files, tmp_path, capsys):
+    """And screening refuses what is certainly in another unit."""
     recording = read_npz(files / "b.npz")
     write_npz(replace(recording, effort=1e-3 * recording.effort), tmp_path / "kilo.npz")
-    status, out, _ = _run("validate", result, tmp_path / "kilo.npz", "--json", capsys=capsys)
+    status, _, err = _run("validate", result, tmp_path / "kilo.npz", capsys=capsys)
+    assert status == 2 and "robot.effort_scale" in err
+    write_npz(replace(recording, effort=recording.effort[::-1]), tmp_path / "reversed.npz")
+    status, out, _ = _run("validate", result, tmp_path / "reversed.npz", "--json", capsys=capsys)
     content = json.loads(out)
     assert status == 3 and content["verdict"] == "do not use" and not content["passed"]
-    assert content["validation"]["relative_error"] < content["prior"]["relative_error"]
-    assert "worse_than_nothing" in {reason["cause"] for reason in content["reasons"]}
+    assert content["reasons"][0]["cause"] == "above_noise" and content["reasons"][0]["subjects"] == ["joint0"]
 
 
 def test_validate_tells_recordings_that_were_fitted(result, files, capsys):

@@ -21,7 +21,7 @@ _HARDLY_WORSE = 0.03  # what a joint's error adds to that of the URDF, of its to
 _WORSE, _MUCH_WORSE = 0.1, 0.3  # the same: 1 and 9 % of the mean square of the torque
 _NOISE = 3.0  # times the sensor's noise, beyond which an error is not noise
 _EXPECTED = 3.0  # times the error that the fit expects: that is, beyond its 99 % interval
-_UNEXPECTED = 0.25  # of a joint's torque; smaller errors are no concern however unexpected
+_MATERIAL = 0.25  # of a joint's torque; smaller errors are no concern however unexpected or unexplained
 _MINOR = 0.05  # of the largest torque of any joint; a joint with less does not make a result useless
 
 
@@ -86,9 +86,9 @@ def _unexplained(errors: ErrorComparison) -> Iterator[Finding]:
     for channel, name in _measured(errors):
         error, noise, scale = errors.error[channel], errors.noise[channel], errors.scale.torque[channel]
         variation = errors.scale.variation[channel]
-        if error <= _UNEXPLAINED * variation or error <= _NOISE * noise:
+        if error <= _UNEXPLAINED * variation or error <= _MATERIAL * scale or error <= _NOISE * noise:
             continue
-        useless = error > _USELESS * scale and scale > _MINOR * errors.scale.torque.max()
+        useless = error > _USELESS * variation and scale > _MINOR * errors.scale.torque.max()
         noisy = f", {error / noise:.0f} times the noise of its effort" if noise > 0 else ""
         yield Finding(
             "above_noise",
@@ -126,7 +126,7 @@ def _unexpected(errors: ErrorComparison) -> Iterator[Finding]:
         return
     for channel, name in _measured(errors):
         error, expected = errors.sliding[channel], errors.expected[channel]
-        if error > _EXPECTED * expected and error > _UNEXPECTED * errors.scale.torque[channel]:
+        if error > _EXPECTED * expected and error > _MATERIAL * errors.scale.torque[channel]:
             yield Finding(
                 "does_not_generalise",
                 Severity.CARE,

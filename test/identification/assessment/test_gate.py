@@ -81,7 +81,7 @@ def test_well_explained_torque_has_no_findings():
         ({"relative": (0.4, 0.3)}, "worse_than_urdf", (), Severity.REJECT),
         ({"error": [5.0, 0.8], "given": [30.0, 0.9]}, "above_noise", ("wrist",), Severity.CARE),
         ({"error": [70.0, 0.2], "given": [80.0, 0.5]}, "above_noise", ("shoulder",), Severity.CARE),
-        ({"error": [120.0, 0.2], "given": [130.0, 0.5]}, "above_noise", ("shoulder",), Severity.REJECT),
+        ({"error": [90.0, 0.2], "given": [95.0, 0.5]}, "above_noise", ("shoulder",), Severity.REJECT),
         # A joint with hardly any torque never makes the whole result useless.
         ({"error": [5.0, 3.0], "given": [30.0, 4.0]}, "above_noise", ("wrist",), Severity.CARE),
         ({"error": [10.0, 0.2], "given": [8.0, 0.5]}, "worse_than_urdf", ("shoulder",), Severity.NOTICE),
@@ -103,6 +103,7 @@ def test_each_error_has_its_finding(changes, cause, subjects, severity):
         {"error": [5.0, 0.8], "given": [30.0, 0.7], "noise": [1.0, 0.3]},  # the sensor's noise is as large
         {"sliding": [20.0, 0.2]},  # not expected, but small
         {"given": [4.9, 0.5]},  # hardly worse
+        {"scale": TorqueScale(np.array([100.0, 1.0]), np.array([5.0, 0.9]))},  # nothing varies, and the error is small
         {"scale": TorqueScale(np.array([100.0, 0.0]), np.array([80.0, 0.0])), "error": [5.0, 0.1]},  # not measured
     ],
 )
@@ -182,7 +183,7 @@ def test_the_sign_of_one_effort_is_rejected(case, samples):
 def test_a_constant_that_an_offset_explains_does_not_hide_the_rest():
     """A joint that is all offset in root mean square, and whose variation is not explained at all."""
     constant = TorqueScale(np.array([100.0, 1.0]), np.array([80.0, 0.2]))
-    (found,) = check_errors(comparison(scale=constant))
+    (found,) = check_errors(comparison(scale=constant, error=np.array([5.0, 0.3])))
     assert found.cause == "above_noise" and found.subjects == ("wrist",)
 
 
