@@ -136,13 +136,14 @@ def _fitted(
         all_independent = weighting.fraction
         fit, weighting, outliers = fit.without_outliers(weighting, solution)
         if outliers.any():  # residuals of a fit that they spoilt do not show which samples are independent
-            weighting, solution = fit.reweighted(replace(weighting, fraction=all_independent))
+            weighting, solution = fit.reweighted(replace(weighting, fraction=all_independent, discount=1.0))
             fit, weighting, further = fit.without_outliers(weighting, solution)
             outliers = outliers + further
         weighting, solution = fit.reweighted(weighting)
         chosen = fit.with_chosen_stribeck(weighting)
         if chosen is not fit:
             fit, (weighting, solution) = chosen, chosen.reweighted(weighting)
+        weighting, solution = fit.undiscounted(weighting)
     return replace(fit.estimate(weighting, solution), outliers=outliers)
 
 

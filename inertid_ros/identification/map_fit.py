@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import attrs
 import numpy as np
 
 from inertid_ros.config.identification import IdentifyOptions
@@ -76,16 +77,19 @@ class Weighting:
         Independent share of the samples per channel.
     regularization : Regularization
         With the prior spread.
+    discount : float
+        Of all data against the prior, while the prior spread is estimated.
     """
 
     deviation: Array
     fraction: Array
     regularization: Regularization
+    discount: float = 1.0
 
     @property
     def weights(self) -> Array:
         """``(c,)`` of residuals."""
-        return np.asarray(np.sqrt(self.fraction) / self.deviation)
+        return np.asarray(np.sqrt(self.fraction * self.discount) / self.deviation)
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,15 @@ class MapFit:
         deviation = np.maximum(information.deviation(self.data.equations.model.prior), 0.01 * information.rms_measured)
         fraction = band_fraction(recordings) if recordings else np.ones(len(deviation))
         return Weighting(np.maximum(deviation, 1e-9 * deviation.max()), fraction, self.regularization)
+
+    def undiscounted(self, weighting: Weighting) -> tuple[Weighting, Solution]:
+        """Weights and solution with all independent samples, under the prior spread that was estimated with fewer.
+
+        With all, residuals that go along with the regressor would be taken for bodies far from the prior. Under that
+        prior all may count: on recorded arms parameters then predict other motions better.
+        """
+        options = attrs.evolve(self.options, prior_spread=weighting.regularization.prior_spread)
+        return replace(self, options=options).reweighted(replace(weighting, discount=1.0))
 
     def reweighted(self, weighting: Weighting) -> tuple[Weighting, Solution]:
         """Iterate weights (residual deviation per channel) and prior spread to their fixed point."""
@@ -212,13 +225,15 @@ class MapFit:
         fraction = np.minimum(independent, weighting.fraction)
         excess = float(np.mean(noise.small * fraction / weighting.deviation**2))
         ratio = np.where(noise.largest > 0, noise.largest / weighting.deviation**2, 1 / fraction)
-        discounted = np.minimum(fraction / max(excess, 1e-9), weighting.fraction)
-        return replace(self, noise_ratio=ratio), replace(weighting, fraction=discounted)
+        if excess < 1.0:
+            fraction = np.minimum(fraction / max(excess, 1e-9), weighting.fraction)
+        return replace(self, noise_ratio=ratio), replace(weighting, fraction=fraction, discount=1 / max(excess, 1.0))
 
     def with_chosen_stribeck(self, weighting: Weighting) -> "MapFit":
         """The fit with Stribeck friction only of joints that show it, at the best speed where that is asked for."""
         equations, information = self.data.equations, self.data.information
-        bodies, counts = len(equations.model.layout.body_names), weighting.fraction * information.counts
+        bodies = len(equations.model.layout.body_names)
+        counts = weighting.fraction * weighting.discount * information.counts
         test = StribeckTest(weighting.weights, counts, weighting.regularization.spreads(bodies))
         if self.options.fit_stribeck_speed:
             chosen = fitted_stribeck(equations, self.data.recordings, information.earlier, test)
