@@ -22,6 +22,7 @@ _SHARE = 0.1  # of a weak combination that a parameter has at least to be named
 _NAMED = 4
 _SLOWEST = 0.01  # of the speeds of random states
 _WIDER, _FASTER = 10.0, 3.0  # factors on ranges of joints that slide and on limits of speed, for comparison
+_MUCH = 10.0  # factor by which random states are better at least for the motion to be the first reason
 _NOTABLE = 2.0  # factor that other limits gain at least for these to be the reason
 
 
@@ -73,7 +74,7 @@ def _weak_combinations(
     weights = (information.vectors[:, weak] ** 2).sum(axis=1)
     order = [int(k) for k in np.argsort(-weights) if weights[k] >= _SHARE * weights.max()]
     names = [model.layout.names[criterion.measured.columns[criterion.columns[k]]] for k in order]
-    reason, remedy, subjects = _reason(criterion, model, limits, constrained)
+    reason, remedy, subjects = _reason(criterion, information.condition_number, model, limits, constrained)
     return Finding(
         "not_excited",
         Severity.CARE,
@@ -85,14 +86,14 @@ def _weak_combinations(
 
 
 def _reason(
-    criterion: Criterion, model: RobotModel, limits: MotionLimits, constrained: str
+    criterion: Criterion, achieved: float, model: RobotModel, limits: MotionLimits, constrained: str
 ) -> tuple[str, str, tuple[str, ...]]:
     """Why combinations are weak, what to do, and the joints that it is about; by random states with other limits."""
     joints, within = np.arange(model.joints), _random_condition(criterion, limits)
-    if within <= WELL_CONDITIONED:
-        why = f", which is kept small by the {constrained}" if constrained else ""
+    if within <= WELL_CONDITIONED or _MUCH * within <= achieved:
+        why = f", which the {constrained} keeps small" if constrained else ""
         return (
-            f"random states within the limits show them (condition number {within:.3g}), this motion{why} does not",
+            f"random states within the limits show them better (condition number {within:.3g}) than this motion{why}",
             "plan a longer motion (excitation.duration_s), with more iterations (excitation.iterations), or from"
             " another start (--start)",
             (),
