@@ -86,7 +86,7 @@ class PrepareOptions:
         " excite inertia, so leave them out only where they bend or saturate the robot",
     )
     low_speed_fraction: float = option(
-        0.01,
+        0.03,
         "share of a joint's fast speed below which it rests or hardly begins to slide; where that is most of what the"
         " filter mixes into a sample, its equations are left out",
         minimum=0.0, maximum=1.0,
