@@ -11,9 +11,10 @@ from inertid_ros.core.log_once import log_once
 from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
 
 # Over the 62 robots of example-robot-data that load, the median radius of gyration is 0.02 to 0.9 of the length of the
-# longest chain of links; one of kg mm^2 or g mm^2 is 1000 times as long. Mass over the cube of this length is 1.2 to 48
-# kg/m^3; grams and tonnes are a factor of 1000 away. Borders lie in the geometric middle.
-_LONGEST_GYRATION = 5.0
+# longest chain of links; one of kg mm^2 or g mm^2 is 1000 times as long. The border is just below the least of these:
+# robots of unit bodies on short links are no mistake. Mass over the cube of this length is 1.2 to 48 kg/m^3; grams and
+# tonnes are a factor of 1000 away, the borders in the geometric middle.
+_LONGEST_GYRATION = 15.0
 _DENSEST, _THINNEST = 250.0, 0.04  # kg/m^3
 _FEWEST = 3  # links for which the length of the robot says what its mass can be
 

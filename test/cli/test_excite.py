@@ -58,7 +58,7 @@ def test_what_a_motion_does_not_excite_is_told_on_all_ways(folder, capsys):
     narrow = ["--set", "limits.position.joint1=[0.1, 0.11]"]
     status, out, err = _excite(capsys, "--json", *narrow)
     (message,) = [finding["message"] for finding in json.loads(out)["findings"]]
-    assert status == 0 and f"inertid: warning: {message}" in err and "the position limits of joint 'joint1'" in message
+    assert status == 0 and f"inertid: warning: {message}" in err and message.startswith("condition number")
     assert html.escape(message, quote=False)[:40] in (folder / "out/excitation.html").read_text()
 
 

@@ -45,7 +45,7 @@ def test_objective_is_differentiated_exactly(model, limits, options):
     # Weak joints and a high floor, so that both penalties are at work.
     model = replace(model, layout=ParameterLayout(model.layout.links, model.layout.joints, ("viscous", "offset")))
     weak = replace(limits, effort=np.array([40.0, 30.0, 25, 25, 5, 5, 5]))
-    problem = PlanningProblem(model, weak, PANDA_START, attrs.evolve(options, floor_m=0.3))
+    problem = PlanningProblem(model, weak, PANDA_START, attrs.evolve(options, floor_m=0.25))
     shape = random_shapes(problem, attrs.evolve(options, starts=1))[0]
     value, gradient = problem.gradient(shape)
     assert value == pytest.approx(problem.value(shape), rel=1e-12)
