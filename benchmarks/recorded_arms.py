@@ -75,7 +75,7 @@ def tx40(folder: Path) -> None:
     sliding = [_sliding(outcome, model, outcome.estimate.parameters),
                _sliding(outcome, classic, _least_squares(classic, outcome))]  # fmt: skip
     rows = [
-        [name, f"**{100 * own:.1f}**", f"{100 * other:.1f}", f"{published:g}", f"**{first:.3f}**", f"{second:.3f}"]
+        [name, f"**{100 * own:.2f}**", f"{100 * other:.2f}", f"{published:g}", f"**{first:.3f}**", f"{second:.3f}"]
         for name, own, other, published, first, second in zip(
             model.joint_names, *sliding, TX40_PUBLISHED, ours.rms, plain.rms, strict=True
         )
