@@ -8,6 +8,7 @@ from support.robots.example_robots import load_with_locks
 from support.robots.floating_robots import satellite
 from support.robots.space_robot import OFFSET, TRUE, limits, space_robot
 
+from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.config.direction_combinations import CombinationOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
@@ -131,7 +132,7 @@ def test_fixed_arm_needs_fewer_intervals_than_offered(arm):
     """
     bounds = motion_limits(arm)
     options = ExcitationOptions(
-        kind="combinations", time_limit_s=600.0,
+        kind="combinations", time_limit_s=600.0, collision=CollisionOptions(self_collision=False),
         combinations=CombinationOptions(orders=1, starts=10, iterations=60, most=24),
     )
     start = 0.5 * (bounds.lower + bounds.upper)
@@ -149,8 +150,9 @@ def test_fixed_arm_needs_fewer_intervals_than_offered(arm):
 def test_planner_knows_the_kind(arm):
     bounds = motion_limits(arm)
     options = ExcitationOptions(
-        kind="combinations", combinations=CombinationOptions(orders=1, starts=1, iterations=0, samples=3)
-    )
+        kind="combinations", combinations=CombinationOptions(orders=1, starts=1, iterations=0, samples=3),
+        collision=CollisionOptions(self_collision=False),
+    )  # fmt: skip
     told = []
     plan = plan_excitation(arm, bounds, np.zeros(6), options, told.append)
     assert np.isfinite(plan.condition_number)
