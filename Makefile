@@ -37,7 +37,8 @@ docs:  ## build the documentation in .build/docs; warnings are errors
 
 # Tests of running nodes that move a robot run after all others, alone. Status 5: ARGS selects none of these tests.
 test:  ## check style and types, build the documentation and run all tests; ARGS is given to pytest
-	@$(enter); status=0 others=0 realtime=0; ruff check . || status=1; { $(types); } || status=1; $(documentation) || status=1; \
+	@$(enter); status=0 others=0 realtime=0; ruff check . || status=1; \
+	{ $(types); } & checked=$$!; $(documentation) || status=1; wait $$checked || status=1; \
 	pytest -n $(WORKERS) -m "not realtime" $(ARGS) || others=$$?; \
 	pytest -n 0 -m realtime $(or $(ARGS),test/nodes) || realtime=$$?; \
 	for code in $$others $$realtime; do [ $$code = 0 ] || [ $$code = 5 ] || status=$$code; done; \
