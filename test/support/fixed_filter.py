@@ -68,22 +68,32 @@ class FixedFilter:
         self._train, self._test = ([_Motion(each, model, cutoff_hz) for each in group] for group in (train, [test]))
 
     def given(self) -> FixedErrors:
-        """Of the URDF as given, without drives."""
-        return self._errors(self._bodies(self._model.body_prior))
+        """Of the URDF as given, with the damping and friction of its ``<dynamics>``."""
+        layout, prior = self._model.layout, self._model.prior
+        drive = {term: prior[layout.drive(term)] for term in layout.drive_terms}
+        return self._errors(self._torque(self._model.body_prior, drive, np.zeros(3 * len(layout.couplings))))
 
     def of(self, estimate: Estimate) -> FixedErrors:
         """Of an estimate: its bodies, drives and couplings by the formula of docs/conventions.md."""
-        (motion,), joints = self._test, self._model.joints
-        drive = {term: estimate.drive(term) for term in
-                 ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness", "stribeck")}  # fmt: skip
-        falling = np.exp(-np.abs(motion.v) / estimate.layout.stribeck_speed)
-        torque = self._bodies(estimate.bodies) + drive["rotor_inertia"] * motion.a + drive["viscous"] * motion.v
-        torque += (drive["coulomb"] + drive["stribeck"] * falling) * motion.sign[:, :joints]
-        torque += drive["offset"] + drive["stiffness"] * motion.q
-        for index, coupling in enumerate(estimate.layout.couplings):
-            first = estimate.layout.coupling_start + 3 * index
-            torque += self._coupled(motion, coupling, index) @ estimate.parameters[first : first + 3]
-        return self._errors(torque)
+        layout = estimate.layout
+        drive = {term: estimate.drive(term) for term in layout.drive_terms}
+        coupled = estimate.parameters[layout.coupling_start : layout.coupling_start + 3 * len(layout.couplings)]
+        return self._errors(self._torque(estimate.bodies, drive, coupled))
+
+    def _torque(self, bodies: Array, drive: dict[str, Array], coupled: Array) -> Array:
+        (motion,), joints, layout = self._test, self._model.joints, self._model.layout
+        falling = np.exp(-np.abs(motion.v) / layout.stribeck_speed)
+        sign = motion.sign[:, :joints]
+        columns = {
+            "rotor_inertia": motion.a, "viscous": motion.v, "coulomb": sign, "offset": 1.0, "stiffness": motion.q,
+            "stribeck": falling * sign,
+        }  # fmt: skip
+        torque = self._bodies(bodies)
+        for term, values in drive.items():
+            torque += values * columns[term]
+        for index, coupling in enumerate(layout.couplings):
+            torque += self._coupled(motion, coupling, index) @ coupled[3 * index : 3 * index + 3]
+        return torque
 
     def least_squares(self) -> FixedErrors:
         """Of ordinary least squares of base parameters, drives and couplings, the classical answer."""
