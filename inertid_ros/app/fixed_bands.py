@@ -8,13 +8,13 @@ import attrs
 import numpy as np
 
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.data.preparation.bandwidth import HIGHEST_CUTOFF
-from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.validation import BandErrors, torque_errors
 from inertid_ros.identification.information.delay import without_delay
+
+from .screened_samples import prepared_samples
 
 BANDS_HZ = (2.0, 5.0, 10.0)
 _PERIODS = 20.0  # of a band's highest frequency in the shortest recording; less is all filter transient
@@ -45,18 +45,19 @@ def band_errors(
     shortest = min(recording.duration for recording in recordings)
     bands = [band for band in BANDS_HZ if _PERIODS / shortest < band < HIGHEST_CUTOFF / slowest]
     with _without_notices():
-        return tuple(
-            _errors(estimate, recordings, attrs.evolve(configuration.prepare, cutoff_hz=band)) for band in bands
-        )
+        return tuple(_errors(estimate, recordings, configuration, band) for band in bands)
 
 
-def _errors(estimate: Estimate, recordings: Sequence[Recording], options: PrepareOptions) -> BandErrors:
-    prepared = (prepare(recording, estimate.model, options) for recording in recordings)
+def _errors(
+    estimate: Estimate, recordings: Sequence[Recording], configuration: Configuration, band: float
+) -> BandErrors:
+    filtered = attrs.evolve(configuration, prepare=attrs.evolve(configuration.prepare, cutoff_hz=band))
+    prepared = (prepared_samples(recording, estimate.model, filtered) for recording in recordings)
     samples = [without_delay(each, estimate.delay) for each in prepared]
     own, given = (
         torque_errors(estimate.equations, parameters, samples) for parameters in (estimate.parameters, estimate.prior)
     )
-    return BandErrors(options.cutoff_hz, own, given)
+    return BandErrors(band, own, given)
 
 
 @contextmanager

@@ -12,8 +12,9 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.data.cleaning.clean import repaired
 from inertid_ros.data.preparation.prepare import prepare, with_common_cutoff
 from inertid_ros.data.recording import Recording
+from inertid_ros.data.screening.effort_checks import check_efforts
 from inertid_ros.data.screening.effort_noise import effort_noise
-from inertid_ros.data.screening.screen import refuse, screen, screen_channels
+from inertid_ros.data.screening.screen import refuse, screen_channels
 from inertid_ros.regressors.load_torque import without_load
 from inertid_ros.robot.loads import load_bodies
 from inertid_ros.robot.model import RobotModel
@@ -44,21 +45,36 @@ def screened_samples(recording: Recording, model: RobotModel, configuration: Con
         The recording cannot be used, or does not belong to this robot.
     """
     readable = repaired(recording)
-    refuse(screen_channels(readable, model))
-    samples = prepare(recording, model, configuration.prepare, configuration.identify.equations)
-    load = load_bodies(model, configuration.robot.loads, recording.name)
-    if load.any():
-        if configuration.identify.equations != "force":
-            raise ModelError("robot.loads: loads are known to equations of force only; drop them")
-        samples = without_load(model, load, samples)
+    on_channels = screen_channels(readable, model)
+    refuse(on_channels)
+    samples = prepared_samples(recording, model, configuration)
     # Efforts whose gains are to be found are checked with these, see LoadedRecordings.
     efforts = configuration.prepare.check_efforts and not configuration.identify.drive_gains
-    findings = screen(readable, samples, model, efforts)
+    findings = (*samples.findings, *on_channels, *(check_efforts(samples, model) if efforts else ()))
     refuse(findings)
     samples = replace(samples, findings=findings)
     if configuration.identify.equations in MOMENTUM_EQUATIONS:
         return samples
     return replace(samples, effort_noise=effort_noise(readable, model, samples.cutoff_hz))
+
+
+def prepared_samples(recording: Recording, model: RobotModel, configuration: Configuration) -> Samples:
+    """Prepare a recording and take the torques of its known load off the efforts.
+
+    Raises
+    ------
+    ModelError
+        A load of the recording is known, and the equations are not those of force.
+    RecordingError
+        The recording cannot be used.
+    """
+    samples = prepare(recording, model, configuration.prepare, configuration.identify.equations)
+    load = load_bodies(model, configuration.robot.loads, recording.name)
+    if not load.any():
+        return samples
+    if configuration.identify.equations != "force":
+        raise ModelError("robot.loads: loads are known to equations of force only; drop them")
+    return without_load(model, load, samples)
 
 
 def with_common_filter(

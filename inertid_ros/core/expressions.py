@@ -129,19 +129,19 @@ class Expression:
         self.used.add((signal, joint))
 
     def _value(self, node: ast.expr, own: Mapping[str, Array], others: Mapping[str, Mapping[str, Array]]) -> Any:
-        if isinstance(node, ast.Constant):
-            return float(node.value)  # type: ignore[arg-type]
-        if isinstance(node, ast.BinOp):
-            return _OPERATORS[type(node.op)](
-                self._value(node.left, own, others), self._value(node.right, own, others)
-            )
-        if isinstance(node, ast.UnaryOp):
-            return _OPERATORS[type(node.op)](self._value(node.operand, own, others))
-        if isinstance(node, ast.Call):
-            import numpy as np
+        match node:
+            case ast.Constant(value=float() | int() as number):
+                return float(number)
+            case ast.BinOp(left=left, op=operator, right=right):
+                return _OPERATORS[type(operator)](self._value(left, own, others), self._value(right, own, others))
+            case ast.UnaryOp(op=operator, operand=operand):
+                return _OPERATORS[type(operator)](self._value(operand, own, others))
+            case ast.Call(func=ast.Name(id=function), args=arguments):
+                import numpy as np
 
-            arguments = [self._value(each, own, others) for each in node.args]
-            return getattr(np, FUNCTIONS[node.func.id][0])(*arguments)  # type: ignore[attr-defined]
-        if isinstance(node, ast.Subscript):
-            return others[node.value.id][node.slice.value]  # type: ignore[attr-defined]
-        return CONSTANTS[node.id] if node.id in CONSTANTS else own[node.id]  # type: ignore[attr-defined]
+                return getattr(np, FUNCTIONS[function][0])(*(self._value(each, own, others) for each in arguments))
+            case ast.Subscript(value=ast.Name(id=signal), slice=ast.Constant(value=str() as joint)):
+                return others[signal][joint]
+            case ast.Name(id=name):
+                return CONSTANTS[name] if name in CONSTANTS else own[name]
+        raise AssertionError(f"not checked: {ast.dump(node)}")

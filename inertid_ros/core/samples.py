@@ -101,6 +101,15 @@ class Samples:
         }
         return replace(self, **cut)
 
+    def block_rows(self, count: int) -> list[slice]:
+        """Rows of contiguous blocks of about equal length; fewer than ``count`` where there are fewer samples."""
+        edges = np.linspace(0, len(self), count + 1).astype(int).tolist()
+        return [slice(start, end) for start, end in zip(edges[:-1], edges[1:], strict=True) if end > start]
+
+    def blocks(self, count: int) -> list["Samples"]:
+        """Samples of :meth:`block_rows`."""
+        return [self.select(rows) for rows in self.block_rows(count)]
+
     def _check(self, channels: tuple[str, ...], expected: tuple[int, ...]) -> None:
         for channel in channels:
             values = getattr(self, channel)

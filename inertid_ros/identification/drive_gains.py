@@ -109,18 +109,12 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
     blocks = [
         (load, compress(equations, [block]))
         for samples, load in zip(reported, loads, strict=True)
-        for block in _blocks(samples)
+        for block in samples.blocks(_BLOCKS)
+        if block.mask.any()
     ]
     fit = _GainFit.of(equations, blocks)
     fraction = effective_fraction(fit.residuals(reported, loads), [samples.mask for samples in reported])
     return fit.gains(fraction).widened_to(fit.scatter())
-
-
-def _blocks(samples: Samples) -> list[Samples]:
-    """Consecutive samples of equal numbers, with something to fit."""
-    edges = np.linspace(0, len(samples), _BLOCKS + 1).astype(int)
-    blocks = [samples.select(slice(*edge)) for edge in zip(edges[:-1], edges[1:], strict=True)]
-    return [block for block in blocks if block.mask.any()]
 
 
 def effort_products(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> Array:

@@ -98,9 +98,7 @@ def _duration(samples: Samples) -> float:
 
 def _cut(samples: Samples, duration: float) -> list[Samples]:
     """Contiguous blocks of about a duration [s] each."""
-    count = max(1, round(_duration(samples) / duration)) if duration > 0 else 1
-    bounds = np.linspace(0, len(samples), count + 1).astype(int)
-    return [samples.select(slice(a, b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return samples.blocks(max(1, round(_duration(samples) / duration)) if duration > 0 else 1)
 
 
 def _without_ends(block: Samples) -> Samples:

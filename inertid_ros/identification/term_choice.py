@@ -59,10 +59,7 @@ def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[T
 def _blocks(recordings: Sequence[Samples]) -> list[Samples]:
     """Consecutive samples of about equal numbers, about :data:`BLOCKS` in all."""
     size = max(sum(map(len, recordings)) / BLOCKS, 1.0)
-    blocks = []
-    for samples in recordings:
-        edges = np.linspace(0, len(samples), max(round(len(samples) / size), 1) + 1).astype(int)
-        blocks += [samples.select(slice(*edge)) for edge in zip(edges[:-1], edges[1:], strict=True)]
+    blocks = [block for samples in recordings for block in samples.blocks(max(round(len(samples) / size), 1))]
     return [block for block in blocks if block.mask.any()]
 
 

@@ -184,7 +184,6 @@ class CleanChannels:
         self.findings.append(Finding(cause, severity, text, remedy, subjects, self.name))
 
 
-
 def repaired(recording: Recording) -> Recording:
     """A recording whose joint channels hold no spikes and no values that are not finite, for checks of its units.
 

@@ -1,6 +1,6 @@
 """Checks of whether a recording can be what it claims to be, before anything is fitted to it.
 
-- ``screen``: all findings on one recording, and what is refused.
+- ``screen``: findings on the channels of a recording before they are prepared, and what is refused.
 - ``stamp_checks``: the unit of the stamps.
 - ``position_checks``: units and zeros of positions, and joints that were said to be locked.
 - ``effort_checks``: whether efforts are those of this robot on this motion.

@@ -80,7 +80,11 @@ def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]
         Of at least some seconds each.
     """
     equations = equations_of(source)
-    blocks = [ShiftedTorque.of(equations, samples, rows) for samples in recordings for rows in _blocks(len(samples))]
+    blocks = [
+        ShiftedTorque.of(equations, samples, rows)
+        for samples in recordings
+        for rows in samples.block_rows(_BLOCKS)
+    ]
     whole = ShiftedTorque.sum(blocks)
     misfits = [_misfit(whole, shift) for shift in SHIFTS]
     best = int(np.argmin(misfits))
@@ -110,11 +114,6 @@ def without_delay(samples: Samples, delay: float) -> Samples:
     spline = scipy.interpolate.make_interp_spline(samples.time, samples.tau, k=3)
     tau = spline(np.clip(shifted, samples.time[0], samples.time[-1]))
     return replace(samples, tau=tau, mask=samples.mask & inside[:, None], usable=samples.usable & inside)
-
-
-def _blocks(count: int) -> list[slice]:
-    ends = np.linspace(0, count, _BLOCKS + 1).astype(int)
-    return [slice(int(start), int(end)) for start, end in zip(ends, ends[1:], strict=False) if end > start]
 
 
 def _misfit(equations: ShiftedTorque, shift: float) -> float:
