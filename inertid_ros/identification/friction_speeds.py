@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 from scipy.linalg import solve_triangular
 
 from inertid_ros.core.arrays import Array
@@ -121,7 +121,7 @@ class StribeckTest:
 
     def passed(self, equations: Equations, significance: Array, tried: int) -> NDArray[np.bool_]:
         """``(n,)`` where noise alone would hardly make the best of ``tried`` parameters as significant."""
-        chance = stats.t.sf(significance, np.maximum(self.counts[equations.joint_channels], 1.0))
+        chance = scipy.special.stdtr(np.maximum(self.counts[equations.joint_channels], 1.0), -significance)
         return np.asarray(tried * chance < _FALSE_POSITIVES)
 
 

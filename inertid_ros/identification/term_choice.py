@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.stats
+import scipy
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
@@ -35,7 +35,7 @@ def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[T
     blocks = _blocks(recordings) if asked else []
     if len(blocks) >= 3:  # fewer show no scatter
         fits = _BlockFits.of(equations, blocks)
-        limit = float(scipy.stats.t.ppf(_CONFIDENCE, len(blocks) - 1))
+        limit = float(scipy.special.stdtrit(len(blocks) - 1, _CONFIDENCE))
         removed: list[int] = []
         while asked:
             with_all = fits.errors(removed)

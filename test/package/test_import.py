@@ -50,6 +50,9 @@ numerics = [n for n in names if n.split(".")[1] not in ("ros", "nodes", "msg", "
 for name in numerics:
     importlib.import_module(name)
 print(len(numerics))
+# A node or a command must not wait for what few of its tasks need: `import scipy` loads these where they are used.
+slow = [f"scipy.{part}" for part in ("stats", "interpolate", "optimize", "signal")] + ["cvxpy", "matplotlib", "mujoco"]
+assert not set(slow) & set(sys.modules), sorted(set(slow) & set(sys.modules))
 """
 
 

@@ -46,7 +46,7 @@ def spikes(values: Array) -> NDArray[np.bool_]:
 
 def threshold(samples: int) -> float:
     """Standard deviations that normal noise exceeds in a channel once in a thousand recordings of so many samples."""
-    return float(scipy.stats.norm.isf(0.5 * _FALSE_ALARMS / max(samples, 1)))
+    return float(-scipy.special.ndtri(0.5 * _FALSE_ALARMS / max(samples, 1)))
 
 
 def noise_scale(values: Array) -> Array:

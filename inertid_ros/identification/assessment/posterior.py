@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from scipy.linalg import block_diag, null_space
-from scipy.optimize import nnls
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.identification.prior.convex_program import ConvexProgram, LinearConstraints, Solution
@@ -67,7 +67,7 @@ def posterior(
     pushing = inequalities.matrix[inequalities(x) < _ACTIVE]
     if len(pushing):
         columns = np.vstack([pushing, equalities, -equalities]).T
-        bound_pull += pushing.T @ nnls(columns, data_slope + prior_slope - bound_pull)[0][: len(pushing)]
+        bound_pull += pushing.T @ scipy.optimize.nnls(columns, data_slope + prior_slope - bound_pull)[0][: len(pushing)]
     free = null_space(equalities) if len(equalities) else np.eye(size)
     root = np.linalg.inv(np.linalg.cholesky(free.T @ (R.T @ R + curvature) @ free)) @ free.T
     covariance = root.T @ root

@@ -76,7 +76,7 @@ class ShiftedTorque:
         return cls(parts[0].columns, gram, moments, energy, counts)
 
     @cached_property
-    def _interpolated(self) -> tuple[list, scipy.interpolate.CubicSpline]:
+    def _interpolated(self) -> "tuple[list, scipy.interpolate.CubicSpline]":
         moments = [scipy.interpolate.CubicSpline(SHIFTS, own) for own in self.moments]
         return moments, scipy.interpolate.CubicSpline(SHIFTS, self.energy.T)
 

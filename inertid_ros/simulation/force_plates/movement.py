@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline
+import scipy
 
 from inertid_ros.config.simulation import MovementOptions
 from inertid_ros.core.arrays import Array
@@ -39,7 +39,7 @@ class Movement:
             targets[:, :6] = _one_tilt(targets[:, :6])
         targets[[0, -1]] = 0.0
         times = options.seconds * np.arange(options.movements + 1)
-        self._spline = CubicHermiteSpline(times, targets, np.zeros_like(targets))
+        self._spline = scipy.interpolate.CubicHermiteSpline(times, targets, np.zeros_like(targets))
         self.duration = float(times[-1])
 
     def at(self, time: float) -> Reference:
