@@ -8,7 +8,8 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 ARGS ?=
 ROBOT ?= arm
-WORKERS ?= 2
+# One more than two cores: many tests wait for running nodes.
+WORKERS ?= 3
 # Sets up what is missing, then enters the environment.
 enter = environment="$$("$(PYTHON)" scripts/bootstrap.py --print-environment)"; source "$$environment"
 

@@ -170,7 +170,7 @@ class Flow:
     def _leave(self) -> None:
         """Leave nothing armed or recording; a node that does not answer any more is no reason to fail here."""
         steps: list[Callable[[], object]] = [self.mover.disarm]
-        if self.recording:
+        if self.recording and not self.recorder.stale("recorder"):
             steps.append(lambda: self.client.trigger("recorder/stop"))
         for step in steps:
             try:

@@ -107,7 +107,7 @@ def test_recorder_that_dies_ends_the_flow_with_the_robot_at_rest(tmp_path: Path,
             flow.kill()
         output, _ = flow.communicate()
         assert flow.returncode == 2, output
-        assert "error: no message from recorder for" in output and "Traceback" not in output
+        assert "error: no message from recorder for" in output and output.count("error:") == 1, output
         record = robot.record()
         record.check_limits()
         latencies.add("rest after a recorder died", record.rested_at - moment)
