@@ -32,7 +32,7 @@ from inertid_ros.nodes.spin import run_node
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.ros import ParameterSubscriber
-from inertid_ros.ros.conversions import JointOrder, JointSample
+from inertid_ros.ros.joint_order import JointOrder, JointSample
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.qos import COMMAND, LATCHED, STATE
 
@@ -87,7 +87,7 @@ class GravityCompensation(Node):
         if self.robot is not None:
             return
         self.robot = load_model(message.data, model_options(self.options.robot))
-        self.order = JointOrder(self.robot.joint_names, self.robot.effort_scale)
+        self.order = JointOrder(self.robot.joint_names, self.robot.effort_scale, self.robot.recorded_joints)
         self.given, self.given_data = self.robot.pinocchio, self.robot.pinocchio.createData()
         self.parameters = ParameterSubscriber(self, self.robot)
         self.data = self.parameters.model.createData()

@@ -8,7 +8,7 @@ from typing import Any
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import RoundsOptions
 from inertid_ros.data.files.loading import load_recording
-from inertid_ros.data.recording import Recording
+from inertid_ros.data.recording import Recording, renamed
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.gate import GateDecision
 from inertid_ros.identification.assessment.validation import Validation
@@ -93,8 +93,12 @@ def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgr
     progress(IdentificationProgress("reading", 0.0))
     history = _history(job.previous) if job.previous else ()
     topics = job.configuration.topics
+    joints = model.recorded_joints
     train, held_out = (
-        [each if isinstance(each, Recording) else load_recording(each, topics, model.recorded_joints) for each in group]
+        [
+            renamed(each, joints) if isinstance(each, Recording) else load_recording(each, topics, joints)
+            for each in group
+        ]
         for group in (job.train, job.held_out)
     )
     outcome = calibrate(

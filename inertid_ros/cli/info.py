@@ -16,6 +16,7 @@ from inertid_ros.report.results import REPORT, read_result
 from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia, min_eigenvalue
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.recorded_joints import RecordedJoints
 
 from .output import number, print_json, print_table
 from .report_tables import print_report
@@ -49,10 +50,11 @@ def _is_text(path: Path) -> bool:
 
 def _describe_model(model: RobotModel, options: argparse.Namespace) -> None:
     mass, com, _ = mass_com_inertia(model.body_prior)
-    limits = model.limits
-    joints = [
+    limits, recorded = model.limits, model.recorded_joints.recorded(model.joint_names)
+    joints: list[dict[str, Any]] = [
         {
             "name": name,
+            "recorded_as": recorded[i],
             "lower": limits.lower[i],
             "upper": limits.upper[i],
             "velocity": limits.velocity[i],
@@ -73,8 +75,10 @@ def _describe_model(model: RobotModel, options: argparse.Namespace) -> None:
         return
     print(f"robot {model.name}, {model.joints} joints, {count} base parameters, model hash {model.hash}")
     columns = ("lower", "upper", "velocity", "effort", "viscous", "coulomb")
-    rows = ((str(joint["name"]), *(number(joint[column]) for column in columns)) for joint in joints)
+    rows = ((joint["name"], *(number(joint[column]) for column in columns)) for joint in joints)
     print_table("Joints", ("joint", *columns), rows)
+    if told := model.recorded_joints.told(recorded):
+        print(f"in recordings {told}")
     print_table(
         "Links, with what is fixed to them",
         ("link", "mass [kg]", "com [m]", "smallest eigenvalue"),
@@ -90,7 +94,8 @@ def _describe_recording(path: Path, config: Configuration, options: argparse.Nam
     topics = bag_topics(path) if bag else {}
     problem, content = "", dict[str, Any]()
     try:
-        content = _recording_content(load_recording(path, config.topics))
+        recording = load_recording(path, config.topics, RecordedJoints(names=config.robot.joint_names))
+        content = _recording_content(recording)
     except RecordingError as error:
         if not topics:
             raise

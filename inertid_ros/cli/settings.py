@@ -15,6 +15,7 @@ from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.errors import ConfigurationError
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
+from inertid_ros.robot.recorded_joints import RecordedJoints
 
 T = TypeVar("T", Configuration, ExcitationConfiguration)
 
@@ -64,6 +65,6 @@ def named_numbers(texts: Sequence[str], name: str) -> dict[str, float]:
     return numbers
 
 
-def recordings_from(paths: Sequence[str], config: Configuration, joints: Sequence[str]) -> list[Recording]:
+def recordings_from(paths: Sequence[str], config: Configuration, joints: RecordedJoints) -> list[Recording]:
     """Recordings in the order of their paths; ``joints`` are those of the robot."""
     return [load_recording(path, config.topics, joints) for path in paths]

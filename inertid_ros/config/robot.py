@@ -172,6 +172,12 @@ class RobotOptions:
         float, "position at which a joint is held still [rad or m]; the links behind it move with its parent",
         "locked_joint_names", minimum=-1e6, maximum=1e6, former=former_syntax.values,
     )
+    joint_names: Mapping[str, str] = named(
+        str,
+        "name in the URDF of a joint that recordings and controllers call otherwise; one * in both names stands for the"
+        " same text, as in fer_*: panda_*",
+        "recorded_joint_names", former=former_syntax.values,
+    )
     drive_terms: tuple[str, ...] = option(DRIVE_TERMS, "drive parameters identified per joint", choices=DRIVE_TERMS)
     couplings: Mapping[str, CouplingOptions] = named(
         CouplingOptions, "drives that turn with several joints", "coupling_names", former=former_syntax.couplings
@@ -217,6 +223,11 @@ class RobotOptions:
     )
 
     def __attrs_post_init__(self) -> None:
+        for recorded, own in self.joint_names.items():
+            if not own or recorded.count("*") > 1 or own.count("*") != recorded.count("*"):
+                raise ConfigurationError(
+                    f"joint_names.{recorded} is {own!r}; give a name for a name, or one * in both, as in fer_*: panda_*"
+                )
         if 0.0 in self.effort_scale.values():
             raise ConfigurationError("effort_scale holds a zero, which leaves no effort; correct it")
         if self.wheels and self.base != "free":

@@ -1,12 +1,13 @@
 """Recording: the raw channels of one experiment, exactly as they were measured."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.robot.recorded_joints import RecordedJoints
 
 
 @dataclass(frozen=True)
@@ -123,3 +124,18 @@ class Recording:
                 f"{self.name}: time goes back or repeats at sample {row} ({self.time[row - 1]:.6f} s to"
                 f" {self.time[row]:.6f} s); check the clock of the publisher or cut the recording there"
             )
+
+
+def renamed(recording: Recording, joints: RecordedJoints) -> Recording:
+    """The recording with the URDF's names of joints, and a notice where they are others.
+
+    Raises
+    ------
+    RecordingError
+        Two joints get one name.
+    """
+    told = joints.told(recording.joint_names)
+    if not told:
+        return recording
+    own = joints.own(recording.joint_names, recording.name)
+    return replace(recording, joint_names=own, notices=(*recording.notices, told))

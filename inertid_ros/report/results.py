@@ -195,6 +195,7 @@ def _model_options(robot: Mapping[str, Any]) -> ModelOptions:
         tuple(UserTerm(**term) for term in given.get("terms", ())),
         tuple(robot.get("without_stribeck", ())),
         robot.get("transition_speeds", {}),
+        robot.get("joint_names", {}),
     )
 
 

@@ -4,6 +4,7 @@
 - ``tree``: the kinematic tree for batched recursions.
 - ``configured_model``: how a URDF is read, from a configuration.
 - ``contacts``, ``wheels``: where external wrenches act; reaction wheels.
+- ``recorded_joints``: what recordings and controllers call the joints.
 - ``body_segments``: models of bodies without joints.
 - ``loads``: known bodies that recordings were made with.
 - ``perturbation``: priors that are wrong by known point masses.

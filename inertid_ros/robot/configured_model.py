@@ -36,6 +36,7 @@ def model_options(options: RobotOptions) -> ModelOptions:
         tuple(Wheel(name, w.inertia or np.nan, w.link, w.axis) for name, w in options.wheels.items()),
         dict(options.effort_scale),
         tuple(_term(name, term) for name, term in options.terms.items()),
+        joint_names=dict(options.joint_names),
     )
 
 

@@ -26,6 +26,7 @@ from inertid_ros.robot.urdf.joints import JointLimits
 
 from .contacts import Contact, Plate, check_contacts, ground_of
 from .missing_inertias import DENSITY, with_inertias
+from .recorded_joints import RecordedJoints
 from .tree import TreeJoint, tree_joints
 from .units import check_units
 from .wheels import MountedWheels, Wheel, completed, mount
@@ -67,6 +68,8 @@ class ModelOptions:
         Joint name to the factor on its measured effort [N m or N per unit of effort]; 1 where it is not named.
     terms : tuple of UserTerm
         Torques that a configuration adds.
+    joint_names : mapping of str to str
+        Name of a joint in recordings to that in the URDF, see :class:`RecordedJoints`.
     """
 
     locked_joints: Mapping[str, float] = field(default_factory=dict)
@@ -82,6 +85,7 @@ class ModelOptions:
     terms: tuple[UserTerm, ...] = ()
     without_stribeck: tuple[str, ...] = ()
     transition_speeds: Mapping[str, float] = field(default_factory=dict)
+    joint_names: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.base not in BASES:
@@ -170,9 +174,9 @@ class RobotModel:
         return self.layout.links
 
     @property
-    def recorded_joints(self) -> tuple[str, ...]:
-        """What a recording names joints of this robot: movable joints, then wheels."""
-        return self.joint_names + self.wheels.names
+    def recorded_joints(self) -> RecordedJoints:
+        """Movable joints, then wheels, and what recordings call them."""
+        return RecordedJoints(self.joint_names + self.wheels.names, self.options.joint_names)
 
     @property
     def joints(self) -> int:

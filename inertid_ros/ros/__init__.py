@@ -1,6 +1,7 @@
 """The boundary to ROS 2: nothing else converts messages. May import the numerics, but no node and not ``cli``.
 
 - ``conversions``: sensor messages, trajectories and batches to arrays and back.
+- ``joint_order``: joints of a robot in joint states, whatever their order and names there.
 - ``parameter_messages``: identified parameters and reports as messages, and back.
 - ``subscriber``: :class:`ParameterSubscriber`, how a controller receives identified parameters.
 - ``parameters``: ROS parameters from the typed configuration.

@@ -7,7 +7,6 @@ import numpy as np
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
-from numpy.typing import NDArray
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -37,72 +36,6 @@ def to_duration(seconds: float) -> Duration:
     """Seconds to a duration."""
     whole, rest = divmod(round(seconds * NANOSECONDS), NANOSECONDS)
     return Duration(sec=int(whole), nanosec=int(rest))
-
-
-@dataclass(frozen=True)
-class JointSample:
-    """One JointState in a chosen joint order; ``velocity`` and ``effort`` are NaN where the message lacks them."""
-
-    stamp_ns: int
-    position: Array
-    velocity: Array
-    effort: Array
-
-
-class JointOrder:
-    """Picks a fixed set of joints out of JointState messages, in any order and among any others.
-
-    Parameters
-    ----------
-    joint_names : sequence of str
-        ``n`` names.
-    effort_scale : ndarray, shape (n,), optional
-        Factors from reported efforts to N m or N, see :attr:`~inertid_ros.robot.model.RobotModel.effort_scale`; 1 where
-        not given.
-    """
-
-    def __init__(self, joint_names: Sequence[str], effort_scale: Array | None = None) -> None:
-        self.joint_names = tuple(joint_names)
-        self._effort_scale = np.ones(len(self.joint_names)) if effort_scale is None else effort_scale
-        self._known: dict[tuple[str, ...], NDArray[np.intp] | None] = {}
-
-    def sample(self, message: JointState) -> JointSample | None:
-        """Return the wanted joints of a message; None where it lacks all of them.
-
-        Raises
-        ------
-        RecordingError
-            Some of the joints are missing, a joint is listed twice, or lengths do not fit.
-        """
-        names = tuple(message.name)
-        if names not in self._known:
-            self._known[names] = self._columns(names)
-        columns = self._known[names]
-        if columns is None:
-            return None
-        position, velocity, effort = (
-            self._pick(message, key, len(names), columns) for key in ("position", "velocity", "effort")
-        )
-        return JointSample(to_nanoseconds(message.header.stamp), position, velocity, self._effort_scale * effort)
-
-    def _columns(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
-        if len(set(names)) != len(names):
-            raise RecordingError(f"joint_states: a joint is listed twice in {list(names)}; fix the publisher")
-        missing = [joint for joint in self.joint_names if joint not in names]
-        if len(missing) == len(self.joint_names):
-            return None
-        if missing:
-            raise RecordingError(f"joint_states: joints {missing} are missing; the message has {list(names)}")
-        return np.array([names.index(joint) for joint in self.joint_names], dtype=np.intp)
-
-    @staticmethod
-    def _pick(message: JointState, key: str, count: int, columns: NDArray[np.intp]) -> Array:
-        values = np.asarray(getattr(message, key), dtype=float)
-        if len(values) == 0 and key != "position":
-            return np.full(len(columns), np.nan)
-        if len(values) != count:
-            raise RecordingError(f"joint_states: {key} has {len(values)} values for {count} joints; fix the publisher")
-        return values[columns]
 
 
 def to_joint_state(

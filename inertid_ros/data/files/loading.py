@@ -1,11 +1,11 @@
 """A recording from whatever file it is in, by its content."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from inertid_ros.config.recording_topics import RecordingTopics
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.recording import Recording
+from inertid_ros.data.recording import Recording, renamed
+from inertid_ros.robot.recorded_joints import RecordedJoints
 
 from .bag_reading import SQLITE_MAGIC, read_bag
 from .mcap_format import MAGIC as MCAP_MAGIC
@@ -15,7 +15,9 @@ ACCEPTED = "an .npz recording, a rosbag2 directory, or a .mcap or .db3 file"
 _NPZ = b"PK\x03\x04"
 
 
-def load_recording(path: str | Path, topics: RecordingTopics | None = None, joints: Sequence[str] = ()) -> Recording:
+def load_recording(
+    path: str | Path, topics: RecordingTopics | None = None, joints: RecordedJoints | None = None
+) -> Recording:
     """Recording of an ``.npz`` file, a bag directory, or a bare ``.mcap`` or ``.db3`` file.
 
     Parameters
@@ -23,19 +25,25 @@ def load_recording(path: str | Path, topics: RecordingTopics | None = None, join
     path : str or Path
         Its content decides the format, not its name.
     topics : RecordingTopics, optional
-        Which topics of a bag; ignored for npz.
-    joints : sequence of str
-        Joints of the robot, as a hint; see :func:`.bag_reading.read_bag`.
+        Which topics of a bag, and which joints by their names there; ignored for npz.
+    joints : RecordedJoints, optional
+        Joints of the robot and their names in recordings; messages of a bag with none of them are skipped.
+
+    Returns
+    -------
+    Recording
+        Its joints have the names of the URDF.
 
     Raises
     ------
     RecordingError
         It is none of these, or cannot be read; see :func:`.npz.read_npz` and :func:`.bag_reading.read_bag`.
     """
-    path = Path(path)
+    path, joints = Path(path), joints or RecordedJoints()
     if not path.is_dir() and file_format(path) == "npz":
-        return read_npz(path)
-    return read_bag(path, topics, joints)
+        return renamed(read_npz(path), joints)
+    hint = dict.fromkeys((*joints.recorded(joints.joints), *joints.joints))
+    return renamed(read_bag(path, topics, tuple(hint)), joints)
 
 
 def file_format(path: Path) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertid_ros.config.preparation import PrepareOptions
+from inertid_ros.config.schema.structuring import flow
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Finding
@@ -15,6 +16,7 @@ from inertid_ros.data.cleaning.clean import CleanChannels
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.sensor_faults import faulty_wrenches
 from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.recorded_joints import proposed_names
 
 from .external_wrenches import measured_wrenches
 from .filtered_motion import WRENCH_PREFIX
@@ -36,9 +38,13 @@ def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
     """
     missing = [name for name in model.joint_names if name not in recording.joint_names]
     if missing:
+        known = {*model.joint_names, *model.options.locked_joints}
+        names = proposed_names([name for name in recording.joint_names if name not in known], missing)
+        same = f"if these are the same joints in their order, set robot.joint_names: {flow(names)}; else " * bool(names)
         raise RecordingError(
             f"{recording.name}: joint_names lacks {', '.join(missing)} (it has {', '.join(recording.joint_names)});"
-            " record these joints, or hold them with robot.locked_joints: {JOINT: POSITION} (--lock JOINT=POSITION)"
+            f" {same}record these joints, or hold them with robot.locked_joints: {{JOINT: POSITION}}"
+            " (--lock JOINT=POSITION)"
         )
     extra = [name for name in recording.joint_names if name not in model.joint_names]
     if extra:

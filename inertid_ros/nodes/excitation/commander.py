@@ -15,6 +15,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.execution.horizons import Horizon
 from inertid_ros.excitation.execution.supervisor import CommandInterface
+from inertid_ros.robot.recorded_joints import RecordedJoints
 from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory, to_time
 from inertid_ros.ros.qos import COMMAND
 
@@ -38,10 +39,12 @@ class _PublishingCommander:
     node : Node
     message_type : type
     topic : str
+    joints : RecordedJoints
+        What the controller calls the joints.
     """
 
-    def __init__(self, node: Node, message_type: Any, topic: str) -> None:
-        self._node = node
+    def __init__(self, node: Node, message_type: Any, topic: str, joints: RecordedJoints) -> None:
+        self._node, self._joints = node, joints
         self._publisher = node.create_publisher(message_type, topic, COMMAND)
         self._unnamed = False  # whether the last look found a publisher whose node was not known yet
 
@@ -72,12 +75,12 @@ class TrajectoryCommander(_PublishingCommander):
 
     streams = False
 
-    def __init__(self, node: Node) -> None:
-        super().__init__(node, JointTrajectory, "joint_trajectory")
+    def __init__(self, node: Node, joints: RecordedJoints) -> None:
+        super().__init__(node, JointTrajectory, "joint_trajectory", joints)
 
     def send(self, horizon: Horizon) -> None:
         """Replace what the controller holds by a horizon."""
-        self._publisher.publish(_message(horizon))
+        self._publisher.publish(_message(horizon, self._joints))
 
     def stream(self, position: Array) -> None:
         """Nothing: the controller interpolates."""
@@ -92,8 +95,8 @@ class StreamCommander(_PublishingCommander):
 
     streams = True
 
-    def __init__(self, node: Node) -> None:
-        super().__init__(node, Float64MultiArray, "position_commands")
+    def __init__(self, node: Node, joints: RecordedJoints) -> None:
+        super().__init__(node, Float64MultiArray, "position_commands", joints)
 
     def send(self, horizon: Horizon) -> None:
         """Nothing: positions are streamed."""
@@ -113,7 +116,7 @@ class ActionCommander:
 
     streams = False
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, joints: RecordedJoints) -> None:
         try:
             from control_msgs.action import FollowJointTrajectory
         except ImportError:
@@ -125,6 +128,7 @@ class ActionCommander:
         result = FollowJointTrajectory.Result
         self._violations = (result.PATH_TOLERANCE_VIOLATED, result.GOAL_TOLERANCE_VIOLATED)
         self._client = ActionClient(node, FollowJointTrajectory, "follow_joint_trajectory")
+        self._joints = joints
         self._problem = ""
         self._waiting: dict[Future, float] = {}  # goals without an answer, and when they were sent [s, steady]
 
@@ -145,7 +149,7 @@ class ActionCommander:
     def send(self, horizon: Horizon) -> None:
         """Replace what the controller holds by a horizon."""
         if self._client.server_is_ready():  # a goal without a server would wait for its answer for good
-            future = self._client.send_goal_async(self._action.Goal(trajectory=_message(horizon)))
+            future = self._client.send_goal_async(self._action.Goal(trajectory=_message(horizon, self._joints)))
             self._waiting[future] = time.monotonic()
             future.add_done_callback(self._answered)
 
@@ -167,15 +171,14 @@ class ActionCommander:
             self._problem = f"the controller gave the motion up ({why}); check for a collision and its tolerances"
 
 
-def _message(horizon: Horizon) -> JointTrajectory:
+def _message(horizon: Horizon, joints: RecordedJoints) -> JointTrajectory:
     """With the horizon's stamp, so that latency does not move the points; without one the controller starts it now."""
-    arrays = TrajectoryArrays(
-        horizon.joint_names, horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration
-    )
+    names = joints.recorded(horizon.joint_names)  # those that the controller knows
+    arrays = TrajectoryArrays(names, horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration)
     return to_joint_trajectory(arrays, None if np.isnan(horizon.stamp) else to_time(round(horizon.stamp * 1e9)))
 
 
-COMMANDERS: Mapping[str, Callable[[Node], Commander]] = {
+COMMANDERS: Mapping[str, Callable[[Node, RecordedJoints], Commander]] = {
     "joint_trajectory": TrajectoryCommander,
     "follow_joint_trajectory": ActionCommander,
     "position_stream": StreamCommander,

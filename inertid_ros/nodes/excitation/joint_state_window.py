@@ -9,7 +9,7 @@ from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.execution.plan_check import check_at_rest
-from inertid_ros.ros.conversions import JointOrder, JointSample
+from inertid_ros.ros.joint_order import JointOrder, JointSample
 
 _WINDOW_S = 0.25
 
@@ -73,7 +73,8 @@ class JointStateWindow:
         """
         self._forget(now)
         if not self._recent or now - self._recent[-1][0] > 2 * options.state_timeout_s:
-            raise ExcitationError("no fresh joint states; start the robot's driver, or remap joint_states")
+            others = self._order.others
+            raise ExcitationError(others or "no fresh joint states; start the robot's driver, or remap joint_states")
         newest = self._recent[-1][1]
         values = np.array([sample.position for _, sample in self._recent])
         if not (np.isfinite(values).all() and np.isfinite(newest.effort).all()):

@@ -24,8 +24,8 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.msg import ExcitationStatus
 from inertid_ros.nodes.feedback import excite_feedback
 from inertid_ros.nodes.spin import raise_priority, run_node
-from inertid_ros.ros.conversions import JointSample
 from inertid_ros.ros.diagnostics import ERROR, OK, diagnostics
+from inertid_ros.ros.joint_order import JointSample
 from inertid_ros.ros.lifecycle import refuse_impossible_transitions
 from inertid_ros.ros.parameters import declare, guard, read
 from inertid_ros.ros.qos import LATCHED, STATE

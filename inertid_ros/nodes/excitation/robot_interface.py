@@ -14,7 +14,7 @@ from inertid_ros.msg import RecorderStatus
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
-from inertid_ros.ros.conversions import JointOrder, JointSample
+from inertid_ros.ros.joint_order import JointOrder, JointSample
 from inertid_ros.ros.qos import LATCHED, STATE
 
 from .commander import COMMANDERS, Commander
@@ -68,7 +68,7 @@ class RobotInterface:
         if self._model is None:
             raise ExcitationError("no robot description has been received; publish robot_description or set urdf")
         if self._commander is None:
-            self._commander = COMMANDERS[self._options.command_interface](self._node)
+            self._commander = COMMANDERS[self._options.command_interface](self._node, self._model.recorded_joints)
 
     @property
     def model(self) -> RobotModel:
@@ -143,7 +143,7 @@ class RobotInterface:
         if self._model is not None and model.hash != self._model.hash:
             self._on_other_robot()
         if self._window is None or self._window.joint_names != model.joint_names:
-            self._window = JointStateWindow(JointOrder(model.joint_names, model.effort_scale))
+            self._window = JointStateWindow(JointOrder(model.joint_names, model.effort_scale, model.recorded_joints))
         self._model = model
 
     def _take_recorder_status(self, status: RecorderStatus) -> None:

@@ -17,6 +17,7 @@ from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.files.npz import read_npz, write_npz
 from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED
 from inertid_ros.data.recording import Recording
+from inertid_ros.robot.recorded_joints import RecordedJoints
 
 pytestmark = pytest.mark.usefixtures("backend")
 STORAGES = ("mcap", "sqlite3")
@@ -144,7 +145,7 @@ def test_an_arm_and_its_gripper_may_share_a_topic(tmp_path):
     with pytest.raises(RecordingError, match="joint state 1: effort is empty"):
         load_recording(tmp_path / "bag")
     chosen = load_recording(tmp_path / "bag", RecordingTopics(joints=("a", "b")))
-    hinted = load_recording(tmp_path / "bag", joints=("b", "a", "c"))
+    hinted = load_recording(tmp_path / "bag", joints=RecordedJoints(("b", "a", "c")))
     assert chosen.joint_names == ("a", "b") and hinted.joint_names == ("a", "b", "brake")
     assert np.array_equal(chosen.position, hinted.position[:, :2])
 
@@ -155,10 +156,10 @@ def test_two_arms_that_share_a_topic_are_merged(tmp_path):
             bag.joint_state(k * 10**7 + 1, ("left1", "left2"), [k, -k], [0, 0], [1, 2])
             bag.joint_state(k * 10**7 + 4 * 10**6, ("right1",), [k + 0.4], [0], [3])
             bag.joint_state(k * 10**7 + 5 * 10**6, ("finger",), [0], [0], [0])
-    recording = load_recording(tmp_path / "bag", joints=("left1", "left2", "right1"))
+    recording = load_recording(tmp_path / "bag", joints=RecordedJoints(("left1", "left2", "right1")))
     assert recording.joint_names == ("left1", "left2", "right1")
     np.testing.assert_allclose(recording.position[:, 2], recording.position[:, 0], atol=1e-6)
-    alone = load_recording(tmp_path / "bag", joints=("right1",))
+    alone = load_recording(tmp_path / "bag", joints=RecordedJoints(("right1",)))
     assert alone.joint_names == ("right1",) and len(alone) == 50
 
 
@@ -168,7 +169,7 @@ def test_a_few_stamps_of_another_clock_are_left_out_with_a_notice(tmp_path, othe
         for k in range(200):
             stamp = other + k if k in (70, 140) else 10**18 + k * 10**7
             bag.joint_state(stamp, "ab", [k, 0], [0, 0], [1, 1], received=10**18 + k * 10**7)
-    recording = load_recording(tmp_path / "bag", joints=("a", "b"))
+    recording = load_recording(tmp_path / "bag", joints=RecordedJoints(("a", "b")))
     assert len(recording) == 198 and recording.duration == pytest.approx(1.99)
     assert "left out 2 joint states whose stamps go back or are of another clock" in recording.notices
 
@@ -179,13 +180,13 @@ def test_many_stamps_of_another_clock_are_refused(tmp_path):
             stamp = 10**18 + (k % 20) * 10**7
             bag.joint_state(stamp, "ab", [k, 0], [0, 0], [1, 1], received=10**18 + k * 10**7)
     with pytest.raises(RecordingError, match="time goes back or repeats"):
-        load_recording(tmp_path / "bag", joints=("a", "b"))
+        load_recording(tmp_path / "bag", joints=RecordedJoints(("a", "b")))
 
 
 def test_a_bag_of_another_robot_still_says_what_joints_it_has(tmp_path):
     recording = _recording(wrenches=())
     bag = write_bag(recording, tmp_path / "bag")
-    assert load_recording(bag, joints=("x", "y")).joint_names == recording.joint_names
+    assert load_recording(bag, joints=RecordedJoints(("x", "y"))).joint_names == recording.joint_names
 
 
 def test_other_topics_are_not_even_read(tmp_path):

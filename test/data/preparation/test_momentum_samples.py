@@ -8,8 +8,8 @@ from support.robots.floating_robots import diver, motion, satellite
 
 from inertid_ros.config.recording_topics import RecordingTopics
 from inertid_ros.core.errors import ConfigurationError, RecordingError
-from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.files.bag_writing import write_bag
+from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.momentum_samples import prepare_momentum
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 
@@ -106,7 +106,7 @@ def test_bags_of_floating_robots(robot, tmp_path, topic):
         recording = replace(recording, base_pose=None)
     silent = replace(recording, effort=np.full(recording.effort.shape, np.nan))
     write_bag(silent, tmp_path / "flight")
-    again = read_bag(tmp_path / "flight", RecordingTopics(**{topic: f"/{topic}"}), robot.recorded_joints)
+    again = load_recording(tmp_path / "flight", RecordingTopics(**{topic: f"/{topic}"}), robot.recorded_joints)
     assert again.joint_names == recording.joint_names
     one, two = prepare_momentum(recording, robot), prepare_momentum(again, robot)
     np.testing.assert_allclose(two.tau, one.tau, atol=1e-4)

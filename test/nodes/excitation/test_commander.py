@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from inertid_ros.nodes.excitation.commander import TrajectoryCommander
+from inertid_ros.robot.recorded_joints import RecordedJoints
 
 OWN, OTHER, UNNAMED = "excitation", "teleop", "_NODE_NAME_UNKNOWN_"
 
@@ -38,22 +39,23 @@ def graph() -> Graph:
 
 
 def test_alone_with_a_subscriber(graph: Graph) -> None:
-    assert TrajectoryCommander(graph).problem() == ""
+    assert TrajectoryCommander(graph, RecordedJoints()).problem() == ""
 
 
 def test_nobody_subscribes(graph: Graph) -> None:
     graph.subscribers = 0
-    assert TrajectoryCommander(graph).problem().startswith("nobody subscribes to /arm/joint_trajectory")
+    problem = TrajectoryCommander(graph, RecordedJoints()).problem()
+    assert problem.startswith("nobody subscribes to /arm/joint_trajectory")
 
 
 def test_another_commander_is_named_at_once(graph: Graph) -> None:
     graph.publishers = [UNNAMED, OWN, OTHER]
     expected = "/arm/teleop commands the robot on /arm/joint_trajectory too; stop it"
-    assert TrajectoryCommander(graph).problem() == expected
+    assert TrajectoryCommander(graph, RecordedJoints()).problem() == expected
 
 
 def test_a_publisher_is_discovered_before_its_node(graph: Graph) -> None:
-    commander = TrajectoryCommander(graph)
+    commander = TrajectoryCommander(graph, RecordedJoints())
     graph.publishers = [OWN, UNNAMED]
     assert commander.problem() == ""
     graph.publishers = [OWN, OTHER]
@@ -61,7 +63,7 @@ def test_a_publisher_is_discovered_before_its_node(graph: Graph) -> None:
 
 
 def test_a_publisher_that_stays_without_a_name_is_told(graph: Graph) -> None:
-    commander = TrajectoryCommander(graph)
+    commander = TrajectoryCommander(graph, RecordedJoints())
     graph.publishers = [OWN, UNNAMED]
     assert commander.problem() == ""
     assert UNNAMED in commander.problem()
