@@ -34,14 +34,14 @@ def problem(seed: int, links: int, ellipsoids: int, regularizer: str) -> tuple[C
     rng = np.random.default_rng(seed)
     names = tuple(f"link{i}" for i in range(links))
     layout = ParameterLayout(names, names)
-    bodies = np.array([_body(rng) for _ in range(links)])
+    bodies = np.array([random_body(rng) for _ in range(links)])
     coordinates = normalised_coordinates(
         layout, bodies, np.zeros_like(bodies), np.zeros(layout.size - 10 * links), np.ones(layout.size - 10 * links)
     )
     R, z = _data(rng, coordinates)
     convex_program = regularized(R, z, layout, Regularization(regularizer, 0.4, 1.0, 20.0))
     if ellipsoids:
-        inside = {name: _ellipsoids(body, ellipsoids) for name, body in zip(names, bodies, strict=True)}
+        inside = {name: random_ellipsoids(body, ellipsoids) for name, body in zip(names, bodies, strict=True)}
         convex_program = constrained(convex_program, Constraints(inside=inside), coordinates, np.zeros(layout.size))
     start = np.zeros(convex_program.R.shape[1])
     start[: layout.size] = coordinates.prior
@@ -49,7 +49,7 @@ def problem(seed: int, links: int, ellipsoids: int, regularizer: str) -> tuple[C
     return convex_program, start
 
 
-def _body(rng: np.random.Generator) -> Array:
+def random_body(rng: np.random.Generator) -> Array:
     mass, size, com = 10 ** rng.uniform(-0.5, 1), rng.uniform(0.02, 0.2, 3), rng.normal(scale=0.1, size=3)
     J = np.block([[mass * (np.diag(size**2) + np.outer(com, com)), mass * com[:, None]], [mass * com[None], mass]])
     return from_pseudo_inertia(J)
@@ -65,7 +65,7 @@ def _data(rng: np.random.Generator, coordinates: Coordinates) -> tuple[Array, Ar
     return R, R @ truth + rng.normal(size=size)
 
 
-def _ellipsoids(body: Array, count: int) -> tuple[Ellipsoid, ...]:
+def random_ellipsoids(body: Array, count: int) -> tuple[Ellipsoid, ...]:
     mass, com, inertia = mass_com_inertia(body)
     size = 2.5 * np.sqrt(np.trace(inertia) / 2 / mass)
     shifts = [np.array([0.3 * size * k, 0.0, 0.0]) for k in range(count)]

@@ -13,13 +13,13 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ConvergenceError, IdentificationError
 from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
-from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 
 from .newton_system import Iterate, NewtonSystem
 
 MAX_ITERATIONS = 100
 _TO_BORDER = 0.98  # share of the way to the border that a step may take
 _SHORT = 0.2
+_START, _LEAST_PRODUCT = 1e-3, 1e-3  # complementarity product at the start: share of the largest slope, and least
 _STUCK = 1e-7  # a shorter step leads nowhere where constraints are not met: they leave no room
 _STUCK_STEPS = 10  # elsewhere as many do; the first ones may be short where data outweighs the prior by far
 
@@ -85,7 +85,11 @@ def _last_step(
 
 
 def _start(convex_program: ConvexProgram, x: Array) -> Iterate:
-    """Multipliers that balance the gradient's size, never below the weights."""
+    """Multipliers of one complementarity product for all constraints, by the largest slope of the data.
+
+    With products of their own, channels of very different scale would set those of neighbouring bodies many orders
+    apart, and steps end at the border of the body of the smallest.
+    """
     S = convex_program.matrices(x)
     scalars = x[convex_program.positive]
     try:
@@ -96,24 +100,15 @@ def _start(convex_program: ConvexProgram, x: Array) -> Iterate:
         ) from None
     if (scalars <= 0).any():
         raise IdentificationError("solver: the start has a friction or rotor inertia of zero; start above zero")
-    gradient = convex_program.gradient(x)
-    size = BODY_PARAMETERS * len(S)
-    level = 0.03 * np.abs(gradient[:size].reshape(len(S), BODY_PARAMETERS)).max(axis=1, initial=0.0) + 1e-3
-    Z = np.maximum(convex_program.body_weights, level)[:, None, None] * np.linalg.inv(S)
-    u = np.maximum(convex_program.positive_weights / scalars, 0.1 * np.abs(gradient[convex_program.positive]) + 1e-3)
-    slack = np.maximum(convex_program.inequalities(x), 0.1)
-    pull = np.full(len(slack), 0.1 * np.abs(gradient).max(initial=0.0) + 1e-3)
+    slope = float(np.abs(convex_program.gradient(x)).max(initial=0.0))
+    product = max(_START * slope, float(convex_program.body_weights.max(initial=0.0)), _LEAST_PRODUCT)
     blocks = convex_program.blocks(x)
     outside = np.linalg.eigvalsh(blocks)[:, 0] <= 0 if len(blocks) else np.zeros(0, dtype=bool)
     blocks[outside] = np.eye(4)
-    force = (0.1 * np.abs(gradient).max(initial=0.0) + 1e-3) * np.linalg.inv(blocks)
+    whole = np.concatenate([S, blocks])
+    slack = np.concatenate([scalars, np.maximum(convex_program.inequalities(x), 0.1)])
     return Iterate(
-        x,
-        np.concatenate([S, blocks]),
-        np.concatenate([Z, force]),
-        np.concatenate([scalars, slack]),
-        np.concatenate([u, pull]),
-        np.zeros(len(convex_program.equalities)),
+        x, whole, product * np.linalg.inv(whole), slack, product / slack, np.zeros(len(convex_program.equalities))
     )
 
 
