@@ -176,7 +176,7 @@ def compare(case: Case) -> Comparison:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--programs", type=int, default=1000, help="number of random convex programs")
+    parser.add_argument("--count", type=int, default=1000, help="number of random convex programs")
     count = parser.parse_args().count
     groups: dict[tuple[str, str, str], list[Comparison]] = defaultdict(list)
     for seed in range(count):
@@ -207,9 +207,10 @@ def main() -> None:
         "largest excess over Clarabel", "Clarabel worse", "largest decrement",
     ]  # fmt: skip
     text = (
-        f"## Solver: channels of very different scale\n\n`benchmarks/solver_accuracy.py`: {count} random convex"
-        " programs of one to seven links; channels are weighted over ten orders. Excess and decrement are relative to"
-        f" one plus the objective; Clarabel is worse where it is by more than {ACCURACY:g}.\n\n"
+        "## Solver: channels of very different scale\n\n"
+        f"`benchmarks/solver_accuracy.py`: {count} random convex programs of one to seven links; channels are weighted"
+        " over ten orders. Excess and decrement are relative to one plus the objective; Clarabel is worse where by"
+        f" more than {ACCURACY:g}.\n\n"
     )
     publish("solver_accuracy", text + table(header, rows) + f"\n\n{machine()}")
 
