@@ -32,8 +32,7 @@ def torque_plot(names: Sequence[str], samples: Samples, calibrated: Array, prior
     time, measured = samples.time[rows], samples.tau[rows]
 
     def draw(figure: Any) -> None:
-        figure.set_size_inches(10, 1.5 * len(names) + 0.6)
-        axes = figure.subplots(len(names), 2, sharex=True, squeeze=False)
+        axes = _rows(figure, len(names), 2, (10, 1.5 * len(names) + 1.0), below=0.75)
         for joint, (name, (left, right)) in enumerate(zip(names, axes, strict=True)):
             left.plot(time, measured[:, joint], color="black", linewidth=1.0, label="measured")
             left.plot(time, prior[rows, joint], color="tab:orange", linewidth=0.8, label="URDF as given")
@@ -43,7 +42,7 @@ def torque_plot(names: Sequence[str], samples: Samples, calibrated: Array, prior
             left.set_ylabel(name)
         axes[0, 0].set_title("torque [N m] or force [N]")
         axes[0, 1].set_title("predicted minus measured")
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="lower center", ncols=3)
         for axis in axes[-1]:
             axis.set_xlabel("time [s]")
 
@@ -63,8 +62,8 @@ def limits_plot(inspection: Inspection) -> str:
     )
 
     def draw(figure: Any) -> None:
-        figure.set_size_inches(11, 1.3 * len(plan.joint_names) + 0.5)
-        axes = figure.subplots(len(plan.joint_names), len(bounds), sharex=True, squeeze=False)
+        count = len(plan.joint_names)
+        axes = _rows(figure, count, len(bounds), (11, 1.3 * count + 0.8), below=0.45)
         for column, ((title, lower, upper), values) in enumerate(zip(bounds, motion, strict=True)):
             axes[0, column].set_title(title)
             axes[-1, column].set_xlabel("time [s]")
@@ -96,8 +95,7 @@ def spectrum_plot(before: Array | None, after: Array) -> str:
     index = 1 + np.arange(len(after))
 
     def draw(figure: Any) -> None:
-        figure.set_size_inches(7, 3)
-        axis = figure.subplots()
+        axis = _rows(figure, 1, 1, (7, 3), below=0.45)[0, 0]
         if before is not None:
             axis.semilogy(index, np.maximum(before, _LEAST), "o", color="tab:orange", label="before")
         axis.semilogy(index, np.maximum(after, _LEAST), ".", color="tab:blue", label="with this motion")
@@ -108,6 +106,18 @@ def spectrum_plot(before: Array | None, after: Array) -> str:
     return _svg(draw)
 
 
+def _rows(figure: Any, rows: int, columns: int, size: tuple[float, float], below: float) -> Any:
+    """Axes ``(rows, columns)`` on a figure of a size [inch], with room for labels, and for a legend below them.
+
+    Matplotlib's own layouts find the same margins by drawing everything twice.
+    """
+    width, height = size
+    figure.set_size_inches(width, height)
+    margins = {"left": 0.7 / width, "right": 1 - 0.1 / width, "bottom": below / height, "top": 1 - 0.3 / height}
+    spaces = {"wspace": 0.55 * columns / (width - 0.8), "hspace": 0.15}
+    return figure.subplots(rows, columns, sharex=True, squeeze=False, gridspec_kw=margins | spaces)
+
+
 def _svg(draw: Callable[[Any], None]) -> str:
     try:
         from matplotlib import rc_context
@@ -115,7 +125,7 @@ def _svg(draw: Callable[[Any], None]) -> str:
     except ImportError:
         return ""
     with rc_context(_STYLE):
-        figure = Figure(layout="constrained")
+        figure = Figure()
         draw(figure)
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None})
