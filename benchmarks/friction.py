@@ -22,7 +22,7 @@ from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import example_urdf
 
 ARMS = {"Panda": "panda_description/urdf/panda.urdf", "UR10": "ur_description/urdf/ur10_robot.urdf"}
-SEEDS, FITTED_SEEDS, SECONDS, RATE_HZ = 20, 6, 30.0, 500.0
+SEEDS, SECONDS, RATE_HZ = 20, 30.0, 500.0
 POSITION_NOISE, TORQUE_NOISE = 2e-5, 0.02  # rad; share of the RMS torque
 TERMS = ("viscous", "coulomb", "stribeck")
 
@@ -81,7 +81,7 @@ def errors(estimate: Estimate, friction: Friction) -> np.ndarray:
 def row(name: str, model: RobotModel, share: float, fit: bool) -> list[str]:
     """Figures of one arm and type of friction."""
     found, present, speeds = [], [], []
-    for seed in range(FITTED_SEEDS if fit else SEEDS):
+    for seed in range(SEEDS):
         given, recording, friction = recorded(model, seed, share)
         if share and not fit:  # the speeds are known
             given = given.with_stribeck_speeds(friction.stribeck_speed)

@@ -13,7 +13,8 @@ Files:
 
 - ``identify``: the entry point.
 - ``map_fit``: weights of channels and prior spread, iterated with the solution.
-- ``friction_speeds``: transition and Stribeck speeds, and which joints have Stribeck friction.
+- ``friction_speeds``: transition speeds, and which joints have Stribeck friction.
+- ``stribeck_speeds``: Stribeck speeds of the least misfit.
 - ``held_out_blocks``: cross-validation on blocks of the data fitted, where nothing else was held out.
 - ``new_motion``: whether what was held out is a motion that the fit has not seen.
 - ``continuation``: an earlier result as the prior.

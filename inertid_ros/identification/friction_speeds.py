@@ -1,4 +1,4 @@
-"""Speeds that shape friction, the only nonlinear drive parameters, and whether there is Stribeck friction at all."""
+"""Transition speeds of friction, and whether joints have Stribeck friction at all."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,21 +12,17 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.qr import r_factor
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.information.earlier_equations import EarlierEquations
-from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.identification.information.information import Information
 from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.equations import Equations, equations_of
-from inertid_ros.robot.bodies.layout import ParameterLayout
 
-SLOWEST, FASTEST = 0.005, 2.0  # rad/s or m/s; below is stiction, above viscous friction
-_CANDIDATES = 14
-_FINE_STEP = np.log(1.2)  # of the logarithm of a speed, for its curvature: small against the width of its peak
-_PER_TRANSITION = 3.0  # Stribeck friction of a lower speed, in transition speeds, is hidden by the transition
 _FALSE_POSITIVES = 1e-2  # of joints without Stribeck friction
 _LEAST_TRANSITION = 1e-3  # rad/s or m/s; a slower drive may as well rest
 # tanh has the slope of the expected sign of a velocity with normal noise, E sign(v + noise) = erf(v / (sqrt(2) noise)).
 _TRANSITION_PER_NOISE = np.sqrt(np.pi / 2)
-_VAGUE = 1e-3  # weight of the prior on Stribeck friction while it is tested: none, but for joints without samples
+# Weight of the prior on drives while Stribeck friction is tested: none, but for joints without samples. A prior on the
+# rest of friction would have Stribeck friction explain what it keeps from Coulomb and viscous friction.
+_VAGUE = 1e-3
 
 
 def with_transition_speeds(equations: Equations, recordings: Sequence[Samples]) -> Equations:
@@ -86,8 +82,8 @@ class StribeckFit:
 class StribeckTest:
     """Test whether joints have Stribeck friction: the size of its parameter in its own standard deviations.
 
-    It takes the data with the prior of all other parameters, normal under the pullback metric ([Lee2019]_ eq. 4.3.37),
-    and as many samples as are independent. One-sided, since friction does not grow when motion begins.
+    It takes the data with the prior of bodies, normal under the pullback metric ([Lee2019]_ eq. 4.3.37), and as many
+    samples as are independent. One-sided, since friction does not grow when motion begins.
 
     Attributes
     ----------
@@ -108,7 +104,7 @@ class StribeckTest:
         layout, coordinates = equations.model.layout, prior_coordinates(equations.model, information)
         root, given = prior_covariance_root(coordinates, self.prior_spreads), coordinates.physical(coordinates.prior)
         weight, tested = np.ones(layout.size), np.arange(layout.size)[layout.drive("stribeck")]
-        weight[tested] = _VAGUE
+        weight[layout.inertial_size :] = _VAGUE
         order = np.concatenate([np.delete(np.arange(layout.size), tested), tested])
         R, z = information.whitened(self.weights)
         data = np.column_stack([(R @ root)[:, order], z - R @ given])
@@ -166,60 +162,3 @@ def stribeck_where_significant(equations: Equations, information: Information, t
     if present.any() and has_joints(equations):
         present = present & test.passed(equations, test.fit(equations, information).significance, 1)
     return ChosenStribeck.of(equations, information, present)
-
-
-def fitted_stribeck(
-    equations: Equations, recordings: Sequence[Samples], earlier: EarlierEquations | None, test: StribeckTest
-) -> ChosenStribeck:
-    """Stribeck friction at the speed per joint at which it is most significant.
-
-    Candidates lie from :data:`SLOWEST` to :data:`FASTEST`, but not within the transition at zero. Where the best is the
-    first or the last, it is stiction or viscous friction that is not linear. Around the best, the misfit that Stribeck
-    friction explains is taken as a parabola of the logarithm of the speed. A joint that does not show Stribeck friction
-    keeps its speed. Equations of an earlier result, at another speed, say nothing of Stribeck friction.
-    """
-    model = equations.model
-    if earlier is not None:
-        earlier = earlier.without(np.arange(model.layout.size)[model.layout.drive("stribeck")])
-
-    def at(speed: Array) -> tuple[Equations, Information, StribeckFit]:
-        """Equations, information and fit with other speeds ``(n,)``."""
-        tried = equations_of(model.with_stribeck_speeds(speed), equations.equation_type)
-        information = replace(compress(tried, recordings), earlier=earlier)
-        return tried, information, test.fit(tried, information)
-
-    speeds = np.geomspace(SLOWEST, FASTEST, _CANDIDATES)
-    found = [at(np.full(model.joints, speed))[2].significance for speed in speeds]
-    hidden = speeds[:, None] < _PER_TRANSITION * model.layout.transition_speed[: model.joints]
-    significances = np.where(hidden, 0.0, found)
-    first, best = significances.argmax(axis=0), significances.max(axis=0)
-    slower, middle, faster = (
-        at(speeds[first] * np.exp(shift))[2] for shift in (-_FINE_STEP, 0.0, _FINE_STEP)
-    )
-    low, top, high = (np.maximum(fit.significance, 0.0) ** 2 for fit in (slower, middle, faster))
-    curvature = np.maximum(2 * top - low - high, 1e-12)
-    refined = speeds[first] * np.exp(_FINE_STEP * np.clip(0.5 * (high - low) / curvature, -2, 2))
-    tried, information, fit = at(refined)
-    present = test.passed(tried, np.maximum(best, fit.significance), _CANDIDATES)
-    present &= (first > 0) & (first < _CANDIDATES - 1)
-    variance = np.where(present, 2 * _FINE_STEP**2 / curvature, 0.0)  # of the logarithm of the speed
-    covariance = _of_speeds(model.layout, (faster.parameters - slower.parameters) / (2 * _FINE_STEP), variance)
-    chosen = np.where(present, refined, model.layout.stribeck_speed)
-    if present.any():
-        equations = equations_of(model.with_stribeck_speeds(chosen), equations.equation_type)
-    return ChosenStribeck.of(equations, replace(information, layout=equations.model.layout), present, covariance)
-
-
-def _of_speeds(layout: ParameterLayout, slope: Array, variance: Array) -> Array:
-    """``(p, p)`` covariance of drive parameters by the variance ``(n,)`` of the logarithm of their joint's speed.
-
-    Parameters
-    ----------
-    slope : ndarray, shape (p,)
-        Derivative of the parameters by the logarithm of all speeds; each drive depends on its own.
-    """
-    covariance = np.zeros((layout.size, layout.size))
-    for joint, own in enumerate(variance):
-        columns = [layout.drive(term).start + joint for term in layout.drive_terms]
-        covariance[np.ix_(columns, columns)] = own * np.outer(slope[columns], slope[columns])
-    return covariance

@@ -108,7 +108,7 @@ def identify(
         if options.fit_stribeck_speed:
             first = MapFit.of(prepared, options, Constraints())
             first, weighting, _ = first.without_outliers(*first.reweighted(first.initial_weighting))
-            prepared = first.with_chosen_stribeck(first.reweighted(weighting)[0]).data
+            prepared = first.with_chosen_stribeck(first.reweighted(weighting)[0])[0].data
         classical = _classical(prepared, options.estimator, constraints)
         return replace(classical, delay=prepared.removed_delay, term_choices=choices)
     constraints = constraints or Constraints()
@@ -140,7 +140,7 @@ def _fitted(
             fit, weighting, further = fit.without_outliers(weighting, solution)
             outliers = outliers + further
         weighting, solution = fit.reweighted(weighting)
-        chosen = fit.with_chosen_stribeck(weighting)
+        chosen, weighting = fit.with_chosen_stribeck(weighting)
         if chosen is not fit:
             fit, (weighting, solution) = chosen, chosen.reweighted(weighting)
         weighting, solution = fit.undiscounted(weighting)

@@ -27,7 +27,8 @@ from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.bodies.layout import ParameterLayout
 
-from .friction_speeds import StribeckTest, fitted_stribeck, stribeck_where_significant
+from .friction_speeds import StribeckTest, stribeck_where_significant
+from .stribeck_speeds import fitted_stribeck
 
 _OUTER_ITERATIONS = 30
 _OUTER_TOLERANCE = 3e-3
@@ -229,8 +230,21 @@ class MapFit:
             fraction = np.minimum(fraction / max(excess, 1e-9), weighting.fraction)
         return replace(self, noise_ratio=ratio), replace(weighting, fraction=fraction, discount=1 / max(excess, 1.0))
 
-    def with_chosen_stribeck(self, weighting: Weighting) -> "MapFit":
-        """The fit with Stribeck friction only of joints that show it, at the best speed where that is asked for."""
+    def with_chosen_stribeck(self, weighting: Weighting) -> tuple["MapFit", Weighting]:
+        """The fit with Stribeck friction only of joints that show it, at the best speed where that is asked for.
+
+        Residuals at speeds as given are no noise: with what is left at the best ones, these are found once more.
+        """
+        chosen = self._with_stribeck_by(weighting)
+        if chosen is not self and self.options.fit_stribeck_speed:
+            independent = replace(weighting, fraction=self.initial_weighting.fraction, discount=1.0)
+            fitted, solution = chosen.reweighted(independent)
+            known, weighting = chosen._discounted(fitted, solution, chosen._residuals(solution))
+            chosen = replace(self, noise_ratio=known.noise_ratio)._with_stribeck_by(weighting)
+        return chosen, weighting
+
+    def _with_stribeck_by(self, weighting: Weighting) -> "MapFit":
+        """The fit with Stribeck friction only of joints that show it, by given weights."""
         equations, information = self.data.equations, self.data.information
         bodies = len(equations.model.layout.body_names)
         counts = weighting.fraction * weighting.discount * information.counts

@@ -51,6 +51,16 @@ def test_without_stribeck_friction_the_speed_stays():
     assert identify(model, [train], FIT).layout.stribeck_speed.tolist() == [0.2, 0.2, 0.2]
 
 
+def test_friction_that_is_most_of_the_torque_is_not_taken_for_stribeck_friction():
+    model, recording = _recorded(1.0, np.random.default_rng(1), size=10.0)
+    estimate = identify(model, [prepare(recording, model)], FIT)
+    assert estimate.layout.stribeck_speed == pytest.approx(np.full(3, 0.2), rel=0.1)
+    for term, value in (("viscous", 8.0), ("coulomb", 15.0), ("stribeck", 10.0)):
+        error = np.abs(estimate.drive(term) - value)
+        assert (error < 0.05 * value).all()
+        assert (error < 4 * estimate.standard_deviation[estimate.layout.drive(term)]).all()
+
+
 def test_speeds_of_a_configuration_are_used_and_checked():
     model, *_ = _robot()
     options = ModelOptions(drive_terms=TERMS, stribeck_speeds={"joint1": 0.05})
@@ -69,12 +79,12 @@ def test_a_robot_without_the_term_says_so():
         identify(model, [samples], FIT)
 
 
-def _recorded(stribeck, rng):
+def _recorded(stribeck, rng, size=1.0):
     """A robot with friction by the sign of its true velocity, recorded with noise on positions and torques."""
     model = random_model(rng, 3, branched=False, drive_terms=TERMS)
     q, v, a = random_motion(rng, 3).sample(np.arange(0.0, 30.0, 0.004))
     tau = inverse_dynamics(model, q, v, a)
-    tau += 0.8 * v + (1.5 + stribeck * np.exp(-np.abs(v) / 0.2)) * np.sign(v)
+    tau += size * (0.8 * v + (1.5 + stribeck * np.exp(-np.abs(v) / 0.2)) * np.sign(v))
     noisy = q + 2e-5 * rng.normal(size=q.shape), tau + 0.1 * rng.normal(size=tau.shape)
     return model, Recording(model.joint_names, np.arange(0.0, 30.0, 0.004), *noisy, name="friction")
 
