@@ -92,11 +92,11 @@ def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgr
     model = load_model(job.urdf, model_options(job.configuration.robot))
     progress(IdentificationProgress("reading", 0.0))
     history = _history(job.previous) if job.previous else ()
-    topics = job.configuration.topics
+    topics, stamps = job.configuration.topics, job.configuration.prepare.stamps
     joints = model.recorded_joints
     train, held_out = (
         [
-            renamed(each, joints) if isinstance(each, Recording) else load_recording(each, topics, joints)
+            renamed(each, joints) if isinstance(each, Recording) else load_recording(each, topics, joints, stamps)
             for each in group
         ]
         for group in (job.train, job.held_out)

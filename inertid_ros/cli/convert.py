@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
         raise RecordingError(f"{target}: exists already; choose another path, or replace it with --force")
     if target.exists() and target.resolve() == Path(options.input).resolve():
         raise RecordingError(f"{target}: is the input; choose another path")
-    recording = load_recording(options.input, config.topics)
+    recording = load_recording(options.input, config.topics, stamps=config.prepare.stamps)
     _write(recording, target, options.storage)
     lost = []
     if target.suffix != ".npz":

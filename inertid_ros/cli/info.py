@@ -8,9 +8,11 @@ import numpy as np
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.foreign_content import HEAD, foreign_content
 from inertid_ros.data.files.bag_reading import bag_topics
 from inertid_ros.data.files.loading import file_format, load_recording
 from inertid_ros.data.recording import Recording
+from inertid_ros.data.screening.stamp_checks import check_repairs
 from inertid_ros.identification.base_parameters import base_parameters_of_robot
 from inertid_ros.report.results import REPORT, read_result
 from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia, min_eigenvalue
@@ -44,8 +46,10 @@ def _is_text(path: Path) -> bool:
     if path.is_dir() or not path.exists():
         return False
     with path.open("rb") as file:
-        head = file.read(512)
-    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") or path.suffix in (".urdf", ".xml", ".xacro")
+        head = file.read(HEAD)
+    if path.suffix in (".urdf", ".xml", ".xacro"):
+        return True
+    return not foreign_content(head) and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
 
 
 def _describe_model(model: RobotModel, options: argparse.Namespace) -> None:
@@ -94,7 +98,8 @@ def _describe_recording(path: Path, config: Configuration, options: argparse.Nam
     topics = bag_topics(path) if bag else {}
     problem, content = "", dict[str, Any]()
     try:
-        recording = load_recording(path, config.topics, RecordedJoints(names=config.robot.joint_names))
+        joints = RecordedJoints(names=config.robot.joint_names)
+        recording = load_recording(path, config.topics, joints, config.prepare.stamps)
         content = _recording_content(recording)
     except RecordingError as error:
         if not topics:
@@ -144,7 +149,7 @@ def _recording_content(recording: Recording) -> dict[str, Any]:
         "longest_step_s": steps.max(),
         "gaps": int((steps > _GAP * np.median(steps)).sum()),
         "channels": ["position", "effort", *present, *(f"wrench/{frame}" for frame in recording.wrenches)],
-        "notices": recording.notices,
+        "notices": (*recording.notices, *map(str, check_repairs(recording))),
         "joints": [
             {
                 "name": name,

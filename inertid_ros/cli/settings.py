@@ -67,4 +67,4 @@ def named_numbers(texts: Sequence[str], name: str) -> dict[str, float]:
 
 def recordings_from(paths: Sequence[str], config: Configuration, joints: RecordedJoints) -> list[Recording]:
     """Recordings in the order of their paths; ``joints`` are those of the robot."""
-    return [load_recording(path, config.topics, joints) for path in paths]
+    return [load_recording(path, config.topics, joints, config.prepare.stamps) for path in paths]

@@ -5,6 +5,7 @@ import attrs
 from inertid_ros.config.schema.option_fields import option, section
 from inertid_ros.core.errors import ConfigurationError
 
+STAMPS = ("header", "arrival")
 BASE_MOTION_SOURCES = ("pose", "twist", "imu", "acceleration")
 
 
@@ -66,6 +67,11 @@ class PrepareOptions:
         "measured channel that velocity and acceleration come from: position differentiates twice, velocity once,"
         " acceleration takes both as measured",
         choices=("position", "velocity", "acceleration"),
+    )
+    stamps: str = option(
+        "header",
+        "time of the messages of a bag: header stamps, or arrival where headers are empty: when they were recorded",
+        choices=STAMPS,
     )
     skip_start_s: float = option(0.0, "cut from the start of every recording [s]", minimum=0.0, maximum=1e6)
     skip_end_s: float = option(0.0, "cut from the end of every recording [s]", minimum=0.0, maximum=1e6)

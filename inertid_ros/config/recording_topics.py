@@ -46,6 +46,9 @@ class RecordingTopics(BaseTopics):
     """Which topics of a bag make a recording."""
 
     joint_states: str = option("/joint_states", "topic of sensor_msgs/JointState")
+    further_joint_states: tuple[str, ...] = option(
+        (), "topics of sensor_msgs/JointState of further joints, which are merged with the first"
+    )
     joints: tuple[str, ...] = option(
         (), "joints to take; messages with none of them are skipped. Empty: those of the first message"
     )

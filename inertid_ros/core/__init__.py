@@ -6,6 +6,7 @@
 - ``errors``: the errors that a user can act on.
 - ``expressions``: formulas of signals, as a configuration gives them.
 - ``findings``: :class:`~.findings.Finding`, what a check saw, its likely cause and the remedy.
+- ``foreign_content``: what stands in a file in place of its content, such as a pointer of git-lfs.
 - ``qr``: R factors and marginal Hessians.
 - ``rotations``: quaternions, rotation matrices, cross products, many at once.
 - ``samples``: :class:`~.samples.Samples`, prepared motion and measured forces of one experiment.

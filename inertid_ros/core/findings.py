@@ -13,6 +13,8 @@ CAUSES = {
     "coarse_channel": "a channel is quantised coarsely",
     "wrapped_angle": "the angle is wrapped at a full turn",
     "mixed_clocks": "stamps come from different clocks",
+    "stamp_order": "stamps are out of order or repeat",
+    "arrival_times": "times are those of arrival, not of measurement",
     "time_unit": "stamps are not in seconds",
     "short_recording": "the recording is too short",
     # the recording: whose it is, and in which units

@@ -5,7 +5,7 @@
 - ``channel_stream``: stamped values of one channel, interpolated at the stamps of another.
 - ``assembly``: messages, live or from a bag, to synchronised samples.
 - ``messages``: types of the messages that make a recording, and messages of wrenches and base motion as arrays.
-- ``stamp_order``: stamps of one clock among those of a recording.
+- ``stamp_order``: stamps put in order, without repeats and those of another clock.
 - ``files/``: recordings in files: npz, bags in and out, crash-safe bags, recovery, playback.
 - ``live/``: what a recorder accepts while the robot moves, and recordings that arrive in batches.
 - ``screening/``: sensor faults, and recordings that contradict themselves.

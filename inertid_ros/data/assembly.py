@@ -264,7 +264,8 @@ class RecordingAssembler:
         if not self._chosen and (missing or len(names) != len(self.joint_names)):
             raise JointsError(
                 f"{where}: name holds {', '.join(names) or 'nothing'}, but earlier or wanted are"
-                f" {', '.join(self.joint_names)}; list the joints to take in topics.joints"
+                f" {', '.join(self.joint_names)}; list the joints to take in topics.joints (joints of the"
+                " recorder)"
             )
         self._orders[names] = order
         return order

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +91,7 @@ def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str
     if velocity is not None and np.isnan(velocity).all(axis=0).any():
         notices = (*notices, "velocity is NaN throughout for some joint and is not used")
         velocity = None
+    base: dict[str, Any] = {key: np.concatenate([block.base[key] for block in blocks]) for key in first.base}
     for notice in notices:
         _log.warning("%s: %s", name, notice)
     return Recording(
@@ -99,7 +101,7 @@ def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str
         effort=effort,
         velocity=velocity,
         wrenches={frame: np.concatenate([block.wrenches[frame] for block in blocks]) for frame in first.wrenches},
-        **{channel: np.concatenate([block.base[channel] for block in blocks]) for channel in first.base},
+        **base,
         name=name,
         notices=notices,
     )

@@ -9,6 +9,8 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
+from .stamp_order import StampRepairs
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -42,6 +44,8 @@ class Recording:
         rest the force points up.
     name : str
         Name in messages (a file or topic name).
+    repairs : StampRepairs
+        What was done to the stamps.
     notices : tuple of str
         How the recording was obtained, where that matters to its use, such as a bag that was not closed; one line each.
 
@@ -64,6 +68,7 @@ class Recording:
     imu: Array | None = None
     name: str = "recording"
     notices: tuple[str, ...] = ()
+    repairs: StampRepairs = StampRepairs()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "joint_names", tuple(str(name) for name in self.joint_names))

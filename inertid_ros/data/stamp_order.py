@@ -1,12 +1,78 @@
-"""Stamps of one clock among those of a recording: few others are left out, many are for the user to correct."""
+"""Stamps in order: those that crossed are sorted, repeats and a few of another clock left out, all of them counted."""
 
 from bisect import bisect_left
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-FEW = 0.02  # share of the stamps that may be left out
+FEW = 0.02  # share of the stamps that may be of another clock
+_LATE = 3.0  # periods by which messages of several threads cross
 _ELSEWHERE = 1000.0  # times the span of all other steps: a step that no pause in a recording makes
+
+
+@dataclass(frozen=True)
+class StampRepairs:
+    """What was done to the stamps of a recording, or of one channel.
+
+    Attributes
+    ----------
+    late : int
+        Stamps that went back by less than a few periods and were put in order.
+    repeated : int
+        Samples left out because their stamp had been there.
+    elsewhere : int
+        Samples left out because their stamps go back further, or are of another clock.
+    total : int
+        Number of stamps before.
+    arrival_jitter : float
+        Where times are those of arrival, standard deviation of their steps over the period; NaN where they are stamps.
+    """
+
+    late: int = 0
+    repeated: int = 0
+    elsewhere: int = 0
+    total: int = 0
+    arrival_jitter: float = float("nan")
+
+    def __add__(self, other: "StampRepairs") -> "StampRepairs":
+        late, repeated = self.late + other.late, self.repeated + other.repeated
+        elsewhere, total = self.elsewhere + other.elsewhere, self.total + other.total
+        return StampRepairs(late, repeated, elsewhere, total, self.arrival_jitter)
+
+    @property
+    def too_many_elsewhere(self) -> bool:
+        """Whether it is for the user to say which clock is right."""
+        return self.elsewhere > FEW * self.total
+
+    @property
+    def count(self) -> int:
+        """Number of stamps that were not as they should be."""
+        return self.late + self.repeated + self.elsewhere
+
+
+def in_order(stamps: NDArray[np.int64] | NDArray[np.float64]) -> tuple[NDArray[np.intp], StampRepairs]:
+    """Samples in the order of their stamps ``(N,)``, which is increasing, and what became of the others.
+
+    Returns
+    -------
+    chosen : ndarray of int, shape (K,)
+        Indices of the samples that stay, in the order of their stamps.
+    repairs : StampRepairs
+    """
+    one_clock = on_one_clock(stamps)
+    kept, rest = np.flatnonzero(one_clock), np.flatnonzero(~one_clock)
+    if not len(rest) or len(kept) < 2:
+        return kept, StampRepairs(elsewhere=len(rest), total=len(stamps))
+    slack = (_LATE * np.median(np.diff(stamps[kept]))).astype(stamps.dtype)
+    place = np.searchsorted(kept, rest)
+    before, after = stamps[kept[np.maximum(place - 1, 0)]], stamps[kept[np.minimum(place, len(kept) - 1)]]
+    near = rest[(stamps[rest] >= before - slack) & (stamps[rest] <= after + slack)]
+    chosen = np.sort(np.concatenate([kept, near]))
+    chosen = chosen[np.argsort(stamps[chosen], kind="stable")]
+    new = np.concatenate([[True], np.diff(stamps[chosen]) > 0])
+    repeated, elsewhere = int((~new).sum()), len(rest) - len(near)
+    return chosen[new], StampRepairs(len(near) - repeated, repeated, elsewhere, len(stamps))
 
 
 def on_one_clock(stamps: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.bool_]:

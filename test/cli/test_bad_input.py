@@ -80,7 +80,7 @@ def _spoil(key, row, value):
         (lambda: _spoil("time", slice(40, 80), 0.0), "bad.npz: time goes back or repeats at sample 40 .*; check the"),
         (lambda: _change(position=np.zeros((3, 3))), r"bad.npz: position has shape \(3, 3\), expected"),
         (lambda: _change(effort=np.zeros((500, 3))), "bad.npz: effort is zero throughout"),
-        (lambda: open("bad.npz", "wb").close(), "bad.npz: is empty; give an .npz recording"),
+        (lambda: open("bad.npz", "wb").close(), "bad.npz: is empty; copy or download it again, and give an .npz"),
         (lambda: os.mkdir("bad.npz"), "bad.npz: is a directory without metadata.yaml"),
         (lambda: os.system("cp good.urdf bad.npz"), "bad.npz: is not a recording; give"),
         (lambda: None, "bad.npz: no such file; give"),

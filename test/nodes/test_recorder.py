@@ -3,17 +3,19 @@
 import resource
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
+from builtin_interfaces.msg import Time
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from support.nodes.ros_client import RosClient, ros_client_in
 
+from inertid_ros.config.recording_topics import RecordingTopics
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import RecorderStatus, SampleBatch
 from inertid_ros.ros.conversions import from_batch
@@ -56,8 +58,9 @@ def ros(tmp_path: Path) -> Iterator[RosClient]:
         yield ros
 
 
-def start_recorder(ros: RosClient, **keywords):
-    return ros.start("recorder", {"directory": str(ros.folder / "recordings"), "min_free_mb": 1}, **keywords)
+def start_recorder(ros: RosClient, parameters: Mapping[str, object] | None = None, **keywords):
+    own = {"directory": str(ros.folder / "recordings"), "min_free_mb": 1}
+    return ros.start("recorder", own | dict(parameters or {}), **keywords)
 
 
 def test_start_is_refused_until_samples_arrive(ros: RosClient) -> None:
@@ -104,6 +107,38 @@ def test_recording_counts_what_it_refuses_and_bag_and_batches_agree(ros: RosClie
     assert recording.notices == ()
     np.testing.assert_array_equal(recording.position, position)
     assert len(np.unique(position[:, 0])) == len(position)
+
+
+class Unstamped(Source):
+    """Publishes joints of its own with empty headers."""
+
+    def __init__(self, ros: RosClient, topic: str, names: list[str]) -> None:
+        self.names = names
+        super().__init__(ros, topic)
+
+    def message(self) -> JointState:
+        message = super().message()
+        message.name = self.names
+        message.header.stamp = Time()
+        return message
+
+
+def test_two_publishers_without_stamps_become_one_recording(ros: RosClient) -> None:
+    """Times are those of arrival, in batches and when the bag is read."""
+    status = ros.listen(RecorderStatus, "recorder/status")
+    topics = {"further_joint_states": ["right/joint_states"], "joints": ["a", "b", "c", "d"], "stamps": "arrival"}
+    start_recorder(ros, topics)
+    sources = [Unstamped(ros, "joint_states", ["a", "b"]), Unstamped(ros, "right/joint_states", ["c", "d"])]
+    ros.until(lambda: all(source.publisher.get_subscription_count() for source in sources), "discovery")
+    assert ros.trigger("recorder/start").success
+    ros.until(lambda: status[-1].samples > 100, "samples")
+    assert ros.trigger("recorder/stop").success
+    assert status[-1].rejected == 0
+    wanted = RecordingTopics(further_joint_states=("/right/joint_states",))
+    recording = load_recording(ros.folder / "recordings" / "recording_001", wanted, stamps="arrival")
+    assert recording.joint_names == ("a", "b", "c", "d") and len(recording) > 90
+    np.testing.assert_allclose(np.diff(recording.position[5:-5, 2]).mean(), 1.0, atol=0.1)  # counts, as in the first
+    assert np.isfinite(recording.repairs.arrival_jitter)
 
 
 def test_recorder_behind_its_queue_records_from_start_to_stop(ros: RosClient) -> None:

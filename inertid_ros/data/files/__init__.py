@@ -2,7 +2,8 @@
 
 - ``loading``: a recording from whatever file it is in, by its content.
 - ``npz``: NumPy's ``.npz``, in and out.
-- ``bag_reading``, ``bag_writing``: rosbag2 bags, MCAP or SQLite, to recordings and back.
+- ``bag_reading``, ``bag_writing``: rosbag2 bags, MCAP or SQLite, to recordings and back; ``bag_messages`` puts what was
+  read in order and together.
 - ``bag_playback``: messages of a bag at the times at which they were recorded.
 - ``bag_backends``: what these need of a library; ``rosbag2_backend`` is ``rosbag2_py``, used where ROS 2 provides it,
   ``rosbags_backend`` is ``rosbags``, used elsewhere.

@@ -3,16 +3,13 @@
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import attrs
-import numpy as np
-from numpy.typing import NDArray
 
 from inertid_ros.config.recording_topics import RecordingTopics
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.assembly import JointsError, RecordingAssembler
+from inertid_ros.core.foreign_content import HEAD, foreign_content
+from inertid_ros.data.assembly import JointsError
 from inertid_ros.data.channel_stream import StampOrderError
 from inertid_ros.data.messages import (
     IMU,
@@ -22,16 +19,13 @@ from inertid_ros.data.messages import (
     TWIST_STAMPED,
     WRENCH_STAMPED,
     base_topics,
-    base_values,
-    channels_of,
-    stamp_ns,
     tare_topic,
-    wrench_values,
 )
 from inertid_ros.data.recording import Recording
-from inertid_ros.data.stamp_order import FEW, on_one_clock
+from inertid_ros.data.stamp_order import on_one_clock
 
-from .bag_backends import STORAGE_SUFFIXES, BagBackend, BagMessage, bag_backend
+from .bag_backends import STORAGE_SUFFIXES, BagBackend, bag_backend
+from .bag_messages import BagMessages
 from .bag_metadata import METADATA, is_unfinalised
 from .mcap_format import MAGIC as MCAP_MAGIC
 from .mcap_recovery import BagContent, recover
@@ -42,11 +36,15 @@ _KEYS = {
 SQLITE_MAGIC = b"SQLite format 3\x00"
 
 
-def read_bag(path: str | Path, topics: RecordingTopics | None = None, joints: Sequence[str] = ()) -> Recording:
+def read_bag(
+    path: str | Path, topics: RecordingTopics | None = None, joints: Sequence[str] = (), stamps: str = "header"
+) -> Recording:
     """Recording of a rosbag2 directory or of a bare ``.mcap`` or ``.db3`` file.
 
-    Time is the header stamp relative to the first. Of a bag that was not closed, or an MCAP file that is cut short,
-    whatever can be read is taken, with a line in :attr:`Recording.notices`.
+    Time is the header stamp relative to the first. Stamps that crossed are put in order, repeats and a few of another
+    clock left out, and counted in :attr:`Recording.repairs`; joints of several publishers are merged. Of a bag that was
+    not closed, or an MCAP file that is cut short, whatever can be read is taken, with a line in
+    :attr:`Recording.notices`.
 
     Parameters
     ----------
@@ -57,6 +55,8 @@ def read_bag(path: str | Path, topics: RecordingTopics | None = None, joints: Se
     joints : sequence of str
         Joints of the robot, as a hint: where several publishers share the topic, messages with none of these joints (a
         gripper's) are skipped. ``topics.joints`` goes before it.
+    stamps : str
+        "header", or "arrival" for the times at which the messages were recorded.
 
     Returns
     -------
@@ -70,101 +70,36 @@ def read_bag(path: str | Path, topics: RecordingTopics | None = None, joints: Se
     """
     path, topics = Path(path), topics or RecordingTopics()
     frames = {wrench.topic: wrench.frame for wrench in topics.wrenches.values()}
-    wanted = {topics.joint_states: JOINT_STATE, **dict.fromkeys(frames, WRENCH_STAMPED), **base_topics(topics)}
+    joint_states = dict.fromkeys((topics.joint_states, *topics.further_joint_states), JOINT_STATE)
+    wanted = {**joint_states, **dict.fromkeys(frames, WRENCH_STAMPED), **base_topics(topics)}
     backend = bag_backend()
     bag = _read_bag(backend, path, {*wanted, *map(tare_topic, frames)})
     _check_topics(str(path), bag.types, wanted)
+    messages = BagMessages(backend, bag, str(path), topics, stamps)
     expected = () if topics.joints else tuple(joints)
+    reason = RecordingError(f"{path}: joint states have stamps of two clocks; check the publisher")
     try:
-        assembler = _assemble(backend, bag, str(path), topics, frames, expected)
+        assembler = messages.assembled(topics.joints, expected)
+        if expected and not assembler.joint_names:  # another robot's bag; the caller's check names its joints
+            assembler = messages.assembled(topics.joints)
+        recording = assembler.recording(bag.notices)
+        if on_one_clock(recording.time).all():
+            return messages.told_of_arrival(recording)
     except (JointsError, StampOrderError) as error:
-        return _mended(backend, bag, str(path), topics, frames, joints, error)
-    if expected and not assembler.joint_names:  # another robot's bag; the caller's check names its joints
-        assembler = _assemble(backend, bag, str(path), topics, frames, ())
-    recording = assembler.recording(bag.notices)
-    if on_one_clock(recording.time).all():
-        return recording
-    elsewhere = RecordingError(f"{path}: joint states have stamps of two clocks; check the publisher")
-    return _mended(backend, bag, str(path), topics, frames, joints, elsewhere)
-
-
-def _mended(
-    backend: BagBackend,
-    bag: BagContent,
-    name: str,
-    topics: RecordingTopics,
-    frames: dict[str, str],
-    joints: Sequence[str],
-    reason: RecordingError,
-) -> Recording:
-    """Recording of a bag whose joints come in several messages, or with a few stamps of another clock.
-
-    Raises
-    ------
-    RecordingError
-        The ``reason`` for which it could not be read as it is, where that is none of these.
-    """
-    stamps: dict[tuple[str, ...], list[tuple[int, int]]] = {}
-    for index, message in enumerate(bag.messages):
-        if message.topic == topics.joint_states:
-            content = _deserialize(backend, message, JOINT_STATE, f"{name}: message {index + 1}")
-            stamps.setdefault(tuple(content.name), []).append((index, stamp_ns(content)))
-    skipped: set[int] = set()
-    for group in stamps.values():
-        indices, times = np.array(group, dtype=np.int64).T
-        skipped |= set(indices[~on_one_clock(times)].tolist())
-    if len(skipped) > FEW * sum(map(len, stamps.values())):
+        reason = error
+    repairs = messages.put_in_order()
+    if repairs.too_many_elsewhere:
         raise reason
-    there = {joint for names in stamps for joint in names}
-    wanted = topics.joints or tuple(joint for joint in joints if joint in there)
-    if not wanted and len(stamps) == 1:
-        (wanted,) = stamps
-    if not wanted:
-        raise reason
-    notices = bag.notices
-    if skipped:
-        notices = (*notices, f"left out {len(skipped)} joint states whose stamps go back or are of another clock")
-    chosen = attrs.evolve(topics, joints=wanted)
-    bag.messages = [message for index, message in enumerate(bag.messages) if index not in skipped]
-    return _assemble(backend, bag, name, chosen, frames, ()).recording(notices)
-
-
-def _assemble(
-    backend: BagBackend,
-    bag: BagContent,
-    name: str,
-    topics: RecordingTopics,
-    frames: dict[str, str],
-    expected: tuple[str, ...],
-) -> RecordingAssembler:
-    wrench_frames = tuple(filter(None, frames.values()))
-    base_types = base_topics(topics)
-    channels = [channel for message_type in base_types.values() for channel in channels_of(message_type)]
-    assembler = RecordingAssembler(name, topics.joints, wrench_frames, topics.max_wrench_gap_s, expected, channels)
-    tares = _tares(backend, bag, frames)
-    for index, message in enumerate(bag.messages):
-        if message.topic in map(tare_topic, frames):
-            continue
-        content = _deserialize(backend, message, bag.types[message.topic], f"{name}: message {index + 1}")
-        stamp = stamp_ns(content)
-        if message.topic == topics.joint_states:
-            assembler.add_joint_state(content.name, stamp, content.position, content.velocity, content.effort)
-        elif message.topic in base_types:
-            for channel, values in base_values(base_types[message.topic], content).items():
-                assembler.add_base(channel, stamp, values)
-        else:
-            wrench = wrench_values(content) - tares.get(message.topic, 0.0)
-            assembler.add_wrench(frames[message.topic] or content.header.frame_id, stamp, wrench[:3], wrench[3:])
-    return assembler
-
-
-def _tares(backend: BagBackend, bag: BagContent, frames: dict[str, str]) -> dict[str, NDArray[np.float64]]:
-    """Wrench topic to the zero ``(6,)`` that its recorder subtracted."""
-    tares, topics = {}, {tare_topic(topic): topic for topic in frames}
-    for message in bag.messages:
-        if message.topic in topics:
-            tares[topics[message.topic]] = wrench_values(_deserialize(backend, message, WRENCH_STAMPED, "tare"))
-    return tares
+    chosen = topics.joints or tuple(joint for joint in joints if joint in messages.joints)
+    try:
+        recording = messages.assembled(chosen or messages.joints).recording(bag.notices)
+    except JointsError:
+        raise reason from None
+    except RecordingError:
+        if chosen:
+            raise
+        raise reason from None  # which joints are meant is for the user to say
+    return messages.told_of_arrival(replace(recording, repairs=repairs))
 
 
 def bag_topics(path: str | Path) -> dict[str, tuple[str, int]]:
@@ -182,6 +117,7 @@ def bag_topics(path: str | Path) -> dict[str, tuple[str, int]]:
 def _read_bag(backend: BagBackend, path: Path, topics: set[str]) -> BagContent:
     """Topics of a bag, its messages on the given ones, and how it was read where it was not closed."""
     files = _storage_files(path)
+    _check_content(path, files)
     closed = path.is_file() or (path / METADATA).exists()
     try:
         contents = [_read(backend, part, topics) for part in ([path] if closed else files)]
@@ -202,6 +138,20 @@ def _read_bag(backend: BagBackend, path: Path, topics: set[str]) -> BagContent:
         for topic, count in content.counts.items():
             bag.counts[topic] = bag.counts.get(topic, 0) + count
     return bag
+
+
+def _check_content(path: Path, files: Sequence[Path]) -> None:
+    """Raise RecordingError where something else stands in a file of a bag."""
+    heads = {}
+    for file in (*files, path / METADATA):
+        if file.exists():
+            with file.open("rb") as content:
+                heads[file] = content.read(HEAD)
+    lost = not any(heads[file] for file in files)  # what a recorder left empty at its end does not matter
+    for file, head in heads.items():
+        if (head or lost) and (foreign := foreign_content(head)):
+            which = "" if file == path else f"{file.name} "
+            raise RecordingError(f"{path}: {which}{foreign}")
 
 
 def _storage_files(path: Path) -> list[Path]:
@@ -275,12 +225,3 @@ def _check_topics(name: str, types: dict[str, str], wanted: dict[str, str]) -> N
             raise RecordingError(
                 f"{name}: topic {topic} is {types[topic]}, expected {message_type}; choose another topic"
             )
-
-
-def _deserialize(backend: BagBackend, message: BagMessage, message_type: str, where: str) -> Any:
-    try:
-        return backend.deserialize(message.data, message_type)
-    except Exception as error:  # a library raises whatever the bytes lead to
-        reason = error.__class__.__name__
-        text = f"{where} on {message.topic}: is not a valid {message_type} ({reason}); record again"
-        raise RecordingError(text) from None

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from inertid_ros.config.recording_topics import RecordingTopics
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.foreign_content import HEAD, foreign_content
 from inertid_ros.data.recording import Recording, renamed
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
@@ -16,7 +17,10 @@ _NPZ = b"PK\x03\x04"
 
 
 def load_recording(
-    path: str | Path, topics: RecordingTopics | None = None, joints: RecordedJoints | None = None
+    path: str | Path,
+    topics: RecordingTopics | None = None,
+    joints: RecordedJoints | None = None,
+    stamps: str = "header",
 ) -> Recording:
     """Recording of an ``.npz`` file, a bag directory, or a bare ``.mcap`` or ``.db3`` file.
 
@@ -28,6 +32,8 @@ def load_recording(
         Which topics of a bag, and which joints by their names there; ignored for npz.
     joints : RecordedJoints, optional
         Joints of the robot and their names in recordings; messages of a bag with none of them are skipped.
+    stamps : str
+        Time of the messages of a bag: "header", or "arrival" where headers are empty.
 
     Returns
     -------
@@ -43,7 +49,7 @@ def load_recording(
     if not path.is_dir() and file_format(path) == "npz":
         return renamed(read_npz(path), joints)
     hint = dict.fromkeys((*joints.recorded(joints.joints), *joints.joints))
-    return renamed(read_bag(path, topics, tuple(hint)), joints)
+    return renamed(read_bag(path, topics, tuple(hint), stamps), joints)
 
 
 def file_format(path: Path) -> str:
@@ -56,13 +62,13 @@ def file_format(path: Path) -> str:
     """
     try:
         with path.open("rb") as file:
-            head = file.read(16)
+            head = file.read(HEAD)
     except FileNotFoundError:
         raise RecordingError(f"{path}: no such file; give {ACCEPTED}") from None
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read ({error.strerror}); give {ACCEPTED}") from None
-    if not head:
-        raise RecordingError(f"{path}: is empty; give {ACCEPTED}")
+    if foreign := foreign_content(head):
+        raise RecordingError(f"{path}: {foreign}, and give {ACCEPTED}")
     for name, magic in (("npz", _NPZ), ("mcap", MCAP_MAGIC), ("sqlite3", SQLITE_MAGIC)):
         if head.startswith(magic):
             return name

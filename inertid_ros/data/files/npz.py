@@ -11,7 +11,7 @@ import numpy as np
 from inertid_ros.core.atomic_files import write_file
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.recording import Recording
-from inertid_ros.data.stamp_order import FEW, on_one_clock
+from inertid_ros.data.stamp_order import StampRepairs, in_order
 
 WRENCH_PREFIX = "wrench/"
 _REQUIRED = ("joint_names", "time", "position", "effort")
@@ -54,26 +54,25 @@ def read_npz(path: str | Path) -> Recording:
     text = [name.decode() if isinstance(name, bytes) else str(name) for name in names.tolist()]
     channels: dict[str, Any] = content
     channels.setdefault("effort", np.full(channels["position"].shape, np.nan))
-    channels, wrenches, notices = _on_one_clock(channels, wrenches)
-    return Recording(joint_names=tuple(text), **channels, wrenches=wrenches, name=str(path), notices=notices)
+    channels, wrenches, repairs = _in_order(channels, wrenches)
+    return Recording(joint_names=tuple(text), **channels, wrenches=wrenches, name=str(path), repairs=repairs)
 
 
-def _on_one_clock(
+def _in_order(
     channels: dict[str, Any], wrenches: dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]:
-    """The same without a few samples whose stamps go back or are of another clock, and a notice of them."""
+) -> tuple[dict[str, Any], dict[str, Any], StampRepairs]:
+    """The same in the order of their stamps, without repeats and a few that are of another clock."""
     time = channels["time"]
     if time.ndim != 1 or len(time) < 2 or not np.isfinite(time).all():
-        return channels, wrenches, ()
-    keep = on_one_clock(time)
-    if keep.all() or (~keep).mean() > FEW:
-        return channels, wrenches, ()
+        return channels, wrenches, StampRepairs()
+    chosen, repairs = in_order(time.astype(float))
+    if not repairs.count or repairs.too_many_elsewhere:
+        return channels, wrenches, StampRepairs()
 
     def kept(group: dict[str, Any]) -> dict[str, Any]:
-        return {key: value[keep] if len(value) == len(time) else value for key, value in group.items()}
+        return {key: value[chosen] if len(value) == len(time) else value for key, value in group.items()}
 
-    notice = f"left out {(~keep).sum()} samples whose stamps go back or are of another clock"
-    return kept(channels), kept(wrenches), (notice,)
+    return kept(channels), kept(wrenches), repairs
 
 
 def write_npz(recording: Recording, path: str | Path) -> Path:

@@ -190,7 +190,10 @@ class LiveRecording:
         self, names: tuple[str, ...], stamp_ns: int, position: NDArray[np.float64], effort: NDArray[np.float64]
     ) -> None:
         if stamp_ns <= 0:
-            raise RecordingError(f"{self.name}: header.stamp is {stamp_ns} ns; the publisher must stamp joint states")
+            raise RecordingError(
+                f"{self.name}: header.stamp is {stamp_ns} ns; the publisher must stamp joint states, or take the times"
+                " at which they arrive (stamps: arrival of the recorder; of its bags prepare.stamps: arrival)"
+            )
         if not np.isfinite(position).all():
             raise RecordingError(f"{self.name}: position is not finite; check the driver")
         if len(effort) != len(names):

@@ -8,7 +8,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
 
 from .position_checks import check_locked, check_positions
-from .stamp_checks import check_stamps
+from .stamp_checks import check_repairs, check_stamps
 
 
 def screen_channels(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
@@ -26,7 +26,8 @@ def screen_channels(recording: Recording, model: RobotModel) -> tuple[Finding, .
     tuple of Finding
     """
     stamps = check_stamps(recording)
-    return stamps or (*check_positions(recording, model), *check_locked(recording, model))
+    positions = () if stamps else (*check_positions(recording, model), *check_locked(recording, model))
+    return (*check_repairs(recording), *stamps, *positions)
 
 
 def refuse(findings: Iterable[Finding]) -> None:

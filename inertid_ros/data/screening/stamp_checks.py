@@ -5,11 +5,13 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import Recording
+from inertid_ros.data.stamp_order import FEW
 
 _UNITS = {"milliseconds": 1e-3, "microseconds": 1e-6, "nanoseconds": 1e-9}
 _RATES_HZ = (10.0, 20e3)  # at which joint states are sampled
 _SLOWEST_S = 60.0  # an arm that needs longer for its own range at its own fastest speed is not being excited
 _DECADE = 3.0  # factor within which a ratio of velocities counts as one of the units
+_JITTER = 0.2  # of the period, which is a fifth of what a joint moves between two samples
 _MOVES = 1e-3  # rad or m; a joint whose range is smaller shows no speed
 
 
@@ -45,6 +47,30 @@ def check_stamps(recording: Recording) -> tuple[Finding, ...]:
             remedy = f"divide the stamps by {1 / factor:.0f} (they look like {unit})"
             return (Finding("time_unit", Severity.REFUSE, evidence, remedy, (), recording.name),)
     return ()
+
+
+def check_repairs(recording: Recording) -> tuple[Finding, ...]:
+    """Findings on what was done to the stamps of a recording, see :class:`StampRepairs`."""
+    repairs, found = recording.repairs, []
+
+    def tell(cause: str, count: float, evidence: str, remedy: str, most: float = FEW * repairs.total) -> None:
+        severity = Severity.CARE if count > most else Severity.NOTICE
+        found.append(Finding(cause, severity, evidence, remedy, (), recording.name))
+
+    if repairs.late or repairs.repeated:
+        evidence = (
+            f"of {repairs.total} stamps {repairs.late} went back by less than a few periods and were put in order, and"
+            f" {repairs.repeated} repeated others and were left out"
+        )
+        remedy = "publish from one thread, and no faster than the clock of the stamps runs"
+        tell("stamp_order", repairs.late + repairs.repeated, evidence, remedy)
+    if repairs.elsewhere:
+        evidence = f"of {repairs.total} stamps {repairs.elsewhere} go back or lie far off and were left out"
+        tell("mixed_clocks", repairs.elsewhere, evidence, "stamp all messages by one clock")
+    if not np.isnan(repairs.arrival_jitter):
+        evidence = f"steps between messages vary by {repairs.arrival_jitter:.2g} of the period"
+        tell("arrival_times", repairs.arrival_jitter, evidence, "let the publisher stamp its messages", _JITTER)
+    return tuple(found)
 
 
 def velocity_ratio(recording: Recording) -> Array:

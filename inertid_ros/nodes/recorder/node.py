@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
@@ -164,25 +165,32 @@ class Recorder(Node):
         wrench = None
         if source.name in self.wrench_topics:
             message = deserialize_message(data, WrenchStamped)
-            wrench = self.watch.add(source.name, to_nanoseconds(message.header.stamp), from_wrench(message))
+            wrench = self.watch.add(source.name, self._stamp(message, arrival_ns), from_wrench(message))
         recording = self.session.recording_of(source, len(data), arrival_ns, self._now_ns())
         if recording is None:
             return
         if wrench is not None:
             frame = source.frame or message.header.frame_id
-            recording.add_wrench(index, data, frame, to_nanoseconds(message.header.stamp), wrench)
+            recording.add_wrench(index, data, frame, self._stamp(message, arrival_ns), wrench)
             return
         if source.type != JOINT_STATE and not source.of_base:
             recording.add_other(index, data, self.get_clock().now().nanoseconds)
             return
         message = deserialize_message(data, message_class(source.type))
-        stamp = to_nanoseconds(message.header.stamp)
+        stamp = self._stamp(message, arrival_ns)
         if source.of_base:
             recording.add_base(index, data, stamp, base_values(source.type, message))
         elif recording.add_joint_state(
             index, data, message.name, stamp, (message.position, message.velocity, message.effort)
         ):
             self.session.note_joint_state(self._now_ns())
+
+    def _stamp(self, message: Any, arrival_ns: int) -> int:
+        """Time of a message [ns]; the middleware notes its arrival by the system clock, if at all."""
+        if self.options.stamps == "header":
+            return to_nanoseconds(message.header.stamp)
+        by_system = arrival_ns and not self.get_parameter("use_sim_time").value
+        return arrival_ns if by_system else int(self.get_clock().now().nanoseconds)
 
     # Status
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from inertid_ros.config.preparation import STAMPS
 from inertid_ros.config.recording_topics import BagWritingOptions, BaseTopics, TypedTopic, WrenchTopic
 from inertid_ros.config.schema import former_syntax
 from inertid_ros.config.schema.option_fields import named, option
@@ -17,6 +18,13 @@ class RecorderOptions(BaseTopics, BagWritingOptions):
 
     directory: str = option("recordings", "where bags are written, a directory each")
     write_bag: bool = option(True, "write a bag; batches are published either way")
+    further_joint_states: tuple[str, ...] = option(
+        (), "topics of sensor_msgs/JointState of further joints, which are merged with those of joint_states"
+    )
+    stamps: str = option(
+        "header", "time of samples: header stamps, or arrival where headers are empty: when they are received",
+        choices=STAMPS,
+    )
     joints: tuple[str, ...] = option((), "joints to take; empty takes those of the first message")
     wrenches: Mapping[str, WrenchTopic] = named(
         WrenchTopic, "topics of measured wrenches", "wrench_names", former=former_syntax.wrench_topics

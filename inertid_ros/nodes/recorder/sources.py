@@ -39,7 +39,8 @@ def sources(options: RecorderOptions, resolve: Callable[[str], str]) -> list[Sou
     resolve : callable
         Full name of a topic, after namespace and remapping.
     """
-    recorded = [Source(resolve("joint_states"), JOINT_STATE)]
+    joint_states = ("joint_states", *options.further_joint_states)
+    recorded = [Source(resolve(topic), JOINT_STATE) for topic in joint_states]
     for wrench in options.wrenches.values():
         recorded.append(Source(resolve(wrench.topic), WRENCH_STAMPED, wrench.frame))
     for topic, message_type in base_topics(options).items():

@@ -11,6 +11,7 @@ import numpy as np
 from lxml import etree
 
 from inertid_ros.core.errors import ModelError
+from inertid_ros.core.foreign_content import HEAD, foreign_content
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_LINKS = 1000
@@ -40,6 +41,8 @@ def read_description(source: str | Path) -> str:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise ModelError(f"{path}: larger than {MAX_BYTES // 2**20} MiB; this is not a URDF")
+        if foreign := foreign_content(content[:HEAD]):
+            raise ModelError(f"{path}: {foreign}")
         return content.decode("utf-8")
     except FileNotFoundError:
         raise ModelError(f"{path}: no such URDF file; check the path") from None

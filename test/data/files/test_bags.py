@@ -7,15 +7,16 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from support.recordings.message_bag import MessageBag as Bag
 
 from inertid_ros.config.recording_topics import RecordingTopics, WrenchTopic
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.files.bag_backends import STORAGE_SUFFIXES, BagMessage, bag_backend
+from inertid_ros.data.files.bag_backends import STORAGE_SUFFIXES
 from inertid_ros.data.files.bag_reading import bag_topics, read_bag
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.files.npz import read_npz, write_npz
-from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED
+from inertid_ros.data.messages import JOINT_STATE
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
@@ -34,51 +35,6 @@ def _recording(count=200, joints=3, wrenches=("tool",), velocity=True):
     time = (stamps - stamps[0]) * 1e-9
     names = tuple(f"joint_{k}" for k in range(joints))
     return Recording(names, time, **channels, wrenches={frame: rng.normal(size=(count, 6)) for frame in wrenches})
-
-
-class Bag:
-    """Collects messages one by one and writes them at the end."""
-
-    def __init__(self, path, storage="mcap"):
-        self.path, self.storage, self.backend = path, storage, bag_backend()
-        self.types, self.messages = {}, []
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        with self.backend.create(self.path, self.storage, self.types) as write:
-            for message in self.messages:
-                write(message)
-
-    def header(self, stamp, frame=""):
-        moment = self.backend.message("builtin_interfaces/msg/Time", sec=stamp // 10**9, nanosec=stamp % 10**9)
-        return self.backend.message("std_msgs/msg/Header", stamp=moment, frame_id=frame)
-
-    def raw(self, topic, message_type, stamp, data):
-        self.types[topic] = message_type
-        self.messages.append(BagMessage(topic, stamp, data))
-
-    def add(self, topic, message_type, stamp, **fields):
-        message = self.backend.message(message_type, **fields)
-        self.raw(topic, message_type, stamp, self.backend.serialize(message, message_type))
-
-    def joint_state(self, stamp, names, position, velocity, effort, topic="/joint_states", received=None):
-        arrays = {"position": position, "velocity": velocity, "effort": effort}
-        arrays = {key: np.asarray(value, dtype=float) for key, value in arrays.items()}
-        self.add(topic, JOINT_STATE, received or stamp, header=self.header(stamp), name=list(names), **arrays)
-
-    def wrench(self, stamp, frame, force, topic):
-        values = {"force": force, "torque": (0, 0, 0)}
-        vectors = {
-            key: self.backend.message("geometry_msgs/msg/Vector3", x=float(x), y=float(y), z=float(z))
-            for key, (x, y, z) in values.items()
-        }
-        wrench = self.backend.message("geometry_msgs/msg/Wrench", **vectors)
-        self.add(topic, WRENCH_STAMPED, stamp, header=self.header(stamp, frame), wrench=wrench)
-
-    def text(self, stamp, topic="/log"):
-        self.add(topic, "std_msgs/msg/String", stamp, data="hello")
 
 
 def file_of(bag):
@@ -164,14 +120,14 @@ def test_two_arms_that_share_a_topic_are_merged(tmp_path):
 
 
 @pytest.mark.parametrize("other", [0, 5, 2 * 10**18])
-def test_a_few_stamps_of_another_clock_are_left_out_with_a_notice(tmp_path, other):
+def test_a_few_stamps_of_another_clock_are_left_out_and_counted(tmp_path, other):
     with Bag(tmp_path / "bag") as bag:
         for k in range(200):
             stamp = other + k if k in (70, 140) else 10**18 + k * 10**7
             bag.joint_state(stamp, "ab", [k, 0], [0, 0], [1, 1], received=10**18 + k * 10**7)
     recording = load_recording(tmp_path / "bag", joints=RecordedJoints(("a", "b")))
     assert len(recording) == 198 and recording.duration == pytest.approx(1.99)
-    assert "left out 2 joint states whose stamps go back or are of another clock" in recording.notices
+    assert (recording.repairs.elsewhere, recording.repairs.total) == (2, 200)
 
 
 def test_many_stamps_of_another_clock_are_refused(tmp_path):
@@ -398,7 +354,7 @@ def test_formats_are_recognised_by_content(tmp_path):
 @pytest.mark.parametrize(
     "content, text",
     [
-        (b"", "is empty; give an .npz recording, a rosbag2 directory"),
+        (b"", "is empty; copy or download it again, and give an .npz recording, a rosbag2 directory"),
         (b"hello", "is not a recording; give an .npz recording"),
         (b"<robot/>", "is not a recording"),
         (b"\x89MCAP0\r\n", "cannot be read as a bag"),
