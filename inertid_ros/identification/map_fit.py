@@ -11,7 +11,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ConvergenceError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.assessment.posterior import posterior
+from inertid_ros.identification.assessment.posterior import ErrorSources, posterior
 from inertid_ros.identification.base_parameters import base_parameters, base_parameters_of_robot
 from inertid_ros.identification.information.block_scores import band_fraction, block_scores
 from inertid_ros.identification.information.delay import Delay
@@ -268,9 +268,17 @@ class MapFit:
         ratio = 1 / weighting.fraction if self.noise_ratio is None else self.noise_ratio
         noise = ratio * weighting.deviation**2
         fitted = self.normalised_equations(weighting.weights)
+        held = model.layout if self.complete is None else self.complete.layout
+        inverse, left_out = np.linalg.inv(coordinates.matrix), np.zeros(len(parameters), dtype=bool)
+        left_out[np.setdiff1d(model.layout.absent, held.absent)] = True
+        of_speeds = self.speed_covariance
         known = posterior(
             fitted,
-            coordinates.normalise(*(self.complete or information).whitened(1 / np.sqrt(noise))),
+            ErrorSources(
+                coordinates.normalise(*(self.complete or information).whitened(1 / np.sqrt(noise))),
+                None if of_speeds is None else inverse @ of_speeds @ inverse.T,
+                left_out,
+            ),
             solution,
             self.map_problem.convex_program(*fitted, weighting.regularization),
             coordinates,
@@ -278,9 +286,7 @@ class MapFit:
         )
         missed = np.array([channel.expected_square(known.covariance) for channel in information.channels])
         deviation = np.sqrt(weighting.deviation**2 + missed / np.maximum(information.counts, 1))
-        covariance = known.covariance if self.speed_covariance is None else known.covariance + self.speed_covariance
         kept = np.ones(len(parameters))
-        held = model.layout if self.complete is None else self.complete.layout
         kept[held.absent] = 0.0  # what is held has no variance; what a test left out has
         r_factor, _ = information.whitened(1 / weighting.deviation)
         interval = np.full((len(parameters), 2), np.nan)
@@ -288,7 +294,7 @@ class MapFit:
         return Estimate(
             equations=self.data.equations,
             parameters=parameters,
-            covariance=kept[:, None] * covariance * kept,
+            covariance=kept[:, None] * known.covariance * kept,
             residual_deviation=deviation,
             effective_counts=np.minimum(deviation**2 / noise, 1.0) * information.counts,
             base=base_parameters(model.layout, r_factor, base_parameters_of_robot(model)),

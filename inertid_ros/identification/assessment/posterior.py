@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 import scipy
 from scipy.linalg import block_diag, null_space
 
@@ -36,9 +37,28 @@ class Posterior:
     intervals: Array
 
 
+@dataclass(frozen=True)
+class ErrorSources:
+    """What makes an estimate differ from the truth.
+
+    Attributes
+    ----------
+    equations : tuple of ndarray, shapes (p, p) and (p,)
+        In normalised coordinates, whitened with the weights of the noise, which need not be those of the fit.
+    covariance : ndarray or None, shape (p, p)
+        Further covariance in normalised coordinates, of what the equations take as known.
+    left_out : ndarray of bool, shape (p,)
+        Parameters that the fit has left out; they may be there all the same.
+    """
+
+    equations: tuple[Array, Array]
+    covariance: Array | None
+    left_out: NDArray[np.bool_]
+
+
 def posterior(
     fitted: tuple[Array, Array],
-    known: tuple[Array, Array],
+    sources: ErrorSources,
     solution: Solution,
     convex_program: ConvexProgram,
     coordinates: Coordinates,
@@ -48,16 +68,17 @@ def posterior(
 
     Normal about the optimum, with the curvature of data and regularizer there; bounds cut it off. With other weights
     than those of the fit the optimum moves, so that the estimate is not the mean: errors count from the estimate.
+    Parameters that were left out are zero with even odds before the data, else of the prior's exponential density.
 
     Parameters
     ----------
-    fitted, known : tuple of ndarray, shapes (p, p) and (p,)
-        Whitened equations in normalised coordinates: with the weights of the fit, and with those of the noise.
+    fitted : tuple of ndarray, shapes (p, p) and (p,)
+        Whitened equations in normalised coordinates, with the weights of the fit.
     convex_program : ConvexProgram
         That was solved, for its bounds.
     """
     size, x, bounded = coordinates.layout.size, solution.x, convex_program.positive
-    (R, z), (R_fit, z_fit) = known, fitted
+    (R, z), (R_fit, z_fit) = sources.equations, fitted
     data_slope = R_fit.T @ (R_fit @ x - z_fit)
     curvature, prior_slope = _prior(x, coordinates, regularization)
     bound_pull = np.zeros(size)
@@ -72,9 +93,13 @@ def posterior(
     root = np.linalg.inv(np.linalg.cholesky(free.T @ (R.T @ R + curvature) @ free)) @ free.T
     covariance = root.T @ root
     mean = x - covariance @ (R.T @ (R @ x - z) - data_slope + bound_pull)
+    if sources.covariance is not None:
+        covariance = covariance + sources.covariance
     rows = np.vstack([np.eye(size)[bounded], inequalities.matrix])
     shift = np.concatenate([np.zeros(len(bounded)), inequalities.shift])
-    within = truncated_normal(mean, covariance, rows, shift)
+    absent = np.full(len(rows), np.nan)
+    absent[: len(bounded)][sources.left_out[bounded]] = regularization.drive_weight
+    within = truncated_normal(mean, covariance, rows, shift, absent)
     moved = coordinates.matrix @ (within.mean - x)
     scale = np.diagonal(coordinates.matrix)[bounded, None]
     return Posterior(

@@ -45,3 +45,32 @@ def test_a_quantity_that_is_fixed_stays():
     within = truncated_normal(np.array([0.2, 1.0]), np.diag([0.0, 1.0]), np.eye(2), np.zeros(2))
     assert within.mean[0] == 0.2 and within.covariance[0, 0] == 0
     np.testing.assert_allclose(within.intervals[0], 0.2)
+
+
+@pytest.mark.parametrize("centre", [-1.0, 0.5, 2.5])
+def test_a_quantity_that_may_be_zero_is_zero_in_some_of_the_samples(centre):
+    """Two quantities; the first is zero with even odds before the data, else of an exponential prior."""
+    rng, density = np.random.default_rng(0), 0.7
+    covariance, mean = np.array([[1.0, -0.8], [-0.8, 1.3]]), np.array([centre, 4.0])
+    within = truncated_normal(mean, covariance, np.eye(2)[:1], np.zeros(1), np.array([density]))
+    drawn = rng.multivariate_normal(mean, covariance, 400_000)
+    above = drawn[drawn[:, 0] >= 0]
+    present, absent = density * len(above) / len(drawn), np.exp(-0.5 * centre**2) / np.sqrt(2 * np.pi)
+    probability = present / (present + absent)
+    assert within.present[0] == pytest.approx(probability, abs=0.005)
+    zeros = rng.random(len(above)) > probability
+    free = mean[1] - 0.8 * (0 - centre) + np.sqrt(1.3 - 0.64) * rng.normal(size=len(above))
+    mixed = np.where(zeros[:, None], np.column_stack([np.zeros(len(above)), free]), above)
+    np.testing.assert_allclose(within.mean, mixed.mean(axis=0), atol=0.02)
+    np.testing.assert_allclose(within.covariance, np.cov(mixed.T), atol=0.02)
+    low, high = within.intervals[0]
+    assert low == 0 and np.mean(mixed[:, 0] <= high) == pytest.approx(0.95, abs=0.006)
+
+
+def test_a_quantity_that_is_surely_zero_has_a_known_value():
+    within = truncated_normal(
+        np.array([-1.0, 1.0]), np.array([[1e-4, 5e-3], [5e-3, 1.0]]), np.eye(2)[:1], np.zeros(1), np.ones(1)
+    )
+    assert within.present[0] < 1e-3 and within.covariance[0, 0] < 1e-7
+    assert within.covariance[1, 1] == pytest.approx(1 - 5e-3**2 / 1e-4, rel=1e-3)
+    assert within.intervals.tolist() == [[0.0, 0.0]]
