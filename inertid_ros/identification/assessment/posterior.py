@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 import scipy
+from numpy.typing import NDArray
 from scipy.linalg import block_diag, null_space
 
 from inertid_ros.core.arrays import Array
