@@ -5,6 +5,7 @@ from scipy.linalg import lapack
 
 from .arrays import Array
 
+_TINY = 1e-300
 _PANEL = 24  # columns that LAPACK reduces before it updates the others
 
 
@@ -49,6 +50,44 @@ def append_rows(R: Array, columns: Array) -> Array:
         return R
     factored, *_ = lapack.dtpqrt(0, min(_PANEL, len(R)), R, columns.T, overwrite_a=1, overwrite_b=1)
     return np.asarray(factored)
+
+
+def semidefinite_root(matrix: Array) -> Array:
+    """Rows whose Gram matrix is a positive semidefinite matrix.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (p, p)
+        Symmetric; scaled to a unit diagonal, so that columns of very different size keep their digits.
+
+    Returns
+    -------
+    ndarray, shape (p, p)
+    """
+    scale = np.sqrt(np.maximum(np.diagonal(matrix), _TINY))
+    values, vectors = np.linalg.eigh(matrix / scale / scale[:, None])
+    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * scale)
+
+
+def inverse_root(rows: Array) -> Array:
+    """Root of the inverse of the Gram matrix of rows, ``root @ root.T``, which is never squared.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (k, p)
+        Directions that no row determines count as certain, as in a pseudo-inverse.
+
+    Returns
+    -------
+    ndarray, shape (p, p)
+    """
+    R = r_factor(rows)
+    diagonal = np.abs(np.diagonal(R))
+    if diagonal.min(initial=np.inf) > np.finfo(float).eps * diagonal.max(initial=0.0):
+        return np.asarray(lapack.dtrtri(R)[0])
+    _, values, right = np.linalg.svd(R)
+    kept = values > len(R) * np.finfo(float).eps * values.max(initial=0.0)
+    return np.asarray(right.T * np.where(kept, 1 / np.where(kept, values, 1.0), 0.0))
 
 
 def marginal_hessian(hessian: Array, size: int) -> Array:

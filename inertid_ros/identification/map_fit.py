@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ConvergenceError
+from inertid_ros.core.qr import inverse_root, semidefinite_root
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.posterior import ErrorSources, posterior
@@ -159,10 +161,10 @@ class MapFit:
             R, z = self.normalised_equations(weighting.weights)
             try:
                 start = solution = self.map_problem.solve(R, z, weighting.regularization, start)
-            except ConvergenceError:
+            except ConvergenceError as error:
                 # Without noise residuals fall below what the solver resolves beside the prior.
                 if iteration == _OUTER_ITERATIONS - 1 or (weighting.deviation > information.rms_measured).all():
-                    raise
+                    raise ConvergenceError(f"{error}; {self._most_weighted(weighting)}") from None
                 least, start = _COARSER * weighting.deviation, None
                 weighting = replace(weighting, deviation=least)
                 continue
@@ -179,6 +181,16 @@ class MapFit:
             regularization = replace(weighting.regularization, prior_spread=prior_spread)
             weighting = replace(weighting, deviation=deviation, regularization=regularization)
         return weighting, solution
+
+    def _most_weighted(self, weighting: Weighting) -> str:
+        """The channel that outweighs the prior most, for a message."""
+        information = self.data.information
+        relative = weighting.deviation / np.maximum(information.rms_measured, 1e-300)
+        channel = int(np.argmin(np.where(information.counts > 0, relative, np.inf)))
+        return (
+            f"{information.names[channel]} weighs most, whose error of {weighting.deviation[channel]:.1e} is"
+            f" {relative[channel]:.1e} of its effort: check its unit (robot.effort_scale), or leave its effort out"
+        )
 
     def normalised_equations(self, weights: Array) -> tuple[Array, Array]:
         """Weighted equations ``R (p, p)`` and ``z (p,)`` in normalised coordinates."""
@@ -221,7 +233,8 @@ class MapFit:
         """
         recordings = self.data.recordings
         scores = block_scores(self.data.equations, recordings, residuals)
-        noise = scores.noise_level(self._covariance(solution), weighting.weights**2)
+        covariance = self._covariance(self.normalised_equations(weighting.weights)[0], solution)
+        noise = scores.noise_level(covariance, weighting.weights**2)
         independent = effective_fraction(residuals, [samples.mask for samples in recordings])
         fraction = np.minimum(independent, weighting.fraction)
         excess = float(np.mean(noise.small * fraction / weighting.deviation**2))
@@ -310,12 +323,23 @@ class MapFit:
             delay_found=self.data.delay,
         )
 
-    def _covariance(self, solution: Solution) -> Array:
+    def _covariance(self, R: Array, solution: Solution) -> Array:
         """``(p, p)`` inverse Hessian of a solution, of physical parameters; those that are held have no variance."""
         coordinates = self.map_problem.coordinates
         free = ~np.isin(coordinates.layout.names, self.map_problem.constraints.fixed)
-        matrix = coordinates.matrix[:, free]
-        return np.asarray(matrix @ np.linalg.pinv(solution.hessian[np.ix_(free, free)], hermitian=True) @ matrix.T)
+        root = coordinates.matrix[:, free] @ _covariance_root(R, solution, free)
+        return root @ root.T
+
+
+def _prior_curvature(R: Array, solution: Solution) -> Array:
+    """``(p, p)`` Hessian of a solution without that of the data."""
+    return solution.hessian - R.T @ R if solution.curvature is None else solution.curvature
+
+
+def _covariance_root(R: Array, solution: Solution, free: NDArray[np.bool_]) -> Array:
+    """Root of the inverse Hessian of a solution in the free columns, normalised."""
+    prior = semidefinite_root(_prior_curvature(R, solution)[np.ix_(free, free)])
+    return inverse_root(np.vstack([R[:, free], prior]))
 
 
 def _evidence_prior_spread(
@@ -330,8 +354,10 @@ def _evidence_prior_spread(
     bodies = slice(0, layout.inertial_size)
     free = np.isnan(regularization.spreads(len(layout.body_names), of_all=np.nan))
     columns = np.repeat(free, BODY_PARAMETERS)
-    curvature = (solution.hessian - R.T @ R)[bodies, bodies][columns]
-    covariance = np.linalg.pinv(solution.hessian, hermitian=True)[bodies, bodies][columns]
+    every = np.ones(layout.size, dtype=bool)
+    root = _covariance_root(R, solution, every)
+    curvature = _prior_curvature(R, solution)[bodies, bodies][columns]
+    covariance = (root @ root.T)[bodies, bodies][columns]
     determined = np.clip(columns.sum() - np.sum(covariance * curvature), 0.0, columns.sum())
     distance = regularization.distance.value(layout.all_bodies(solution.x)[free])
     variance = (distance + _HYPERPRIOR_COUNT * TYPICAL_PRIOR_SPREAD**2) / (determined + _HYPERPRIOR_COUNT)

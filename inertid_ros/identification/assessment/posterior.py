@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag, null_space
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.qr import inverse_root, semidefinite_root
 from inertid_ros.identification.prior.convex_program import ConvexProgram, LinearConstraints, Solution
 from inertid_ros.identification.prior.coordinates import Coordinates
 from inertid_ros.identification.prior.regularizers import Regularization
@@ -90,8 +91,9 @@ def posterior(
         columns = np.vstack([pushing, equalities, -equalities]).T
         bound_pull += pushing.T @ scipy.optimize.nnls(columns, data_slope + prior_slope - bound_pull)[0][: len(pushing)]
     free = null_space(equalities) if len(equalities) else np.eye(size)
-    root = np.linalg.inv(np.linalg.cholesky(free.T @ (R.T @ R + curvature) @ free)) @ free.T
-    covariance = root.T @ root
+    # Of rows and not of their squares, which lose the prior where data outweighs it by many orders.
+    root = free @ inverse_root(np.vstack([R, semidefinite_root(curvature)]) @ free)
+    covariance = root @ root.T
     mean = x - covariance @ (R.T @ (R @ x - z) - data_slope + bound_pull)
     if sources.covariance is not None:
         covariance = covariance + sources.covariance

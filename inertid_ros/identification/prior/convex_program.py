@@ -153,6 +153,9 @@ class Solution:
         Bound of objective minus optimum: squared norm of the KKT residual plus duality gap of hard constraints.
     status : str
         "optimal", always: anything else is raised as an error.
+    curvature : ndarray or None, shape (p, p)
+        Of the Hessian, what does not come from the data, of solvers that know it: the difference of Hessians loses it
+        where data outweighs it by many orders.
     """
 
     x: Array
@@ -163,3 +166,4 @@ class Solution:
     iterations: int
     seconds: float
     status: str = "optimal"
+    curvature: Array | None = None

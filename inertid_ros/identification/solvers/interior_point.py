@@ -14,6 +14,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ConvergenceError, IdentificationError
 from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
 
+from .factors import Factorise, from_rows, from_squares, keeps_prior
 from .newton_system import Iterate, NewtonSystem
 
 MAX_ITERATIONS = 100
@@ -40,14 +41,25 @@ def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8) 
         The start is outside, the constraints contradict one another (names one), or there is no optimum within the
         iterations.
     """
+    first, second = (from_squares, from_rows) if keeps_prior(convex_program) else (from_rows, from_squares)
+    try:
+        return _attempt(convex_program, start, tolerance, first)
+    except ConvergenceError as error:
+        try:
+            return _attempt(convex_program, start, tolerance, second)
+        except IdentificationError:
+            raise error from None
+
+
+def _attempt(convex_program: ConvexProgram, start: Array, tolerance: float, factorise: Factorise) -> Solution:
     with np.errstate(over="ignore", invalid="ignore"):
         try:
-            return _solved(convex_program, start, tolerance)
+            return _solved(convex_program, start, tolerance, factorise)
         except np.linalg.LinAlgError:
             raise ConvergenceError("solver: numbers overflow; check units of effort and masses") from None
 
 
-def _solved(convex_program: ConvexProgram, start: Array, tolerance: float) -> Solution:
+def _solved(convex_program: ConvexProgram, start: Array, tolerance: float, factorise: Factorise) -> Solution:
     began = time.perf_counter()
     iterate = _start(convex_program, start)
     highest = 1 + abs(convex_program.objective(start))  # spares evaluating the objective while the gap is far too wide
@@ -56,13 +68,21 @@ def _solved(convex_program: ConvexProgram, start: Array, tolerance: float) -> So
     share = 0.45  # of the last step that was possible; decides how much the next one centres
     stuck = 0
     for iteration in range(1, MAX_ITERATIONS + 1):
-        newton = NewtonSystem(convex_program, iterate)
+        newton = NewtonSystem(convex_program, iterate, factorise)
         if newton.gap <= 1e3 * (tolerance * highest + rounding) and newton.infeasibility <= 1e-8:
             objective = convex_program.objective(iterate.x)
             if np.isfinite(objective) and newton.gap <= tolerance * (1 + abs(objective)) + rounding:
                 x, objective = _last_step(convex_program, iterate, newton, objective)
-                seconds = time.perf_counter() - began
-                return Solution(x, newton.hessian, objective, newton.gap, "interior_point", iteration, seconds)
+                return Solution(
+                    x=x,
+                    hessian=convex_program.gram + newton.matrix,
+                    objective=objective,
+                    gap=newton.gap,
+                    solver="interior_point",
+                    iterations=iteration,
+                    seconds=time.perf_counter() - began,
+                    curvature=newton.matrix,
+                )
         # Where steps are short, the products have shrunk ahead of the gradient: they are raised until it catches up.
         level = newton.excess if share >= _SHORT else max(newton.excess, newton.imbalance)
         step = newton.step((1 - share) ** 2 * level)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.errors import ConvergenceError, IdentificationError
 from inertid_ros.core.qr import marginal_hessian
 from inertid_ros.identification.prior.constrained_convex_program import constrained
 from inertid_ros.identification.prior.constraints import Constraints
@@ -95,7 +95,14 @@ class MapProblem:
             return self._without_pieces(solve_riemannian(convex_program, regularization.weight, *starts))
         if self.solver == "clarabel":
             return self._without_pieces(solve_with_clarabel(convex_program))
-        return self._without_pieces(solve(convex_program, self._start(convex_program)))
+        try:
+            solution = solve(convex_program, self._start(convex_program))
+        except ConvergenceError as error:
+            solution = _by_clarabel(convex_program, error)
+        if solution.curvature is not None:
+            prior_rows = convex_program.R[len(R) :]
+            solution = replace(solution, curvature=solution.curvature + prior_rows.T @ prior_rows)
+        return self._without_pieces(solution)
 
     def convex_program(self, R: Array, z: Array, regularization: Regularization) -> ConvexProgram:
         """Convex program of whitened equations in normalised coordinates, with the constraints."""
@@ -113,7 +120,11 @@ class MapProblem:
     def _without_pieces(self, solution: Solution) -> Solution:
         """Without the pieces of bodies in unions of ellipsoids."""
         size = self.coordinates.layout.size
-        return replace(solution, x=solution.x[:size], hessian=marginal_hessian(solution.hessian, size))
+        if len(solution.x) == size:
+            return solution
+        curvature = None if solution.curvature is None else marginal_hessian(solution.curvature, size)
+        hessian = marginal_hessian(solution.hessian, size)
+        return replace(solution, x=solution.x[:size], hessian=hessian, curvature=curvature)
 
     def _point_masses(self, R: Array, z: Array, regularization: Regularization) -> Solution:
         if regularization.points is None:
@@ -155,3 +166,11 @@ class MapProblem:
             iterations=fit.iterations,
             seconds=entropic.seconds + fit.seconds,
         )
+
+
+def _by_clarabel(convex_program: ConvexProgram, error: ConvergenceError) -> Solution:
+    """Solution by another solver where the built-in one ended with an error, which stands if that one fails, too."""
+    try:
+        return solve_with_clarabel(convex_program)
+    except (IdentificationError, ArithmeticError, ValueError):
+        raise error from None

@@ -1,14 +1,15 @@
 """Newton system of the interior point method, under Nesterov-Todd scaling [Nesterov1998]_."""
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.prior.convex_program import ConvexProgram
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
+
+from .factors import Factorise
 
 _AHEAD = 10.0  # how much larger the complementarity's share of the gap may be than the gradient's
 _BASIS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
@@ -43,9 +44,15 @@ class Iterate(NamedTuple):
 
 
 class NewtonSystem:
-    """The Newton system at one iterate, factored once."""
+    """The Newton system at one iterate, factored once.
 
-    def __init__(self, convex_program: ConvexProgram, at: Iterate) -> None:
+    Attributes
+    ----------
+    gap : float
+        Bound of objective minus optimum.
+    """
+
+    def __init__(self, convex_program: ConvexProgram, at: Iterate, factorise: Factorise) -> None:
         self.convex_program, self.at = convex_program, at
         self.bodies = len(convex_program.body_weights)
         self.size = BODY_PARAMETERS * self.bodies
@@ -57,7 +64,8 @@ class NewtonSystem:
         deviations = np.sqrt(np.maximum(self.pairs, 1e-300))[:, :, None]
         rows = vectors.transpose(0, 2, 1)
         scaled = rows @ self.inverse_root
-        self.W_inverse = scaled.transpose(0, 2, 1) @ (deviations * scaled)
+        self.W_root = np.sqrt(deviations) * scaled
+        self.W_inverse = self.W_root.transpose(0, 2, 1) @ self.W_root
         self.dual_inverse_root = (rows / deviations) @ root.transpose(0, 2, 1)
         self.ratio = at.u / at.s
         self.weights = np.concatenate([convex_program.body_weights, np.zeros(len(convex_program.blocks))])
@@ -65,14 +73,15 @@ class NewtonSystem:
         self.slack_error = at.s - np.concatenate([at.x[convex_program.positive], convex_program.inequalities(at.x)])
         self.block_error = at.S[self.bodies :] - convex_program.blocks(at.x)
         self.equality_error = convex_program.equalities(at.x)
-        self.residual = convex_program.gradient(at.x) - self._pull(at.Z, at.u)
-        self.residual -= convex_program.equalities.matrix.T @ at.y
-        self.hessian = self._hessian()
-        self._factor()
+        pull = self._pull(at.Z, at.u) + convex_program.equalities.matrix.T @ at.y
+        self.factor = factorise(convex_program, at.x, self)
+        self.residual = self.factor.data_slope + self.factor.into(convex_program.linear - pull)  # by y
+        self.equalities = self.factor.into(convex_program.equalities.matrix.T).T
+        self.schur = self.equalities @ self.equalities.T
         lacking = np.abs(self.pairs - self.weights[:, None]).sum() + np.abs(at.u * at.s - self.targets).sum()
         self.excess = lacking / max(4 * len(at.S) + len(at.s), 1)
-        self.correction, _ = self._solve(self.residual, np.zeros(len(self.equality_error)))
-        unbalanced = abs(self.residual @ self.correction)
+        correction, _ = self._solve(self.residual, np.zeros(len(self.equality_error)))
+        unbalanced = abs(self.residual @ correction)
         self.imbalance = _AHEAD * unbalanced / max(4 * len(at.S) + len(at.s), 1)
         self.gap = float(unbalanced + lacking)
         errors = (self.slack_error, self.block_error, self.equality_error)
@@ -88,7 +97,8 @@ class NewtonSystem:
         outer = self.W_inverse[self.bodies :]
         regain[self.bodies :] += outer @ self.block_error @ outer
         right = self._pull(regain, du + self.ratio * self.slack_error)
-        dx, dy = self._solve(right - self.residual, self.equality_error)
+        step, dy = self._solve(self.factor.into(right) - self.residual, self.equality_error)
+        dx = self.factor.out(step)
         blocks = (convex_program.blocks.matrix @ dx).reshape(-1, 4, 4) - self.block_error
         dS = np.concatenate([convex_program.matrices(dx), blocks])
         ds = np.concatenate([dx[convex_program.positive], convex_program.inequalities.matrix @ dx]) - self.slack_error
@@ -118,50 +128,50 @@ class NewtonSystem:
         pull[convex_program.positive] += u[:positive]
         return pull
 
-    def _hessian(self) -> Array:
+    @cached_property
+    def matrix(self) -> Array:
+        """``(p, p)`` curvature of bodies, drives and constraints."""
         convex_program, positive = self.convex_program, len(self.convex_program.positive)
-        hessian = convex_program.gram.copy()
+        matrix = np.zeros((len(self.at.x), len(self.at.x)))
         index = np.arange(self.bodies)
-        blocks = hessian[: self.size, : self.size].reshape(self.bodies, BODY_PARAMETERS, self.bodies, BODY_PARAMETERS)
+        blocks = matrix[: self.size, : self.size].reshape(self.bodies, BODY_PARAMETERS, self.bodies, BODY_PARAMETERS)
         blocks[index, :, index, :] += _curvature(self.W_inverse[: self.bodies])
-        hessian[convex_program.positive, convex_program.positive] += self.ratio[:positive]
+        matrix[convex_program.positive, convex_program.positive] += self.ratio[:positive]
         for rows, outer in zip(convex_program.blocks.matrix, self.W_inverse[self.bodies :], strict=True):
-            hessian += rows.T @ np.kron(outer, outer) @ rows
+            matrix += rows.T @ np.kron(outer, outer) @ rows
         if len(convex_program.inequalities):
             rows = convex_program.inequalities.matrix
-            hessian += rows.T @ (self.ratio[positive:, None] * rows)
-        return hessian
+            matrix += rows.T @ (self.ratio[positive:, None] * rows)
+        return matrix
 
-    def _factor(self) -> None:
-        """Cholesky factor of the Hessian, and the Schur complement of the equalities.
-
-        The accuracy of a Cholesky factor does not depend on the scale of rows and columns, so they are not scaled.
-        """
-        for jitter in (0.0, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10):
-            whole = self.hessian
-            if jitter:
-                whole = whole + np.diag(jitter * np.diagonal(whole))
-            self.factor, failed = lapack.dpotrf(whole.T, lower=1, clean=0)  # transposed: the order LAPACK reads
-            if not failed:
-                break
-        else:
-            raise IdentificationError("solver: the Hessian is not positive definite; check the data for absurd values")
-        equalities = self.convex_program.equalities.matrix
-        if len(equalities):
-            self.equality_directions = self._back(equalities.T)
-            self.schur = equalities @ self.equality_directions
-
-    def _back(self, right: Array) -> Array:
-        return np.asarray(lapack.dpotrs(self.factor, right, lower=1)[0])
+    @property
+    def rows(self) -> Array:
+        """``(k, p)`` whose Gram matrix is :attr:`matrix`."""
+        convex_program, positive = self.convex_program, len(self.convex_program.positive)
+        bodies = np.zeros((self.bodies, BODY_PARAMETERS, self.bodies, BODY_PARAMETERS))
+        index = np.arange(self.bodies)
+        roots = self.W_root[: self.bodies, None]
+        products = roots @ PSEUDO_INERTIA_BASIS @ roots.swapaxes(2, 3)
+        products = products[..., _ROWS, _COLUMNS] * np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2))
+        bodies[index, :, index, :] = products.transpose(0, 2, 1)
+        of_bodies = np.zeros((self.size, len(self.at.x)))
+        of_bodies[:, : self.size] = bodies.reshape(self.size, self.size)
+        scalars = np.zeros((positive, len(self.at.x)))
+        scalars[np.arange(positive), convex_program.positive] = np.sqrt(self.ratio[:positive])
+        slopes = np.sqrt(self.ratio[positive:, None]) * convex_program.inequalities.matrix
+        blocks = [
+            np.kron(root, root) @ rows
+            for rows, root in zip(convex_program.blocks.matrix, self.W_root[self.bodies :], strict=True)
+        ]
+        return np.vstack([of_bodies, scalars, slopes, *blocks])
 
     def _solve(self, right: Array, equality_error: Array) -> tuple[Array, Array]:
-        """``H dx - E^T dy = right`` and ``E dx = -equality_error``."""
-        dx = self._back(right)
+        """``y`` and ``dy`` of ``y - E^T dy = right`` and ``E y = -equality_error``."""
         if len(equality_error) == 0:
-            return dx, equality_error
-        missing = equality_error + self.convex_program.equalities.matrix @ dx
+            return right, equality_error
+        missing = equality_error + self.equalities @ right
         dy = -np.asarray(np.linalg.lstsq(self.schur, missing)[0], dtype=float)
-        return dx + self.equality_directions @ dy, dy
+        return right + self.equalities.T @ dy, dy
 
 
 def _curvature(outer: Array) -> Array:

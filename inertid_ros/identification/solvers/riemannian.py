@@ -13,7 +13,7 @@ from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.qr import marginal_hessian
+from inertid_ros.core.qr import marginal_hessian, semidefinite_root
 from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
 from inertid_ros.identification.prior.distances import TRACE, Entropic, Riemannian
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
@@ -26,7 +26,6 @@ _HALVINGS = 40
 _LONGEST = 64.0
 _SUFFICIENT = 1e-4  # share of the decrease by the directional derivative that a step must achieve
 _LEAST = 0.05  # curvature of models, as a share of the log-det divergence's
-_ZERO = 1e-12
 
 
 def solve_riemannian(
@@ -76,6 +75,7 @@ def solve_riemannian(
                 solver="interior_point, successive convex models",
                 iterations=iterations,
                 seconds=seconds,
+                curvature=None,
             )
         before = decrement
         x, value = _line_search(objective, x, value, step, expected_decrease)
@@ -150,7 +150,7 @@ class _Objective:
         hessian[inside, inside] += lifted @ lifted.T - share * divergence
         linear = self.gradient(x)
         linear[inside] += share * self.weight * (TRACE - Entropic().gradient(bodies)).ravel()  # tr(S^-1 E_k)
-        rows = _root(hessian)
+        rows = semidefinite_root(hessian)
         weights = np.full(self.bodies, share * self.weight)
         return replace(self.convex_program, R=rows, z=rows @ x, linear=linear, body_weights=weights)
 
@@ -163,10 +163,3 @@ class _Objective:
 
     def _bodies(self, x: Array) -> Array:
         return x[: self.size].reshape(self.bodies, BODY_PARAMETERS)
-
-
-def _root(matrix: Array) -> Array:
-    """Rows whose Gram matrix is a positive semidefinite matrix, exact for columns of very different size."""
-    scale = np.sqrt(np.maximum(np.diagonal(matrix), _ZERO))
-    values, vectors = np.linalg.eigh(matrix / scale / scale[:, None])
-    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * scale

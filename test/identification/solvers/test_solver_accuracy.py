@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from support.paths import ROOT
 
+from inertid_ros.identification.solvers.factors import from_rows, from_squares
+from inertid_ros.identification.solvers.interior_point import _attempt, solve
+
 DIFFICULT = 68, 144, 279, 289, 448, 735, 773, 821  # a start that was not centred ended without an optimum
 
 
@@ -20,3 +23,21 @@ def test_channels_of_very_different_scale(benchmark, seed):
     found = benchmark.compare(benchmark.random_case(seed))
     assert not found.failure
     assert not np.nanmax([found.excess, found.decrement, 0.0]) > benchmark.ACCURACY
+
+
+def test_data_without_noise_keeps_the_prior(benchmark, monkeypatch):
+    """Weights of up to 1e12, whose squares hold nothing of a prior of one."""
+    monkeypatch.setattr(benchmark, "SCALES", (2.0, 12.0))
+    cases = [case for case in map(benchmark.random_case, range(30)) if case.data == benchmark.DATA[0]]
+    for case in cases:
+        solution = solve(case.convex_program, case.start)
+        if case.regularizer == "entropic" and not case.ellipsoids:
+            assert benchmark.extended_decrement(case.convex_program, solution.x) < 1e-6
+    assert len(cases) > 5
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_factors_agree(benchmark, seed):
+    case = benchmark.random_case(seed)
+    solutions = [_attempt(case.convex_program, case.start, 1e-10, factorise) for factorise in (from_squares, from_rows)]
+    assert solutions[0].objective == pytest.approx(solutions[1].objective, rel=1e-9)
