@@ -12,11 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
+from inertid_ros.identification.assessment.truncated_normal import COVERAGE
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.residuals import effective_fraction
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
@@ -27,7 +29,7 @@ TYPICAL_GAIN_ERROR = 0.3  # of gains as data sheets and drivers give them: what 
 _FLAT = 1e3  # times the typical prior spread of bodies: their prior must not set the scale
 _IDENTIFIED_SHARE = 0.9  # of the prior variance of a gain that loads must take away
 _ITERATIONS, _TOLERANCE = 50, 1e-6
-_BLOCKS, _FEWEST_BLOCKS = 5, 5  # of each recording; in all, for the jackknife
+_BLOCKS, _MOST_BLOCKS, _FEWEST_BLOCKS = 16, 64, 5  # of each recording; in all, for the jackknife
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
     blocks = [
         (load, compress(equations, [block]))
         for samples, load in zip(reported, loads, strict=True)
-        for block in samples.blocks(_BLOCKS)
+        for block in samples.blocks(max(min(_BLOCKS, _MOST_BLOCKS // len(reported)), 1))
         if block.mask.any()
     ]
     fit = _GainFit.of(equations, blocks)
@@ -192,7 +194,9 @@ class _GainFit:
     def scatter(self) -> Array:
         """``(n,)`` relative standard deviation of the gains by the jackknife over blocks.
 
-        Errors of the model count in it that residuals as independent noise would hide.
+        Errors of the model count in it that residuals as independent noise would hide. Blocks are few, and some tell
+        more than others: the deviation is that of a normal distribution whose interval of 95 % is as wide as that of
+        Student's t distribution with the degrees of freedom of their scatter ([Cameron2015]_ sec. VI).
         """
         count = len(self.blocks)
         if count < _FEWEST_BLOCKS:
@@ -201,8 +205,10 @@ class _GainFit:
             replace(self, blocks=[*self.blocks[:index], *self.blocks[index + 1 :]]).converged().inverse
             for index in range(count)
         ]
-        logarithms = np.log(without)
-        return np.asarray(np.sqrt((count - 1) / count * np.sum((logarithms - logarithms.mean(axis=0)) ** 2, axis=0)))
+        squares = (np.log(without) - np.log(without).mean(axis=0)) ** 2
+        freedom = 3 * squares.sum(axis=0) ** 2 / np.maximum(np.sum(squares**2, axis=0), 1e-300)
+        wider = scipy.special.stdtrit(np.clip(freedom, 1.0, count - 1), 0.5 + 0.5 * COVERAGE) / NORMAL_95
+        return np.asarray(wider * np.sqrt((count - 1) / count * squares.sum(axis=0)))
 
     def _merged(self) -> list[tuple[Array, Information]]:
         """One block of all samples with the same load."""
