@@ -10,6 +10,7 @@ import numpy as np
 from studies.coverage_cases import CLASSIC, LACKING, arm, bodies_from_prior, recording, states, truth
 from tables import datasets, machine, publish, table
 
+from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
@@ -19,14 +20,16 @@ from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
 from inertid_ros.identification.assessment.torque_confidence import sample_states, torque_confidence
 from inertid_ros.identification.base_parameters import base_parameters_of_robot
 from inertid_ros.identification.identify import identify
-from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD
+from inertid_ros.identification.information.information import compress
+from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates
 from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, geodesic_distance
 from inertid_ros.robot.bodies.layout import Coupling
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
 
 NOISES, NOISE_REPEATS = (1e-3, 0.02, 0.2, 1.0, 5.0, 50.0), 40
-REPEATS = 20
+REPEATS = 100
 
 
 @dataclass(frozen=True)
@@ -72,31 +75,62 @@ HEADER = ["base parameters", "single, of bodies", "single, of drives", "torque, 
 
 def levels() -> None:
     without = tuple(term for term in DRIVE_TERMS if term != "stribeck")
+    near = float(np.mean([_spread(arm(without), repeat) for repeat in range(NOISE_REPEATS)]))
+    every, high = NOISES, NOISES[-1:]
     robots = (
-        ("from the prior", arm(without), bodies_from_prior),
-        ("near the URDF", arm(without), _point_masses),
-        ("from the prior, with Stribeck friction", arm(), bodies_from_prior),
+        ("from the prior", without, bodies_from_prior, None, every),
+        ("near the URDF", without, _point_masses, None, every),
+        ("from the prior, with Stribeck friction", DRIVE_TERMS, bodies_from_prior, None, every),
+        ("near the URDF, prior spread as it is", without, _point_masses, near, high),
+        ("from the prior, friction as well", without, bodies_from_prior, None, high),
     )
     rows = []
     for noise in NOISES:
-        for name, model, drawn in robots:
-            found = []
+        for name, terms, drawn, spread, noises in robots:
+            if noise not in noises:
+                continue
+            model, options, found = arm(terms), IdentifyOptions(prior_spread=spread or 0.0), []
             for repeat in range(NOISE_REPEATS):
                 rng = np.random.default_rng(repeat)
                 parameters = truth(model, rng, drawn(model, rng, TYPICAL_PRIOR_SPREAD))
-                found.append(held(identify(model, [states(model, parameters, noise, rng)]), parameters))
+                samples = states(model, parameters, noise, rng)
+                if "friction as well" in name:
+                    parameters, samples = _friction_from_prior(model, parameters, samples, noise, rng)
+                found.append(held(identify(model, [samples], options), parameters))
             rows.append([f"{noise:g} N m", name, *row(found)])
     publish(
         "coverage",
         f"## Coverage of 95 % intervals\n\nTrue values within the stated intervals [%], {NOISE_REPEATS} repeats of 1000"
         " independent states with white noise. Robots are drawn from the prior (normal geodesic distances of the"
-        " typical prior spread), or nearer to their URDF (point masses, `inertid perturb`): then intervals of bodies"
-        " are wider than they need be until the data tells. Where Stribeck friction is part of the model, it is left"
-        " out of the estimate unless it is significant. Torque: stated deviation of"
+        " typical prior spread), or nearer to their URDF (point masses, `inertid perturb`). Where Stribeck friction is"
+        " part of the model, it is left out of the estimate unless it is significant. Torque: stated deviation of"
         " predicted torque at random states over its actual RMS error, of the joints and their geometric mean.\n\n"
+        "Two cases have intervals that are too wide. Near the URDF, until the data tells: the prior spread is not known"
+        f" (it is {near:.2f}, and {TYPICAL_PRIOR_SPREAD:g} is typical), and point masses change few directions much and"
+        " others hardly, where the prior has all alike; that is most of it, as the row with the prior spread as it is"
+        " shows. Friction below the noise: an interval of what is not negative begins at zero, and holds every friction"
+        f" that is small against its upper end. At {high[0]:g} N m that end is four to twenty times the true friction;"
+        " where friction is drawn from its own prior, the intervals hold as stated.\n\n"
         + table(["torque noise", "robot", *HEADER], rows)
         + f"\n\n{machine()}",
     )
+
+
+def _spread(model: RobotModel, repeat: int) -> float:
+    """Root mean square geodesic distance per direction between a robot with point masses and its URDF."""
+    distances = geodesic_distance(_point_masses(model, np.random.default_rng(repeat), 0.0), model.consistent_body_prior)
+    return float(np.sqrt(np.mean(distances**2) / BODY_PARAMETERS))
+
+
+def _friction_from_prior(
+    model: RobotModel, parameters: Array, samples: Samples, noise: float, rng: np.random.Generator
+) -> tuple[Array, Samples]:
+    """Parameters whose drives are drawn from their prior density, and samples of them; the scale is the data's."""
+    positive = model.layout.non_negative
+    scale = np.diagonal(prior_coordinates(model, compress(model, [samples])).matrix)
+    parameters = parameters.copy()
+    parameters[positive] = rng.exponential(scale[positive])
+    return parameters, states(model, parameters, noise, rng)
 
 
 def _point_masses(model: RobotModel, rng: np.random.Generator, _: float) -> Array:
@@ -121,7 +155,8 @@ def deficiencies() -> None:
         f"## Coverage through filters, and where the model is deficient\n\nRecordings of 30 s with friction, {REPEATS}"
         " repeats each: white noise on positions and efforts, which the low-pass colours, and what the model lacks."
         " The robot is drawn from the prior. Friction of drives that"
-        " warm up is on average as stated; what elasticity does to positions is so much like other parameters that it"
+        " warm up is compared with its mean over this very recording; the intervals are for any stretch of a recording,"
+        " and so wider. What elasticity does to positions is so much like other parameters that it"
         " hardly shows in residuals. Columns as above.\n\n"
         + table(["the model lacks", "the motion", *HEADER], rows)
         + f"\n\n{machine()}",
