@@ -75,7 +75,7 @@ HEADER = ["base parameters", "single, of bodies", "single, of drives", "torque, 
 
 def levels() -> None:
     without = tuple(term for term in DRIVE_TERMS if term != "stribeck")
-    near = float(np.mean([_spread(arm(without), repeat) for repeat in range(NOISE_REPEATS)]))
+    near = float(np.mean([_prior_spread(arm(without), repeat) for repeat in range(NOISE_REPEATS)]))
     every, high = NOISES, NOISES[-1:]
     robots = (
         ("from the prior", without, bodies_from_prior, None, every),
@@ -86,10 +86,10 @@ def levels() -> None:
     )
     rows = []
     for noise in NOISES:
-        for name, terms, drawn, spread, noises in robots:
+        for name, terms, drawn, prior_spread, noises in robots:
             if noise not in noises:
                 continue
-            model, options, found = arm(terms), IdentifyOptions(prior_spread=spread or 0.0), []
+            model, options, found = arm(terms), IdentifyOptions(prior_spread=prior_spread or 0.0), []
             for repeat in range(NOISE_REPEATS):
                 rng = np.random.default_rng(repeat)
                 parameters = truth(model, rng, drawn(model, rng, TYPICAL_PRIOR_SPREAD))
@@ -116,7 +116,7 @@ def levels() -> None:
     )
 
 
-def _spread(model: RobotModel, repeat: int) -> float:
+def _prior_spread(model: RobotModel, repeat: int) -> float:
     """Root mean square geodesic distance per direction between a robot with point masses and its URDF."""
     distances = geodesic_distance(_point_masses(model, np.random.default_rng(repeat), 0.0), model.consistent_body_prior)
     return float(np.sqrt(np.mean(distances**2) / BODY_PARAMETERS))
