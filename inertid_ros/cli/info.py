@@ -140,6 +140,7 @@ def _recording_content(recording: Recording) -> dict[str, Any]:
     optional = ("velocity", "acceleration", "base_pose", "base_twist", "base_acceleration", "imu")
     present = [channel for channel in optional if getattr(recording, channel) is not None]
     effort = np.sqrt(np.mean(recording.effort**2, axis=0))
+    measured = ["position"] if np.isnan(effort).all() else ["position", "effort"]
     return {
         "name": recording.name,
         "samples": len(recording),
@@ -148,14 +149,14 @@ def _recording_content(recording: Recording) -> dict[str, Any]:
         "shortest_step_s": steps.min(),
         "longest_step_s": steps.max(),
         "gaps": int((steps > _GAP * np.median(steps)).sum()),
-        "channels": ["position", "effort", *present, *(f"wrench/{frame}" for frame in recording.wrenches)],
+        "channels": [*measured, *present, *(f"wrench/{frame}" for frame in recording.wrenches)],
         "notices": (*recording.notices, *map(str, check_repairs(recording))),
         "joints": [
             {
                 "name": name,
                 "lowest": recording.position[:, i].min(),
                 "highest": recording.position[:, i].max(),
-                "rms_effort": effort[i],
+                "rms_effort": None if np.isnan(effort[i]) else effort[i],
             }
             for i, name in enumerate(recording.joint_names)
         ],

@@ -152,6 +152,7 @@ def print_errors(report: Mapping[str, Any]) -> None:
             strict=True,
         )
     ]
-    rows.append(("all joints, relative", "", percent(prior["relative_error"]), percent(errors["relative_error"])))
-    header = ("channel", "torque", "URDF as given", "calibrated")
-    print_table(f"Torque error on {_SECTIONS[section]} (RMS, N m or N)", header, rows)
+    rows.append(("all, relative", "", percent(prior["relative_error"]), percent(errors["relative_error"])))
+    quantity, unit = errors.get("quantity", "torque"), errors.get("unit", "N m or N")  # not in older reports
+    header = ("channel", quantity, "URDF as given", "calibrated")
+    print_table(f"{quantity.capitalize()} error on {_SECTIONS[section]} (RMS, {unit})", header, rows)

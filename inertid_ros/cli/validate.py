@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     gate = GateDecision.of([*findings, *subject.fitted(recordings), *check_errors(comparison)])
     status = "rejected" if gate.verdict is Verdict.REJECT else "passed"
     against = "" if prior is None else f" against {percent(prior.relative_error)} of the URDF as given"
-    message = f"torque error {percent(errors.relative_error)}{against}: {status}, {gate.verdict.value}"
+    message = f"{errors.quantity} error {percent(errors.relative_error)}{against}: {status}, {gate.verdict.value}"
     content: dict[str, Any] = {"joint_names": model.joint_names, "channels": equations.channels}
     content["validation"] = asdict(errors)
     if prior is not None:
@@ -117,9 +117,9 @@ def _subject(options: argparse.Namespace, config: Configuration) -> _Subject:
 
 
 def _print(channels: Sequence[str], errors: TorqueErrors, prior: TorqueErrors | None) -> None:
-    header = ["joint", "torque", "error"] + (["URDF as given"] if prior else [])
+    header = ["channel", errors.quantity, "error"] + (["URDF as given"] if prior else [])
     rows = []
     for index, name in enumerate(channels):
         row = [name, number(errors.rms_torque[index]), number(errors.rms_error[index])]
         rows.append(row + ([number(prior.rms_error[index])] if prior else []))
-    print_table("Torque error (RMS, N m or N)", header, rows)
+    print_table(f"{errors.quantity.capitalize()} error (RMS, {errors.unit})", header, rows)

@@ -43,7 +43,7 @@ def validate_on_blocks(
         Those that were fitted, with the delay of effort removed.
     """
     residuals = [samples.tau - estimate.torque(samples) for samples in recordings]
-    kept, _ = without_outliers(recordings, residuals, options.outlier_threshold)
+    kept, _ = without_outliers(estimate.equations.channels, recordings, residuals, options.outlier_threshold)
     blocks = [block for samples in kept for block in _cut(samples, sum(map(_duration, kept)) / BLOCKS)]
     trimmed = [_without_ends(block) for block in blocks]
     if len(blocks) < 2 or any(block.usable.sum() < _LEAST for block in trimmed):

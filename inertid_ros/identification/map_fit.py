@@ -209,7 +209,8 @@ class MapFit:
         independent, so that data outweighs the prior: residuals must not show where the prior is wrong.
         """
         recordings, residuals = self.data.recordings, self._residuals(solution)
-        kept, outliers = without_outliers(recordings, residuals, self.options.outlier_threshold)
+        channels, threshold = self.data.equations.channels, self.options.outlier_threshold
+        kept, outliers = without_outliers(channels, recordings, residuals, threshold)
         fit = replace(self, data=replace(self.data, recordings=tuple(kept)))
         if outliers.any():
             information = replace(compress(self.data.equations, kept), earlier=self.data.information.earlier)

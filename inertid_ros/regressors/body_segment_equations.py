@@ -29,6 +29,7 @@ class BodySegmentEquations(Equations):
     """
 
     equation_type = "segments"
+    quantity = ("wrench", "N or N m")
 
     def __init__(self, model: RobotModel) -> None:
         self.model = model

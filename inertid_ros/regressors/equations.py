@@ -31,6 +31,8 @@ class Equations(ABC):
     ----------
     equation_type : str
         Short name, as in the configuration.
+    quantity : tuple of str
+        What the channels measure, and its unit, for reports.
     model : RobotModel
         The robot, whose ``layout`` orders ``x``.
     channels : tuple of str
@@ -44,6 +46,7 @@ class Equations(ABC):
     """
 
     equation_type: ClassVar[str]
+    quantity: ClassVar[tuple[str, str]] = ("torque", "N m or N")
     model: RobotModel
     channels: tuple[str, ...]
     columns: tuple[np.ndarray, ...]

@@ -31,6 +31,7 @@ class MatrixEquations(Equations):
     """
 
     equation_type = "matrix"
+    quantity = ("measured side", "as given")
 
     def __init__(self, model: RobotModel, channels: Sequence[str]) -> None:
         self.model = model

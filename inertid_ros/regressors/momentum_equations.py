@@ -28,17 +28,19 @@ _FIRST = 4  # parameters of a body: mass and first moments
 class MomentumEquations(Equations):
     """Momentum in the base frame about the base's origin, where that of robot and wheels together is zero.
 
-    The pose of the base does not matter: zero is zero in every frame.
+    The pose of the base does not matter: zero is zero in every frame. Drives are in no equation, and the model is that
+    of the bodies alone.
     """
 
     equation_type = "momentum"
+    quantity = ("momentum", "N s or N m s")
 
     def __init__(self, model: RobotModel) -> None:
         if not model.free:
             raise ModelError(
                 f"robot '{model.name}': momentum equations are of a robot that floats; set robot.base to free"
             )
-        self.model = model
+        self.model = model.with_bodies_alone()
         self.channels = CHANNELS
         self.joint_channels = slice(0, 0)
         self.optional = False

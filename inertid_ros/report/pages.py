@@ -9,7 +9,7 @@ from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.identifiability import VERDICTS
 from inertid_ros.identification.outcome import IdentificationOutcome
 
-from .plots import limits_plot, spectrum_plot, torque_plot
+from .plots import limits_plot, measurement_plot, spectrum_plot
 
 MOTION_PAGE = "excitation.html"
 
@@ -32,7 +32,7 @@ def _plot(outcome: IdentificationOutcome) -> tuple[str, str]:
     samples = (outcome.held_out or outcome.train)[0]
     estimate: Estimate = outcome.estimate
     prior = estimate.equations.predict(estimate.prior, samples)
-    return torque_plot(estimate.equations.channels, samples, estimate.torque(samples), prior), samples.name
+    return measurement_plot(estimate.equations, samples, estimate.torque(samples), prior), samples.name
 
 
 def _identifiability(verdicts: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[list[str]]]]:

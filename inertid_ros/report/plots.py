@@ -1,7 +1,7 @@
 """Plots as SVG text, drawn by Matplotlib where it is installed; empty elsewhere."""
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,24 +9,31 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.excitation.inspection import Inspection
+from inertid_ros.regressors.equations import Equations
 
 _POINTS, _MOTION_POINTS = 500, 800  # per curve, about what a screen resolves
 _LEAST = 1e-12  # smallest singular value that is drawn
 _STYLE = {"font.size": 8, "svg.fonttype": "none", "svg.hashsalt": "inertid", "axes.grid": True}
 
 
-def torque_plot(names: Sequence[str], samples: Samples, calibrated: Array, prior: Array) -> str:
-    """SVG with a row per joint: torque measured and predicted, and the residuals; empty without Matplotlib.
+def measurement_plot(equations: Equations, samples: Samples, calibrated: Array, prior: Array) -> str:
+    """SVG with a row per channel: torque, or what else is measured, and predicted, and the residuals.
 
     Parameters
     ----------
-    names : sequence of str
-        Channels.
+    equations : Equations
+        Channels and what they measure.
     samples : Samples
-        Measured torque.
-    calibrated, prior : ndarray, shape (N, n)
-        Predicted torque.
+        Measured side.
+    calibrated, prior : ndarray, shape (N, c)
+        Predicted.
+
+    Returns
+    -------
+    str
+        Empty without Matplotlib.
     """
+    names, (quantity, unit) = equations.channels, equations.quantity
     rows = np.flatnonzero(samples.usable)
     rows = rows[:: max(1, len(rows) // _POINTS)]
     time, measured = samples.time[rows], samples.tau[rows]
@@ -40,7 +47,7 @@ def torque_plot(names: Sequence[str], samples: Samples, calibrated: Array, prior
             right.plot(time, prior[rows, joint] - measured[:, joint], color="tab:orange", linewidth=0.8)
             right.plot(time, calibrated[rows, joint] - measured[:, joint], color="tab:blue", linewidth=0.8)
             left.set_ylabel(name)
-        axes[0, 0].set_title("torque [N m] or force [N]")
+        axes[0, 0].set_title(f"{quantity} [{unit}]")
         axes[0, 1].set_title("predicted minus measured")
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="lower center", ncols=3)
         for axis in axes[-1]:

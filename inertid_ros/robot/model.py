@@ -277,6 +277,11 @@ class RobotModel:
         """The same robot with other user terms."""
         return replace(self, layout=replace(self.layout, terms=terms), options=replace(self.options, terms=terms))
 
+    def with_bodies_alone(self) -> "RobotModel":
+        """The same robot without drive terms, couplings and user terms: what momentum shows."""
+        layout = replace(self.layout, drive_terms=(), couplings=(), terms=())
+        return replace(self, layout=layout, options=replace(self.options, drive_terms=(), couplings=(), terms=()))
+
     def with_prior_bodies(self, bodies: Array) -> "RobotModel":
         """The same robot with other parameters of its links ``(nb, 10)`` as the prior; its URDF stays as given."""
         return replace(self, body_prior=bodies)
@@ -379,7 +384,8 @@ def _with_leaders_held(root: etree._Element, options: ModelOptions, locked: Mapp
     held = urdf_joints.held_leaders(root, locked)
     if not held:
         return options
-    at = ", ".join(f"{name}: {position:g}" for name, position in held.items())
+    # With a point, as ROS does not take a whole number for a double.
+    at = ", ".join(f"{name}: {float(f'{position:.6g}')!r}" for name, position in held.items())
     log_once(
         logging.WARNING,
         f"URDF robot '{root.get('name')}': {_few(urdf_joints.followers(root, held))} mimic other joints and are held"

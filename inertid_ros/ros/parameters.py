@@ -1,7 +1,8 @@
 """ROS parameters from option classes (:mod:`inertid_ros.config`): type, range and description.
 
 Named elements are declared as ros2_control does it: a list of names (``plate_names``), then the fields of each name in
-the list (``plates.left.frame``).
+the list (``plates.left.frame``). Where names have a single value each (``locked_joints.finger``), the list may be left
+empty: the node makes it of the values that are given.
 """
 
 import math
@@ -45,6 +46,7 @@ def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "")
     for key in elements:
         if key in given:  # the form of older versions
             structure(tree, {key.removeprefix(prefix): given[key]}, where, prefix, listed=True)
+    _list_single_values(node, tree, prefix)
     for entry in options(tree, prefix):
         for single in _singles(node, entry):
             try:
@@ -108,6 +110,19 @@ def descriptor(entry: Option, read_only: bool) -> ParameterDescriptor:
     else:
         result.integer_range = [IntegerRange(from_value=int(low), to_value=int(high), step=1)]
     return result
+
+
+def _list_single_values(node: Node, tree: type, prefix: str) -> None:
+    """Make lists of names that were left empty of the single values that are given by name."""
+    overrides = node._parameter_overrides
+    for entry in options(tree, prefix):
+        start, _, field = entry.key.partition("<name>")
+        listed = overrides[entry.names].value if entry.names in overrides else ()
+        if not entry.names or field or any(listed or ()):
+            continue
+        names = [name.removeprefix(start) for name in overrides if name.startswith(start)]
+        if names:
+            overrides[entry.names] = Parameter(entry.names, Parameter.Type.STRING_ARRAY, names)
 
 
 def _singles(node: Node, entry: Option) -> Iterator[Option]:

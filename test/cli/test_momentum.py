@@ -87,3 +87,40 @@ def test_excite_plans_joints_and_wheels(files, tmp_path, capsys):
     assert np.abs(found.momentum).max() < 1e-9
     assert cli.main([*command, "--output", str(tmp_path / "b"), "--set", "excitation.kind=fourier"]) == 2
     assert "set excitation.kind to combinations" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def without_effort(files, tmp_path_factory):
+    """Folder with a.npz and b.npz, of which nothing measured effort."""
+    folder = tmp_path_factory.mktemp("without_effort")
+    for name in "ab":
+        with np.load(files / f"{name}.npz") as archive:
+            np.savez(folder / f"{name}.npz", **{key: archive[key] for key in archive.files if key != "effort"})
+    return folder
+
+
+def test_momentum_needs_no_effort_and_reports_speak_of_momentum(files, without_effort, capsys):
+    """Also: wheels are used and not told as ignored, and no friction is printed, of which nothing was measured."""
+    output = without_effort / "result"
+    command = ["identify", str(without_effort / "a.npz"), "--urdf", str(files / "given.urdf"), "--model", "momentum"]
+    command += ["--config", str(files / "config.yaml"), "--validate", str(without_effort / "b.npz")]
+    assert cli.main([*command, "--output", str(output)]) == 0
+    printed = capsys.readouterr()
+    assert cli.main(["report", str(output), "--html", str(output / "page.html")]) == 0
+    check = ["validate", str(output), str(without_effort / "b.npz"), "--set", "identify.equations=momentum"]
+    assert cli.main(check) == 0
+    again = capsys.readouterr().out
+    for out in (printed.out, again):
+        assert "Momentum error" in out and "N s or N m s" in out and "held-out momentum error" in out
+    texts = [printed.out, again, (output / "report.html").read_text(), (output / "page.html").read_text()]
+    for text in texts:
+        assert not re.search("torque|viscous|coulomb|joint 0", text, re.IGNORECASE)
+    assert "wheel" not in printed.err and "ignor" not in printed.err
+    friction = json.loads((output / "report.json").read_text())["joints"][0]
+    assert not {"viscous", "coulomb", "rotor_inertia"} & friction.keys()
+
+
+def test_info_of_a_recording_without_effort(without_effort, capsys):
+    assert cli.main(["info", str(without_effort / "a.npz")]) == 0
+    out = capsys.readouterr().out
+    assert "channels: position, velocity" in out and "nan" not in out

@@ -21,7 +21,7 @@ def test_a_bag_with_other_names_from_replay_to_result(tmp_path: Path) -> None:
     renamed = replace(recording, joint_names=tuple(f"other_{joint}" for joint in recording.joint_names))
     bag = write_bag(renamed, tmp_path / "bag")
     (tmp_path / "given.urdf").write_text(case.given.urdf)
-    names = {"robot.recorded_joint_names": ["other_*"], "robot.joint_names.other_*": "*"}
+    names = {"robot.joint_names.other_*": "*"}
     with ros_client_in(tmp_path) as ros:
         ros.start("identifier", {"urdf": str(tmp_path / "given.urdf"), "output_directory": "", **names})
         ros.start("recorder", {"write_bag": False})

@@ -99,6 +99,15 @@ def test_named_elements_are_declared_by_the_list_of_names(make):
     assert node.describe_parameter("robot.plates.left.frame").description == "frame of the robot that stands on it"
 
 
+@pytest.mark.parametrize("names", ["", "locked_joint_names: [], ", "locked_joint_names: [''], "])
+def test_single_values_by_name_need_no_list_of_names(make, names):
+    node = make(f"    robot: {{{names}locked_joints: {{a.b: 0.0, c: 1.0}}, joint_names: {{'fer_*': 'panda_*'}}}}\n")
+    options = declare(node, Options)
+    assert options.robot.locked_joints == {"a.b": 0.0, "c": 1.0}
+    assert options.robot.joint_names == {"fer_*": "panda_*"}
+    assert node.get_parameter("robot.locked_joint_names").value == ["a.b", "c"]
+
+
 @pytest.mark.parametrize(
     "text, message",
     [

@@ -27,7 +27,8 @@ def structure(
     prefix : str
         Of every key in messages, with its dot.
     listed : bool
-        Whether every name of a named element must stand in the list of names, as among ROS parameters.
+        Whether every name of a named element must stand in the list of names, as among ROS parameters. The list of
+        what is a single value by name may be empty or missing.
 
     Raises
     ------
@@ -54,6 +55,9 @@ def structure(
             # '' in a list of text is how a ROS parameter file writes that there is nothing in it.
             arguments[key] = [part for part in value if part != ""] if isinstance(value, list | tuple) else value
     for names, key in lists.items():
+        of_values = not attrs.has(fields[key].metadata["element"])
+        if of_values and arguments.get(key) and not any(given.get(names, ())):
+            continue  # names with a value each say themselves which they are
         if names in given or (listed and arguments.get(key)):
             _agree(fields[key], arguments.setdefault(key, {}), given.get(names, ()), where, prefix)
         if attrs.has(fields[key].metadata["element"]) and key in arguments:

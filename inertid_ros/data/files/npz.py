@@ -15,6 +15,7 @@ from inertid_ros.data.stamp_order import StampRepairs, in_order
 
 WRENCH_PREFIX = "wrench/"
 _REQUIRED = ("joint_names", "time", "position", "effort")
+_OF_BASE = ("base_pose", "base_twist", "imu")
 _OPTIONAL = ("velocity", "acceleration", "base_pose", "base_twist", "base_acceleration", "imu")
 
 
@@ -39,7 +40,8 @@ def read_npz(path: str | Path) -> Recording:
         raise RecordingError(f"{path}: no such file; check the path") from None
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
         raise RecordingError(f"{path}: cannot be read as npz ({error.__class__.__name__}); export it again") from None
-    measured = any(key.startswith(WRENCH_PREFIX) for key in content)
+    # Equations of the base and of momentum need no effort.
+    measured = any(key.startswith((WRENCH_PREFIX, *_OF_BASE)) for key in content)
     missing = [key for key in _REQUIRED if key not in content and not (key == "effort" and measured)]
     if missing:
         raise RecordingError(

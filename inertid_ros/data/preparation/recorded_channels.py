@@ -46,7 +46,8 @@ def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
             f" {same}record these joints, or hold them with robot.locked_joints: {{JOINT: POSITION}}"
             " (--lock JOINT=POSITION)"
         )
-    extra = [name for name in recording.joint_names if name not in model.joint_names]
+    used = model.recorded_joints.joints
+    extra = [name for name in recording.joint_names if name not in used]
     if extra:
         _log.info("%s: ignoring joints that are not in the model: %s", recording.name, ", ".join(extra))
     return [recording.joint_names.index(name) for name in model.joint_names]

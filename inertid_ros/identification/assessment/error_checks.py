@@ -24,6 +24,8 @@ _EXPECTED = 3.0  # times the error that the fit expects: that is, beyond its 99 
 _MATERIAL = 0.25  # of a joint's torque; smaller errors are no concern however unexpected or unexplained
 _MINOR = 0.05  # of the largest torque of any joint; a joint with less does not make a result useless
 
+_REMEDY = "check units and signs of the rates, and the inertia of the wheels"  # where no torque is measured
+
 
 @dataclass(frozen=True)
 class ErrorComparison:
@@ -46,6 +48,8 @@ class ErrorComparison:
     sliding, expected : ndarray or None, shape (c,)
         Error over the samples that a fit would use, and what is expected of it by the residual and the covariance of
         the parameters; None where these are not known.
+    quantity : tuple of str
+        What is measured, and its unit, see :class:`Equations`.
     """
 
     channels: tuple[str, ...]
@@ -56,6 +60,7 @@ class ErrorComparison:
     noise: Array
     sliding: Array | None = None
     expected: Array | None = None
+    quantity: tuple[str, str] = ("torque", "N m or N")
 
 
 def check_errors(errors: ErrorComparison) -> tuple[Finding, ...]:
@@ -64,25 +69,33 @@ def check_errors(errors: ErrorComparison) -> tuple[Finding, ...]:
 
 
 def _overall(errors: ErrorComparison) -> Iterator[Finding]:
-    own, given = errors.relative
+    (own, given), (quantity, _) = errors.relative, errors.quantity
     if not own < _USELESS:
         yield Finding(
             "worse_than_nothing",
             Severity.REJECT,
-            f"the torque error is {100 * own:.2f} % of the torque itself, worse than no model at all",
-            "check sign and units of effort and position",
+            f"the {quantity} error is {100 * own:.2f} % of the {quantity} itself, worse than no model at all",
+            "check sign and units of effort and position" if quantity == "torque" else _REMEDY,
         )
     if given is not None and not own < given:
         yield Finding(
             "worse_than_urdf",
             Severity.REJECT,
-            f"the torque error over all joints is {100 * own:.2f} % against {100 * given:.2f} % of the URDF as given",
+            f"the {quantity} error over all channels is {100 * own:.2f} % against {100 * given:.2f} % of the URDF as"
+            " given",
             "record a richer motion, and check that these recordings are of this robot",
         )
 
 
 def _unexplained(errors: ErrorComparison) -> Iterator[Finding]:
     """Channels whose torque is not explained, neither by the model nor as noise."""
+    quantity, unit = errors.quantity
+    remedy = _REMEDY
+    if quantity == "torque":
+        remedy = (
+            "look for what the model lacks at this joint: gain of its effort (robot.effort_scale), coupled drives"
+            " (robot.couplings), delay (identify.remove_delay)"
+        )
     for channel, name in _measured(errors):
         error, noise, scale = errors.error[channel], errors.noise[channel], errors.scale.torque[channel]
         variation = errors.scale.variation[channel]
@@ -93,9 +106,8 @@ def _unexplained(errors: ErrorComparison) -> Iterator[Finding]:
         yield Finding(
             "above_noise",
             Severity.REJECT if useless else Severity.CARE,
-            f"{name}: error {error:.3g} of a torque that varies by {variation:.3g} N m or N (RMS){noisy}",
-            "look for what the model lacks at this joint: gain of its effort (robot.effort_scale), coupled drives"
-            " (robot.couplings), delay (identify.remove_delay)",
+            f"{name}: error {error:.3g} of a {quantity} that varies by {variation:.3g} {unit} (RMS){noisy}",
+            remedy,
             (name,),
         )
 
@@ -104,6 +116,10 @@ def _worse(errors: ErrorComparison) -> Iterator[Finding]:
     """Channels with a larger error than that of the URDF as given."""
     if errors.given is None:
         return
+    quantity, unit = errors.quantity
+    remedy = _REMEDY
+    if quantity == "torque":
+        remedy = "check the effort of this joint, and record a motion that moves it more"
     for channel, name in _measured(errors):
         error, given, scale = errors.error[channel], errors.given[channel], errors.scale.torque[channel]
         added = float(np.sqrt(max(error**2 - given**2, 0.0))) / scale
@@ -113,9 +129,9 @@ def _worse(errors: ErrorComparison) -> Iterator[Finding]:
         yield Finding(
             "worse_than_urdf",
             Severity.REJECT if grave else Severity.CARE if added > _WORSE else Severity.NOTICE,
-            f"{name}: error {error:.3g} against {given:.3g} of the URDF as given, of a torque of {scale:.3g} N m or N"
+            f"{name}: error {error:.3g} against {given:.3g} of the URDF as given, of a {quantity} of {scale:.3g} {unit}"
             " (RMS)",
-            "check the effort of this joint, and record a motion that moves it more",
+            remedy,
             (name,),
         )
 

@@ -38,6 +38,8 @@ class TorqueErrors:
         Number of samples.
     recordings : tuple of str
         Their names.
+    quantity, unit : str
+        What the channels measure, see :class:`Equations`; "torque" stands for it everywhere else.
     """
 
     relative_error: float
@@ -47,6 +49,8 @@ class TorqueErrors:
     rms_error_resting: Array
     samples: int
     recordings: tuple[str, ...]
+    quantity: str = "torque"
+    unit: str = "N m or N"
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ class Validation:
     def comparison(self) -> str:
         """Both errors in one clause."""
         own, given = 100 * self.calibrated.relative_error, 100 * self.prior.relative_error
-        error = f"torque error {own:.2f} % against {given:.2f} % of the URDF as given"
+        error = f"{self.calibrated.quantity} error {own:.2f} % against {given:.2f} % of the URDF as given"
         return f"{error} on blocks of the data fitted, each held out in turn" if self.blocks else f"held-out {error}"
 
     @property
@@ -147,6 +151,8 @@ def errors_of_each(
         rms_error_resting=_rms(residual, every & ~slides),
         samples=len(tau),
         recordings=tuple(names),
+        quantity=equations.quantity[0],
+        unit=equations.quantity[1],
     )
 
 
@@ -196,6 +202,7 @@ def compared(
         (own.relative_error, None if given is None else given.relative_error),
         scale.of_measured(own.rms_torque, equations),
         _noise(equations, recordings),
+        quantity=equations.quantity,
     )
 
 

@@ -16,27 +16,28 @@ _MOST = 0.02  # a larger share is a deficiency of the model, not outliers
 
 
 def without_outliers(
-    recordings: Sequence[Samples], residuals: Sequence[Array], threshold: float
+    channels: Sequence[str], recordings: Sequence[Samples], residuals: Sequence[Array], threshold: float
 ) -> tuple[list[Samples], np.ndarray]:
-    """Recordings with outliers masked, and their number per joint.
+    """Recordings with outliers masked, and their number per channel.
 
     A residual counts as an outlier beyond ``threshold`` robust standard deviations (by the median absolute
-    deviation) of its joint. Where that would be more than a fiftieth of the joint's samples, all stay: what happens
+    deviation) of its channel. Where that would be more than a fiftieth of the channel's samples, all stay: what happens
     so often is a deficiency of the model, which leaving it out would hide.
 
     Parameters
     ----------
-    residuals : sequence of ndarray, shape (N, n)
+    channels : sequence of str
+        ``c`` names, for messages.
+    residuals : sequence of ndarray, shape (N, c)
         Per recording, of a first fit.
     threshold : float
         0 masks nothing.
     """
-    joints = recordings[0].channels
-    counts, masks = np.zeros(joints, dtype=int), [samples.mask.copy() for samples in recordings]
+    counts, masks = np.zeros(len(channels), dtype=int), [samples.mask.copy() for samples in recordings]
     if threshold == 0:
         return list(recordings), counts
-    for joint in range(joints):
-        values = np.concatenate([r[s.mask[:, joint], joint] for r, s in zip(residuals, recordings, strict=True)])
+    for channel, name in enumerate(channels):
+        values = np.concatenate([r[s.mask[:, channel], channel] for r, s in zip(residuals, recordings, strict=True)])
         if len(values) == 0:
             continue
         middle = np.median(values)
@@ -46,11 +47,11 @@ def without_outliers(
             continue
         if share > _MOST:
             _log.info(
-                "joint %d: %.1f %% of samples fit badly; too many to be outliers, all are kept", joint, 100 * share
+                "%s: %.1f %% of samples fit badly; too many to be outliers, all are kept", name, 100 * share
             )
             continue
         for mask, residual in zip(masks, residuals, strict=True):
-            beyond = mask[:, joint] & (np.abs(residual[:, joint] - middle) > limit)
-            mask[beyond, joint] = False
-            counts[joint] += beyond.sum()
+            beyond = mask[:, channel] & (np.abs(residual[:, channel] - middle) > limit)
+            mask[beyond, channel] = False
+            counts[channel] += beyond.sum()
     return [replace(samples, mask=mask) for samples, mask in zip(recordings, masks, strict=True)], counts

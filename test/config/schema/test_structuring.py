@@ -108,6 +108,9 @@ def test_lists_of_names_and_elements_agree():
     assert structure(RecordingTopics, topics, listed=True).wrenches == {"w": WrenchTopic("/w")}
     assert structure(RobotOptions, {"base": "free", "wheel_names": ["w"]}, listed=True).wheels.keys() == {"w"}
     assert structure(RobotOptions, {"plate_names": [""]}, listed=True).plates == {}
+    for names in ({}, {"locked_joint_names": []}, {"locked_joint_names": [""]}, {"locked_joint_names": ["a", "b"]}):
+        locked = structure(RobotOptions, {**names, "locked_joints": {"a": 0.0, "b": 0}}, listed=True).locked_joints
+        assert locked == {"a": 0.0, "b": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -116,6 +119,10 @@ def test_lists_of_names_and_elements_agree():
         ({"plates": {"left": {"frame": "a"}}}, "plates.left is given, but plate_names does not list it"),
         ({"plate_names": ["left"]}, "plates.left.frame is missing"),
         ({"locked_joint_names": ["a"]}, "locked_joint_names lists a, but locked_joints.a is missing"),
+        (
+            {"locked_joint_names": ["a"], "locked_joints": {"a": 0.0, "b": 0.0}},
+            "locked_joints.b is given, but locked_joint_names does not list it",
+        ),
         ({"locked_joint_names": "a"}, "locked_joint_names is 'a', expected a list of text"),
     ],
 )
