@@ -99,7 +99,7 @@ def without_effort(files, tmp_path_factory):
     return folder
 
 
-def test_momentum_needs_no_effort_and_reports_speak_of_momentum(files, without_effort, capsys):
+def test_momentum_needs_no_effort_and_reports_name_momentum(files, without_effort, capsys):
     """Also: wheels are used and not told as ignored, and no friction is printed, of which nothing was measured."""
     output = without_effort / "result"
     command = ["identify", str(without_effort / "a.npz"), "--urdf", str(files / "given.urdf"), "--model", "momentum"]
