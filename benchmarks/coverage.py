@@ -7,7 +7,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-from studies.coverage_cases import CLASSIC, LACKING, arm, bodies_from_prior, recording, states, truth
+from studies.coverage_cases import CLASSIC, LACKING, arm, bodies_from_prior, recording, states, truth, warming_quarters
 from tables import datasets, machine, publish, table
 
 from inertid_ros.config.identification import IdentifyOptions
@@ -29,7 +29,7 @@ from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
 
 NOISES, NOISE_REPEATS = (1e-3, 0.02, 0.2, 1.0, 5.0, 50.0), 40
-REPEATS = 100
+REPEATS, WARMING_REPEATS = 100, 30
 
 
 @dataclass(frozen=True)
@@ -163,6 +163,33 @@ def deficiencies() -> None:
     )
 
 
+def warming() -> None:
+    """Drives that warm up: is the interval that of friction at any time, where it is too wide for the mean?"""
+    model, rows = arm(CLASSIC), []
+    for repeats in (False, True):
+        mean, quarters = [], []
+        for repeat in range(WARMING_REPEATS):
+            rng = np.random.default_rng(repeat)
+            parameters = truth(model, rng, bodies_from_prior(model, rng, TYPICAL_PRIOR_SPREAD))
+            samples = prepare(recording(model, parameters, rng, "warming drives", repeats), model)
+            estimate = identify(model, [samples])
+            mean.append(held(estimate, parameters))
+            for factor in warming_quarters():
+                then = parameters.copy()
+                then[model.layout.drive("viscous")] *= factor
+                quarters.append(held(estimate, then))
+        for name, found in (("mean of the recording", mean), ("mean of each quarter of it", quarters)):
+            rows.append([name, "repeats" if repeats else "does not repeat", *row(found)])
+    publish(
+        "coverage-warming",
+        "### Friction of drives that warm up\n\nViscous friction falls by half during a recording. Intervals by blocks"
+        " are those of friction at some time of it, which another recording may meet; beside its mean over"
+        f" the whole of the same recording they are too wide. {WARMING_REPEATS} repeats, columns as above.\n\n"
+        + table(["true friction", "the motion", *HEADER], rows)
+        + f"\n\n{machine()}",
+    )
+
+
 def disjoint(folder: Path) -> None:
     """Differences of base parameters between fits to recordings without a common sample, over their deviations."""
     rows = []
@@ -226,4 +253,5 @@ if __name__ == "__main__":
     if data is not None:
         disjoint(data)
     deficiencies()
+    warming()
     levels()

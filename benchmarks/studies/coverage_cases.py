@@ -88,8 +88,18 @@ def _by_position(model: RobotModel, parameters: Array, samples: Samples) -> Arra
 
 def _warming(model: RobotModel, parameters: Array, samples: Samples) -> Array:
     """Viscous friction that falls by half while the drives warm up; on average it is as stated."""
-    falling = np.exp(-samples.time / (0.4 * SECONDS))
-    return parameters[model.layout.drive("viscous")] * samples.v * (falling - falling.mean())[:, None]
+    return parameters[model.layout.drive("viscous")] * samples.v * (_friction_while_warming(samples.time) - 1)[:, None]
+
+
+def _friction_while_warming(time: Array) -> Array:
+    """``(N,)`` viscous friction over its mean."""
+    falling = np.exp(-time / (0.4 * SECONDS))
+    return 1 + falling - falling.mean()
+
+
+def warming_quarters() -> Array:
+    """``(4,)`` viscous friction of drives that warm up, mean of each quarter of a recording over that of all."""
+    return _friction_while_warming(np.arange(0.0, SECONDS, 1 / RATE_HZ)).reshape(4, -1).mean(axis=1)
 
 
 def _none(model: RobotModel, parameters: Array, samples: Samples) -> Array:
