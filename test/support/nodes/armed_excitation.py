@@ -118,11 +118,12 @@ class ArmedExcitation:
 
 @contextmanager
 def excitation_in(
-    folder: Path, latencies: Latencies, parameters: Mapping[str, Any] = PARAMETERS, **keywords: Any
+    folder: Path, latencies: Latencies, parameters: Mapping[str, Any] = PARAMETERS, prefix: str = "", **keywords: Any
 ) -> Iterator[ArmedExcitation]:
-    """A node with its robot and a plan, to be armed; ``keywords`` are those of :class:`NodeProcess`."""
+    """A node with its robot and a plan, to be armed; ``keywords`` are those of :class:`NodeProcess`. The robot's own
+    names of its joints have a prefix."""
     write_plan(folder / "plan.yaml")
     (folder / "robot.urdf").write_text(URDF)
-    with FakeRobot() as robot, ros_client_in(folder) as ros:
+    with FakeRobot(prefix) as robot, ros_client_in(folder) as ros:
         node = ros.start("excitation", {"urdf": str(folder / "robot.urdf"), **parameters}, **keywords)
         yield ArmedExcitation(ros, robot, node, folder / "plan.yaml", latencies)

@@ -103,13 +103,16 @@ class Record:
 
 
 class FakeRobot:
-    """Use as a context manager."""
+    """Use as a context manager; joints have a prefix in its joint states and in the commands that it takes."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
 
     def __enter__(self) -> "FakeRobot":
         path = os.pathsep.join([str(TEST), os.environ.get("PYTHONPATH", "")])
         self._connection, other = Pipe()
         with other:
-            command = [sys.executable, "-m", "support.nodes.fake_robot_process", str(other.fileno())]
+            command = [sys.executable, "-m", "support.nodes.fake_robot_process", str(other.fileno()), self._prefix]
             self._process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, pass_fds=[other.fileno()])
         assert self._connection.recv() == "ready"
         return self

@@ -1,4 +1,6 @@
-"""A robot that follows commands exactly and keeps what it did: ``python -m support.nodes.fake_robot_process FD``.
+"""A robot that follows commands exactly and keeps what it did.
+
+``python -m support.nodes.fake_robot_process FD PREFIX``; its joints have the prefix in all messages.
 
 A process of its own, without garbage collection and before other processes where that is allowed: whatever holds the
 test up, its joint states come every 5 ms. It integrates joint trajectories as a controller does. The test asks and
@@ -31,9 +33,10 @@ from inertid_ros.simulation.commands import CommandedTrajectory, Follower
 class Robot:
     """The node, and the loop that moves it."""
 
-    def __init__(self, test: Connection) -> None:
+    def __init__(self, test: Connection, prefix: str) -> None:
         self._test = test
-        self.model, _ = two_links()
+        model, _ = two_links()
+        self._joint_names = tuple(prefix + name for name in model.joint_names)
         self.last_state_at = 0.0
         self.reset()
         rclpy.init()
@@ -67,7 +70,7 @@ class Robot:
 
     def reset(self) -> None:
         """At rest where plans begin, without faults, nothing done and nothing commanded yet."""
-        self._follower = Follower(np.zeros(self.model.joints))
+        self._follower = Follower(np.zeros(len(self._joint_names)))
         self.faults = Faults()
         self.holds = 0
         self.commands: list[Command] = []
@@ -97,7 +100,7 @@ class Robot:
         position = np.full_like(position, np.nan) if faults.not_finite else position + faults.disturbance
         stamp = to_time(round((now + faults.stamp_offset_s) * 1e9) + self._offset_ns)
         self._publisher.publish(
-            to_joint_state(self.model.joint_names, stamp, position, velocity, np.zeros_like(position))
+            to_joint_state(self._joint_names, stamp, position, velocity, np.zeros_like(position))
         )
         self.last_state_at = now
 
@@ -108,7 +111,7 @@ class Robot:
             self._follower.hold(self._follower.desired(now)[0])
             return
         try:
-            points = from_joint_trajectory(message, self.model.joint_names)
+            points = from_joint_trajectory(message, self._joint_names)
             stamp = to_nanoseconds(message.header.stamp)
             start = (stamp - self._offset_ns) * 1e-9 if stamp else now
             self.commands.append(Command(now, start, points.time, points.velocity, points.acceleration))
@@ -133,7 +136,7 @@ if __name__ == "__main__":
     gc.disable()
     raise_priority()
     with Connection(int(sys.argv[1])) as connection:
-        robot = Robot(connection)
+        robot = Robot(connection, sys.argv[2])
         connection.send("ready")
         with contextlib.suppress(EOFError, ConnectionError, KeyboardInterrupt):  # the test has ended
             robot.run()
