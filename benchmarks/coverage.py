@@ -59,18 +59,33 @@ def held(estimate: Estimate, parameters: Array) -> Held:
 
 
 def row(found: Sequence[Held]) -> list[str]:
-    """Coverages [%], and predicted over actual RMS torque error: smallest and largest of the joints, and of all."""
+    """Coverages [%], and predicted over actual RMS torque error: smallest and largest of the joints, and of all.
+
+    Errors of all repeats together are those of the few whose motion excites the robot least; so the ratio stands once
+    more with the errors of each repeat in units of its own prediction.
+    """
     shares = [
         100 * np.mean(np.concatenate([getattr(each, part) for each in found])) for part in ("base", "bodies", "drives")
     ]
-    squares = [np.mean(np.square([getattr(each, part) for each in found]), axis=0) for part in ("predicted", "actual")]
-    joints = np.sqrt(squares[0] / squares[1])
-    # A joint counts by its own error, so that strong joints do not hide weak ones.
-    return [*(f"{share:.1f}" for share in shares), f"{joints.min():.2f}–{joints.max():.2f}",
-            f"{np.exp(np.mean(np.log(joints))):.2f}"]  # fmt: skip
+    predicted, actual = (np.array([getattr(each, part) for each in found]) for part in ("predicted", "actual"))
+    pooled = np.sqrt(np.mean(predicted**2, axis=0) / np.mean(actual**2, axis=0))
+    each = 1 / np.sqrt(np.mean((actual / predicted) ** 2, axis=0))
+    cells = [f"{share:.1f}" for share in shares]
+    for joints in (pooled, each):
+        # A joint counts by its own error, so that strong joints do not hide weak ones.
+        cells += [f"{joints.min():.2f}–{joints.max():.2f}", f"{np.exp(np.mean(np.log(joints))):.2f}"]
+    return cells
 
 
-HEADER = ["base parameters", "single, of bodies", "single, of drives", "torque, by joint", "torque, all"]
+HEADER = [
+    "base parameters",
+    "single, of bodies",
+    "single, of drives",
+    "torque, by joint",
+    "torque, all",
+    "in units of each repeat, by joint",
+    "in units of each repeat, all",
+]
 
 
 def levels() -> None:
@@ -104,7 +119,8 @@ def levels() -> None:
         " independent states with white noise. Robots are drawn from the prior (normal geodesic distances of the"
         " typical prior spread), or nearer to their URDF (point masses, `inertid perturb`). Where Stribeck friction is"
         " part of the model, it is left out of the estimate unless it is significant. Torque: stated deviation of"
-        " predicted torque at random states over its actual RMS error, of the joints and their geometric mean.\n\n"
+        " predicted torque at random states over its actual RMS error, of the joints and their geometric mean; of all"
+        " repeats together, which the few decide whose motion excites least, and in units of the prediction of each.\n\n"
         "Two cases have intervals that are too wide. Near the URDF, until the data tells: the prior spread is not known"
         f" (it is {near:.2f}, and {TYPICAL_PRIOR_SPREAD:g} is typical), and point masses change few directions much and"
         " others hardly, where the prior has all alike; that is most of it, as the row with the prior spread as it is"
