@@ -120,7 +120,7 @@ def levels() -> None:
         " typical prior spread), or nearer to their URDF (point masses, `inertid perturb`). Where Stribeck friction is"
         " part of the model, it is left out of the estimate unless it is significant. Torque: stated deviation of"
         " predicted torque at random states over its actual RMS error, of the joints and their geometric mean; of all"
-        " repeats together, which the few decide whose motion excites least, and in units of the prediction of each.\n\n"
+        " repeats together, which those decide whose motion excites least, and in units of each one's own.\n\n"
         "Two cases have intervals that are too wide. Near the URDF, until the data tells: the prior spread is not known"
         f" (it is {near:.2f}, and {TYPICAL_PRIOR_SPREAD:g} is typical), and point masses change few directions much and"
         " others hardly, where the prior has all alike; that is most of it, as the row with the prior spread as it is"
