@@ -64,7 +64,10 @@ def semidefinite_root(matrix: Array) -> Array:
     -------
     ndarray, shape (p, p)
     """
-    scale = np.sqrt(np.maximum(np.diagonal(matrix), _TINY))
+    diagonal = np.diagonal(matrix)
+    positive = diagonal > 0.0  # where the diagonal is zero, up to rounding, so are row and column
+    scale = np.sqrt(np.where(positive, np.maximum(diagonal, _TINY), 1.0))
+    matrix = np.where(np.outer(positive, positive), matrix, 0.0)
     values, vectors = np.linalg.eigh(matrix / scale / scale[:, None])
     return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * scale)
 

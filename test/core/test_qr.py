@@ -28,3 +28,9 @@ def test_directions_without_rows_count_as_certain():
     rows = np.array([[2.0, 0.0, 0.0], [0.0, 4.0, 0.0]])
     root = inverse_root(rows)
     assert root @ root.T == pytest.approx(np.diag([1 / 4, 1 / 16, 0.0]))
+
+
+def test_a_root_passes_over_columns_that_are_zero_up_to_rounding():
+    matrix = np.array([[4.0, 1e-17, 2.0], [1e-17, -1e-18, 0.0], [2.0, 0.0, 3.0]])
+    root = semidefinite_root(matrix)
+    np.testing.assert_allclose(root.T @ root, [[4.0, 0.0, 2.0], [0.0, 0.0, 0.0], [2.0, 0.0, 3.0]], atol=1e-14)
