@@ -25,6 +25,7 @@ CAUSES = {
     "effort_sign": "the effort has the opposite sign",
     "effort_unit": "the effort is in another unit",
     "effort_current": "the effort is a motor current, or has the wrong gain",
+    "undeclared_load": "the robot carries what the URDF does not know",
     "effort_exchange": "the efforts of joints are exchanged",
     "joint_exchange": "the names of joints are exchanged",
     "gravity_compensated": "gravity has been taken out of the effort",

@@ -10,11 +10,14 @@ from support.recordings.spoiling import in_degrees, mistakes
 
 from inertid_ros.app.screened_samples import screened_samples
 from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.robot import LoadOptions
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import CAUSES, Severity
 from inertid_ros.data.screening.effort_checks import check_efforts
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.data.screening.screen import refuse
+from inertid_ros.dynamics.newton_euler import rigid_torque
+from inertid_ros.robot.loads import load_bodies
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 
@@ -60,6 +63,38 @@ def test_what_is_found_may_be_switched_off():
     assert all(finding.severity is Severity.NOTICE for finding in found)
     with pytest.raises(RecordingError, match="joint opposes .* robot.effort_scale to {"):
         screened_samples(spoilt.train[0], case.given, Configuration())
+
+
+@pytest.mark.parametrize("kilograms", [1.5, 4.0])
+def test_a_gripper_that_the_urdf_does_not_know_is_a_load_and_no_wrong_gain(kilograms):
+    samples, given = _with_a_gripper(kilograms)
+    (found,) = check_efforts(samples, given)
+    assert (found.cause, found.severity, found.subjects) == ("undeclared_load", Severity.NOTICE, ("wrist_3_link",))
+    assert float(found.evidence.split()[3]) == pytest.approx(kilograms, rel=0.3)
+
+
+def test_currents_are_found_with_a_gripper_that_the_urdf_does_not_know():
+    samples, given = _with_a_gripper(4.0)
+    found = check_efforts(replace(samples, tau=samples.tau / np.array([14.0, 13.0, 11.0, 11.0, 11.0, 11.0])), given)
+    assert "effort_current" in {finding.cause for finding in found if finding.severity >= Severity.REJECT}
+
+
+def test_all_currents_of_about_one_gain_are_told_as_currents():
+    """They are so nearly proportional to torques that bodies of a tenth explain them as well."""
+    case = simulated_case("ur10")
+    samples = screened_samples(case.train[0], case.given, Configuration())
+    found = check_efforts(replace(samples, tau=samples.tau / np.array([11.1, 11.8, 9.5, 12.6, 10.2, 9.5])), case.given)
+    assert found[0].cause == "effort_current" and found[0].severity >= Severity.REJECT
+
+
+def _with_a_gripper(kilograms):
+    """Samples of an arm with a point mass at its flange, and the robot without it."""
+    case = simulated_case("ur10")
+    samples = screened_samples(case.train[0], case.given, Configuration())
+    load = LoadOptions(link="wrist_3_link", mass=kilograms, com=(0.0, 0.2, 0.05), recordings=("*",))
+    bodies = load_bodies(case.given, {"gripper": load}, "")
+    torque = rigid_torque(case.given, bodies, samples.q, samples.v, samples.a)
+    return replace(samples, tau=samples.tau + torque), case.given
 
 
 def test_two_mistakes_are_both_named():

@@ -27,7 +27,7 @@ _MOST = 4  # causes in one recording
 
 @one_thread()
 def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
-    """Findings on the efforts of a recording: signs, exchanges, units, gravity, delay, zeros of joints, couplings.
+    """Findings on the efforts of a recording: signs, exchanges, units, loads, gravity, delay, zeros, couplings.
 
     All causes are compared by one cost, that of :class:`~.effort_fit.EffortEquations`; where the robot as given, with
     plausible errors of its URDF and any friction, explains the efforts, none is looked for.
@@ -81,6 +81,7 @@ def _candidates(comparison: EffortComparison, recorded: EffortFit) -> Iterator[H
     if not unexplained.any() and not far:
         return
     joints = np.flatnonzero(counted if far else unexplained).tolist()
+    yield from comparison.loads()
     yield from comparison.signs(joints)
     yield from comparison.exchanges(joints)
     yield from comparison.factors()

@@ -11,6 +11,8 @@ from .effort_fit import EffortFit
 from .effort_hypotheses import Hypothesis
 
 _ALIKE = np.log(2.0)  # factors of joints that lie within this of a power of ten are a unit, not currents
+_SCALE_REMEDY = "set robot.effort_scale to gear ratio times torque constant of every joint"
+_GRAVEST = {"coupling": Severity.REJECT, "undeclared_load": Severity.NOTICE}
 _MASSES, _GAIN = 2.0, 3.0  # factors nearer to one are rather, or may as well be, errors of the URDF's masses
 
 
@@ -20,7 +22,7 @@ def finding_of(
     counted: NDArray[np.bool_],
     names: Sequence[str],
 ) -> Finding:
-    """The finding of a cause, as grave as it can be: neither a coupling nor a gain makes a recording worthless.
+    """The finding of a cause, as grave as it can be: no coupling, gain or load makes a recording worthless.
 
     Parameters
     ----------
@@ -33,10 +35,10 @@ def finding_of(
         Of the joints.
     """
     about = list(hypothesis.joints) or np.flatnonzero(counted).tolist()
-    subjects = tuple(names[joint] for joint in hypothesis.joints)
+    subjects = (hypothesis.link,) if hypothesis.link else tuple(names[joint] for joint in hypothesis.joints)
     before, after = (float(np.sqrt(np.mean(fit.share[about] ** 2))) for fit in fits)
     cause, what, remedy = _SAID[hypothesis.cause](hypothesis, [names[joint] for joint in about])
-    gravest = Severity.REJECT if cause == "coupling" else Severity.REFUSE
+    gravest = _GRAVEST.get(cause, Severity.REFUSE)
     if cause == "effort_current" and _largest(hypothesis.amount) < _GAIN:
         gravest = Severity.CARE if _largest(hypothesis.amount) > _MASSES else Severity.NOTICE
     evidence = f"{what}: error of {100 * before:.0f} % as recorded, {100 * after:.0f} % without"
@@ -69,12 +71,15 @@ def _factors(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
     listed = ", ".join(f"{factor:.3g}" for factor in factors[known])
     what = f"efforts are {listed} times the torques that the URDF predicts"
     example = f" (about {_mapping(shown)})" if shown else ""
-    return "effort_current", what, f"set robot.effort_scale to gear ratio times torque constant of every joint{example}"
+    return "effort_current", what, f"{_SCALE_REMEDY}{example}"
 
 
 def _unit(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
     power = float(10.0 ** np.round(np.log10(np.nanmedian(np.abs(hypothesis.amount)))))
-    unit = {1e3: "N mm or mN m", 1e-3: "kN m"}.get(power, f"{1 / power:g} N m")
+    unit = {1e3: "N mm or mN m", 1e-3: "kN m"}.get(power)
+    if unit is None:
+        what = f"efforts are about {power:g} times the torques that the URDF predicts, which is no unit of torque"
+        return "effort_current", what, f"{_SCALE_REMEDY} (about {1 / power:g})"
     what = f"efforts are {power:g} times the torques that the URDF predicts (they look like {unit})"
     return "effort_unit", what, f"set robot.effort_scale to {_mapping(dict.fromkeys(names, 1 / power))}"
 
@@ -114,6 +119,12 @@ def _degrees(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
     return "position_unit", "efforts fit positions in degrees", "convert the positions to radians"
 
 
+def _load(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
+    what = f"{hypothesis.link} carries about {hypothesis.amount[0]:.2g} kg more than in the URDF"
+    remedy = "the result holds it; add it to the URDF, so that collisions and limits know it too"
+    return "undeclared_load", what, remedy
+
+
 def _mapping(values: dict[str, float]) -> str:
     return "{" + ", ".join(f"{name}: {value:.3g}" for name, value in values.items()) + "}"
 
@@ -134,6 +145,7 @@ _SAID: dict[str, Callable[[Hypothesis, list[str]], tuple[str, str, str]]] = {
     "gravity_direction": _gravity,
     "delay": _delay,
     "coupling": _coupling,
+    "undeclared_load": _load,
     "position_offset": _offset,
     "position_unit": _degrees,
 }

@@ -1,9 +1,10 @@
 """How well this robot, with bodies as far from the URDF's as is plausible and any friction, explains its efforts.
 
 Torque is linear in the pseudo-inertias ``J = L (1 + E) L^T`` of the bodies, where ``L L^T`` is the URDF's and ``E``
-says how far they are from it, without units: by the Bregman divergence of ([Lee2019]_ sec. 3.3). Friction is not
-negative, and efforts that nothing explains count by the logarithm of their share, so that one joint without a sensor
-does not drown what the others say. The costs of two fits are negative log-likelihoods that can be compared.
+says how far they are from it, without units: by the Bregman divergence of ([Lee2019]_ sec. 3.3), made symmetric, since
+bodies of a tenth are no likelier than bodies ten times as heavy. Friction is not negative, and efforts that nothing
+explains count by the logarithm of their share, so that one joint without a sensor does not drown what the others say.
+The costs of two fits are negative log-likelihoods that can be compared.
 """
 
 from dataclasses import dataclass, replace
@@ -129,6 +130,11 @@ class TorqueColumns:
             columns = np.swapaxes(out.reshape(n * rows, count, -1), 0, 1) @ _directions(self.model)
             self._bodies[key] = np.swapaxes(columns, 0, 1).reshape(n, rows, -1)
         return self._bodies[key]
+
+    def moments(self, body: int, gravity: Array) -> Array:
+        """``(n, N, 4)`` torques of mass and first moment of a body, for a gravity ``(3,)`` [m/s^2]."""
+        inertial, weights = self._parameters
+        return np.asarray(inertial[:, :, body, :_MOMENTS] + np.tensordot(gravity, weights[:, :, :, body], 1))
 
     @cached_property
     def torque_of_urdf(self) -> Array:
@@ -270,16 +276,20 @@ class EffortEquations:
 
 
 def divergence(bodies: Array) -> float:
-    """Bregman divergence ``tr E - log det(1 + E)`` of all bodies ``(10 nb,)`` from those of the URDF."""
+    """Mean Bregman divergence of all bodies ``(10 nb,)`` from those of the URDF and of those from them.
+
+    That is ``tr(X + 1/X - 2) / 2`` for ``X = 1 + E``, which is convex.
+    """
     values = np.linalg.eigvalsh(_matrices(bodies))
-    return float(np.sum(values - 1 - np.log(values)))
+    return float(0.5 * np.sum(values + 1 / values - 2))
 
 
 def _expanded(bodies: Array) -> tuple[Array, Array]:
     """Hessian of the divergence, and what it makes the right-hand side of a Newton step."""
-    turned = np.einsum("bij,pjk->bpik", np.linalg.inv(_matrices(bodies)), _BASIS)
-    blocks = np.einsum("bpij,bqji->bpq", turned, turned)
-    slopes = np.einsum("pii->p", _BASIS) - np.einsum("bpii->bp", turned)
+    inverse = np.linalg.inv(_matrices(bodies))
+    turned = np.einsum("bij,pjk->bpik", inverse, _BASIS)
+    blocks = np.einsum("bpij,bqjk,bki->bpq", turned, turned, inverse, optimize=True)
+    slopes = 0.5 * (np.einsum("pii->p", _BASIS) - np.einsum("bpij,bji->bp", turned, inverse))
     right = np.einsum("bpq,bq->bp", blocks, bodies.reshape(len(blocks), -1)) - slopes
     return scipy.linalg.block_diag(*blocks), right.ravel()
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.robot.bodies.inertial_parameters import from_mass_com_inertia
 from inertid_ros.robot.bodies.layout import Coupling
 from inertid_ros.robot.model import RobotModel
 
@@ -19,7 +20,10 @@ LAGS_S = (0.05, 0.08, 0.12, 0.17, 0.25, 0.35, 0.5)  # shorter ones are estimated
 _SHORTLIST = 5  # of many changes alike: those that the bodies of the URDF explain best
 _DETERMINED = 0.3  # relative deviation of a joint's factor, above which its effort does not show it
 _PER_PARAMETER = 1.5  # half the logarithm of the independent samples, as in the Bayesian information criterion
+_FARTHEST_LOAD = 1.0  # m from the joint that carries it
+_LOAD_RADIUS = 0.3  # of a ball, over the distance of its centre; what its inertia is the fit finds out
 _NO_GRAVITY = 0.3  # of its size; a gravity that comes out smaller has no direction
+_OF_EQUATIONS = ("motion", "gravity", "coupling", "bodies")  # of a hypothesis, what its equations are made of
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,10 @@ class Hypothesis:
         How much later than the motion efforts were reported [s].
     coupling : Coupling, optional
         A drive that turns with several joints.
+    link : str
+        That carries a load which the URDF does not know; empty where there is none.
+    bodies : ndarray, shape (nb, 10), optional
+        Parameters of the links with that load; those of the URDF where there are none.
     penalty : float
         Cost of the parameters that were fitted to find it, and of having looked at many alike.
     """
@@ -56,7 +64,13 @@ class Hypothesis:
     amount: tuple[float, ...] = ()
     lag: float = 0.0
     coupling: Coupling | None = None
+    link: str = ""
+    bodies: Array | None = None
     penalty: float = 0.0
+
+    def robot(self, model: RobotModel) -> RobotModel:
+        """A robot with these bodies."""
+        return model if self.bodies is None else model.with_prior_bodies(self.bodies)
 
 
 @dataclass(frozen=True)
@@ -83,7 +97,7 @@ class EffortComparison:
     def fit(self, hypothesis: Hypothesis) -> EffortFit:
         """The best explanation under a hypothesis; its cost holds the penalty."""
         base = self.recorded
-        same = all(getattr(hypothesis, key) is getattr(base, key) for key in ("motion", "gravity", "coupling"))
+        same = all(getattr(hypothesis, key) is getattr(base, key) for key in _OF_EQUATIONS)
         equations = self._equations if same and hypothesis.lag == base.lag else self._made(hypothesis)
         fit = equations.fit(hypothesis.mixing)
         return replace(fit, cost=fit.cost + hypothesis.penalty)
@@ -161,6 +175,21 @@ class EffortComparison:
                         "coupling", 2 * len(joints), 3, coupling=coupling, joints=(before, joint), amount=(1.0, ratio)
                     )
 
+    def loads(self) -> Iterator[Hypothesis]:
+        """A link at an end of the robot carries what the URDF does not know, such as a gripper."""
+        ends = sorted(set(range(len(self.model.tree))) - {joint.parent for joint in self.model.tree})
+        bodies = self._robot.consistent_body_prior
+        for end in ends:
+            mass, *moment = self._load_of_urdf(end)
+            centre = np.array(moment) / max(mass, 1e-9)
+            # More than the whole robot is no load, but a fault of something else.
+            if 0 < mass < bodies[:, 0].sum() and np.linalg.norm(centre) < _FARTHEST_LOAD:
+                radius = _LOAD_RADIUS * float(np.linalg.norm(centre))
+                load = from_mass_com_inertia(mass, centre, 0.4 * mass * radius**2 * np.eye(3))
+                loaded = np.where(np.arange(len(bodies))[:, None] == end, bodies + load, bodies)
+                changed = {"link": self.model.link_names[end], "bodies": loaded, "amount": (mass,)}
+                yield self._other("undeclared_load", len(ends), 4, **changed)
+
     def motions(self) -> list[Hypothesis]:
         """Joints are exchanged, zeros are off or angles are in degrees: those that the URDF's bodies explain best."""
         n, motion = self.model.joints, self.recorded.motion
@@ -193,7 +222,12 @@ class EffortComparison:
 
     @cached_property
     def _columns(self) -> TorqueColumns:
-        return TorqueColumns(self.model, self.recorded.motion)
+        return TorqueColumns(self._robot, self.recorded.motion)
+
+    @property
+    def _robot(self) -> RobotModel:
+        """As given, with the load that has been found."""
+        return self.recorded.robot(self.model)
 
     @cached_property
     def _equations(self) -> EffortEquations:
@@ -205,8 +239,8 @@ class EffortComparison:
         return np.asarray(self.efforts_after(self.recorded.lag) @ self.recorded.mixing.T)
 
     def _made(self, hypothesis: Hypothesis) -> EffortEquations:
-        same = hypothesis.motion is self.recorded.motion
-        columns = self._columns if same else TorqueColumns(self.model, hypothesis.motion)
+        same = hypothesis.motion is self.recorded.motion and hypothesis.bodies is self.recorded.bodies
+        columns = self._columns if same else TorqueColumns(hypothesis.robot(self.model), hypothesis.motion)
         bodies, drives = columns.bodies(hypothesis.gravity), columns
         if hypothesis.coupling is not None:
             drives = columns.with_coupling(hypothesis.coupling)
@@ -221,7 +255,7 @@ class EffortComparison:
     def _cost_of_urdf(self, hypothesis: Hypothesis) -> float:
         """Cost with the bodies of the URDF, which takes one inverse dynamics."""
         as_recorded = hypothesis.motion is self.recorded.motion
-        columns = self._columns if as_recorded else TorqueColumns(self.model, hypothesis.motion)
+        columns = self._columns if as_recorded else TorqueColumns(self._robot, hypothesis.motion)
         same = hypothesis.motion.v is self.recorded.motion.v
         efforts = self.efforts_after(hypothesis.lag) @ hypothesis.mixing.T
         rest, cost = efforts - columns.torque_of_urdf, hypothesis.penalty
@@ -249,13 +283,22 @@ class EffortComparison:
     def _gravity_of_urdf(self) -> Array:
         """``(3,)`` gravity by which the URDF's bodies explain the efforts best [m/s^2]."""
         still, *axes = (self._rigid_of_urdf(axis) for axis in np.vstack([np.zeros(3), np.eye(3)]))
-        normal, right = np.zeros((3, 3)), np.zeros(3)
+        return self._explained(np.stack([axis - still for axis in axes], axis=2), still.T)
+
+    def _load_of_urdf(self, body: int) -> Array:
+        """``(4,)`` mass and first moment [kg, kg m] that would have to be added to a body of the URDF."""
+        columns = self._columns.moments(body, self.recorded.gravity)
+        return self._explained(columns, self._columns.torque_of_urdf)
+
+    def _explained(self, columns: Array, known: Array) -> Array:
+        """``(p,)`` factors of columns ``(n, N, p)`` that explain, with the drives, efforts less torques ``(N, n)``."""
+        count = columns.shape[2]
+        normal, right = np.zeros((count, count)), np.zeros(count)
         for joint in np.flatnonzero(self.counted).tolist():
-            rest = self._efforts[:, joint] - still[joint]
-            free = np.column_stack([*(axis[joint] - still[joint] for axis in axes), rest])
+            free = np.column_stack([columns[joint], self._efforts[:, joint] - known[:, joint]])
             free = self._columns.without_drives(joint, free) / max(float(np.std(self._efforts[:, joint])), 1e-12)
-            normal += free[:, :3].T @ free[:, :3]
-            right += free[:, :3].T @ free[:, 3]
+            normal += free[:, :count].T @ free[:, :count]
+            right += free[:, :count].T @ free[:, count]
         return np.asarray(np.linalg.lstsq(normal, right, rcond=1e-6)[0])
 
 
