@@ -63,12 +63,18 @@ def semidefinite_root(matrix: Array) -> Array:
     Returns
     -------
     ndarray, shape (p, p)
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        Elements are not finite, or too large.
     """
     diagonal = np.diagonal(matrix)
     positive = diagonal > 0.0  # where the diagonal is zero, up to rounding, so are row and column
     scale = np.sqrt(np.where(positive, np.maximum(diagonal, _TINY), 1.0))
-    matrix = np.where(np.outer(positive, positive), matrix, 0.0)
-    values, vectors = np.linalg.eigh(matrix / scale / scale[:, None])
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = np.where(np.outer(positive, positive), matrix, 0.0) / scale / scale[:, None]
+    values, vectors = np.linalg.eigh(scaled)
     return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * scale)
 
 

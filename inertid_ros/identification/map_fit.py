@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import attrs
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ConvergenceError
+from inertid_ros.core.errors import ConvergenceError, IdentificationError
 from inertid_ros.core.qr import inverse_root, semidefinite_root
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
@@ -17,9 +18,10 @@ from inertid_ros.identification.assessment.posterior import ErrorSources, poster
 from inertid_ros.identification.base_parameters import base_parameters, base_parameters_of_robot
 from inertid_ros.identification.information.block_scores import band_fraction, block_scores
 from inertid_ros.identification.information.delay import Delay
-from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.identification.information.information import ROUNDING, Information, compress
 from inertid_ros.identification.information.outliers import without_outliers
 from inertid_ros.identification.information.residuals import effective_fraction
+from inertid_ros.identification.information.resolution import resolution
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.convex_program import Solution
 from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, TYPICAL_PRIOR_SPREAD, prior_coordinates
@@ -60,12 +62,21 @@ class FitData:
     recordings: tuple[Samples, ...]
     information: Information
     delay: Delay | None = None
+    prior_spreads: Array | None = None
 
     @property
     def removed_delay(self) -> float:
         """Delay of effort that has been removed [s]."""
         return 0.0 if self.delay is None else self.delay.removed
-    prior_spreads: Array | None = None
+
+    @cached_property
+    def least_deviation(self) -> Array:
+        """``(c,)`` least deviation of each channel: its resolution, or rounding errors of its own equations."""
+        information = self.information
+        measured, expected = information.rms_measured, information.rms_error(self.equations.model.prior)
+        size = np.where(measured > 0, measured, expected)
+        rounding = ROUNDING * np.where(size > 0, size, 1.0)
+        return np.maximum(resolution(self.equations, self.recordings), rounding)
 
 
 @dataclass(frozen=True)
@@ -141,7 +152,7 @@ class MapFit:
         information, recordings = self.data.information, self.data.recordings
         deviation = np.maximum(information.deviation(self.data.equations.model.prior), 0.01 * information.rms_measured)
         fraction = band_fraction(recordings) if recordings else np.ones(len(deviation))
-        return Weighting(np.maximum(deviation, 1e-9 * deviation.max()), fraction, self.regularization)
+        return Weighting(np.maximum(deviation, self.data.least_deviation), fraction, self.regularization)
 
     def undiscounted(self, weighting: Weighting) -> tuple[Weighting, Solution]:
         """Weights and solution with all independent samples, under the prior spread that was estimated with fewer.
@@ -156,7 +167,7 @@ class MapFit:
         """Iterate weights (residual deviation per channel) and prior spread to their fixed point."""
         information, coordinates = self.data.information, self.map_problem.coordinates
         start: Solution | None = None
-        least = np.full(len(weighting.deviation), 1e-9 * information.rms_measured.max())  # not zero for a perfect fit
+        least = self.data.least_deviation
         for iteration in range(_OUTER_ITERATIONS):
             R, z = self.normalised_equations(weighting.weights)
             try:
@@ -339,8 +350,11 @@ def _prior_curvature(R: Array, solution: Solution) -> Array:
 
 def _covariance_root(R: Array, solution: Solution, free: NDArray[np.bool_]) -> Array:
     """Root of the inverse Hessian of a solution in the free columns, normalised."""
-    prior = semidefinite_root(_prior_curvature(R, solution)[np.ix_(free, free)])
-    return inverse_root(np.vstack([R[:, free], prior]))
+    try:
+        prior = semidefinite_root(_prior_curvature(R, solution)[np.ix_(free, free)])
+        return inverse_root(np.vstack([R[:, free], prior]))
+    except np.linalg.LinAlgError:
+        raise IdentificationError("bodies are all but massless; check units of effort and masses") from None
 
 
 def _evidence_prior_spread(

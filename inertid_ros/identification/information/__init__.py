@@ -8,6 +8,7 @@
 - ``data_checks``: whether data suffices for a fit.
 - ``delay``: delay between torque and motion.
 - ``residuals``: residuals of recordings, their robust scale and independent share.
+- ``resolution``: error of channels by the preparation alone, the least deviation of a fit.
 - ``block_scores``: scores of blocks, by which residuals move parameters more than noise would.
 - ``outliers``: gross outliers.
 

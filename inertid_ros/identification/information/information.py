@@ -21,7 +21,7 @@ from inertid_ros.robot.model import RobotModel
 from .compression import Compressor
 from .earlier_equations import EarlierEquations
 
-_PERFECT = 1e-9  # of what is measured: a smaller residual is rounding
+ROUNDING = 1e-9  # of what a channel measures: a smaller residual is rounding of its equations
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Information:
         error = np.array([channel.squared_error(parameters) for channel in self.channels])
         if self.noise is None:
             return np.sqrt(error / freedom)
-        least = (_PERFECT * self.rms_measured.max()) ** 2 / self.noise.max()
+        least = (ROUNDING * self.rms_measured.max()) ** 2 / self.noise.max()
         return np.sqrt(self.noise * max(np.sum(error / self.noise) / np.sum(freedom), least))
 
     def relative_error(self, parameters: Array) -> float:

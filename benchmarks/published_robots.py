@@ -1,0 +1,167 @@
+"""Identification of published robots from first recordings: without noise, with noise, with a weak joint, rounded.
+
+Every robot of example-robot-data is simulated by inverse dynamics with bodies that are some tens of per cent off its
+URDF, and calibrated with defaults: 20 s at 250 Hz of positions and efforts, no friction. Robots that walk float, with a
+sensor of the wrench and of the pose at the root.
+
+    python benchmarks/published_robots.py [--seeds COUNT] [--joints MOST] [--cases NAME...] [NAME...]
+"""
+
+import argparse
+import logging
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from studies.published_robots import CASES, Trial, collection, natural_sizes, published_robot, trial
+from tables import machine, publish, table
+
+from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import InertidError
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.base_parameters import base_parameters_of_robot
+from inertid_ros.regressors.equations import equations_of
+
+RIGHT = 1e-5  # of a base parameter's natural size
+
+
+@dataclass(frozen=True)
+class Found:
+    """Outcome of one calibration.
+
+    Attributes
+    ----------
+    held_out : float
+        Error of predicted torque on a motion that was not fitted, without its noise, relative to the torque.
+    floor : float
+        The error of what is measured of that motion, relative to the torque.
+    base : ndarray, shape (r,)
+        Errors of base parameters in natural sizes.
+    masses : ndarray, shape (nb,)
+        Errors of masses in their deviations.
+    within : ndarray of bool, shape (nb,)
+        Whether the 95 % interval of a mass holds its true value.
+    """
+
+    held_out: float
+    floor: float
+    base: Array
+    masses: Array
+    within: NDArray[np.bool_]
+    seconds: float
+
+
+def calibrated(one: Trial) -> Found:
+    """Calibration with defaults."""
+    began = time.perf_counter()
+    outcome = calibrate(one.model, [one.train], [one.held_out])
+    return found(one, outcome.estimate, outcome.held_out[0], time.perf_counter() - began)
+
+
+def found(one: Trial, estimate: Estimate, held_out: Samples, seconds: float) -> Found:
+    equations, parameters = equations_of(one.model), one.parameters
+    error = equations.predict(estimate.parameters, one.exact) - one.exact.tau
+    measured = held_out.tau - equations.predict(parameters, held_out)
+    size = np.linalg.norm(one.exact.tau)
+    projection = base_parameters_of_robot(one.model).projection
+    base = np.abs(projection @ (estimate.parameters - parameters))
+    masses = [one.model.layout.body(body).start for body in range(len(one.model.link_names))]
+    deviation = np.maximum(np.sqrt(np.diagonal(estimate.covariance)[masses]), np.finfo(float).tiny)
+    interval = estimate.interval[masses]
+    return Found(
+        float(np.linalg.norm(error) / size),
+        float(np.linalg.norm(measured[held_out.valid]) / np.linalg.norm(held_out.tau[held_out.valid])),
+        base / np.sqrt(projection**2 @ natural_sizes(one) ** 2),
+        np.abs(estimate.parameters - parameters)[masses] / deviation,
+        np.asarray((interval[:, 0] <= parameters[masses]) & (parameters[masses] <= interval[:, 1]), dtype=bool),
+        seconds,
+    )
+
+
+def attempt(name: str, case: str, one: Trial, seed: int) -> Found | None:
+    """One calibration, told in a line; None where it fails."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of numerical libraries: none may come to a user
+            result = calibrated(one)
+    except (InertidError, ArithmeticError, ValueError, Warning, np.linalg.LinAlgError) as error:
+        print(name, case, seed, f"failed: {type(error).__name__}: {error}", sep=", ", flush=True)
+        return None
+    print(
+        name, case, seed, f"held out {100 * result.held_out:.4f} % (measured {100 * result.floor:.4f} %)",
+        f"base {result.base.max():.1e}", f"{result.within.sum()} of {len(result.within)} masses,"
+        f" {result.masses.max():.1f} deviations", f"{result.seconds:.1f} s", sep=", ", flush=True,
+    )  # fmt: skip
+    return result
+
+
+def row(case: str, results: Sequence[Found | None]) -> list[object]:
+    done = [result for result in results if result is not None]
+    if not done:
+        return [case, len(results), len(results), *[""] * 6]
+    within = np.concatenate([result.within for result in done])
+    base = np.array([result.base.max() for result in done])
+    held_out = np.array([result.held_out for result in done])
+    return [
+        case,
+        len(results),
+        len(results) - len(done),
+        f"{100 * np.median(held_out):.4f}",
+        f"{100 * held_out.max():.4f}",
+        f"{100 * np.median([result.floor for result in done]):.3f}",
+        f"{base.max():.1e}, {np.mean(base <= RIGHT):.0%}",
+        f"{100 * within.mean():.1f} of {len(within)}",
+        f"{max(result.masses.max() for result in done):.1f}",
+    ]
+
+
+HEADER = [
+    "data", "runs", "failures", "held-out error [%], median", "largest", "measured error [%], median",
+    "largest error of base parameters, runs below 1e-5", "masses in 95 % intervals [%]", "largest error in deviations",
+]  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="URDFs, all where none is named")
+    parser.add_argument("--seeds", type=int, default=5, help="robots and motions drawn per URDF and case")
+    parser.add_argument("--joints", type=int, default=1000, help="leave out robots of more joints")
+    parser.add_argument("--cases", nargs="*", default=list(CASES), choices=list(CASES))
+    chosen = parser.parse_args()
+    logging.getLogger("inertid_ros").setLevel(logging.ERROR)
+    results: dict[str, list[Found | None]] = {case: [] for case in chosen.cases}
+    unused, used = [], 0
+    for path in sorted(collection().rglob("*.urdf")):
+        if chosen.names and path.stem not in chosen.names:
+            continue
+        try:
+            model = published_robot(path)
+        except InertidError as error:
+            unused.append(f"{path.stem}: {error}".replace(str(path), "its URDF"))
+            continue
+        if model.joints > chosen.joints:
+            continue
+        used += 1
+        for case in chosen.cases:
+            for seed in range(chosen.seeds):
+                results[case].append(attempt(path.stem, case, trial(model, case, seed), seed))
+    text = (
+        f"## Published robots, first recordings\n\n`benchmarks/published_robots.py --seeds {chosen.seeds}"
+        f" --joints {chosen.joints}`: {used} URDFs of example-robot-data. Held-out error: of torque predicted on"
+        " another motion, against its true torque; measured error: of what is recorded of that motion.\n\n"
+        + table(HEADER, [row(case, each) for case, each in results.items()])
+        + "".join(f"\n\nNot used: {reason}" for reason in unused)
+    )
+    if chosen.names:
+        print(text)
+    else:
+        publish("published_robots", f"{text}\n\n{machine()}")
+
+
+if __name__ == "__main__":
+    main()
