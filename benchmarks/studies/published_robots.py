@@ -20,7 +20,7 @@ from inertid_ros.simulation.example_robots import example_urdf
 from .coverage_cases import bodies_from_prior
 
 RATE_HZ, SECONDS = 250.0, 20.0
-SPREAD = 0.3  # of the true bodies around the URDF's
+PRIOR_SPREAD = 0.3  # of the true bodies around those of the URDF
 NOISE, ROUNDED, WEAK = 0.02, 0.01, 1e-4  # of a channel's root mean square, of its range, of the other joints' torque
 FLOATING = ("a1", "anymal", "b1", "bolt", "go1", "go2", "g1", "hyq", "laikago", "solo", "talos_full", "quadruped")
 SENSOR = "root"  # name of the measured wrench
@@ -93,7 +93,7 @@ CASES: Mapping[str, Callable[[Array, np.random.Generator], Array]] = {
 def trial(model: RobotModel, case: str, seed: int) -> Trial:
     """A robot whose bodies differ from the URDF's, with no friction, in one of :data:`CASES`."""
     rng = np.random.default_rng(seed)
-    bodies = bodies_from_prior(model, rng, SPREAD)
+    bodies = bodies_from_prior(model, rng, PRIOR_SPREAD)
     drives = np.zeros(model.layout.size - model.layout.inertial_size)
     parameters = np.concatenate([bodies.ravel(), drives])
     motions = [_motion(model, rng) for _ in range(2)]
