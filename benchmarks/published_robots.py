@@ -4,7 +4,7 @@ Every robot of example-robot-data is simulated by inverse dynamics with bodies t
 URDF, and calibrated with defaults: 20 s at 250 Hz of positions and efforts, no friction. Robots that walk float, with a
 sensor of the wrench and of the pose at the root.
 
-    python benchmarks/published_robots.py [--seeds COUNT] [--joints MOST] [--cases NAME...] [NAME...]
+    python benchmarks/published_robots.py [NAME...] [--seeds COUNT] [--joints MOST] [--cases NAME...]
 """
 
 import argparse
