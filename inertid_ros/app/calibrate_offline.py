@@ -4,18 +4,25 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import chain
 
+import attrs
+
 from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.core.findings import subjects_of
+from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.data.screening.repeated_motion import check_different_samples
 from inertid_ros.data.screening.screen import refuse
 from inertid_ros.identification.assessment.validation import validate
+from inertid_ros.identification.continuation import UNKNOWN_LOAD
 from inertid_ros.identification.held_out_blocks import validate_on_blocks
 from inertid_ros.identification.identify import IdentificationProgress, identify
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.new_motion import check_new_motion
 from inertid_ros.identification.outcome import IdentificationOutcome
 from inertid_ros.identification.prior.constraints import configured_constraints
+from inertid_ros.identification.prior.regularizers import OWN_SPREADS
 from inertid_ros.identification.provenance import provenance, recording_source
 from inertid_ros.robot.model import RobotModel
 
@@ -66,6 +73,7 @@ def calibrate(
     motion = check_motion(fitted, model)
     refuse(motion)
     findings = (*motion, *chain.from_iterable(each.findings for each in samples))
+    options = _with_loaded_links(options, fitted)
     earlier, source = earlier_fit(options.prior, model, everything) if options.prior else (None, None)
     clock.stop("preparing")
     constraints = configured_constraints(model, configuration.constraints)
@@ -105,6 +113,17 @@ def calibrate(
         drive_gains=None if loaded is None else loaded.gains,
         bands=bands,
     )
+
+
+def _with_loaded_links(options: IdentifyOptions, fitted: Sequence[Samples]) -> IdentifyOptions:
+    """Options with a prior spread of their own for links that carry what the URDF does not know.
+
+    What they carry would otherwise make the prior of all other links as weak.
+    """
+    if options.estimator != "consistent" or options.regularizer not in OWN_SPREADS:
+        return options
+    loaded = frozenset.union(*(subjects_of(samples.findings, "undeclared_load") for samples in fitted))
+    return attrs.evolve(options, spread={**dict.fromkeys(sorted(loaded), UNKNOWN_LOAD), **options.spread})
 
 
 class _Clock:

@@ -69,8 +69,8 @@ class IdentifyOptions:
     )
     spread: Mapping[str, float] = named(
         float,
-        "with prior, prior spread of a link that is not the one of that result any more, as of another robot or a hand"
-        " with a payload: how far it may be from it; all stands for every other link",
+        "prior spread of a single link, such as one with a gripper that the URDF does not know (10 is anything); with"
+        " prior, of a link that is not the one of that result any more; all stands for every other link",
         "spread_link_names", minimum=1e-3, maximum=100.0,
     )
     changing_terms: tuple[str, ...] = option(

@@ -1,5 +1,6 @@
 """Findings: what a check saw in a recording or in a result, how grave it is, its likely cause and the remedy."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from typing import Any
@@ -111,3 +112,8 @@ class Finding:
     def __str__(self) -> str:
         where = f"{self.recording}: " if self.recording else ""
         return f"{where}{self.evidence} ({CAUSES[self.cause]}); {self.remedy}"
+
+
+def subjects_of(findings: Iterable[Finding], cause: str) -> frozenset[str]:
+    """Return the subjects of all findings of a cause."""
+    return frozenset(subject for finding in findings if finding.cause == cause for subject in finding.subjects)

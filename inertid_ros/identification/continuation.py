@@ -27,6 +27,7 @@ from inertid_ros.robot.model import RobotModel
 from .map_fit import FitData
 
 ALL = "all"  # name that stands for every link that is not named
+UNKNOWN_LOAD = 10.0  # prior spread of a link that may carry anything: a gripper is many times a flange
 
 
 @dataclass(frozen=True)
@@ -76,18 +77,13 @@ class Continuation:
         layout, links = self.earlier.layout, self.model.link_names
         if (layout.links, layout.rotors) != (links, self.model.layout.rotors):
             raise IdentificationError("identify.prior: is of another robot, or has other joints locked; use its own")
-        unknown = [name for name in self.options.spread if name not in (*links, ALL)]
-        if unknown:
-            raise IdentificationError(
-                f"identify.spread: '{unknown[0]}' is no link of this robot; known are {', '.join(links)}, and {ALL}"
-            )
+        own_prior_spreads(self.model, self.options.spread)
 
     @property
     def changed(self) -> Mapping[int, float]:
         """Index of every link that may have changed to its prior spread as given."""
-        given = self.options.spread
-        spreads = {i: given.get(link, given.get(ALL, 0.0)) for i, link in enumerate(self.model.link_names)}
-        return {i: value for i, value in spreads.items() if value > 0}
+        spreads = own_prior_spreads(self.model, self.options.spread)
+        return {int(i): float(spreads[i]) for i in np.flatnonzero(~np.isnan(spreads))}
 
     @property
     def prior_model(self) -> RobotModel:
@@ -152,3 +148,23 @@ class Continuation:
         return normalised_coordinates(
             layout, model.consistent_prior, model.inertial_locked, drives, np.ones(len(drives))
         )
+
+
+def own_prior_spreads(model: RobotModel, given: Mapping[str, float]) -> Array:
+    """``(nb,)`` prior spreads of links and rotors, by the names of links; NaN where there is none for the link or all.
+
+    Raises
+    ------
+    IdentificationError
+        The robot has no such link.
+    """
+    unknown = [name for name in given if name not in (*model.link_names, ALL)]
+    if unknown:
+        known = ", ".join(model.link_names)
+        raise IdentificationError(
+            f"identify.spread: '{unknown[0]}' is no link of this robot; known are {known}, and {ALL}"
+        )
+    spreads = np.full(len(model.layout.body_names), np.nan)
+    for index, link in enumerate(model.link_names):
+        spreads[index] = given.get(link, given.get(ALL, np.nan))
+    return spreads

@@ -19,7 +19,7 @@ from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.model import RobotModel
 
-from .continuation import Continuation, EarlierFit
+from .continuation import Continuation, EarlierFit, own_prior_spreads
 from .friction_speeds import check_stribeck, with_transition_speeds
 from .map_fit import FitData, MapFit
 from .term_choice import choose_terms
@@ -101,6 +101,8 @@ def identify(
     prepared, choices = _prepared_data(equations, data, options)
     if continuation is not None:
         prepared = continuation.of(prepared)
+    elif options.spread:
+        prepared = replace(prepared, prior_spreads=own_prior_spreads(equations.model, options.spread))
     progress(IdentificationProgress("solving", 0.2))
     if options.estimator != "consistent":
         if continuation is not None:

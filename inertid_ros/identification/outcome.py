@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.core.findings import Finding, Severity, subjects_of
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
@@ -95,7 +95,7 @@ class IdentificationOutcome:
                 *self.findings,
                 *check_solution(estimate),
                 *check_borders(estimate, self.constraints),
-                *plausibility(estimate),
+                *plausibility(estimate, subjects_of(self.findings, "undeclared_load")),
                 *check_excitation(estimate, self.confidence),
                 *(tested.findings if tested is not None else ()),
                 *((_NOT_VALIDATED,) if self.validation is None else ()),

@@ -8,6 +8,7 @@ import pytest
 from support.recordings.simulated_arms import simulated_case
 from support.recordings.spoiling import in_degrees, mistakes
 
+from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.app.screened_samples import screened_samples
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.robot import LoadOptions
@@ -17,6 +18,7 @@ from inertid_ros.data.screening.effort_checks import check_efforts
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.data.screening.screen import refuse
 from inertid_ros.dynamics.newton_euler import rigid_torque
+from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.robot.loads import load_bodies
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
@@ -71,6 +73,25 @@ def test_a_gripper_that_the_urdf_does_not_know_is_a_load_and_no_wrong_gain(kilog
     (found,) = check_efforts(samples, given)
     assert (found.cause, found.severity, found.subjects) == ("undeclared_load", Severity.NOTICE, ("wrist_3_link",))
     assert float(found.evidence.split()[3]) == pytest.approx(kilograms, rel=0.3)
+
+
+def test_what_a_gripper_weighs_leaves_other_links_alone():
+    case = simulated_case("ur10")
+    load = LoadOptions(link="wrist_3_link", mass=4.0, com=(0.0, 0.2, 0.05), recordings=("*",))
+    bodies = load_bodies(case.given, {"gripper": load}, "")
+
+    def loaded(recording):
+        samples = screened_samples(recording, case.given, Configuration())
+        torque = rigid_torque(case.given, bodies, samples.q, samples.v, samples.a)
+        added = [np.interp(recording.time, samples.time, column) for column in torque.T]
+        return replace(recording, effort=recording.effort + np.stack(added, axis=1))
+
+    carrying = case.changed(loaded)
+    outcome = calibrate(case.given, carrying.train, carrying.held_out)
+    assert outcome.gate.verdict is Verdict.USE, outcome.message
+    found, true = outcome.estimate.bodies[:, 0], (case.bodies + bodies)[:, 0]
+    assert found[-1] == pytest.approx(true[-1], rel=0.25)
+    assert (np.abs(found - true)[:-1] < 0.5 * true[:-1]).all()
 
 
 def test_currents_are_found_with_a_gripper_that_the_urdf_does_not_know():

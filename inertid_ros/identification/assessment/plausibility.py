@@ -1,5 +1,7 @@
 """Whether a result is one that such a robot can have: masses against the URDF's, stiffness against torque, delay."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from inertid_ros.core.findings import Finding, Severity
@@ -12,7 +14,7 @@ _TOTAL = 3.0  # of the URDF's total mass, which even rough descriptions have rig
 _SPRING = 0.5  # of a joint's RMS torque; more is a spring that one sees, and declares
 
 
-def plausibility(estimate: Estimate) -> tuple[Finding, ...]:
+def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> tuple[Finding, ...]:
     """Findings on identified masses and stiffness.
 
     A mass that the data do not determine stays at the prior; one that is far from it was moved there by the data, and
@@ -22,6 +24,8 @@ def plausibility(estimate: Estimate) -> tuple[Finding, ...]:
     ----------
     estimate : Estimate
         Result of a fit.
+    loaded : collection of str
+        Links that carry what the URDF does not know, whose masses may be anything.
 
     Returns
     -------
@@ -30,10 +34,10 @@ def plausibility(estimate: Estimate) -> tuple[Finding, ...]:
         ``parameter_implausible`` for a stiffness that holds most of a joint's torque. ``delay`` where one was taken out
         of the effort, or where none among those that drivers can have explains the effort best.
     """
-    return (*_masses(estimate), *_stiffness(estimate), *_delay(estimate))
+    return (*_masses(estimate, loaded), *_stiffness(estimate), *_delay(estimate))
 
 
-def _masses(estimate: Estimate) -> list[Finding]:
+def _masses(estimate: Estimate, loaded: Collection[str]) -> list[Finding]:
     given, found = estimate.model.consistent_body_prior[:, 0], estimate.bodies[:, 0]
     total, factor = float(given.sum()), np.maximum(found, 1e-9 * given) / given
     findings = []
@@ -43,7 +47,7 @@ def _masses(estimate: Estimate) -> list[Finding]:
         findings.append(Finding("mass_implausible", Severity.REJECT, evidence, remedy))
     for link, mass, before, times in zip(estimate.layout.links, found, given, factor, strict=True):
         change = abs(mass - before) / total
-        if max(times, 1 / times) > _FACTOR and change > _SHARE:
+        if max(times, 1 / times) > _FACTOR and change > _SHARE and link not in loaded:
             grave = times > _GRAVE_FACTOR and change > _GRAVE_SHARE
             findings.append(
                 Finding(

@@ -22,6 +22,8 @@ from .point_masses import PointMasses
 _BARRIER = 0.05
 _ZERO, _LEAST = 1e-3, 0.1  # of its natural size: what counts as zero in a prior, and how far it may then be off
 
+OWN_SPREADS = ("entropic", "pullback")  # regularizers under which single links may have a prior spread of their own
+
 
 @dataclass(frozen=True)
 class Regularization:
@@ -71,7 +73,7 @@ class Regularization:
     centre: Array | None = None
 
     def __post_init__(self) -> None:
-        if self.own_prior_spreads is not None and self.regularizer not in ("entropic", "pullback"):
+        if self.own_prior_spreads is not None and self.regularizer not in OWN_SPREADS:
             raise IdentificationError(
                 f"identify.spread: regularizer '{self.regularizer}' has one prior spread for all links; choose entropic"
                 " or pullback"
