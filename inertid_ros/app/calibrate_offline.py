@@ -116,9 +116,9 @@ def calibrate(
 
 
 def _with_loaded_links(options: IdentifyOptions, fitted: Sequence[Samples]) -> IdentifyOptions:
-    """Options with a prior spread of their own for links that carry what the URDF does not know.
+    """Options with a prior spread of their own for links that hold what the URDF does not know.
 
-    What they carry would otherwise make the prior of all other links as weak.
+    What they hold would otherwise make the prior of all other links as weak.
     """
     if options.estimator != "consistent" or options.regularizer not in OWN_SPREADS:
         return options

@@ -27,7 +27,7 @@ from inertid_ros.robot.model import RobotModel
 from .map_fit import FitData
 
 ALL = "all"  # name that stands for every link that is not named
-UNKNOWN_LOAD = 10.0  # prior spread of a link that may carry anything: a gripper is many times a flange
+UNKNOWN_LOAD = 10.0  # prior spread of a link that may hold anything: a gripper is many times a flange
 
 
 @dataclass(frozen=True)

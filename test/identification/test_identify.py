@@ -7,11 +7,11 @@ import pytest
 from support.fixed_filter import FixedFilter
 from support.robots.random_robots import random_model, random_states, random_urdf
 
+from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.files.loading import load_recording
-from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
@@ -158,15 +158,13 @@ def test_placeholders_of_friction_in_the_urdf_are_no_prior(seed):
     [(("run1", "run2"), "run3", 0.042), (("run1", "run3"), "run2", 0.0246), (("run2", "run3"), "run1", 0.027)],
 )
 def test_real_arm(datasets, train, held_out, wanted):
-    """KUKA LWR4, defaults: held-out torque error over all samples at 5 Hz, by a filter that is the same for all."""
+    """KUKA LWR4, the whole path with defaults: held-out torque error over all samples at 5 Hz, one filter for all."""
     folder = datasets / "kuka_lwr4"
     model = load_model(folder / "kuka_lwr4.urdf")
     recordings = [load_recording(folder / f"{name}.npz") for name in (*train, held_out)]
-    fitted, tested = [prepare(recording, model) for recording in recordings[:-1]], prepare(recordings[-1], model)
-    estimate = identify(model, fitted)
-    assert FixedFilter(model, recordings[:-1], recordings[-1], 5.0).of(estimate).relative <= wanted
-    assert validate(estimate, [tested]).passed
-    assert estimate.consistent
+    outcome = calibrate(model, recordings[:-1], recordings[-1:])
+    assert FixedFilter(model, recordings[:-1], recordings[-1], 5.0).of(outcome.estimate).relative <= wanted
+    assert outcome.passed and outcome.estimate.consistent
 
 
 def test_gross_outliers_are_left_out_and_counted():

@@ -25,7 +25,7 @@ def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> tuple[Find
     estimate : Estimate
         Result of a fit.
     loaded : collection of str
-        Links that carry what the URDF does not know, whose masses may be anything.
+        Links that hold what the URDF does not know, whose masses may be anything.
 
     Returns
     -------
