@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from support.recordings.simulated_arms import simulated_case
-from support.recordings.spoiling import Case, Mistake, in_millimetres, mistakes
+from support.recordings.spoiling import Case, Mistake, in_millimetres, mistakes, with_gripper
 from support.recordings.synthetic import random_motion, record
 from support.robots.random_robots import random_bodies
 from tables import datasets, machine, publish, table
@@ -106,6 +106,17 @@ def particular(cases: dict[str, Case], rng: np.random.Generator) -> list[tuple[s
     return out
 
 
+def grippers(cases: dict[str, Case], rng: np.random.Generator) -> list[tuple[str, Mistake]]:
+    """What is no mistake: a robot that holds something which its URDF does not know."""
+    out = []
+    for name in ("ur10", "panda", "lwr4"):
+        if name in cases:
+            kilograms = float(rng.uniform(0.5, 4.0))
+            case = with_gripper(cases[name], cases[name].given.link_names[-1], kilograms)
+            out.append((name, Mistake("gripper not in the URDF", f"{kilograms:.2g} kg", case, ("",))))
+    return out
+
+
 def outcome(case: Case) -> tuple[str, str, str]:
     """Verdict, cause and message of a calibration with all defaults."""
     try:
@@ -130,12 +141,13 @@ def main() -> None:
     rows, counts = [], Counter()
     rng = np.random.default_rng(options.seed)
     drawn = [(case.name, Mistake("none", "", case, ("",))) for case in named.values()]
+    drawn += grippers(named, np.random.default_rng([options.seed, 1]))
     arms = [case for case in named.values() if case.name != "gantry"]
     drawn += [(case.name, mistake) for case in arms for mistake in mistakes(case, rng)]
     for robot, mistake in chain(drawn, particular(named, rng)):
         verdict, cause, message = outcome(mistake.case)
         right = cause in mistake.causes
-        spoilt = mistake.name != "none"
+        spoilt = mistake.causes != ("",)
         counts["spoilt"] += spoilt
         counts["used"] += spoilt and verdict == "use"
         counts["right"] += spoilt and right

@@ -6,20 +6,17 @@ import attrs
 import numpy as np
 import pytest
 from support.recordings.simulated_arms import simulated_case
-from support.recordings.spoiling import in_degrees, mistakes
+from support.recordings.spoiling import in_degrees, mistakes, with_gripper
 
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.app.screened_samples import screened_samples
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.config.robot import LoadOptions
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import CAUSES, Severity
 from inertid_ros.data.screening.effort_checks import check_efforts
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.data.screening.screen import refuse
-from inertid_ros.dynamics.newton_euler import rigid_torque
 from inertid_ros.identification.assessment.gate import Verdict
-from inertid_ros.robot.loads import load_bodies
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 
@@ -76,20 +73,10 @@ def test_a_gripper_that_the_urdf_does_not_know_is_a_load_and_no_wrong_gain(kilog
 
 
 def test_what_a_gripper_weighs_leaves_other_links_alone():
-    case = simulated_case("ur10")
-    load = LoadOptions(link="wrist_3_link", mass=4.0, com=(0.0, 0.2, 0.05), recordings=("*",))
-    bodies = load_bodies(case.given, {"gripper": load}, "")
-
-    def loaded(recording):
-        samples = screened_samples(recording, case.given, Configuration())
-        torque = rigid_torque(case.given, bodies, samples.q, samples.v, samples.a)
-        added = [np.interp(recording.time, samples.time, column) for column in torque.T]
-        return replace(recording, effort=recording.effort + np.stack(added, axis=1))
-
-    carrying = case.changed(loaded)
-    outcome = calibrate(case.given, carrying.train, carrying.held_out)
+    case = with_gripper(simulated_case("ur10"), "wrist_3_link", 4.0)
+    outcome = calibrate(case.given, case.train, case.held_out)
     assert outcome.gate.verdict is Verdict.USE, outcome.message
-    found, true = outcome.estimate.bodies[:, 0], (case.bodies + bodies)[:, 0]
+    found, true = outcome.estimate.bodies[:, 0], case.bodies[:, 0]
     assert found[-1] == pytest.approx(true[-1], rel=0.25)
     assert (np.abs(found - true)[:-1] < 0.5 * true[:-1]).all()
 
@@ -109,13 +96,8 @@ def test_all_currents_of_about_one_gain_are_told_as_currents():
 
 
 def _with_a_gripper(kilograms):
-    """Samples of an arm with a point mass at its flange, and the robot without it."""
-    case = simulated_case("ur10")
-    samples = screened_samples(case.train[0], case.given, Configuration())
-    load = LoadOptions(link="wrist_3_link", mass=kilograms, com=(0.0, 0.2, 0.05), recordings=("*",))
-    bodies = load_bodies(case.given, {"gripper": load}, "")
-    torque = rigid_torque(case.given, bodies, samples.q, samples.v, samples.a)
-    return replace(samples, tau=samples.tau + torque), case.given
+    case = with_gripper(simulated_case("ur10"), "wrist_3_link", kilograms)
+    return screened_samples(case.train[0], case.given, Configuration()), case.given
 
 
 def test_two_mistakes_are_both_named():

@@ -5,9 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from inertid_ros.config.robot import LoadOptions
 from inertid_ros.core.arrays import Array
+from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.dynamics.newton_euler import rigid_torque
+from inertid_ros.robot.loads import load_bodies
 from inertid_ros.robot.model import RobotModel, load_model
 
 VISIBLE = 0.5  # of a joint's RMS torque: what a wrong zero or name has to change of it to be a mistake at all
@@ -102,6 +105,23 @@ def mistakes(case: Case, rng: np.random.Generator) -> list[Mistake]:
     silent = names[int(rng.integers(n))]
     add("effort mostly zero", silent, case.changed(lambda r: _silent(r, silent, 0.9)), "no_effort")
     return out
+
+
+def with_gripper(case: Case, link: str, kilograms: float) -> Case:
+    """The same with a point mass before the flange that the URDF does not know: no mistake of the recordings."""
+    load = LoadOptions(link=link, mass=kilograms, com=(0.0, 0.1, 0.1), recordings=("*",))
+    bodies = load_bodies(case.given, {"gripper": load}, "")
+
+    def loaded(recording: Recording) -> Recording:
+        samples = prepare(recording, case.given)
+        torque = rigid_torque(case.given, bodies, samples.q, samples.v, samples.a)
+        added = [np.interp(recording.time, samples.time, column) for column in torque.T]
+        columns = [recording.joint_names.index(name) for name in case.given.joint_names]
+        effort = recording.effort.copy()
+        effort[:, columns] += np.stack(added, axis=1)
+        return replace(recording, effort=effort)
+
+    return replace(case.changed(loaded), bodies=case.bodies + bodies)
 
 
 def in_degrees(recording: Recording) -> Recording:
