@@ -54,8 +54,8 @@ def _masses(estimate: Estimate, loaded: Collection[str]) -> list[Finding]:
                     "mass_implausible",
                     Severity.REJECT if grave else Severity.CARE,
                     f"{link} weighs {mass:.4g} kg, in the URDF {before:.4g} kg",
-                    "check the efforts of the joints before it (unit, sign, gain: robot.effort_scale), and in the URDF its"
-                    " mass and what is mounted on it",
+                    "check the efforts of the joints before it (unit, sign, gain: robot.effort_scale), and in the URDF"
+                    " its mass and what is mounted on it",
                     (link,),
                 )
             )
