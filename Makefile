@@ -8,8 +8,7 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 ARGS ?=
 ROBOT ?= arm
-# One more than two cores: many tests wait for running nodes.
-WORKERS ?= 3
+WORKERS ?= 2
 # Sets up what is missing, then enters the environment.
 enter = environment="$$("$(PYTHON)" scripts/bootstrap.py --print-environment)"; source "$$environment"
 
