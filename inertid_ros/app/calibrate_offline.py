@@ -122,7 +122,7 @@ def _with_loaded_links(options: IdentifyOptions, fitted: Sequence[Samples]) -> I
     """
     if options.estimator != "consistent" or options.regularizer not in OWN_SPREADS:
         return options
-    loaded = frozenset.union(*(subjects_of(samples.findings, "undeclared_load") for samples in fitted))
+    loaded = subjects_of(chain.from_iterable(samples.findings for samples in fitted), "undeclared_load")
     return attrs.evolve(options, spread={**dict.fromkeys(sorted(loaded), UNKNOWN_LOAD), **options.spread})
 
 

@@ -70,9 +70,7 @@ def prepared_samples(recording: Recording, model: RobotModel, configuration: Con
     """
     samples = prepare(recording, model, configuration.prepare, configuration.identify.equations)
     load = load_bodies(model, configuration.robot.loads, recording.name)
-    if not load.any():
-        return samples
-    if configuration.identify.equations != "force":
+    if load.any() and configuration.identify.equations != "force":
         raise ModelError("robot.loads: loads are known to equations of force only; drop them")
     return without_load(model, load, samples)
 

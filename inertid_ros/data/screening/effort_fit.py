@@ -288,8 +288,9 @@ def _expanded(bodies: Array) -> tuple[Array, Array]:
     """Hessian of the divergence, and what it makes the right-hand side of a Newton step."""
     inverse = np.linalg.inv(_matrices(bodies))
     turned = np.einsum("bij,pjk->bpik", inverse, _BASIS)
-    blocks = np.einsum("bpij,bqjk,bki->bpq", turned, turned, inverse, optimize=True)
-    slopes = 0.5 * (np.einsum("pii->p", _BASIS) - np.einsum("bpij,bji->bp", turned, inverse))
+    twice = turned @ inverse[:, None]
+    blocks = np.einsum("bpij,bqji->bpq", turned, twice)
+    slopes = 0.5 * (np.einsum("pii->p", _BASIS) - np.einsum("bpii->bp", twice))
     right = np.einsum("bpq,bq->bp", blocks, bodies.reshape(len(blocks), -1)) - slopes
     return scipy.linalg.block_diag(*blocks), right.ravel()
 

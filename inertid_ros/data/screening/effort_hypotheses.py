@@ -186,7 +186,8 @@ class EffortComparison:
             if 0 < mass < bodies[:, 0].sum() and np.linalg.norm(centre) < _FARTHEST_LOAD:
                 radius = _LOAD_RADIUS * float(np.linalg.norm(centre))
                 load = from_mass_com_inertia(mass, centre, 0.4 * mass * radius**2 * np.eye(3))
-                loaded = np.where(np.arange(len(bodies))[:, None] == end, bodies + load, bodies)
+                loaded = bodies.copy()
+                loaded[end] += load
                 changed = {"link": self.model.link_names[end], "bodies": loaded, "amount": (mass,)}
                 yield self._other("undeclared_load", len(ends), 4, **changed)
 

@@ -24,8 +24,6 @@ _EXPECTED = 3.0  # times the error that the fit expects: that is, beyond its 99 
 _MATERIAL = 0.25  # of a joint's torque; smaller errors are no concern however unexpected or unexplained
 _MINOR = 0.05  # of the largest torque of any joint; a joint with less does not make a result useless
 
-_REMEDY = "check units and signs of the rates, and the inertia of the wheels"  # where no torque is measured
-
 
 @dataclass(frozen=True)
 class ErrorComparison:
@@ -75,7 +73,7 @@ def _overall(errors: ErrorComparison) -> Iterator[Finding]:
             "worse_than_nothing",
             Severity.REJECT,
             f"the {quantity} error is {100 * own:.2f} % of the {quantity} itself, worse than no model at all",
-            "check sign and units of effort and position" if quantity == "torque" else _REMEDY,
+            _remedy(errors, "check sign and units of effort and position"),
         )
     if given is not None and not own < given:
         yield Finding(
@@ -87,15 +85,21 @@ def _overall(errors: ErrorComparison) -> Iterator[Finding]:
         )
 
 
+def _remedy(errors: ErrorComparison, of_torque: str) -> str:
+    """The remedy of errors of torque; another one where no torque is measured."""
+    return of_torque if errors.quantity[0] == "torque" else (
+        "check units and signs of the rates, and the inertia of the wheels"
+    )
+
+
 def _unexplained(errors: ErrorComparison) -> Iterator[Finding]:
     """Channels whose torque is not explained, neither by the model nor as noise."""
     quantity, unit = errors.quantity
-    remedy = _REMEDY
-    if quantity == "torque":
-        remedy = (
-            "look for what the model lacks at this joint: gain of its effort (robot.effort_scale), coupled drives"
-            " (robot.couplings), delay (identify.remove_delay)"
-        )
+    remedy = _remedy(
+        errors,
+        "look for what the model lacks at this joint: gain of its effort (robot.effort_scale), coupled drives"
+        " (robot.couplings), delay (identify.remove_delay)",
+    )
     for channel, name in _measured(errors):
         error, noise, scale = errors.error[channel], errors.noise[channel], errors.scale.torque[channel]
         variation = errors.scale.variation[channel]
@@ -117,9 +121,7 @@ def _worse(errors: ErrorComparison) -> Iterator[Finding]:
     if errors.given is None:
         return
     quantity, unit = errors.quantity
-    remedy = _REMEDY
-    if quantity == "torque":
-        remedy = "check the effort of this joint, and record a motion that moves it more"
+    remedy = _remedy(errors, "check the effort of this joint, and record a motion that moves it more")
     for channel, name in _measured(errors):
         error, given, scale = errors.error[channel], errors.given[channel], errors.scale.torque[channel]
         added = float(np.sqrt(max(error**2 - given**2, 0.0))) / scale

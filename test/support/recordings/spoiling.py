@@ -10,6 +10,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.dynamics.newton_euler import rigid_torque
+from inertid_ros.regressors.load_torque import load_torque
 from inertid_ros.robot.loads import load_bodies
 from inertid_ros.robot.model import RobotModel, load_model
 
@@ -114,8 +115,7 @@ def with_gripper(case: Case, link: str, kilograms: float) -> Case:
 
     def loaded(recording: Recording) -> Recording:
         samples = prepare(recording, case.given)
-        torque = rigid_torque(case.given, bodies, samples.q, samples.v, samples.a)
-        added = [np.interp(recording.time, samples.time, column) for column in torque.T]
+        added = [np.interp(recording.time, samples.time, c) for c in load_torque(case.given, bodies, samples).T]
         columns = [recording.joint_names.index(name) for name in case.given.joint_names]
         effort = recording.effort.copy()
         effort[:, columns] += np.stack(added, axis=1)
