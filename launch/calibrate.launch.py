@@ -5,30 +5,50 @@ plan has been checked against the measured pose, and `calibrate:=false` starts t
 """
 
 from launch import LaunchContext, LaunchDescription
-from launch.actions import EmitEvent, RegisterEventHandler
+from launch.actions import EmitEvent, OpaqueFunction, RegisterEventHandler
 from launch.conditions import IfCondition
 from launch.event_handlers import OnProcessExit
 from launch.events import Shutdown
 from launch.events.process import ProcessExited
 from launch.substitutions import AndSubstitution, LaunchConfiguration, PathJoinSubstitution
+from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-from inertid_ros.nodes.launching import declared, flag, node, text
+from inertid_ros.nodes.launching import JointNamesFile, declared, flag, node, text
 
 DEFAULTS = PathJoinSubstitution([FindPackageShare("inertid_ros"), "config", "calibrate.yaml"])
 ARGUMENTS = (
     ("namespace", "", "namespace of all nodes and topics, one for each robot"),
     ("urdf", "", "URDF file of the robot; empty takes the topic robot_description"),
+    ("controller", "", "name of the robot's trajectory controller; empty takes that of the parameter files"),
     ("defaults", DEFAULTS, "parameter file that is read first, the package's own"),
     ("config", LaunchConfiguration("defaults"), "parameter file that is read after it and may hold only what differs"),
+    (
+        "joint_names",
+        "",
+        "names in the URDF of joints that recordings and controllers call otherwise, as in '{fer_*: panda_*}'",
+    ),
     ("output", "results", "directory of the results; recordings are written below it"),
     ("use_sim_time", "false", "take the time from /clock"),
     ("excitation", "true", "start the node that moves the robot; false where the robot moves by itself"),
     ("calibrate", "true", "start the flow; false only starts the nodes"),
     ("exit", "false", "end everything once the flow has ended; status 1 where it failed or the result was rejected"),
 )
-COMMON = (LaunchConfiguration("defaults"), LaunchConfiguration("config"), {"use_sim_time": flag("use_sim_time")})
+COMMON = (
+    LaunchConfiguration("defaults"),
+    LaunchConfiguration("config"),
+    JointNamesFile(LaunchConfiguration("joint_names")),
+    {"use_sim_time": flag("use_sim_time")},
+)
+
+
+def excitation(context: LaunchContext) -> list[Node]:
+    """Return the node that moves the robot; an argument that was not given leaves the parameter files alone."""
+    controller = LaunchConfiguration("controller").perform(context)
+    named = {"controller": controller} if controller else {}
+    moved = IfCondition(LaunchConfiguration("excitation"))
+    return [node("excitation", {"urdf": text("urdf"), **named}, COMMON, condition=moved)]
 
 
 def end(event: ProcessExited, _context: LaunchContext) -> EmitEvent:
@@ -40,12 +60,11 @@ def end(event: ProcessExited, _context: LaunchContext) -> EmitEvent:
 
 def generate_launch_description() -> LaunchDescription:
     recordings = ParameterValue(PathJoinSubstitution([LaunchConfiguration("output"), "recordings"]), value_type=str)
-    moved = IfCondition(LaunchConfiguration("excitation"))
     flow = node("calibrate", {}, COMMON, condition=IfCondition(LaunchConfiguration("calibrate")))
     return LaunchDescription(
         [
             *declared(ARGUMENTS),
-            node("excitation", {"urdf": text("urdf")}, COMMON, condition=moved),
+            OpaqueFunction(function=excitation),
             node("recorder", {"directory": recordings}, COMMON),
             node("identifier", {"urdf": text("urdf"), "output_directory": text("output")}, COMMON),
             flow,

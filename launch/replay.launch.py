@@ -10,7 +10,7 @@ from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-from inertid_ros.nodes.launching import declared, node, text
+from inertid_ros.nodes.launching import JointNamesFile, declared, node, text
 
 DEFAULTS = PathJoinSubstitution([FindPackageShare("inertid_ros"), "config", "replay.yaml"])
 ARGUMENTS = (
@@ -18,11 +18,17 @@ ARGUMENTS = (
     ("namespace", "", "namespace of all nodes and topics"),
     ("urdf", "", "URDF file of the robot; empty takes the topic robot_description"),
     ("config", DEFAULTS, "parameter file; it is read after the package's own and may hold only what differs"),
+    (
+        "joint_names",
+        "",
+        "names in the URDF of joints that recordings and controllers call otherwise, as in '{fer_*: panda_*}'",
+    ),
     ("output", "results", "directory of the results"),
     ("rate", "1.0", "speed; 2.0 plays twice as fast"),
     ("play", "true", "play the bag; false waits for another player"),
 )
-COMMON = (DEFAULTS, LaunchConfiguration("config"), {"use_sim_time": True})  # the bag's clock
+NAMES = JointNamesFile(LaunchConfiguration("joint_names"))
+COMMON = (DEFAULTS, LaunchConfiguration("config"), NAMES, {"use_sim_time": True})  # the bag's clock
 
 
 def generate_launch_description() -> LaunchDescription:

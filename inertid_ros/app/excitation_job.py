@@ -10,6 +10,7 @@ from inertid_ros.config.execution import ExecutionOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding
+from inertid_ros.excitation.constraints.collision.surroundings import surroundings
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.execution.plan_check import check_plan, with_approach
@@ -68,7 +69,7 @@ class PreparedMotion:
     approach_s : float
         Duration of the approach to its start [s]; the table holds both.
     findings : tuple of Finding
-        What the motion does not excite, and why.
+        What the motion may meet, and what it does not excite, and why.
     """
 
     plan: Plan
@@ -125,6 +126,7 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress],
     progress(PreparationProgress(_PLANNED))
     whole, approach_s = with_approach(plan, model, job.measured_position, job.execution, constraints)
     table = HorizonTable(whole, whole.limits, job.execution)
-    findings = motion_findings(plan, model, limits, constraints)
+    around = surroundings(model, limits, job.excitation)
+    findings = (*around.findings, *motion_findings(plan, model, limits, constraints))
     progress(PreparationProgress(1.0))
     return PreparedMotion(plan, approach_s, table, findings)

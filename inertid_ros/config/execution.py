@@ -1,9 +1,13 @@
 """Options of execution: how a plan is sent to the controller, and when it is stopped."""
 
+import math
+
 import attrs
 
 from inertid_ros.config.schema.option_fields import option, section
 from inertid_ros.core.errors import ConfigurationError
+
+_PERIODS, _SHORTEST_TIMEOUT_S, _LONGEST_TIMEOUT_S = 6, 0.03, 0.2
 
 
 @attrs.frozen
@@ -24,8 +28,12 @@ class ExecutionOptions:
     horizon_s: float = option(
         0.15, "time that each message follows the plan before it brakes [s]", minimum=0.02, maximum=2.0
     )
+    period_s: float = option(
+        0.05, "time between two messages; horizon_s less this is how late the sender may be [s]",
+        minimum=1e-3, maximum=0.5,
+    )
     grid_s: float = option(
-        0.02, "distance of the phases at which a brake may begin, and the longest tick [s]", minimum=1e-3, maximum=0.2
+        0.02, "distance of the phases at which a brake may begin [s]", minimum=1e-3, maximum=0.2
     )
     step_s: float = option(0.01, "distance of the points; divides the grid [s]", minimum=1e-3, maximum=0.1)
     latency_s: float = option(
@@ -44,8 +52,11 @@ class ExecutionOptions:
         ratio = self.grid_s / self.step_s
         if abs(ratio - round(ratio)) > 1e-9:
             raise ConfigurationError(f"grid_s {self.grid_s} is not a multiple of step_s {self.step_s}; make it one")
-        if self.latency_s >= self.horizon_s:
-            raise ConfigurationError(f"latency_s {self.latency_s} is not below horizon_s {self.horizon_s}; lower it")
+        if self.latency_s + self.period_s >= self.horizon_s:
+            raise ConfigurationError(
+                f"latency_s {self.latency_s} and period_s {self.period_s} together are not below horizon_s"
+                f" {self.horizon_s}; lower them"
+            )
 
 
 @attrs.frozen
@@ -53,10 +64,10 @@ class MonitorOptions:
     """Limits of the joint states beyond which the motion stops."""
 
     state_timeout_s: float = option(
-        0.03,
-        "longest time without an accepted state, by receipt on the steady clock; three periods of the driver at least,"
-        " and the brake is commanded 5 to 15 ms later [s]",
-        minimum=0.005,
+        0.0,
+        "longest time without an accepted state, by receipt on the steady clock; 0 takes six periods of the driver as"
+        " measured before the motion, 0.03 to 0.2; the brake is commanded 5 to 15 ms later [s]",
+        minimum=0.0,
         maximum=2.0,
     )
     max_age_s: float = option(
@@ -72,6 +83,10 @@ class MonitorOptions:
     tracking_tolerance: float = option(
         0.1, "largest distance of measured from commanded position [rad or m]", minimum=1e-4, maximum=10.0
     )
+    progress_tolerance: float = option(
+        0.0, "distance that the robot may fall behind its command between two messages, by which a scaled speed of the"
+        " controller is found; 0 learns it from the motion itself [rad or m]", minimum=0.0, maximum=10.0,
+    )
     stuck_distance: float = option(
         0.02, "a joint that was commanded this far while its reported position kept every digit is stuck [rad or m]",
         minimum=1e-4, maximum=10.0,
@@ -84,3 +99,10 @@ class MonitorOptions:
         0.4, "without a renewed lease for this long the motion stops, where one was asked for [s]",
         minimum=0.05, maximum=60.0,
     )
+
+    def timed(self, period_s: float) -> "MonitorOptions":
+        """Return the options with a timeout for states that come every ``period_s`` seconds; NaN takes the shortest."""
+        if self.state_timeout_s:
+            return self
+        periods = 0.0 if math.isnan(period_s) else _PERIODS * period_s
+        return attrs.evolve(self, state_timeout_s=min(max(periods, _SHORTEST_TIMEOUT_S), _LONGEST_TIMEOUT_S))

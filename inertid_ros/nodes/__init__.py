@@ -10,6 +10,7 @@
 - ``spin``: the main loop of every node.
 - ``feedback``: progress of long work as action feedback.
 - ``launching``: what the launch files share.
+- ``joint_names_file``: the parameter file that a launch argument with names of joints stands for.
 - ``parameter_files``: the files in ``config/`` and the parameter reference, made from the parameters of all nodes.
 
 A node is ``nodes/<name>/node.py``, its parameters ``nodes/<name>/parameters.py``. State machines (the recorder's

@@ -3,10 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
+from launch import LaunchContext, Substitution
 from launch.actions import DeclareLaunchArgument
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
+
+from .joint_names_file import joint_names_file
 
 
 def node(executable: str, parameters: dict[str, Any], common: Iterable[Any], **keywords: Any) -> Node:
@@ -48,3 +51,21 @@ def text(argument: str) -> ParameterValue:
 def flag(argument: str) -> ParameterValue:
     """Return the value of an argument as true or false."""
     return ParameterValue(LaunchConfiguration(argument), value_type=bool)
+
+
+class JointNamesFile(Substitution):
+    """Path of a parameter file with the names of joints that an argument gives.
+
+    Parameters
+    ----------
+    names : LaunchConfiguration
+        Text of the argument, see :func:`~.joint_names_file.joint_names_file`.
+    """
+
+    def __init__(self, names: LaunchConfiguration) -> None:
+        super().__init__()
+        self._names = names
+
+    def perform(self, context: LaunchContext) -> str:
+        """Write the file."""
+        return joint_names_file(self._names.perform(context))

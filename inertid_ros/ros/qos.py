@@ -11,6 +11,9 @@ COMMAND = QoSProfile(depth=1)
 STATE = QoSProfile(depth=20, reliability=ReliabilityPolicy.BEST_EFFORT)
 """Sensor values; matches reliable and best-effort publishers alike. A short delay here loses none."""
 
+NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""Values of which only the last one is read."""
+
 BATCH = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 """Recorded batches: none may be lost, and an identifier that restarts receives them again."""
 

@@ -69,15 +69,17 @@ def test_results_are_numbered_below_the_default_output(recordings: ReceivedRecor
 
 @pytest.mark.parametrize(
     ("fields", "message"),
-    [({"train": ["recording_003"]}, "still being recorded"), ({"train": ["recording_004"]}, "was not received")],
+    [
+        ({"train": ["recording_003"]}, "still being recorded"),
+        ({"train": ["recording_004"]}, "was not received"),
+        ({"train": ["missing/bag"]}, "missing/bag: there is no such recording"),
+    ],
 )
 def test_unusable_sources_are_refused(recordings: ReceivedRecordings, fields: dict, message: str) -> None:
     with pytest.raises(InertidError, match=message):
         job(recordings, **fields)
 
 
-def test_nothing_to_fit_and_no_robot_are_refused(recordings: ReceivedRecordings) -> None:
+def test_nothing_to_fit_is_refused() -> None:
     with pytest.raises(InertidError, match="nothing was recorded yet"):
         job(ReceivedRecordings())
-    with pytest.raises(InertidError, match="no robot description"):
-        identification_job(Request(), None, Configuration(), recordings, "")

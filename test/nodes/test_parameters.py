@@ -16,6 +16,7 @@ from inertid_ros.config.robot import PlateOptions, RobotOptions  # noqa: E402
 from inertid_ros.config.schema.option_fields import named, option, section  # noqa: E402
 from inertid_ros.config.yaml_files import load_configuration  # noqa: E402
 from inertid_ros.core.errors import ConfigurationError  # noqa: E402
+from inertid_ros.nodes.joint_names_file import joint_names_file  # noqa: E402
 from inertid_ros.ros.parameters import declare, guard, read  # noqa: E402
 
 
@@ -106,6 +107,15 @@ def test_single_values_by_name_need_no_list_of_names(make, names):
     assert options.robot.locked_joints == {"a.b": 0.0, "c": 1.0}
     assert options.robot.joint_names == {"fer_*": "panda_*"}
     assert node.get_parameter("robot.locked_joint_names").value == ["a.b", "c"]
+
+
+def test_names_of_joints_as_launch_files_give_them(make):
+    node = make(path=Path(joint_names_file("{fer_*: panda_*, '*': left_*}")))
+    assert declare(node, Options).robot.joint_names == {"fer_*": "panda_*", "*": "left_*"}
+    assert declare(make(path=Path(joint_names_file(""))), Options).robot.joint_names == {}
+    for wrong in ("fer_*", "{fer_*: 1}", "{fer", "[a, b]"):
+        with pytest.raises(ConfigurationError, match="joint_names:=.* is no mapping of names to names; write"):
+            joint_names_file(wrong)
 
 
 @pytest.mark.parametrize(

@@ -151,4 +151,6 @@ def test_real_launch_reads_the_file(file: Path):
     for argument in declared.values():
         argument.execute(context)
     nodes = [entity for entity in description.entities if isinstance(entity, Node)]
+    functions = [entity for entity in description.entities if isinstance(entity, launch.actions.OpaqueFunction)]
+    nodes += [node for function in functions for node in function.execute(context) or () if isinstance(node, Node)]
     assert len(nodes) == len(node_parameters(ast.parse(file.read_text(encoding="utf-8"))))

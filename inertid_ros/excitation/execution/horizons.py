@@ -19,6 +19,7 @@ from .brake import BrakeTable, brake_table
 
 _TINY = 1e-9
 _LEAD = 0.06  # s; the first point of a horizon without a stamp; 3 ms of latency jitter then cost no more than 10 %
+_HOLD = 0.1  # s; to the position that is held
 _PAST = 0.05  # s of points before now in a stamped horizon; as much may the clocks differ
 
 
@@ -49,6 +50,15 @@ class Horizon:
 
     def __len__(self) -> int:
         return len(self.time_from_start)
+
+
+def hold(joint_names: tuple[str, ...], position: Array, clock: float) -> Horizon:
+    """Return the horizon that keeps a robot at a position ``(n,)``, whatever its controller still holds.
+
+    The controller goes there from where it measures the robot; ``clock`` is the time on the robot's clock [s].
+    """
+    here, rest = np.array([position], dtype=float), np.zeros((1, len(joint_names)))
+    return Horizon(joint_names, np.array([_HOLD]), here, rest, rest, clock)
 
 
 class HorizonTable:

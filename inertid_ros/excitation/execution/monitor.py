@@ -3,6 +3,7 @@
 ``now`` is always the steady clock; ``clock`` is the clock that stamps are of (ROS time), read at the same moment.
 """
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -43,7 +44,7 @@ class StateMonitor:
     options : MonitorOptions
         Tolerances.
     now : float
-        Steady time [s]; nothing is missing before ``options.state_timeout_s`` after it.
+        Steady time [s]; nothing is missing before the timeout after it.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class StateMonitor:
         options: MonitorOptions,
         now: float,
     ) -> None:
-        self.joint_names, self.options = tuple(joint_names), options
+        self.joint_names, self.options = tuple(joint_names), options.timed(math.nan)
         width = upper - lower
         self._lower, self._upper = lower - 0.1 * width, upper + 0.1 * width
         self._velocity, self._effort = velocity, effort * options.max_effort_fraction

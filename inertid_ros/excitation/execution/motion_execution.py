@@ -23,9 +23,9 @@ class MotionState(Enum):
 
 
 class MotionExecution:
-    """One execution of a plan: start, a step every tick, and a stop at any time.
+    """One execution of a plan: start, a step every command period, and a stop at any time.
 
-    A tick that comes so late that the robot has begun the brake of the last horizon is not made up for: the motion
+    A step that comes so late that the robot has begun the brake of the last horizon is not made up for: the motion
     is over, nothing more is sent, and :attr:`reason` is set.
 
     Attributes
@@ -75,6 +75,12 @@ class MotionExecution:
         brake = min(self.table.brake_index(phase, self.table.options.latency_s), self._brake)
         self.state, self.reason, self._brake = MotionState.STOPPING, reason, brake
         return self.table.horizon(phase, brake, now + self.clock_offset)
+
+    def run_out(self, now: float, reason: str) -> None:
+        """Stop by sending nothing more: the robot comes to rest with the brake of the last horizon."""
+        self._advance(now)
+        if self.state is MotionState.MOVING:
+            self.state, self.reason = MotionState.STOPPING, reason
 
     def remaining(self, now: float) -> Horizon:
         """Return the rest of the brake while stopping, to repeat it in case a message was lost; empty at rest."""

@@ -16,6 +16,7 @@ from inertid_ros.excitation.plans.plan import Plan, joined, plan_of
 from inertid_ros.robot.model import RobotModel
 
 _MOVING = 0.02  # rad/s or m/s; a robot faster than this is not at rest, noise of its velocities included
+_FULL_SPEED = 0.01
 _TURNS = 3 * np.pi
 
 
@@ -83,6 +84,26 @@ def check_at_rest(joint_names: tuple[str, ...], measured_velocity: Array) -> Non
     if speed[joint] > _MOVING:
         raise ExcitationError(
             f"joint '{joint_names[joint]}': moves at {speed[joint]:.3g} rad/s already; stop what moves it and try again"
+        )
+
+
+def is_full_speed(scaling: float) -> bool:
+    """Return whether a speed scaling of the controller, 1 for none, leaves trajectories as they are."""
+    return abs(scaling - 1.0) <= _FULL_SPEED
+
+
+def check_full_speed(scaling: float) -> None:
+    """Refuse to begin where the controller slows trajectories down.
+
+    Raises
+    ------
+    ExcitationError
+        Naming the scaling.
+    """
+    if not is_full_speed(scaling):
+        raise ExcitationError(
+            f"the controller's speed scaling is {100 * scaling:.0f} %; set it to 100 %, and give the goal's speed_scale"
+            " to move slower"
         )
 
 

@@ -9,13 +9,18 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 
-from .horizons import Horizon, HorizonTable
+from .controller_progress import ControllerProgress
+from .horizons import Horizon, HorizonTable, hold
 from .monitor import Lease, StateMonitor
 from .motion_execution import MotionExecution, MotionState
+from .plan_check import is_full_speed
+from .standstill import Standstill
 
 _ARRIVAL_S = 0.05  # what ends sooner has no effect
 _LONGEST_PAUSE_S = 0.05  # between streamed positions
 _LAG_S = 0.3  # of the controller behind the last command, until the robot is at rest
+_LONGEST_LAG_S = 5.0  # for which a robot that still moves is waited for
+_ELSEWHERE = 0.02  # rad or m; a robot that stands farther from the end of its brake may still go on
 
 
 class ExecutionStage(Enum):
@@ -68,6 +73,10 @@ class CommandInterface(Protocol):
 class Supervisor:
     """Execution, state monitor and lease of one motion. All times are of the steady clock [s].
 
+    A horizon is sent on a state that shows that the robot has kept up with the last one. Where the controller's speed
+    is scaled, nothing more is sent: a further horizon would make the robot jump, and the last one ends at rest by
+    itself.
+
     Where positions are streamed, a long pause stops the motion from where the robot stood: it never jumps to where it
     would be by now.
 
@@ -106,7 +115,13 @@ class Supervisor:
         self.max_tracking_error = 0.0
         self._commands = commands
         self._approach = approach_s
-        self._grid = table.options.grid_s
+        self._period = table.options.period_s
+        # For a state that shows progress; without one the horizon is extended before it ends.
+        self._patience = 0.5 * (table.options.horizon_s - table.options.latency_s - self._period)
+        self._progress = ControllerProgress(monitor.options.progress_tolerance)
+        self._scaling = 1.0
+        self._silent = False  # whether the robot is left to the last horizon
+        self._standstill, self._rested, self._held = Standstill(), math.nan, False
         self._started = self._moved = self._sent = -math.inf
         self._ticked = self._offset = math.nan
         self._paused = 0.0
@@ -133,20 +148,32 @@ class Supervisor:
 
     def commanded(self, now: float) -> Array:
         """Return the position ``(n,)`` that is commanded at ``now``."""
-        self._account_for_pause(now)
-        latest = min(now, self._ticked) if self._commands.streams else now
-        return self.execution.commanded(latest)[0]
+        return self._motion(now)[0]
 
     def update(self, stamp: float, clock: float, now: float, position: Array, effort: Array) -> None:
         """Take a joint state; see :meth:`StateMonitor.update`."""
         offset = self.execution.clock_offset
         # What was commanded when the state was measured: its latency is no tracking error.
-        commanded = self.commanded(stamp - offset if np.isfinite(offset) and np.isfinite(stamp) else now)
-        if not self.monitor.update(stamp, clock, now, position, effort, commanded):
-            if np.isfinite(self._offset):
-                self.execution.clock_offset = self.monitor.clock.offset
-            self._commanded, self._error = commanded, commanded - position
-            self.max_tracking_error = max(self.max_tracking_error, float(np.abs(self._error).max()))
+        time = stamp - offset if np.isfinite(offset) and np.isfinite(stamp) else now
+        commanded, velocity, acceleration = self._motion(time)
+        if self.monitor.update(stamp, clock, now, position, effort, commanded):
+            return
+        if np.isfinite(self._offset):
+            self.execution.clock_offset = self.monitor.clock.offset
+        self._commanded, self._error = commanded, commanded - position
+        self.max_tracking_error = max(self.max_tracking_error, float(np.abs(self._error).max()))
+        self._standstill.update(now, position)
+        if not self._commands.streams:
+            self._progress.update(time, self._error, velocity, acceleration)
+        self._extend(now, self._period)
+
+    def scale(self, now: float, factor: float) -> None:
+        """Take the controller's speed scaling, 1 where it is not scaled; a motion ends where it is."""
+        self._scaling = factor
+        if self._is_scaled and not self._silent and not self.at_rest(now):
+            self._silent = True
+            if self.moving:
+                self.stop(now, f"the controller's speed scaling is {100 * factor:.0f} %; set it to 100 %")
 
     def tick(self, now: float, cancel: bool = False) -> bool:
         """Watch and send.
@@ -165,11 +192,10 @@ class Supervisor:
         if self.moving and cancel:
             self.canceled = True
             self._brake(now, "canceled")
-        self._watch_and_send(now)
-        self._commands.stream(self.commanded(now))
-        if not self.at_rest(now):
-            self._moved = now
-        return now - self._moved >= _LAG_S
+        self._watch(now)
+        if self._commands.streams:
+            self._commands.stream(self.commanded(now))
+        return self._has_ended(now)
 
     def stop(self, now: float, reason: str) -> None:
         """Brake because of a fault."""
@@ -197,26 +223,74 @@ class Supervisor:
         done = (phase - self._approach) / max(duration - self._approach, 1e-9)
         return ExecutionProgress(ExecutionStage.MOVING, done, self._error)
 
-    def _watch_and_send(self, now: float) -> None:
+    def _motion(self, now: float) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration ``(n,)`` that are commanded at ``now``."""
+        self._account_for_pause(now)
+        return self.execution.commanded(min(now, self._ticked) if self._commands.streams else now)
+
+    @property
+    def _is_scaled(self) -> bool:
+        return not is_full_speed(self._scaling)
+
+    def _watch(self, now: float) -> None:
         self._account_for_pause(now)
         self._ticked = now
         if self.moving and self._paused:
             self.stop(now, f"the sender paused for {self._paused:.3f} s; the robot stood still abruptly")
-            return
         if self.moving:
-            fault = self.monitor.check(now, self._commanded) or self.lease.check(now)
+            fault = self.monitor.check(now, self._commanded) or self.lease.check(now) or self._progress.problem()
             if fault:
                 self.stop(now, fault)
-                return
-        if now - self._sent < self._grid - 1e-3:
+        if not self.at_rest(now) and not self.moving:
+            self._repeat(now)
+        self._extend(now, self._period + self._patience)
+        self._note_late_sender()
+
+    def _extend(self, now: float, after: float) -> None:
+        """Send the next horizon where the last one is so old [s] and the robot has kept up with it."""
+        if self.moving and now - self._sent >= after - 1e-3 and not self._progress.disagrees:
+            self._sent = now
+            self._send(self.execution.step(now))
+
+    def _repeat(self, now: float) -> None:
+        """Send the rest of a brake again, in case a message was lost."""
+        if now - self._sent < self._period - 1e-3 or self._silent or self._progress.disagrees:
             return
         self._sent = now
-        horizon = self.execution.step(now) if self.moving else self.execution.remaining(now)
-        if not self.moving and self.execution.reason and not self.canceled and not self.fault:
-            self.fault = self.execution.reason  # a tick came too late; the robot brakes by itself
+        horizon = self.execution.remaining(now)
         # A horizon that ends before it can arrive changes nothing, and controllers report it as an error.
         if len(horizon) and horizon.time_from_start[-1] > _ARRIVAL_S:
             self._send(horizon)
+
+    def _note_late_sender(self) -> None:
+        """A horizon was not extended in time: the robot brakes by itself."""
+        if self.moving or self.canceled or self.fault or not self.execution.reason:
+            return
+        self.fault, self._silent = self.execution.reason, True
+        if self._progress.disagrees:
+            self.fault = self._progress.explanation
+
+    def _has_ended(self, now: float) -> bool:
+        """Whether the robot is at rest; where its controller's speed is scaled, that is later than commanded."""
+        if not self.at_rest(now):
+            self._moved, self._rested = now, math.nan
+            return False
+        self._rested = now if math.isnan(self._rested) else self._rested
+        moved = max(self._moved, min(self._standstill.since, self._rested + _LONGEST_LAG_S))
+        if now - moved < _LAG_S:
+            return False
+        distance = self._standstill.distance(now, self.commanded(now))
+        if distance <= _ELSEWHERE or self._commands.streams or not self._silent or self._held:
+            return True
+        self._held = True
+        if not self._is_scaled:
+            warning = f"it stands {distance:.2g} from the end of its brake and may go on; deactivate the controller"
+            self.fault = f"{self.fault or 'the robot was stopped'}; {warning}"
+            return True
+        # What the controller still holds must not move the robot once the scaling is raised.
+        self._moved = now
+        self._send(hold(self.execution.table.plan.joint_names, self._standstill.position, now + self._offset))
+        return False
 
     def _account_for_pause(self, now: float) -> None:
         """After a pause the robot stands at the last streamed position; the motion continues, and brakes, there."""
@@ -228,8 +302,13 @@ class Supervisor:
     def _brake(self, now: float, reason: str) -> None:
         self._account_for_pause(now)
         self._sent = now
-        self._send(self.execution.stop(now, reason))
+        self._silent |= self._is_scaled or self._progress.disagrees
+        if self._silent:
+            self.execution.run_out(now, reason)
+        else:
+            self._send(self.execution.stop(now, reason))
 
     def _send(self, horizon: Horizon) -> None:
         if len(horizon):
             self._commands.send(horizon)
+            self._progress.sent(self._sent)

@@ -122,20 +122,20 @@ class FlowClient:
         self.node.create_subscription(message_type, topic, received.take, qos)
         return received
 
-    def until(self, condition: Callable[[], Any], otherwise: str, timeout_s: float) -> None:
+    def until(self, condition: Callable[[], Any], otherwise: str | Callable[[], str], timeout_s: float) -> None:
         """Spin until a condition holds.
 
         Raises
         ------
         FlowError
-            With ``otherwise``, when it does not within the time.
+            With ``otherwise``, or what it returns then, when it does not within the time.
         Interrupted
             A signal came.
         """
         end = time.monotonic() + timeout_s
         while not condition():
             if time.monotonic() > end:
-                raise FlowError(otherwise)
+                raise FlowError(otherwise if isinstance(otherwise, str) else otherwise())
             self._executor.spin_once(timeout_sec=0.05)
             if self._interrupted and not self._cleaning:
                 self._cleaning = True  # stopping and disarming from here on is not interrupted again

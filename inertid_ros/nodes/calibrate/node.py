@@ -87,7 +87,12 @@ class Flow:
         def ready() -> bool:
             return self.identifier.last is not None and self.identifier.last.state != IdentifierStatus.WAITING
 
-        client.until(ready, "the identifier has no robot description; publish robot_description or set its urdf", wait)
+        def why() -> str:
+            if self.identifier.last is None:
+                return "the identifier publishes no status; start it in the namespace of this node"
+            return f"the identifier is not ready: {self.identifier.last.message}"
+
+        client.until(ready, why, wait)
 
     def _record(self, purpose: str, motion: str, duration: float, seed: int, prior: str = "") -> str:
         """Move along one motion with the recorder running; return the recording's name."""

@@ -19,12 +19,18 @@ from inertid_ros.robot.recorded_joints import RecordedJoints
 from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory, to_time
 from inertid_ros.ros.qos import COMMAND
 
+from .publishers import Publishers
+
 _ANSWER_S = 0.25  # a controller on the same machine answers within milliseconds
-_UNNAMED = "_NODE_NAME_UNKNOWN_"  # the graph's, for some milliseconds between discovering a publisher and its node
 
 
 class Commander(CommandInterface, Protocol):
     """A command interface that notices when commands do not arrive."""
+
+    @property
+    def has_controller(self) -> bool:
+        """Whether a controller has been discovered."""
+        ...
 
     def problem(self) -> str:
         """Why commands would not arrive, or who else commands; empty when all is well."""
@@ -46,27 +52,29 @@ class _PublishingCommander:
     def __init__(self, node: Node, message_type: Any, topic: str, joints: RecordedJoints) -> None:
         self._node, self._joints = node, joints
         self._publisher = node.create_publisher(message_type, topic, COMMAND)
-        self._unnamed = False  # whether the last look found a publisher whose node was not known yet
+        self._publishers = Publishers(node, self._publisher.topic_name)
+
+    @property
+    def has_controller(self) -> bool:
+        """Whether somebody subscribes."""
+        return bool(self._publisher.get_subscription_count())
 
     def begin(self) -> None:
         """Nothing to forget."""
 
     def problem(self) -> str:
-        """Why commands do not arrive, in one line; empty if they do.
-
-        Who else commands is told by name: one without a name is told only when it is found a second time.
-        """
+        """Why commands do not arrive, in one line; empty if they do. Who else commands is told by name."""
         topic = self._publisher.topic_name
-        if self._publisher.get_subscription_count() == 0:
-            return f"nobody subscribes to {topic}; start and activate the robot's controller, or remap the topic"
+        if not self.has_controller:
+            return (
+                f"nobody subscribes to {topic}; start and activate the robot's controller, or set the parameter"
+                " controller to its name"
+            )
         own = (self._node.get_name(), self._node.get_namespace())
-        publishers = [(info.node_name, info.node_namespace) for info in self._node.get_publishers_info_by_topic(topic)]
-        others = [publisher for publisher in publishers if publisher != own]
-        named = [publisher for publisher in others if publisher[0] != _UNNAMED]
-        seen_before, self._unnamed = self._unnamed, len(named) < len(others)
-        if not named and not (others and seen_before):
+        others = [publisher for publisher in self._publishers.look() if publisher != own]
+        if not others:
             return ""
-        name, namespace = (named or others)[0]
+        name, namespace = others[0]
         return f"{namespace.rstrip('/')}/{name} commands the robot on {topic} too; stop it"
 
 
@@ -75,8 +83,8 @@ class TrajectoryCommander(_PublishingCommander):
 
     streams = False
 
-    def __init__(self, node: Node, joints: RecordedJoints) -> None:
-        super().__init__(node, JointTrajectory, "joint_trajectory", joints)
+    def __init__(self, node: Node, joints: RecordedJoints, controller: str = "") -> None:
+        super().__init__(node, JointTrajectory, of_controller(controller, "joint_trajectory"), joints)
 
     def send(self, horizon: Horizon) -> None:
         """Replace what the controller holds by a horizon."""
@@ -95,8 +103,8 @@ class StreamCommander(_PublishingCommander):
 
     streams = True
 
-    def __init__(self, node: Node, joints: RecordedJoints) -> None:
-        super().__init__(node, Float64MultiArray, "position_commands", joints)
+    def __init__(self, node: Node, joints: RecordedJoints, controller: str = "") -> None:
+        super().__init__(node, Float64MultiArray, of_controller(controller, "position_commands"), joints)
 
     def send(self, horizon: Horizon) -> None:
         """Nothing: positions are streamed."""
@@ -116,7 +124,7 @@ class ActionCommander:
 
     streams = False
 
-    def __init__(self, node: Node, joints: RecordedJoints) -> None:
+    def __init__(self, node: Node, joints: RecordedJoints, controller: str = "") -> None:
         try:
             from control_msgs.action import FollowJointTrajectory
         except ImportError:
@@ -127,10 +135,17 @@ class ActionCommander:
         self._action: Any = FollowJointTrajectory
         result = FollowJointTrajectory.Result
         self._violations = (result.PATH_TOLERANCE_VIOLATED, result.GOAL_TOLERANCE_VIOLATED)
-        self._client = ActionClient(node, FollowJointTrajectory, "follow_joint_trajectory")
+        name = of_controller(controller, "follow_joint_trajectory")
+        self._client = ActionClient(node, FollowJointTrajectory, name)
+        self._name = node.resolve_topic_name(name)
         self._joints = joints
         self._problem = ""
         self._waiting: dict[Future, float] = {}  # goals without an answer, and when they were sent [s, steady]
+
+    @property
+    def has_controller(self) -> bool:
+        """Whether the action is served."""
+        return bool(self._client.server_is_ready())
 
     def begin(self) -> None:
         """Forget rejections and missing answers of the last motion."""
@@ -139,16 +154,18 @@ class ActionCommander:
 
     def problem(self) -> str:
         """Why commands do not arrive, in one line; empty if they do."""
-        if not self._client.server_is_ready():
-            return "no controller serves follow_joint_trajectory; start and activate it, or remap the action"
+        if not self.has_controller:
+            return (
+                f"no controller serves {self._name}; start and activate it, or set the parameter controller to its name"
+            )
         # A server that was killed counts as ready until its middleware has been silent for many seconds.
         if self._waiting and time.monotonic() - next(iter(self._waiting.values())) > _ANSWER_S:
-            return f"the controller has not answered a goal of follow_joint_trajectory for {_ANSWER_S:g} s; restart it"
+            return f"the controller has not answered a goal of {self._name} for {_ANSWER_S:g} s; restart it"
         return self._problem
 
     def send(self, horizon: Horizon) -> None:
         """Replace what the controller holds by a horizon."""
-        if self._client.server_is_ready():  # a goal without a server would wait for its answer for good
+        if self.has_controller:  # a goal without a server would wait for its answer for good
             future = self._client.send_goal_async(self._action.Goal(trajectory=_message(horizon, self._joints)))
             self._waiting[future] = time.monotonic()
             future.add_done_callback(self._answered)
@@ -160,7 +177,7 @@ class ActionCommander:
         self._waiting.pop(future, None)
         handle = future.result()
         if handle is None or not handle.accepted:
-            self._problem = "the controller rejects goals of follow_joint_trajectory; activate it, and see its log"
+            self._problem = f"the controller rejects goals of {self._name}; activate it, and see its log"
             return
         handle.get_result_async().add_done_callback(self._ended)
 
@@ -178,7 +195,12 @@ def _message(horizon: Horizon, joints: RecordedJoints) -> JointTrajectory:
     return to_joint_trajectory(arrays, None if np.isnan(horizon.stamp) else to_time(round(horizon.stamp * 1e9)))
 
 
-COMMANDERS: Mapping[str, Callable[[Node, RecordedJoints], Commander]] = {
+def of_controller(controller: str, name: str) -> str:
+    """Return the name of a topic or action of a controller; the name itself where that has none."""
+    return f"{controller}/{name}" if controller else name
+
+
+COMMANDERS: Mapping[str, Callable[[Node, RecordedJoints, str], Commander]] = {
     "joint_trajectory": TrajectoryCommander,
     "follow_joint_trajectory": ActionCommander,
     "position_stream": StreamCommander,

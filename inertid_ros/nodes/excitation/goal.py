@@ -13,7 +13,7 @@ from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ExcitationError, InertidError
 from inertid_ros.core.worker import Worker
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
-from inertid_ros.excitation.execution.plan_check import check_start
+from inertid_ros.excitation.execution.plan_check import check_full_speed, check_start
 from inertid_ros.excitation.execution.supervisor import ExecutionProgress, Supervisor
 
 from .parameters import MotionOptions
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # of ROS, which the state machine does not need
     from .robot_interface import RobotInterface
 
 _START_TOLERANCE = 0.01  # rad or m; the robot must not have moved while the motion was planned
-_COLLECT_S, _LONGEST_COLLECT_S = 1.0, 5.0
+_COLLECT_S = 1.0
 _STALL_S = 0.1  # a thread that was held up for this long has missed joint states
 
 PlanningWorker = Worker[PreparationProgress, PreparedMotion]
@@ -192,12 +192,20 @@ class ExcitationGoal:
     def _collected(self, now: float) -> bool:
         """Whether enough joint states have been received lately to check them, or none will be."""
         stalled, self._ticked = now - self._ticked > _STALL_S, now
-        longest = self._collecting_since + _LONGEST_COLLECT_S
+        longest = self._collecting_since + self._options.discovery_s
         if stalled:
             self._collecting_until = min(now + _COLLECT_S, longest)
-        if self._needs_recorder and not (self._objection() or self._robot.recorder_is_fresh) and now < longest:
-            return False  # it may not have been discovered yet
+        if now < longest and not self._objection() and not self._has_discovered:
+            self._collecting_until = min(now + _COLLECT_S, longest)
+            return False
         return self._robot.has_states or now > self._collecting_until
+
+    @property
+    def _has_discovered(self) -> bool:
+        """Whether all nodes that a motion needs are known; discovery takes seconds on some networks."""
+        robot = self._robot
+        has_recorder = robot.recorder_is_fresh or not self._needs_recorder
+        return robot.has_driver and has_recorder and (robot.has_controller or self._request.plan_only)
 
     @property
     def _needs_recorder(self) -> bool:
@@ -224,6 +232,7 @@ class ExcitationGoal:
         problem = self._robot.interference()
         if problem:
             raise ExcitationError(problem)
+        check_full_speed(self._robot.speed_scaling)
         if self._needs_recorder:
             self._robot.check_recorder()
 
@@ -268,7 +277,8 @@ class ExcitationGoal:
             raise ExcitationError(objection)
         self._check_robot()
         check_start(prepared.table.plan, robot.position(), _START_TOLERANCE)
-        names, limits, options, now = robot.model.joint_names, robot.model.limits, self._options.monitor, robot.steady()
+        names, limits, now = robot.model.joint_names, robot.model.limits, robot.steady()
+        options = self._options.monitor.timed(robot.state_period)
         monitor = StateMonitor(names, limits.lower, limits.upper, limits.velocity, limits.effort, options, now)
         lease = Lease(options.lease_timeout_s, now, self._request.lease)
         self.supervisor = Supervisor(prepared.table, monitor, lease, robot.commander, prepared.approach_s)

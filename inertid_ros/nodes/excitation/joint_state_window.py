@@ -51,6 +51,13 @@ class JointStateWindow:
         self._forget(now)
         return bool(self._recent) and self._recent[-1][0] - self._recent[0][0] > 0.6 * _WINDOW_S
 
+    @property
+    def period(self) -> float:
+        """Mean time between the recent states [s]; NaN of fewer than two."""
+        if len(self._recent) < 2:
+            return float("nan")
+        return (self._recent[-1][0] - self._recent[0][0]) / (len(self._recent) - 1)
+
     def position(self) -> Array:
         """Return the mean ``(n,)`` of the recent positions: where a robot at rest is, with less noise."""
         return np.mean([sample.position for _, sample in self._recent], axis=0)
@@ -72,6 +79,7 @@ class JointStateWindow:
             Naming what is wrong.
         """
         self._forget(now)
+        options = options.timed(self.period)
         if not self._recent or now - self._recent[-1][0] > 2 * options.state_timeout_s:
             others = self._order.others
             raise ExcitationError(others or "no fresh joint states; start the robot's driver, or remap joint_states")

@@ -1,16 +1,38 @@
-"""Outcomes, status and plans of the excitation node as messages."""
+"""Progress, outcomes, status and plans of the excitation node as messages."""
 
+import numpy as np
 from builtin_interfaces.msg import Time
 from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.action import Excite
-from inertid_ros.excitation.execution.supervisor import Supervisor
+from inertid_ros.app.excitation_job import PreparationProgress
+from inertid_ros.excitation.execution.supervisor import ExecutionProgress, Supervisor
 from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.msg import ExcitationStatus
 from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory
 
 from .arming import Arming
 from .goal import GoalOutcome
+
+_NAN = float("nan")
+
+
+def to_feedback(progress: PreparationProgress | ExecutionProgress | None) -> Excite.Feedback:
+    """Return the feedback of the action ``Excite``; None, before anything is planned, has no stage."""
+    if progress is None:
+        return Excite.Feedback(condition_number=_NAN)
+    if isinstance(progress, PreparationProgress):
+        return Excite.Feedback(
+            stage="planning",
+            fraction=float(progress.fraction),
+            condition_number=float(progress.condition_number),
+        )
+    return Excite.Feedback(
+        stage=progress.stage.value,
+        fraction=float(progress.fraction),
+        condition_number=_NAN,
+        tracking_error=float(np.abs(progress.tracking_error).max()),
+    )
 
 
 def to_result(outcome: GoalOutcome) -> Excite.Result:

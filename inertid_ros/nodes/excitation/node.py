@@ -22,7 +22,6 @@ from trajectory_msgs.msg import JointTrajectory
 from inertid_ros.action import Excite
 from inertid_ros.core.errors import InertidError
 from inertid_ros.msg import ExcitationStatus
-from inertid_ros.nodes.feedback import excite_feedback
 from inertid_ros.nodes.spin import raise_priority, run_node
 from inertid_ros.ros.diagnostics import ERROR, OK, diagnostics
 from inertid_ros.ros.joint_order import JointSample
@@ -32,7 +31,7 @@ from inertid_ros.ros.qos import LATCHED, STATE
 
 from .arming import Arming, ArmingState
 from .goal import Ending, ExcitationGoal, GoalOutcome, GoalState
-from .messages import to_plan_message, to_result, to_status
+from .messages import to_feedback, to_plan_message, to_result, to_status
 from .parameters import ExcitationNodeOptions, MotionOptions
 from .robot_interface import RobotInterface
 
@@ -56,7 +55,11 @@ class Excitation(LifecycleNode):
         self.plan_publisher = self.create_publisher(JointTrajectory, "~/plan", LATCHED)
         self.diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.robot = RobotInterface(
-            self, self.fixed, self._take_state, lambda: self._stop_goal("the robot description changed")
+            self,
+            self.fixed,
+            self._take_state,
+            lambda: self._stop_goal("the robot description changed"),
+            self._take_speed_scaling,
         )
         guard(self, MotionOptions, lambda: "a goal is active; wait for its end" if self.goal is not None else "")
         self.create_subscription(Empty, "~/lease", self._renew_lease, STATE)
@@ -145,6 +148,7 @@ class Excitation(LifecycleNode):
         return to_result(outcome)
 
     def _tick(self) -> None:
+        self.robot.poll()
         goal = self.goal
         if goal is None:
             return
@@ -178,6 +182,10 @@ class Excitation(LifecycleNode):
             stamp = sample.stamp_ns * 1e-9
             self.goal.supervisor.update(stamp, self.robot.clock(), now, sample.position, sample.effort)
 
+    def _take_speed_scaling(self, factor: float) -> None:
+        if self.goal is not None and self.goal.supervisor is not None:
+            self.goal.supervisor.scale(time.monotonic(), factor)
+
     def _renew_lease(self, _message: Empty) -> None:
         if self.goal is not None and self.goal.supervisor is not None:
             self.goal.supervisor.lease.renew(time.monotonic())
@@ -199,7 +207,7 @@ class Excitation(LifecycleNode):
             if problem:
                 goal.stop(problem)
         if goal is not None and self.goal_handle is not None and self.goal_handle.is_active:
-            self.goal_handle.publish_feedback(excite_feedback(goal.progress))
+            self.goal_handle.publish_feedback(to_feedback(goal.progress))
         if (goal is not None and goal.supervisor is not None) or time.monotonic() - self.published_at > 1.0:
             self._publish_status()
 

@@ -20,6 +20,8 @@ from inertid_ros.ros.qos import LATCHED, STATE
 from .commander import COMMANDERS, Commander
 from .joint_state_window import JointStateWindow
 from .parameters import ExcitationNodeOptions
+from .publishers import Publishers
+from .speed_scaling import SpeedScaling
 
 _RECORDER_TIMEOUT_S = 3.0
 
@@ -35,6 +37,8 @@ class RobotInterface:
         Called with every joint state that could be read and its receipt on the steady clock [s].
     on_other_robot : callable
         Called where the description changes to other kinematics.
+    on_speed_scaling : callable
+        Called with the speed scaling, 1 at full speed, whenever a source tells it.
     """
 
     def __init__(
@@ -43,13 +47,18 @@ class RobotInterface:
         options: ExcitationNodeOptions,
         on_state: Callable[[JointSample, float], None],
         on_other_robot: Callable[[], None],
+        on_speed_scaling: Callable[[float], None],
     ) -> None:
         self._node, self._options = node, options
         self._on_state, self._on_other_robot = on_state, on_other_robot
         self._model: RobotModel | None = None
+        self._no_model = "no robot description has been received; publish robot_description or set urdf"
         self._window: JointStateWindow | None = None
         self._commander: Commander | None = None
+        self._has_driver = False
         self._recorder: tuple[float, RecorderStatus] | None = None  # the last status and its receipt
+        self._scaling = SpeedScaling(node, options.speed_scaling, options.controller, on_speed_scaling)
+        self._publishers = Publishers(node, node.resolve_topic_name("joint_states"))
         node.create_subscription(JointState, "joint_states", self._take_state, STATE)
         node.create_subscription(RecorderStatus, "recorder/status", self._take_recorder_status, LATCHED)
         if not options.urdf:
@@ -66,9 +75,10 @@ class RobotInterface:
         if self._options.urdf:
             self._take_description(read_description(self._options.urdf))
         if self._model is None:
-            raise ExcitationError("no robot description has been received; publish robot_description or set urdf")
+            raise ExcitationError(self._no_model)
         if self._commander is None:
-            self._commander = COMMANDERS[self._options.command_interface](self._node, self._model.recorded_joints)
+            make = COMMANDERS[self._options.command_interface]
+            self._commander = make(self._node, self._model.recorded_joints, self._options.controller)
 
     @property
     def model(self) -> RobotModel:
@@ -94,9 +104,24 @@ class RobotInterface:
         """Whether a status of the recorder was received lately."""
         return self._recorder is not None and time.monotonic() - self._recorder[0] <= _RECORDER_TIMEOUT_S
 
+    @property
+    def has_driver(self) -> bool:
+        """Whether a joint state has ever been received, of whatever joints."""
+        return self._has_driver
+
+    @property
+    def has_controller(self) -> bool:
+        """Whether a controller that takes commands has been discovered."""
+        return self._commander is not None and self._commander.has_controller
+
     def position(self) -> Array:
         """Return the position ``(n,)`` of the robot at rest."""
         return self._states().position()
+
+    @property
+    def state_period(self) -> float:
+        """Mean time between the recent joint states [s]."""
+        return self._states().period
 
     def steady(self) -> float:
         """Return the time of the steady clock [s]."""
@@ -117,15 +142,23 @@ class RobotInterface:
             why = status.message if status is not None else "no status was received from it"
             raise ExcitationError(f"the recorder does not confirm that it writes ({why}); start it first")
 
+    def poll(self) -> None:
+        """Read what is not delivered by callbacks; to be called at every tick."""
+        self._scaling.poll(time.monotonic())
+
+    @property
+    def speed_scaling(self) -> float:
+        """By how much trajectories are slowed down; 1 where nothing tells that they are."""
+        return self._scaling.factor
+
     def interference(self) -> str:
         """Why commands do not arrive or are not ours alone, or states come from several; empty when all is well."""
         problem = self.commander.problem()
-        topic = self._node.resolve_topic_name("joint_states")
-        publishers = self._node.get_publishers_info_by_topic(topic)
+        publishers = self._publishers.look()
         if problem or len(publishers) <= 1:
             return problem
-        names = ", ".join(f"{other.node_namespace.rstrip('/')}/{other.node_name}" for other in publishers)
-        return f"several nodes publish {topic}: {names}; stop all but the robot's"
+        names = ", ".join(f"{namespace.rstrip('/')}/{name}" for name, namespace in publishers)
+        return f"several nodes publish {self._publishers.topic}: {names}; stop all but the robot's"
 
     def _states(self) -> JointStateWindow:
         if self._window is None:
@@ -136,7 +169,8 @@ class RobotInterface:
         try:
             self._take_description(message.data)
         except InertidError as error:
-            self._node.get_logger().error(f"robot_description: {error}")
+            self._no_model = f"robot_description: {error}"
+            self._node.get_logger().error(self._no_model)
 
     def _take_description(self, text: str) -> None:
         model = load_model(text, model_options(self._options.robot))
@@ -150,6 +184,7 @@ class RobotInterface:
         self._recorder = (time.monotonic(), status)
 
     def _take_state(self, message: JointState) -> None:
+        self._has_driver = True
         if self._window is None:
             return
         now = time.monotonic()

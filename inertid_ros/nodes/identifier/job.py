@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from inertid_ros.app.identification_job import IdentificationJob
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import RoundsOptions
-from inertid_ros.core.errors import ModelError, RecordingError
+from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.live.batches import ReceivedRecordings
 from inertid_ros.data.recording import Recording
 from inertid_ros.report.results import check_target
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def identification_job(
     request: "Identify.Goal",
-    model: RobotModel | None,
+    model: RobotModel,
     configuration: Configuration,
     recordings: ReceivedRecordings,
     default_output: str,
@@ -29,8 +29,7 @@ def identification_job(
     ----------
     request : Identify.Goal
         Recordings are paths, or names of recordings that were received.
-    model : RobotModel or None
-        None where no description has been received.
+    model : RobotModel
     configuration : Configuration
     recordings : ReceivedRecordings
         All complete ones are fitted where the request names none.
@@ -40,10 +39,8 @@ def identification_job(
     Raises
     ------
     InertidError
-        There is no model or nothing to fit, a recording is unknown, or the output directory cannot be used.
+        There is nothing to fit, a recording is unknown, or the output directory cannot be used.
     """
-    if model is None:
-        raise ModelError("no robot description has been received; publish robot_description or set urdf")
     train = tuple(request.train) or recordings.complete
     if not train:
         raise RecordingError("identify: nothing was recorded yet; record a motion or name a bag")
@@ -60,9 +57,12 @@ def identification_job(
 
 def _source(name: str, recordings: ReceivedRecordings) -> Recording | str:
     """A recording that was received, else a path."""
-    if name in recordings or not Path(name).expanduser().exists():
+    path = Path(name).expanduser()
+    if name in recordings or not (path.exists() or len(path.parts) > 1 or path.suffix):
         return recordings.recording(name)
-    return str(Path(name).expanduser().absolute())
+    if not path.exists():
+        raise RecordingError(f"{path.absolute()}: there is no such recording; correct the path")
+    return str(path.absolute())
 
 
 def _output(wanted: str, default: str) -> Path | None:

@@ -14,13 +14,12 @@ from visualization_msgs.msg import MarkerArray
 from inertid_ros.action import Identify
 from inertid_ros.app.identification_job import IdentificationResult, identify_job
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.core.errors import InertidError, RecordingError
+from inertid_ros.core.errors import InertidError, ModelError, RecordingError
 from inertid_ros.core.worker import Worker
 from inertid_ros.data.live.batches import ReceivedRecordings
 from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.identification.identify import IdentificationProgress
 from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters, SampleBatch
-from inertid_ros.nodes.feedback import identify_feedback
 from inertid_ros.nodes.spin import run_node
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
@@ -52,7 +51,8 @@ class Identifier(Node):
         self.worker: Worker[IdentificationProgress, IdentificationResult] | None = None
         self.outcome: Future | None = None
         self.goal: ServerGoalHandle | None = None
-        self.state, self.message = IdentifierStatus.WAITING, "waiting for the robot description"
+        self.no_model = "no robot description has been received; publish robot_description or set urdf"
+        self.state, self.message = IdentifierStatus.WAITING, self.no_model
         self.parameters_publisher = self.create_publisher(InertialParameters, "~/parameters", LATCHED)
         self.report_publisher = self.create_publisher(IdentificationReport, "~/report", LATCHED)
         self.description_publisher = self.create_publisher(String, "~/robot_description", LATCHED)
@@ -83,8 +83,9 @@ class Identifier(Node):
         try:
             self._take_description(text)
         except InertidError as error:
-            self._set_state(IdentifierStatus.WAITING, f"robot_description: {error}")
-            self.get_logger().error(self.message)
+            self.no_model = f"robot_description: {error}"
+            self._set_state(IdentifierStatus.WAITING, self.no_model)
+            self.get_logger().error(self.no_model)
 
     def _take_description(self, text: str) -> None:
         self.model = load_model(text, model_options(self.configuration.robot))
@@ -139,9 +140,9 @@ class Identifier(Node):
         outcome = self.outcome = self.outcome or Future()
         try:
             options = self.options
-            job = identification_job(
-                request, self.model, self.configuration, self.recordings, options.output_directory
-            )
+            if self.model is None:
+                raise ModelError(self.no_model)
+            job = identification_job(request, self.model, self.configuration, self.recordings, options.output_directory)
             self.worker = Worker("identification", identify_job, (job,), options.timeout_s, options.memory_mb)
             self._publish_result(await outcome, answer)
         except InertidError as error:
@@ -163,7 +164,8 @@ class Identifier(Node):
             except InertidError as error:
                 self.outcome.set_exception(error)
         elif self.goal is not None and self.worker.progress is not None:
-            self.goal.publish_feedback(identify_feedback(self.worker.progress))
+            progress = self.worker.progress
+            self.goal.publish_feedback(Identify.Feedback(stage=progress.stage, fraction=float(progress.fraction)))
 
     # Output
 

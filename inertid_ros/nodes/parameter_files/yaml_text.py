@@ -69,6 +69,7 @@ _MOTION = {
     "monitor.max_age_s": 0.4,
     "monitor.min_rate_hz": 20.0,
     "monitor.tracking_tolerance": 0.3,
+    "monitor.progress_tolerance": 0.05,
 }
 
 FILES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {

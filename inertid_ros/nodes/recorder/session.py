@@ -13,6 +13,7 @@ from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.live.batches import Batch
 from inertid_ros.data.live.live_recording import LiveRecording
 from inertid_ros.data.messages import JOINT_STATE, channels_of
+from inertid_ros.data.stamp_order import LATE
 
 from .parameters import RecorderOptions
 from .sources import Source
@@ -263,7 +264,8 @@ class RecordingSession:
             self._number += 1
         frames = [source.frame for source in self._sources if source.frame]
         channels = [channel for source in self._sources if source.of_base for channel in channels_of(source.type)]
-        assembler = RecordingAssembler(self.name, options.joints, frames, options.max_wrench_gap_s, base=channels)
+        gap = options.max_wrench_gap_s
+        assembler = RecordingAssembler(self.name, options.joints, frames, gap, base=channels, late=LATE)
         bag, committer, prelude = None, None, list[tuple[int, bytes]]()
         if options.write_bag:
             topics, prelude = self._environment.bag_topics()

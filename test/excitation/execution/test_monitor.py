@@ -184,3 +184,11 @@ def test_lease_must_be_renewed_where_it_is_wanted():
     fault = lease.check(2.4)
     assert "0.50 s" in fault
     assert Lease(0.4, 0.0, wanted=False).check(100.0) == ""
+
+
+@pytest.mark.parametrize(
+    ("period_s", "timeout_s"), [(0.002, 0.03), (0.005, 0.03), (0.008, 0.048), (0.1, 0.2), (float("nan"), 0.03)]
+)
+def test_the_timeout_follows_from_the_rate_of_the_states(period_s, timeout_s):
+    assert MonitorOptions().timed(period_s).state_timeout_s == pytest.approx(timeout_s)
+    assert MonitorOptions(state_timeout_s=0.5).timed(period_s).state_timeout_s == 0.5

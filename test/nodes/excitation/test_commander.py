@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from inertid_ros.nodes.excitation.commander import TrajectoryCommander
+from inertid_ros.nodes.excitation.publishers import Publishers
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
 OWN, OTHER, UNNAMED = "excitation", "teleop", "_NODE_NAME_UNKNOWN_"
@@ -48,6 +49,12 @@ def test_nobody_subscribes(graph: Graph) -> None:
     assert problem.startswith("nobody subscribes to /arm/joint_trajectory")
 
 
+def test_the_topic_follows_from_the_controller(graph: Graph) -> None:
+    graph.subscribers = 0
+    problem = TrajectoryCommander(graph, RecordedJoints(), "arm_controller").problem()
+    assert problem.startswith("nobody subscribes to /arm/arm_controller/joint_trajectory")
+
+
 def test_another_commander_is_named_at_once(graph: Graph) -> None:
     graph.publishers = [UNNAMED, OWN, OTHER]
     expected = "/arm/teleop commands the robot on /arm/joint_trajectory too; stop it"
@@ -69,3 +76,10 @@ def test_a_publisher_that_stays_without_a_name_is_told(graph: Graph) -> None:
     assert UNNAMED in commander.problem()
     graph.publishers = [OWN]
     assert commander.problem() == ""
+
+
+def test_a_publisher_without_a_name_counts_when_it_is_found_again(graph: Graph) -> None:
+    publishers = Publishers(graph, "/arm/joint_states")
+    graph.publishers = [UNNAMED, OTHER]
+    assert publishers.look() == [(OTHER, "/arm")]
+    assert publishers.look() == [(OTHER, "/arm"), (UNNAMED, "_NODE_NAMESPACE_UNKNOWN_")]

@@ -43,9 +43,10 @@ class Robot:
 
     def __init__(self, model: RobotModel) -> None:
         self.model, self.now = model, 50.0
-        self.has_states = self.recorder_is_fresh = True
+        self.has_states = self.recorder_is_fresh = self.has_controller = self.has_driver = True
         self.refusal = self.recorder_problem = self.disturber = self.objection = ""
         self.offset = 0.0  # of the measured position
+        self.speed_scaling, self.state_period = 1.0, TICK_S
         self.commands: list[tuple[float, Horizon]] = []
         self.begun = 0
 
@@ -194,6 +195,33 @@ def test_plan_only_moves_nothing(prepared: PreparedMotion, model: RobotModel) ->
     assert goal.prepared is prepared and not run.robot.commands
 
 
+def test_a_controller_is_waited_for_until_it_is_discovered(run: Run) -> None:
+    run.robot.has_controller = False
+    goal = run.begin()
+    run.run(2.7)
+    assert goal.state is GoalState.COLLECTING
+    run.robot.has_controller = True
+    run.run(0.02)
+    assert goal.state is GoalState.PLANNING
+
+
+def test_a_controller_that_does_not_come_is_told(run: Run) -> None:
+    run.robot.has_controller, run.robot.disturber = False, "nobody subscribes"
+    goal = run.begin()
+    run.run(4.9)
+    assert goal.state is GoalState.COLLECTING
+    run.run(0.2)
+    assert goal.outcome.ending is Ending.REFUSED and "nobody subscribes" in goal.outcome.message
+
+
+def test_a_controller_that_slows_down_is_refused(run: Run) -> None:
+    run.robot.speed_scaling = 0.5
+    goal = run.begin()
+    run.run(1.0)
+    assert goal.outcome.ending is Ending.REFUSED and "speed scaling is 50 %" in goal.outcome.message
+    assert not run.robot.commands
+
+
 def test_what_a_motion_does_not_excite_is_told_with_the_result(prepared: PreparedMotion, model: RobotModel) -> None:
     finding = Finding("not_excited", Severity.CARE, "condition number 900: mostly of arm.mcx", "plan longer")
     run = Run(replace(prepared, findings=(finding,)), model, plan_only=True)
@@ -309,7 +337,7 @@ def test_fault_brakes_at_the_next_tick_and_names_itself(run: Run) -> None:
     assert goal.outcome.ending is Ending.STOPPED and "no joint state" in goal.outcome.fault
     ends = [(at, at + horizon.time_from_start[-1] + horizon.stamp - EPOCH_S - at) for at, horizon in run.robot.commands]
     stop = next(at for (_, before), (at, end) in zip(ends, ends[1:], strict=False) if at > begin and end < before)
-    assert stop - begin <= MonitorOptions().state_timeout_s + 2 * TICK_S
+    assert stop - begin <= MonitorOptions().timed(TICK_S).state_timeout_s + 2 * TICK_S
 
 
 def test_stop_brakes_at_once(run: Run) -> None:

@@ -31,7 +31,7 @@ def test_joint_states_are_read_by_the_names_of_the_robot():
 
 def test_commands_have_the_names_of_the_controller():
     sent = []
-    publisher = SimpleNamespace(publish=sent.append)
+    publisher = SimpleNamespace(publish=sent.append, topic_name="/joint_trajectory")
     node = SimpleNamespace(create_publisher=lambda *_: publisher)
     values = np.zeros((2, 2))
     horizon = Horizon(JOINTS, np.array([0.0, 0.1]), values, values, values)

@@ -33,6 +33,7 @@ PARAMETERS = {
     "monitor.min_rate_hz": 5.0,
     "monitor.rate_window_s": 1.0,
     "monitor.lease_timeout_s": 0.8,
+    "monitor.progress_tolerance": 0.1,
 }
 
 

@@ -106,7 +106,7 @@ class FakeRobot:
     """Use as a context manager; joints have a prefix in its joint states and in the commands that it takes."""
 
     def __init__(self, prefix: str = "") -> None:
-        self._prefix = prefix
+        self._prefix, self._started = prefix, False
 
     def __enter__(self) -> "FakeRobot":
         path = os.pathsep.join([str(TEST), os.environ.get("PYTHONPATH", "")])
@@ -114,8 +114,7 @@ class FakeRobot:
         with other:
             command = [sys.executable, "-m", "support.nodes.fake_robot_process", str(other.fileno()), self._prefix]
             self._process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, pass_fds=[other.fileno()])
-        assert self._connection.recv() == "ready"
-        return self
+        return self  # others start meanwhile
 
     def __exit__(self, *_error: object) -> None:
         self._connection.close()
@@ -143,6 +142,9 @@ class FakeRobot:
         return self.speed < 1e-6
 
     def _ask(self, name: str, *arguments: object) -> Any:
+        if not self._started:
+            assert self._connection.poll(30.0), "the fake robot does not start"
+            self._started = self._connection.recv() == "ready"
         self._connection.send((name, *arguments))
         assert self._connection.poll(10.0), "the fake robot does not answer"
         return self._connection.recv()

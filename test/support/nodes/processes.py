@@ -16,9 +16,13 @@ _ROBOT_SIDE = ("simulator", "excitation", "recorder")
 
 
 def raise_priority(process: int = 0) -> None:
-    """Run a process before others where that is allowed: robots do not share their machine with other test runs."""
+    """Run a process before others where that is allowed: robots do not share their machine with other test runs.
+
+    Not in real time (SCHED_FIFO): the middleware's threads wait actively for one another at times, and two such
+    processes on two cores would then keep whatever they wait for from running, for ever.
+    """
     with suppress(OSError):
-        os.sched_setscheduler(process, os.SCHED_FIFO, os.sched_param(5))
+        os.setpriority(os.PRIO_PROCESS, process, -15)
 
 
 class NodeProcess:

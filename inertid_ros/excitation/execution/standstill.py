@@ -1,0 +1,37 @@
+"""Where a robot stands, and since when, by its joint states. Times are given by the caller."""
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+
+_STANDS = 5e-3  # rad or m; a robot that moves less stands
+_FRESH_S = 0.1
+
+
+class Standstill:
+    """Follows the position of a robot that comes to rest.
+
+    Attributes
+    ----------
+    since : float
+        When the robot came to where it stands [s]; minus infinity before the first state.
+    position : ndarray, shape (n,)
+        As measured last; empty before the first state.
+    """
+
+    def __init__(self) -> None:
+        self.since = self._received = -np.inf
+        self.position: Array = np.zeros(0)
+        self._stands_at: Array = np.zeros(0)
+
+    def update(self, now: float, position: Array) -> None:
+        """Take a position ``(n,)`` that was received at ``now`` [s]."""
+        self.position, self._received = np.array(position, dtype=float), now
+        if not len(self._stands_at) or np.abs(position - self._stands_at).max() > _STANDS:
+            self._stands_at, self.since = self.position, now
+
+    def distance(self, now: float, position: Array) -> float:
+        """Return the largest distance of a joint to a position ``(n,)`` [rad or m]; 0 without a fresh state."""
+        if now - self._received > _FRESH_S:
+            return 0.0
+        return float(np.abs(self.position - position).max())

@@ -1,0 +1,90 @@
+"""SpeedScaling: by how much the controller slows trajectories down, where the robot's driver or controller says so."""
+
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.callback_groups import CallbackGroup
+from rclpy.node import Node
+from std_msgs.msg import Float64
+
+from inertid_ros.ros.qos import NEWEST, STATE
+
+from .parameters import SpeedScalingOptions
+
+_PERIOD_S = 0.02  # between two states of the controller that are read; it publishes every cycle
+
+
+class _Polled(CallbackGroup):
+    """Of subscriptions that no executor wakes up for: a controller tells its state every cycle, more than is read."""
+
+    def can_execute(self, entity: Any) -> bool:
+        """No: it is read by hand."""
+        return False
+
+    def beginning_execution(self, entity: Any) -> bool:
+        """No: it is read by hand."""
+        return False
+
+    def ending_execution(self, entity: Any) -> None:
+        """Nothing began."""
+
+
+class SpeedScaling:
+    """The newest speed scaling of each source.
+
+    Parameters
+    ----------
+    node : Node
+    options : SpeedScalingOptions
+    controller : str
+        Name of the controller, whose state is read where control_msgs is installed; empty where it is not known.
+    on_change : callable
+        Called with every factor that is received, 1 at full speed.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        options: SpeedScalingOptions,
+        controller: str,
+        on_change: Callable[[float], None],
+    ) -> None:
+        self._factors: dict[str, float] = {}
+        self._on_change, self._polled_at = on_change, -float("inf")
+        self._state: Any = None
+        if options.topic:
+            full = options.full
+            node.create_subscription(Float64, options.topic, lambda told: self._take("driver", told.data / full), STATE)
+        state_type = _controller_state_type()
+        if controller and state_type is not None:
+            topic, group = f"{controller}/controller_state", _Polled()
+            self._state = node.create_subscription(state_type, topic, lambda _state: None, NEWEST, callback_group=group)
+
+    def poll(self, now: float) -> None:
+        """Read the controller's newest state; to be called at every tick, ``now`` is the steady clock [s]."""
+        if self._state is None or now - self._polled_at < _PERIOD_S:
+            return
+        self._polled_at = now
+        with self._state.handle:
+            taken = self._state.handle.take_message(self._state.msg_type, False)
+        if taken is not None:
+            self._take("controller", taken[0].speed_scaling_factor)
+
+    @property
+    def factor(self) -> float:
+        """That of the source that slows down most; 1 where none has told of any."""
+        return min(self._factors.values(), default=1.0)
+
+    def _take(self, source: str, factor: float) -> None:
+        self._factors[source] = factor
+        self._on_change(self.factor)
+
+
+def _controller_state_type() -> Any:
+    """Type of the controller's state, None where control_msgs is absent or older than speed scaling."""
+    try:
+        from control_msgs.msg import JointTrajectoryControllerState
+    except ImportError:
+        return None
+    known = JointTrajectoryControllerState.get_fields_and_field_types()
+    return JointTrajectoryControllerState if "speed_scaling_factor" in known else None
