@@ -11,7 +11,7 @@ from inertid_ros.excitation.criteria.earlier_information import EarlierInformati
 from inertid_ros.identification.continuation import EarlierFit
 from inertid_ros.identification.information.earlier_equations import EarlierEquations
 from inertid_ros.identification.provenance import EarlierSource, checksum, file_checksum
-from inertid_ros.report.results import PARAMETERS, ResultError, StoredResult, read_result
+from inertid_ros.report.results import PARAMETERS, REPORT, ResultError, StoredResult, as_written, read_result
 from inertid_ros.robot.model import RobotModel
 
 
@@ -32,12 +32,13 @@ def earlier_result(directory: str | Path, model: RobotModel) -> tuple[RobotModel
     """
     result = _read(directory, model)
     report = result.report
-    recordings = report["provenance"]["recordings"]
-    seconds = sum(recording["seconds"] for recording in recordings if recording["role"] == "train")
     model = model.with_terms(result.model.layout.terms)
-    information = earlier_information(
-        model, result.information, report["residual_deviation"], report["effective_samples"], seconds
-    )
+    with as_written(result.directory / REPORT):
+        recordings = report["provenance"]["recordings"]
+        seconds = sum(recording["seconds"] for recording in recordings if recording["role"] == "train")
+        information = earlier_information(
+            model, result.information, report["residual_deviation"], report["effective_samples"], seconds
+        )
     return (model if report.get("status") == "rejected" else result.model), information
 
 
@@ -60,8 +61,10 @@ def earlier_fit(
     result = _read(directory, model)
     report = result.report
     if report.get("status") == "rejected":
-        raise ResultError(f"{directory}: was rejected and is no prior ({report['message']}); continue a good result")
-    source = _source(result)
+        message = report.get("message")
+        raise ResultError(f"{directory}: was rejected and is no prior ({message}); continue a good result")
+    with as_written(result.directory / REPORT):
+        source = _source(result)
     for recording in recordings:
         name = source.recordings.get(checksum(recording))
         if name is not None:
@@ -70,8 +73,10 @@ def earlier_fit(
                 " twice; give new recordings"
             )
     information = result.information
-    share = np.asarray(report["effective_samples"], dtype=float) / np.maximum(information.counts, 1)
-    R, z = information.whitened(np.sqrt(share) / np.asarray(report["residual_deviation"], dtype=float))
+    with as_written(result.directory / REPORT):
+        share = np.asarray(report["effective_samples"], dtype=float) / np.maximum(information.counts, 1)
+        R, z = information.whitened(np.sqrt(share) / np.asarray(report["residual_deviation"], dtype=float))
+        prior_spread = float(report["solver"]["prior_spread"])
     fit = EarlierFit(
         information.layout,
         information.robot,
@@ -79,7 +84,7 @@ def earlier_fit(
         result.prior,
         result.parameters,
         result.covariance,
-        float(report["solver"]["prior_spread"]),
+        prior_spread,
     )
     return fit, source
 

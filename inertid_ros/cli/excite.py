@@ -11,6 +11,7 @@ from inertid_ros.app.earlier_result import earlier_result
 from inertid_ros.config.configuration import ExcitationConfiguration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.constraints.collision.surroundings import surroundings
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.inspection import inspect_plan
@@ -59,17 +60,16 @@ def run(options: argparse.Namespace) -> int:
             planned = now
             progress(f"planning {number(now.value)}", now.fraction)
 
-        if options.check:
-            plan = load_motion(options.check, limits)
-        else:
-            constraints = motion_constraints(model, limits, config.excitation)
+        plan = load_motion(options.check, limits) if options.check else None
+        constraints = motion_constraints(model, limits, config.excitation)
+        if plan is None:
             named = [name in named_numbers(options.start, "--start") for name in limits.joint_names]
             start = rest_pose(model, limits, constraints, _start(options.start, limits), np.array(named))
             plan = plan_excitation(model, limits, start, config.excitation, report, earlier)
         progress("checking", 1.0)
-        constraints = motion_constraints(model, limits, config.excitation)
         check_plan(plan, model, limits, constraints=constraints)
-        inspection = inspect_plan(plan, model, limits, constraints, earlier=earlier)
+        around = surroundings(model, limits, config.excitation)
+        inspection = inspect_plan(plan, model, limits, constraints, earlier, around)
     for finding in inspection.findings:
         _log.warning("warning: %s", finding)
     summary = summarise(inspection, model, config, planned)

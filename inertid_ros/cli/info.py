@@ -14,7 +14,7 @@ from inertid_ros.data.files.loading import file_format, load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.stamp_checks import check_repairs
 from inertid_ros.identification.base_parameters import base_parameters_of_robot
-from inertid_ros.report.results import REPORT, read_result
+from inertid_ros.report.results import REPORT, as_written, read_result
 from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia, min_eigenvalue
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
@@ -33,7 +33,8 @@ def run(options: argparse.Namespace) -> int:
     path = Path(options.subject)
     if path.is_dir() and (path / REPORT).exists():
         report = read_result(path).report
-        print_json({"kind": "result", **report}) if options.json else print_report(report)
+        with as_written(path / REPORT):
+            print_json({"kind": "result", **report}) if options.json else print_report(report)
     elif _is_text(path):
         _describe_model(load_model(Path(options.subject), model_options(config.robot)), options)
     else:

@@ -64,6 +64,7 @@ def summarise(
             "criterion": criterion,
             "condition_number": inspection.condition_number,
             "singular_values": {"before": inspection.spectrum_before, "after": inspection.spectrum},
+            "surroundings": inspection.surroundings,
             "constraints": [{"used": usage.used, "words": usage.description} for usage in inspection.constraint_usage],
             "findings": [finding.content() for finding in inspection.findings],
             "longest_stop": inspection.longest_stop,
@@ -89,6 +90,8 @@ def print_motion(summary: Mapping[str, Any]) -> None:
         values = (summary["singular_values"][when] for when in ("before", "after"))
         before, after = (number(v[0] / v[-1] if v[-1] else None) for v in values)
         print(f"with the earlier recordings {after}; these alone {before}")
+    for sentence in summary["surroundings"]:
+        print(sentence)
     for constraint in summary["constraints"]:
         print(f"{constraint['words']} at {percent(constraint['used'])} of what is allowed")
     print(f"at rest within {number(summary['longest_stop'])} s, whatever fails")

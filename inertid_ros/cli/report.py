@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from inertid_ros.report.pages import render_page
-from inertid_ros.report.results import read_result
+from inertid_ros.report.results import REPORT, as_written, read_result
 
 from .output import print_json, write_text
 from .report_tables import print_report
@@ -18,7 +18,8 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(result.report)
     else:
-        print_report(result.report)
+        with as_written(result.directory / REPORT):
+            print_report(result.report)
         if options.html:
             print(f"written to {options.html}")
     return 0

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import attrs
-import yaml
 
 from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
 from inertid_ros.config.schema.structuring import structure
 from inertid_ros.config.yaml_files import load_configuration
-from inertid_ros.core.errors import ConfigurationError
+from inertid_ros.core.errors import ConfigurationError, FormatError
+from inertid_ros.core.formats.yaml_text import read_yaml
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.recorded_joints import RecordedJoints
@@ -37,9 +37,9 @@ def configuration(options: argparse.Namespace, tree: type[T], given: Mapping[str
     for setting in options.set:
         key, _, text = setting.partition("=")
         try:
-            values[key] = yaml.safe_load(text)
-        except yaml.YAMLError:
-            raise ConfigurationError(f"--set {setting}: value is not YAML; write KEY=VALUE") from None
+            values[key] = read_yaml(text)
+        except FormatError as error:
+            raise ConfigurationError(f"--set {setting}: value {error}; write KEY=VALUE") from None
     for joint, position in named_numbers(options.lock, "--lock").items():
         values[f"robot.locked_joints.{joint}"] = position
     return structure(tree, values, options.config or "command line")

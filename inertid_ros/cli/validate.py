@@ -63,8 +63,10 @@ class _Subject:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; 3 where the subject is not to be used for such motions."""
-    config = configuration(options, Configuration)
-    subject = _subject(options, config)
+    result = read_result(options.subject) if Path(options.subject).is_dir() else None
+    fitted = {} if result is None else {"identify.equations": _equation_type(result)}
+    config = configuration(options, Configuration, fitted)
+    subject = _subject(options, config, result)
     model = subject.model
     with progress_bar(options) as progress:
         recordings = recordings_from(options.recordings, config, model.recorded_joints)
@@ -99,9 +101,14 @@ def run(options: argparse.Namespace) -> int:
     return _REJECTED if gate.verdict is Verdict.REJECT else 0
 
 
-def _subject(options: argparse.Namespace, config: Configuration) -> _Subject:
-    if Path(options.subject).is_dir():
-        result = read_result(options.subject)
+def _equation_type(result: StoredResult) -> str:
+    """Type of the equations that a result was fitted with."""
+    stored = result.report["provenance"].get("configuration") or {}
+    return str(stored.get("identify", {}).get("equations", Configuration().identify.equations))
+
+
+def _subject(options: argparse.Namespace, config: Configuration, result: StoredResult | None) -> _Subject:
+    if result is not None:
         subject = _Subject(result.model, result.parameters, result.prior, result)
     else:
         model = load_model(Path(options.subject), model_options(config.robot))

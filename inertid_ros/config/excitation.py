@@ -61,6 +61,9 @@ class LimitOptions:
     )
 
 
+MOUNTINGS = ("floor", "wall", "ceiling", "none")
+
+
 @attrs.frozen
 class ExcitationOptions:
     """How an exciting motion is planned."""
@@ -120,8 +123,15 @@ class ExcitationOptions:
         0.95, "fraction of velocity and acceleration limits used; the rest is room for braking",
         minimum=0.05, maximum=1.0,
     )
+    mounting: str = option(
+        "floor",
+        "what the robot is mounted on: nothing moves below (behind) the lowest point of its base in the root frame;"
+        " none looks at no floor",
+        choices=MOUNTINGS,
+    )
     floor_m: float = option(
-        -math.inf, "height in the root frame that no part of a moving link may go below; -.inf checks none [m]",
+        -math.inf, "height in the root frame that no part of a moving link may go below; -.inf leaves it to mounting"
+        " [m]",
         maximum=1e4,
     )
     constraint_samples: int = option(

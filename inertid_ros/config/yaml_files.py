@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import attrs
-import yaml
 
 from inertid_ros.config.schema.structuring import flat, structure
-from inertid_ros.core.errors import ConfigurationError
+from inertid_ros.core.errors import ConfigurationError, FormatError
+from inertid_ros.core.formats.yaml_text import read_yaml
 
 from .configuration import Configuration, ExcitationConfiguration
 
@@ -35,15 +35,13 @@ def load_configuration(path: str | Path, tree: type = Configuration) -> Any:
     """
     path = Path(path)
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = read_yaml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigurationError(f"{path}: no such configuration file; check the path") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: cannot be read ({error.__class__.__name__}); give a YAML file") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" in line {mark.line + 1}" if mark else ""
-        raise ConfigurationError(f"{path}: is not YAML{line}; correct it") from None
+    except FormatError as error:
+        raise ConfigurationError(f"{path}: {error}; correct it") from None
     values, of_nodes = _values(content, str(path))
     others = _SECTIONS - {section.name for section in attrs.fields(tree)}
     own = {key: value for key, value in values.items() if str(key).partition(".")[0] not in others}
@@ -69,8 +67,9 @@ def _ros_parameters(content: Mapping[Any, Any], where: str) -> dict[str, object]
         return (_PRECEDENCE.index(last) if last in _PRECEDENCE else -1, "*" not in name)
 
     merged: dict[str, object] = {}
-    for node in sorted(map(str, content), key=order):
-        block = content[node]
+    blocks = {str(node): block for node, block in content.items()}
+    for node in sorted(blocks, key=order):
+        block = blocks[node]
         parameters = block.get("ros__parameters") if isinstance(block, Mapping) else None
         if not isinstance(parameters, Mapping):
             raise ConfigurationError(f"{where}: {node} has no ros__parameters; nest its keys below ros__parameters")

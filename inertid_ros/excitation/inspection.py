@@ -7,6 +7,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding
+from inertid_ros.excitation.constraints.collision.surroundings import Surroundings
 from inertid_ros.excitation.constraints.effort import prior_effort
 from inertid_ros.excitation.criteria.criterion import make_criterion, regressor_condition
 from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
@@ -47,7 +48,9 @@ class Inspection:
     constraint_usage : tuple of ConstraintUsage
         Usage of each constraint beside the limits of position, velocity, acceleration.
     findings : tuple of Finding
-        What the motion does not excite, and why.
+        What the motion may meet, and what it does not excite, and why.
+    surroundings : tuple of str
+        What the motion keeps clear of, and what was not looked at; sentences.
     """
 
     plan: Plan
@@ -60,6 +63,7 @@ class Inspection:
     spectrum_before: Array | None = None
     constraint_usage: tuple[ConstraintUsage, ...] = ()
     findings: tuple[Finding, ...] = ()
+    surroundings: tuple[str, ...] = ()
 
 
 def inspect_plan(
@@ -68,6 +72,7 @@ def inspect_plan(
     limits: MotionLimits,
     constraints: Sequence[Constraint] = (),
     earlier: EarlierInformation | None = None,
+    around: Surroundings | None = None,
 ) -> Inspection:
     """Inspect a plan that has passed its checks; every horizon and brake that execution would send is verified too.
 
@@ -92,7 +97,11 @@ def inspect_plan(
         longest_stop=HorizonTable(plan, limits).longest,
         spectrum_before=before,
         constraint_usage=used_by,
-        findings=weak_parameters(criterion, information, model, limits, _tightest(used_by)),
+        findings=(
+            *(around.findings if around else ()),
+            *weak_parameters(criterion, information, model, limits, _tightest(used_by)),
+        ),
+        surroundings=around.sentences if around else (),
     )
 
 

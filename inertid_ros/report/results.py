@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,9 @@ import yaml
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.atomic_files import write_directory
-from inertid_ros.core.errors import IdentificationError, InertidError
+from inertid_ros.core.errors import FormatError, IdentificationError, InertidError
+from inertid_ros.core.formats.json_text import read_json
+from inertid_ros.core.formats.yaml_text import read_yaml
 from inertid_ros.identification.information.information import Information
 from inertid_ros.identification.information.information_file import information_bytes, read_information
 from inertid_ros.identification.outcome import URDF, IdentificationOutcome
@@ -159,22 +162,29 @@ def read_result(directory: str | Path) -> StoredResult:
     path = Path(directory)
     if not path.is_dir():
         raise ResultError(f"{path}: no such result directory; check the path")
-    content = _parse(path / PARAMETERS, lambda text: yaml.load(text, Loader=_LOADER))
-    report = _parse(path / REPORT, json.loads)
+    content = _parse(path / PARAMETERS, read_yaml)
+    report = _parse(path / REPORT, read_json)
     if content.get("format") != FORMAT:
         raise ResultError(f"{path / PARAMETERS}: format is {content.get('format')}, expected {FORMAT}; identify again")
-    try:
+    with as_written(path / PARAMETERS):
         robot = content["robot"]
-        options = _model_options(robot)
         parameters, prior, covariance = (np.array(content[key], dtype=float) for key in _VECTORS)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ResultError(f"{path / PARAMETERS}: is damaged ({error!r}); identify again") from None
-    model = load_model(path / URDF, options)
+        model = load_model(path / URDF, _model_options(robot))
+        own_hash = robot["model_hash"]
     size = model.layout.size
     shapes = (parameters.shape, prior.shape, covariance.shape)
-    if shapes != ((size,), (size,), (size, size)) or model.hash != robot["model_hash"]:
+    if shapes != ((size,), (size,), (size, size)) or model.hash != own_hash:
         raise ResultError(f"{path / PARAMETERS}: does not belong to {URDF} beside it; identify again")
     return StoredResult(path, model, parameters, prior, covariance, report)
+
+
+@contextmanager
+def as_written(file: Path) -> Iterator[None]:
+    """While content that was read back is used: ResultError where it has not the form in which it was written."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise ResultError(f"{file}: is damaged ({error!r}); identify again") from None
 
 
 def _model_options(robot: Mapping[str, Any]) -> ModelOptions:
@@ -237,7 +247,6 @@ def parameters_content(outcome: IdentificationOutcome, report: Mapping[str, Any]
 
 _VECTORS = ("parameters", "prior", "covariance")
 _LINK_KEYS = ("name", "mass", "com", "inertia", "parameters", "standard_deviation")
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
@@ -253,8 +262,10 @@ def _parse(path: Path, parser: Any) -> dict[str, Any]:
         raise ResultError(f"{path.parent}: has no {path.name}, so it is no result directory; check the path") from None
     except OSError as error:
         raise ResultError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
-    except (ValueError, yaml.YAMLError):
-        raise ResultError(f"{path}: is damaged; identify again") from None
+    except FormatError as error:
+        raise ResultError(f"{path}: is damaged ({error}); identify again") from None
+    except UnicodeDecodeError:
+        raise ResultError(f"{path}: is damaged (it is not text); identify again") from None
     if not isinstance(content, dict):
         raise ResultError(f"{path}: is damaged; identify again")
     return content

@@ -407,7 +407,10 @@ def _reduce(full: pin.Model, locked: Mapping[str, float]) -> tuple[pin.Model, li
     ids = [full.getJointId(name) for name in locked]
     for index, position in zip(ids, locked.values(), strict=True):
         reference[full.joints[index].idx_q] = position
-    reduced = pin.buildReducedModel(full, ids, reference)
+    try:
+        reduced = pin.buildReducedModel(full, ids, reference)
+    except ValueError:
+        raise ModelError("URDF: a joint and a link have the same name, so no joint can be held; rename one") from None
     return reduced, [full.getJointId(name) for name in list(reduced.names)[1:]]
 
 

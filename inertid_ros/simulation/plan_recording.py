@@ -40,14 +40,14 @@ def simulate(
     run = MotionExecution(HorizonTable(whole, whole.limits, options))
     run.clock_offset = 0.0
     timestep = robot.options.timestep_s
-    per_tick = max(int(round(options.grid_s / timestep)), 1)
+    per_command = max(int(round(options.period_s / timestep)), 1)
     per_state = max(int(round(1.0 / (state_hz * timestep))), 1)
     begin, steps = robot.time, int(np.ceil((whole.duration + _TAIL) / timestep))
     follow(robot, run.start(begin))
     states = [first]
     for step in range(1, steps + 1):
         robot.step()
-        if step % per_tick == 0:
+        if step % per_command == 0:
             follow(robot, run.step(robot.time))
         if step % per_state == 0:
             states.append(robot.state())

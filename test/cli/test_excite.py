@@ -57,8 +57,11 @@ def test_the_same_seed_gives_the_same_plan(folder, capsys):
 def test_what_a_motion_does_not_excite_is_told_on_all_ways(folder, capsys):
     narrow = ["--set", "limits.position.joint1=[0.1, 0.11]"]
     status, out, err = _excite(capsys, "--json", *narrow)
-    (message,) = [finding["message"] for finding in json.loads(out)["findings"]]
+    floor, message = [finding["message"] for finding in json.loads(out)["findings"]]
     assert status == 0 and f"inertid: warning: {message}" in err and message.startswith("condition number")
+    assert floor.startswith("no floor is looked at, since link ") and f"inertid: warning: {floor}" in err
+    assert json.loads(out)["surroundings"][1] == "no obstacles are stated"
+    assert "<li>no obstacles are stated</li>" in (folder / "out/excitation.html").read_text()
     assert html.escape(message, quote=False)[:40] in (folder / "out/excitation.html").read_text()
 
 

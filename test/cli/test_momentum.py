@@ -47,7 +47,7 @@ def test_identify_and_validate(files, tmp_path, capsys):
     assert report["channels"][0] == "momentum.linear_x"
     assert report["validation"]["relative_error"] < 0.05 < report["prior"]["relative_error"]
     assert [link["name"] for link in report["links"]] == ["L0", "L1", "L2", "L3"]
-    check = ["validate", output, str(files / "b.npz"), "--set", "identify.equations=momentum", "--json", "--quiet"]
+    check = ["validate", output, str(files / "b.npz"), "--json", "--quiet"]
     assert cli.main(check) == 0
     again = json.loads(capsys.readouterr().out)
     assert again["validation"]["relative_error"] == pytest.approx(report["validation"]["relative_error"])
@@ -107,7 +107,7 @@ def test_momentum_needs_no_effort_and_reports_name_momentum(files, without_effor
     assert cli.main([*command, "--output", str(output)]) == 0
     printed = capsys.readouterr()
     assert cli.main(["report", str(output), "--html", str(output / "page.html")]) == 0
-    check = ["validate", str(output), str(without_effort / "b.npz"), "--set", "identify.equations=momentum"]
+    check = ["validate", str(output), str(without_effort / "b.npz")]
     assert cli.main(check) == 0
     again = capsys.readouterr().out
     for out in (printed.out, again):

@@ -14,6 +14,8 @@ import yaml
 from support.recordings.synthetic_calibration import COULOMB, held_recording, synthetic_case
 
 from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.app.earlier_result import earlier_fit
+from inertid_ros.cli import main as cli
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import InertidError
@@ -266,3 +268,32 @@ def test_files_of_two_results_are_not_mixed(directory):
     (directory / "calibrated.urdf").write_text(other.urdf)
     with pytest.raises(ResultError, match="does not belong to calibrated.urdf"):
         read_result(directory)
+
+
+@pytest.mark.parametrize(
+    ("file", "changes"),
+    [
+        ("parameters.yaml", {"robot": "text"}),
+        ("parameters.yaml", {"robot": {"locked_joints": "text"}}),
+        ("report.json", {"provenance": "text"}),
+        ("report.json", {"provenance": None}),
+        ("report.json", {"residual_deviation": [[], []]}),
+        ("report.json", {"solver": {}}),
+    ],
+)
+def test_content_of_another_form_is_one_line(directory, case, file, changes):
+    """Fuzzing found that such files ended in errors of Python."""
+    content = yaml.safe_load((directory / file).read_text())
+    if file == "parameters.yaml" and isinstance(changes["robot"], dict):
+        changes = {"robot": content["robot"] | changes["robot"]}
+    (directory / file).write_text(json.dumps(content | changes))
+    with pytest.raises(ResultError, match=f"{file}: is damaged"):
+        earlier_fit(directory, case.given, ())
+
+
+def test_a_report_of_another_form_is_not_printed(directory, capsys):
+    content = json.loads((directory / "report.json").read_text())
+    (directory / "report.json").write_text(json.dumps(content | {"links": ["text"]}))
+    for command in ("report", "info"):
+        assert cli.main([command, str(directory)]) == 2
+        assert "report.json: is damaged" in capsys.readouterr().err

@@ -220,7 +220,12 @@ def is_named(attribute: Any) -> bool:
 def _number(scalar: type, value: Any) -> Any:
     """Return a number in the type of an option; what is no such number as it is."""
     wanted = {float: numbers.Real, int: numbers.Integral}.get(scalar, ())
-    return scalar(value) if isinstance(value, wanted) and not isinstance(value, bool) else value
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        return value
+    try:
+        return scalar(value)
+    except OverflowError:  # a whole number beyond every float
+        return value
 
 
 def _range(lowest: float | None, highest: float | None) -> str:

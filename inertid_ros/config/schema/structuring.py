@@ -56,10 +56,11 @@ def structure(
             arguments[key] = [part for part in value if part != ""] if isinstance(value, list | tuple) else value
     for names, key in lists.items():
         of_values = not attrs.has(fields[key].metadata["element"])
-        if of_values and arguments.get(key) and not any(given.get(names, ())):
+        listing = given.get(names, ())
+        if of_values and arguments.get(key) and isinstance(listing, list | tuple) and not any(listing):
             continue  # names with a value each say themselves which they are
         if names in given or (listed and arguments.get(key)):
-            _agree(fields[key], arguments.setdefault(key, {}), given.get(names, ()), where, prefix)
+            _agree(fields[key], arguments.setdefault(key, {}), listing, where, prefix)
         if attrs.has(fields[key].metadata["element"]) and key in arguments:
             element = fields[key].metadata["element"]
             arguments[key] = {

@@ -11,6 +11,7 @@ from inertid_ros.excitation.constraints.balance.centre_of_mass import CentreOfMa
 from inertid_ros.excitation.constraints.balance.polygon import polygon
 from inertid_ros.excitation.constraints.balance.zero_moment_point import ZeroMomentPointConstraint
 from inertid_ros.excitation.constraints.collision.clearance import ClearanceConstraint
+from inertid_ros.excitation.constraints.collision.surroundings import surroundings
 from inertid_ros.excitation.limits.constraint import Constraint
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, usage
 from inertid_ros.excitation.plans.plan import Plan
@@ -27,9 +28,9 @@ def motion_constraints(
     """Everything that a motion of this robot must keep beside its limits of position, velocity and acceleration."""
     options = options or ExcitationOptions()
     chosen: list[Constraint] = [EffortConstraint(model, limits.effort)]
-    collision = options.collision
-    if collision.self_collision or collision.obstacles or np.isfinite(options.floor_m):
-        chosen.append(ClearanceConstraint(model, limits, collision, options.floor_m))
+    collision, floor = options.collision, surroundings(model, limits, options).floor_m
+    if collision.self_collision or collision.obstacles or np.isfinite(floor):
+        chosen.append(ClearanceConstraint(model, limits, collision, floor))
     return (*chosen, *_balance(model, options.balance))
 
 

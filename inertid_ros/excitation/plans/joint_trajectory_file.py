@@ -73,7 +73,7 @@ def _seconds(point: Any, row: int, path: str | Path) -> float:
     since = point.get("time_from_start") if isinstance(point, Mapping) else None
     try:
         return float(since["sec"]) + float(since["nanosec"]) / _NANO  # type: ignore[index]
-    except (TypeError, KeyError, ValueError):
+    except (TypeError, KeyError, ValueError, OverflowError):
         raise ExcitationError(f"{path}: point {row} has no time_from_start with sec and nanosec; plan again") from None
 
 
@@ -81,7 +81,7 @@ def _row(point: Mapping[str, Any], row: int, channel: str, width: int, path: str
     values = point.get(channel)
     try:
         numbers = np.array(values, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = np.zeros(0)
     if numbers.shape != (width,):
         raise ExcitationError(

@@ -1,5 +1,6 @@
 """Plan: a motion as dense knots, ready to be inspected, stored, checked and executed."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -59,7 +60,7 @@ class Plan:
     def __post_init__(self) -> None:
         names = tuple(str(name) for name in self.joint_names)
         object.__setattr__(self, "joint_names", names)
-        duplicates = sorted({name for name in names if names.count(name) > 1})
+        duplicates = sorted(name for name, count in Counter(names).items() if count > 1)
         if not names or duplicates:
             raise ExcitationError(f"plan: joint names are empty or repeat {duplicates}; name every joint once")
         if self.limits.joint_names != names:

@@ -8,7 +8,8 @@ import numpy as np
 import yaml
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ExcitationError
+from inertid_ros.core.errors import ExcitationError, FormatError
+from inertid_ros.core.formats.yaml_text import read_yaml
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 
 from .joint_trajectory_file import parse_joint_trajectory
@@ -95,8 +96,8 @@ def _plan(content: Mapping[str, Any], path: str | Path) -> Plan:
             limits,
             str(content.get("kind", "")),
             str(content.get("model_hash", "")),
-            int(_numbers([content.get("seed", 0)], "seed")[0]),
-            float(_numbers([content.get("condition_number", float("nan"))], "condition_number")[0]),
+            _seed(content.get("seed", 0)),
+            _single(content.get("condition_number", float("nan")), "condition_number"),
         )
     except ExcitationError as error:
         raise ExcitationError(f"{path}: {error}") from None
@@ -106,15 +107,13 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise ExcitationError(f"{path}: larger than {_MAX_BYTES // 2**20} MiB; this is not a plan")
-        text = path.read_text(encoding="utf-8")
-        # The C parser is ten times faster and not always built in.
-        content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        content = read_yaml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ExcitationError(f"{path}: no such plan file; check the path") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ExcitationError(f"{path}: cannot be read ({error.__class__.__name__}); give a plan.yaml") from None
-    except (yaml.YAMLError, ValueError, RecursionError):
-        raise ExcitationError(f"{path}: is not YAML; give a plan.yaml") from None
+    except FormatError as error:
+        raise ExcitationError(f"{path}: {error}; give a plan.yaml") from None
     if not isinstance(content, Mapping):
         raise ExcitationError(f"{path}: is not a plan (its format is not {FORMAT}); give a plan.yaml")
     return content
@@ -125,6 +124,19 @@ def _list(content: Mapping[str, Any], key: str) -> list[Any]:
     if not isinstance(value, list):
         raise ExcitationError(f"{key} is missing or not a list; plan again")
     return value
+
+
+def _seed(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ExcitationError("seed is not a whole number; plan again")
+    return value
+
+
+def _single(value: Any, what: str) -> float:
+    numbers = _numbers(value, what)
+    if numbers.shape:
+        raise ExcitationError(f"{what} is not one number; plan again")
+    return float(numbers)
 
 
 def _numbers(value: Any, what: str) -> Array:

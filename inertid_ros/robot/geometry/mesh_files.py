@@ -36,7 +36,7 @@ def locate_mesh(filename: str, where: str, packages: Sequence[str] = (), urdf_fo
     """
     for name in dict.fromkeys((filename, unquote(filename))):
         for candidate in _candidates(name, packages, urdf_folder):
-            if candidate.is_file():
+            if _is_file(candidate):
                 return candidate
     raise ModelError(
         f"{where}: mesh '{filename}' is not found in folders above the URDF, those of ROS, or mesh_folders; name the"
@@ -55,6 +55,8 @@ def _candidates(name: str, packages: Sequence[str], urdf_folder: Path | None) ->
         yield from (folder / path for folder in above[1:])
         return
     inside = Path(path.lstrip("/"))
+    if not inside.parts:  # only the scheme
+        return
     own = Path(*inside.parts[1:])
     yield from (base / inside for folder in packages for base in (Path(folder), Path(folder).parent))
     yield from (folder / inside for folder in above)
@@ -66,6 +68,13 @@ def _candidates(name: str, packages: Sequence[str], urdf_folder: Path | None) ->
     yield from (folder / own for folder in above)
     yield from (folder / own for folder in map(Path, packages))
     yield from (folder / own for folder in _cached(inside.parts[0]))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that is too long, or holds NUL
+        return False
 
 
 def _paths(variable: str) -> list[Path]:

@@ -4,6 +4,7 @@ import numpy as np
 import scipy
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.bodies.inertial_parameters import from_pseudo_inertia
 
 _THINNEST = 1e-3  # m; flat shapes, such as an image of a plate, are this thick
@@ -13,13 +14,21 @@ def convex_hull(points: Array, density: float) -> Array:
     """``(10,)`` parameters of the convex hull of points ``(V, 3)`` [m] in their frame, of a density [kg/m^3].
 
     The hull is cut into tetrahedra from its middle to its triangles, whose second moments are exact.
+
+    Raises
+    ------
+    ModelError
+        The points are too far apart, or too far away for their size.
     """
     try:
         hull = scipy.spatial.ConvexHull(points)
     except scipy.spatial.QhullError:
         thick = _THINNEST * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, 1, 8).T
         points = (points + thick).reshape(-1, 3)
-        hull = scipy.spatial.ConvexHull(points)
+        try:
+            hull = scipy.spatial.ConvexHull(points)
+        except scipy.spatial.QhullError:
+            raise ModelError("URDF: a shape has no volume that can be computed; fix its size and origin") from None
     middle = points[hull.vertices].mean(axis=0)
     corners = points[hull.simplices]  # (T, 3, 3)
     volumes = np.abs(np.linalg.det(corners - middle)) / 6

@@ -52,8 +52,15 @@ def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str
         if not np.isfinite(position):
             raise ModelError(f"locked joint '{name}': position {position} is not finite; give rad or m")
         locked[name] = float(position)
-    for name in _leaders(root):
-        _follow(name, joints, locked)
+    leaders = _leaders(root)
+    for name in leaders:
+        chain = {name: None}  # in order: the joint, the one that it mimics, and so on
+        leader = leaders[name]
+        while leader in leaders and leader not in locked and leader not in chain:
+            chain[leader] = None
+            leader = leaders[leader]
+        for follower in reversed(chain):
+            _follow(follower, joints, locked)
     return locked
 
 
@@ -69,17 +76,17 @@ def held_leaders(root: etree._Element, locked: Mapping[str, float]) -> dict[str,
         Joints mimic one another in a circle.
     """
     joints = {joint.get("name"): joint for joint in root.findall("joint")}
-    held = {}
-    for name, leader in _leaders(root).items():
+    held, leaders = {}, _leaders(root)
+    for name, leader in leaders.items():
         if name in locked:
             continue
-        seen = [name]
-        while leader in joints and (mimic := _mimic(joints[leader])) is not None and leader not in locked:
+        last, seen = name, {name}
+        while leader in leaders and leader not in locked:
             if leader in seen:
                 raise ModelError(f"URDF joint '{name}': mimics itself by way of '{leader}'; fix the URDF")
-            seen.append(leader)
-            leader = str(mimic.get("joint"))
-        first = leader if leader in joints else seen[-1]
+            seen.add(leader)
+            last, leader = leader, leaders[leader]
+        first = leader if leader in joints else last
         if first not in locked and joints[first].get("type") in parsing.MOVABLE:
             held[first] = float(np.clip(0.0, *position_range(joints[first])))
     return held
@@ -107,13 +114,11 @@ def _leaders(root: etree._Element) -> dict[str, str]:
 
 
 def _follow(name: str, joints: Mapping[str, etree._Element], locked: dict[str, float]) -> None:
-    """Lock a joint where it mimics one that is locked, by way of others, or that cannot move."""
+    """Lock a joint where it mimics one that is locked or cannot move."""
     mimic = _mimic(joints[name])
     if name in locked or mimic is None:
         return
     leader = str(mimic.get("joint"))
-    if leader in joints:
-        _follow(leader, joints, locked)
     fixed = leader in joints and joints[leader].get("type") not in parsing.MOVABLE
     if leader in locked or fixed:
         where = f"URDF joint '{name}'"

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from lxml import etree
 
-from inertid_ros.core.errors import ModelError
+from inertid_ros.core.errors import ModelError, one_line
 from inertid_ros.core.foreign_content import HEAD, foreign_content
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -18,6 +18,7 @@ MAX_LINKS = 1000
 MAX_DEPTH = 200
 _MAX_PATH = 4096
 MOVABLE = ("revolute", "continuous", "prismatic")
+_LARGEST = 1e6  # m; nothing of a robot is that far
 _ROUNDING = 1e-9  # a diagonal of -1e-20 is a computed zero
 _HINT = "fix the URDF"
 
@@ -73,6 +74,7 @@ def parse_description(text: str) -> etree._Element:
         raise ModelError(f"URDF: root element is <{root.tag}>, expected <robot>; give a URDF file")
     if root.getroottree().docinfo.internalDTD is not None:
         raise ModelError("URDF: has a document type with entities; remove the DOCTYPE")
+    _check_name(root.get("name", ""), "robot")
     _check_links(root)
     _check_joints(root)
     _check_tree(root)
@@ -151,9 +153,16 @@ def _check_unique(elements: list[etree._Element], tag: str) -> None:
         name = element.get("name")
         if not name:
             raise ModelError(f"URDF: a <{tag}> in line {element.sourceline} has no name; {_HINT}")
+        _check_name(name, tag)
         if name in seen:
             raise ModelError(f"URDF {tag} '{name}': defined twice; {_HINT}")
         seen.add(name)
+
+
+def _check_name(name: str, tag: str) -> None:
+    """Names stand in logs, tables and files, where a line break would begin another entry."""
+    if one_line(name) != name:
+        raise ModelError(f"URDF {tag} '{name}': its name is too long, or has control characters; {_HINT}")
 
 
 def number(
@@ -191,6 +200,8 @@ def vector(element: etree._Element | None, key: str, where: str, default: tuple[
         values = np.zeros(0)
     if values.shape != (3,) or not np.isfinite(values).all():
         raise ModelError(f"{where}: {key}='{text}' is not three finite numbers; {_HINT}")
+    if np.abs(values).max() > _LARGEST:
+        raise ModelError(f"{where}: {key}='{text}' is larger than {_LARGEST:g}; {_HINT}")
     return values
 
 

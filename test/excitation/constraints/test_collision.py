@@ -285,6 +285,7 @@ def test_an_overlap_that_the_library_cannot_measure_is_a_small_one(monkeypatch):
 
     class Library:
         DistanceRequest, DistanceResult = SimpleNamespace, Result
+        Transform3s = Halfspace = staticmethod(lambda *_values: 1.0)
 
         @staticmethod
         def distance(first, at_1, second, at_2, request, result):
@@ -292,7 +293,11 @@ def test_an_overlap_that_the_library_cannot_measure_is_a_small_one(monkeypatch):
             return -np.finfo(float).max if request.epa_tolerance < first else 0.25
 
     monkeypatch.setattr(exact_distances, "collision_library", Library)
-    exact = exact_distances.ExactDistances(())
-    assert exact._closest([(1e-6, None)], [(None, None)]).distance == 0.25 and tolerances == [1e-8, 1e-6]
-    unknown = exact._closest([(1.0, None)], [(None, None)])
-    assert -0.01 < unknown.distance < 0 and np.isfinite(unknown.normal).all() and np.isfinite(unknown.first).all()
+    exact, pose = exact_distances.ExactDistances(()), np.eye(4)[None, None]
+    exact._geometry = [[(least, None, 1.0)] for least in (1e-6, 1.0)]
+    pairs, one = np.array([[0, 1], [1, 0]]), np.zeros(2, dtype=int)
+    found = exact.closest(pairs, one, np.zeros((2, 2), dtype=int), pose, 0.0, np.full(2, 0.1))
+    measured, unknown = found.distance
+    assert measured == 0.25 and tolerances[:2] == [1e-8, 1e-6]
+    assert -0.01 < unknown < 0
+    assert np.isfinite(found.normal[:, 1]).all() and np.isfinite(found.points[..., 1]).all()

@@ -132,7 +132,7 @@ def test_fixed_arm_needs_fewer_intervals_than_offered(arm):
     """
     bounds = motion_limits(arm)
     options = ExcitationOptions(
-        kind="combinations", time_limit_s=600.0, collision=CollisionOptions(self_collision=False),
+        kind="combinations", time_limit_s=600.0, mounting="none", collision=CollisionOptions(self_collision=False),
         combinations=CombinationOptions(orders=1, starts=10, iterations=60, most=24),
     )
     start = 0.5 * (bounds.lower + bounds.upper)
@@ -151,7 +151,7 @@ def test_planner_knows_the_kind(arm):
     bounds = motion_limits(arm)
     options = ExcitationOptions(
         kind="combinations", combinations=CombinationOptions(orders=1, starts=1, iterations=0, samples=3),
-        collision=CollisionOptions(self_collision=False),
+        mounting="none", collision=CollisionOptions(self_collision=False),
     )  # fmt: skip
     told = []
     plan = plan_excitation(arm, bounds, np.zeros(6), options, told.append)

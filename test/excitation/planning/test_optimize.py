@@ -56,7 +56,7 @@ def test_objective_is_differentiated_exactly(model, limits, options):
         assert (gradient * direction).sum() == pytest.approx(difference, rel=2e-5, abs=1e-6)
     # The size of a shape does not matter once it is too large for the limits, nor at all where these alone confine it.
     assert problem.value(1e4 * shape) == pytest.approx(problem.value(1e5 * shape), rel=1e-9)
-    alone = attrs.evolve(options, collision=CollisionOptions(self_collision=False))
+    alone = attrs.evolve(options, mounting="none", collision=CollisionOptions(self_collision=False))
     free = PlanningProblem(model, weak, PANDA_START, alone)
     value, gradient = free.gradient(shape)
     assert free.value(3.7 * shape) == pytest.approx(value, rel=1e-9)

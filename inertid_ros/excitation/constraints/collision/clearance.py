@@ -175,7 +175,7 @@ class ClearanceConstraint(Constraint):
         """See :class:`.Constraint`."""
         found = self.smallest_distance(trajectory)
         if found is None:
-            return ConstraintUsage(0.0, "distance")
+            return ConstraintUsage(0.0, "distance (of nothing that can meet)")
         description = "distance of '{}' from '{}'".format(*self.scene.names(found.channel))
         needed = max(float(self.needed[found.channel]), 1e-3)
         return ConstraintUsage(needed / max(found.value, needed), description)
@@ -257,7 +257,7 @@ class ClearanceConstraint(Constraint):
             height = self.scene.height
             return (
                 f"link '{first}': goes down to {height + slack:.3f} m {when}, below the floor at {height:.3f} m;"
-                f" {remedy}, or correct floor_m"
+                f" {remedy}, or correct excitation.floor_m"
             )
         return (
             f"link '{first}': comes to {slack + needed:.4f} m from '{second}' {when}, closer than the clearance"

@@ -32,21 +32,20 @@ _OVERLAP = 1e-3  # m; taken where shapes overlap and no tolerance says by how mu
 
 @dataclass(frozen=True)
 class Closest:
-    """Of two convex shapes.
+    """Of ``K`` pairs of convex shapes.
 
     Attributes
     ----------
-    distance : float
+    distance : ndarray, shape (K,)
         Distance, negative where they overlap by that much [m].
-    first, second : ndarray, shape (3,)
-        Closest (or deepest) points in the root frame.
-    normal : ndarray, shape (3,)
-        Unit vector along which the first moves away from the second.
+    points : ndarray, shape (2, 3, K)
+        Closest (or deepest) points of the first and of the second in the root frame; NaN where they were not asked for.
+    normal : ndarray, shape (3, K)
+        Unit vector along which the first moves away from the second; NaN likewise.
     """
 
-    distance: float
-    first: Array
-    second: Array
+    distance: Array
+    points: Array
     normal: Array
 
 
@@ -108,8 +107,8 @@ class ExactDistances:
         return smallest
 
     def closest(
-        self, pairs: Indices, rows: Indices, bodies: Indices, placements: Array, height: float
-    ) -> list[Closest]:
+        self, pairs: Indices, rows: Indices, bodies: Indices, placements: Array, height: float, enough: Array
+    ) -> Closest:
         """Closest points of the convex hulls of two objects each, or of one and the floor where the second is -1.
 
         Parameters
@@ -124,34 +123,39 @@ class ExactDistances:
             Placements of the bodies in the root frame.
         height : float
             Height of the floor in the root frame [m].
+        enough : ndarray, shape (K,)
+            Distances from which on the points do not matter [m].
         """
         placed_shapes: dict[tuple[int, int], list[Any]] = {}
 
         def shapes_of(item: int, row: int, body: int) -> list[Any]:
-            if (item, row) not in placed_shapes:
+            placed = placed_shapes.get((item, row))
+            if placed is None:
                 at = _transform(placements[row, body])
-                placed_shapes[item, row] = [(hull, at * own) for hull, _, own in self._geometry[item]]
-            return placed_shapes[item, row]
+                placed = placed_shapes[item, row] = [(hull, at * own) for hull, _, own in self._geometry[item]]
+            return placed
 
+        measure, result = self._measure, self._result
         floor = [(plane, rest) for plane, _, rest in self._floor(height)]
-        out = []
-        for (first, second), row, (body, other) in zip(pairs.tolist(), rows.tolist(), bodies.tolist(), strict=True):
+        distance, vectors = np.full(len(pairs), np.inf), np.full((len(pairs), 3, 3), np.nan)
+        asked = zip(pairs.tolist(), rows.tolist(), bodies.tolist(), enough.tolist(), strict=True)
+        for index, ((first, second), row, (body, other), far) in enumerate(asked):
             against = floor if second < 0 else shapes_of(second, row, other)
-            out.append(self._closest(shapes_of(first, row, body), against))
-        return out
-
-    def _closest(self, first: list[Any], second: list[Any]) -> Closest:
-        measure, result, best = self._measure, self._result, None
-        for hull_1, at_1 in first:
-            for hull_2, at_2 in second:
-                value = measure(hull_1, at_1, hull_2, at_2)
-                if best is None or value < best.distance:
-                    vectors = (result.getNearestPoint1(), result.getNearestPoint2(), -result.normal)
-                    usable = all(np.abs(vector).max() < -_FAILED for vector in vectors)  # NaN is not
-                    best = Closest(value, *(vectors if usable else np.zeros((3, 3))))
-        if best is None:
+            smallest = np.inf
+            for hull_1, at_1 in shapes_of(first, row, body):
+                for hull_2, at_2 in against:
+                    value = measure(hull_1, at_1, hull_2, at_2)
+                    if value >= smallest:
+                        continue
+                    smallest = value
+                    if value < far:
+                        vectors[index] = result.getNearestPoint1(), result.getNearestPoint2(), result.normal
+            distance[index] = smallest
+        if not np.isfinite(distance).all():
             raise ModelError("a link without collision shapes has no distance; this is a defect of inertid_ros")
-        return best
+        unusable = ~(np.abs(vectors) < -_FAILED).all(axis=(1, 2))  # of the library, where it does not come to an end
+        vectors[unusable & (distance < enough)] = 0.0
+        return Closest(distance, vectors[:, :2].transpose(1, 2, 0), -vectors[:, 2].T)
 
     def above(self, item: int, placement: Array, height: float) -> float:
         """Height [m] of an object's lowest point above a horizontal plane of the root frame."""

@@ -87,7 +87,7 @@ def srdf_pairs(path: str) -> set[frozenset[str]]:
     except OSError as error:
         raise ExcitationError(f"{path}: SRDF cannot be read ({error.strerror}); correct collision.srdf") from None
     except etree.XMLSyntaxError as error:
-        raise ExcitationError(f"{path}: SRDF is not XML ({str(error).splitlines()[0]}); correct the file") from None
+        raise ExcitationError(f"{path}: SRDF is not XML ({error}); correct the file") from None
     if root.tag != "robot":
         raise ExcitationError(f"{path}: root element is <{root.tag}>, expected <robot>; give an SRDF file")
     disabled = root.iter("disable_collisions")

@@ -148,21 +148,17 @@ class Scene:
         solid = np.array([bool(item.shapes) for item in self.objects])[self.pairs[:, 0]]
         kept = ~solid[rough.pair]
         asked = np.unique(np.array([rough.row, rough.pair])[:, ~kept], axis=1)
-        bodies = with_root(placements)
-        found = exact.closest(self.pairs[asked[1]], asked[0], self._bodies[asked[1]], bodies, self.height)
-        distance = np.array([closest.distance for closest in found])
-        close = np.flatnonzero(distance < limit[asked[1]])
-        points = np.array([[closest.first, closest.second] for closest in found]).reshape(-1, 2, 3)[close]
-        points = points.transpose(1, 2, 0)
-        normal = np.array([closest.normal for closest in found]).reshape(-1, 3)[close].T
+        bodies, enough = self._bodies[asked[1]], limit[asked[1]]
+        found = exact.closest(self.pairs[asked[1]], asked[0], bodies, with_root(placements), self.height, enough)
+        close = np.flatnonzero(found.distance < enough)
         row, pair = asked[:, close]
         return ClosePairs(
             np.concatenate([rough.row[kept], row]),
             np.concatenate([rough.pair[kept], pair]),
             np.hstack([rough.bodies[:, kept], self._bodies[pair].T]),
-            np.concatenate([rough.points[:, :, kept], points], axis=2),
-            np.concatenate([rough.distance[kept], distance[close]]),
-            np.hstack([rough.normal[:, kept], normal]),
+            np.concatenate([rough.points[:, :, kept], found.points[:, :, close]], axis=2),
+            np.concatenate([rough.distance[kept], found.distance[close]]),
+            np.hstack([rough.normal[:, kept], found.normal[:, close]]),
         )
 
     def distances(self, placements: Array, pairs: Indices, enough: Array) -> Array:
