@@ -10,6 +10,7 @@
 - ``qr``: R factors and marginal Hessians.
 - ``rotations``: quaternions, rotation matrices, cross products, many at once.
 - ``samples``: :class:`~.samples.Samples`, prepared motion and measured forces of one experiment.
+- ``spectral_window``: window of spectra that noise is estimated from.
 - ``undecimated_velocity``: joint velocity at the rate of the recording, for what is not linear in it.
 - ``worker``: functions in processes of their own, with progress and time limits.
 """

@@ -4,9 +4,37 @@ Every message is one line with what was found, where, and what to do about it. T
 without a traceback and exits with status 2; nodes log it and answer the request with it.
 """
 
+import re
+
+_LONGEST = 4000  # characters of a message
+_UNPRINTABLE = re.compile("[\\x00-\\x1f\\x7f-\\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff]+")
+
+
+def one_line(text: str) -> str:
+    """A text for a log or a terminal, whatever names and values out of files it quotes.
+
+    Line breaks and tabs become blanks, other control characters are escaped, and a long text loses its middle.
+    """
+    if len(text) > _LONGEST:
+        half = _LONGEST // 2
+        text = f"{text[:half]} ... {text[-half:]}"
+    return _UNPRINTABLE.sub(_printable, text)
+
+
+def _printable(found: re.Match[str]) -> str:
+    part = found[0]
+    return " " if part.isspace() else part.encode("unicode_escape").decode()
+
 
 class InertidError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base of every error that this package raises on purpose; its message is made one line."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(one_line(str(message)))
+
+
+class FormatError(ValueError):
+    """Content that is not of its format; who reads a file adds its name and the remedy."""
 
 
 class ModelError(InertidError):
@@ -27,7 +55,6 @@ class IdentificationError(InertidError):
 
 class ConvergenceError(IdentificationError):
     """A solver ends without an optimum, though nothing contradicts."""
-
 
 
 class ConfigurationError(InertidError):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # configurations are read, and their formulas checked, withou
     from .arrays import Array
 
 _LONGEST = 500  # characters
+_LARGEST = 1e300
 _OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -99,6 +100,8 @@ class Expression:
     def _check(self, node: ast.AST) -> None:
         """Raise ValueError for a node that is not allowed; note the signals."""
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+            if abs(node.value) > _LARGEST:
+                raise ValueError("holds a number that is too large")
             return
         if isinstance(node, ast.BinOp | ast.UnaryOp) and type(node.op) in _OPERATORS:
             parts: tuple[ast.expr, ...] = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.operand,)
@@ -129,19 +132,19 @@ class Expression:
         self.used.add((signal, joint))
 
     def _value(self, node: ast.expr, own: Mapping[str, Array], others: Mapping[str, Mapping[str, Array]]) -> Any:
+        import numpy as np
+
         match node:
             case ast.Constant(value=float() | int() as number):
-                return float(number)
+                return np.float64(number)  # which overflows to infinity, where a float raises, as arrays do
             case ast.BinOp(left=left, op=operator, right=right):
                 return _OPERATORS[type(operator)](self._value(left, own, others), self._value(right, own, others))
             case ast.UnaryOp(op=operator, operand=operand):
                 return _OPERATORS[type(operator)](self._value(operand, own, others))
             case ast.Call(func=ast.Name(id=function), args=arguments):
-                import numpy as np
-
                 return getattr(np, FUNCTIONS[function][0])(*(self._value(each, own, others) for each in arguments))
             case ast.Subscript(value=ast.Name(id=signal), slice=ast.Constant(value=str() as joint)):
                 return others[signal][joint]
             case ast.Name(id=name):
-                return CONSTANTS[name] if name in CONSTANTS else own[name]
+                return np.float64(CONSTANTS[name]) if name in CONSTANTS else own[name]
         raise AssertionError(f"not checked: {ast.dump(node)}")

@@ -38,8 +38,10 @@ CAUSES = {
     "little_motion": "the joint hardly moves",
     "lockstep": "joints move in proportion to one another",
     "not_excited": "the motion cannot show all parameters",
+    "unknown_floor": "the motion may meet a floor or table that nobody stated",
     # the result
     "mass_implausible": "the mass of a link is far from the URDF's",
+    "friction_excluded": "friction of the URDF's <dynamics> is beyond the measured efforts",
     "parameter_implausible": "a parameter is beyond what such a joint can have",
     "little_excited": "the motion leaves much of the torque open",
     "border_reached": "a parameter lies at a border that was set for it",

@@ -12,9 +12,11 @@ from .blocks import Block, recording_from_blocks
 from .channel_stream import ChannelStream, StampOrderError
 from .messages import WIDTHS
 from .recording import Recording
+from .stamp_order import late_place
 
 _EMPTY = np.zeros(0)
 _PART, _SEPARATOR = "joints ", ", "  # of joints that come in messages of their own
+_BEFORE_ALL = -(2**63)  # ns
 _LATENCY_NS = 1_000_000_000  # what is this late does not come any more
 
 
@@ -46,11 +48,16 @@ class RecordingAssembler:
         Joints of the robot, as a hint: messages with none of them are skipped, others are taken whole.
     base : sequence of str
         Channels of a free base that every sample must have, of ``base_pose``, ``base_twist``, ``imu``.
+    late : int
+        Number of messages of a channel that may come before one that they are after: it is put in order. As many of the
+        newest samples are not given before the end.
 
     Attributes
     ----------
     joint_names : tuple of str
         Joints in the order of the samples; empty before the first message.
+    samples : int
+        Samples so far; messages that only add joints to samples are none.
     dropped : int
         Samples left out because a channel was missing at their stamps.
     missing : dict of str to int
@@ -65,8 +72,10 @@ class RecordingAssembler:
         max_wrench_gap_s: float = 0.05,
         expected: Sequence[str] = (),
         base: Sequence[str] = (),
+        late: int = 0,
     ) -> None:
         self.name = name
+        self._late = late
         self._expected = frozenset(expected)
         self.joint_names = tuple(joints)
         self._max_gap_ns = round(max_wrench_gap_s * 1e9)
@@ -76,11 +85,13 @@ class RecordingAssembler:
         self._held: set[str] = set()  # joints that messages have held so far
         self._messages = 0
         self._last_ns: int | None = None
+        self._given_ns = _BEFORE_ALL  # of the newest sample that was given
+        self.samples = 0
         self._has_velocity: bool | None = None
         self._stamps: list[int] = []
         self._rows: dict[str, list[Array]] = {"position": [], "velocity": [], "effort": []}
-        self._wrenches = {frame: ChannelStream(6) for frame in wrench_frames}
-        self._base = {channel: ChannelStream(WIDTHS[channel]) for channel in base}
+        self._wrenches = {frame: self._stream(6) for frame in wrench_frames}
+        self._base = {channel: self._stream(WIDTHS[channel]) for channel in base}
         self.dropped = 0
         self.missing: dict[str, int] = {}
 
@@ -111,7 +122,7 @@ class RecordingAssembler:
         Raises
         ------
         StampOrderError
-            The stamp is not after the last one.
+            The stamp repeats, or is later than it may be.
         RecordingError
             Position or effort is missing, or lengths or joints do not fit; names the message.
         """
@@ -129,12 +140,15 @@ class RecordingAssembler:
         if self._has_velocity is not None and has_velocity != self._has_velocity:
             state = "has" if has_velocity else "lacks"
             raise RecordingError(f"{where} {state} velocity, unlike those before; use one publisher per topic")
-        if self._last_ns is not None and stamp_ns <= self._last_ns:
-            raise StampOrderError(where, self._last_ns, stamp_ns)
-        self._has_velocity, self._last_ns = has_velocity, stamp_ns
-        self._stamps.append(stamp_ns)
+        newest = stamp_ns if self._last_ns is None else max(stamp_ns, self._last_ns)
+        place = late_place(self._stamps, stamp_ns, self._late)
+        if place is None or stamp_ns <= self._given_ns:
+            raise StampOrderError(where, newest, stamp_ns)
+        self._has_velocity, self._last_ns = has_velocity, newest
+        self._stamps.insert(place, stamp_ns)
         for key, row in rows.items():
-            self._rows[key].append(row)
+            self._rows[key].insert(place, row)
+        self.samples += 1
         return True
 
     def _add_part(
@@ -145,7 +159,7 @@ class RecordingAssembler:
         rows = [self._row(where, key, value, count, order) for key, value in values.items()]
         rows = [row[columns] if row.size else np.full(len(columns), np.nan) for row in rows]
         key = _SEPARATOR.join(self.joint_names[column] for column in columns)
-        stream = self._parts.setdefault(key, ChannelStream(3 * len(columns)))
+        stream = self._parts.setdefault(key, self._stream(3 * len(columns)))
         stream.add(f"{where} of {self.joint_names[columns[0]]}", stamp_ns, np.concatenate(rows))
         return True
 
@@ -155,9 +169,9 @@ class RecordingAssembler:
         Raises
         ------
         StampOrderError
-            The stamp [ns] is not after the last one of this frame.
+            The stamp [ns] of this frame repeats, or is later than it may be.
         """
-        stream = self._wrenches.setdefault(frame, ChannelStream(6))
+        stream = self._wrenches.setdefault(frame, self._stream(6))
         wrench = np.concatenate([np.asarray(force, dtype=float), np.asarray(torque, dtype=float)])
         stream.add(f"{self.name}: wrench/{frame}", stamp_ns, wrench)
 
@@ -167,16 +181,16 @@ class RecordingAssembler:
         Raises
         ------
         StampOrderError
-            The stamp [ns] is not after the last one of this channel.
+            The stamp [ns] of this channel repeats, or is later than it may be.
         """
-        stream = self._base.setdefault(channel, ChannelStream(WIDTHS[channel]))
+        stream = self._base.setdefault(channel, self._stream(WIDTHS[channel]))
         if channel == "base_pose" and stream.values and values[3:] @ stream.values[-1][3:] < 0:
             values = np.concatenate([values[:3], -values[3:]])  # the same rotation; a mean with its negative is none
         stream.add(f"{self.name}: {channel}", stamp_ns, values)
 
     @property
     def newest_ns(self) -> int | None:
-        """Stamp of the newest sample [ns]; messages that only add joints to samples have others."""
+        """Stamp of the newest sample [ns]."""
         return self._last_ns
 
     def take(self, final: bool = False) -> Block | None:
@@ -187,7 +201,7 @@ class RecordingAssembler:
         if not self.joint_names or self._has_velocity is None:
             return None
         stamps = np.array(self._stamps, dtype=np.int64)
-        ready = len(stamps) if final else self._ready(stamps)
+        ready = len(stamps) if final else min(self._ready(stamps), max(len(stamps) - self._late, 0))
         keep = np.ones(ready, dtype=bool)
         interpolated: dict[str, dict[str, Array]] = {}
         for group, streams in (("wrench/", self._wrenches), ("", self._base), (_PART, self._parts)):
@@ -210,6 +224,7 @@ class RecordingAssembler:
                     columns[channel][:, joints] = own
         del self._stamps[:ready]
         if ready:
+            self._given_ns = int(stamps[ready - 1])
             for stream in (*self._wrenches.values(), *self._base.values(), *self._parts.values()):
                 stream.drop_before(stamps[ready - 1])
         self.dropped += int(ready - keep.sum())
@@ -241,6 +256,9 @@ class RecordingAssembler:
             channels = ", ".join(f"{key} ({count})" for key, count in self.missing.items())
             notices = (*notices, f"left out {self.dropped} samples without {channels}")
         return recording_from_blocks(self.name, [block] if block else [], notices)
+
+    def _stream(self, width: int) -> ChannelStream:
+        return ChannelStream(width, late=self._late)
 
     def _order(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
         """Column of each wanted joint in a message with ``names``, -1 where another message has it; None where it has

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 
+from .stamp_order import late_place
+
 
 class StampOrderError(RecordingError):
     """A header stamp repeats or goes back. Live recording counts and drops the message; a bag is refused."""
@@ -31,24 +33,28 @@ class ChannelStream:
         Increasing header stamps [ns].
     values : list of ndarray, shape (width,)
         One per stamp.
+    late : int
+        Number of stamps that may come before one that they are after.
     """
 
     width: int
     stamps_ns: list[int] = field(default_factory=list)
     values: list[Array] = field(default_factory=list)
+    late: int = 0
 
     def add(self, where: str, stamp_ns: int, values: Array) -> None:
-        """Append the values of one stamp.
+        """Take the values of one stamp.
 
         Raises
         ------
         StampOrderError
-            The stamp is not after the last one; ``where`` names the channel in the message.
+            The stamp repeats, or is later than it may be; ``where`` names the channel in the message.
         """
-        if self.stamps_ns and stamp_ns <= self.stamps_ns[-1]:
+        place = late_place(self.stamps_ns, stamp_ns, self.late)
+        if place is None:
             raise StampOrderError(where, self.stamps_ns[-1], stamp_ns)
-        self.stamps_ns.append(stamp_ns)
-        self.values.append(values)
+        self.stamps_ns.insert(place, stamp_ns)
+        self.values.insert(place, values)
 
     def at(self, stamps: NDArray[np.int64], max_gap_ns: int) -> tuple[Array, NDArray[np.bool_]]:
         """Interpolated values, and where they are valid; see :func:`interpolate`."""

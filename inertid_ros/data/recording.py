@@ -1,5 +1,6 @@
 """Recording: the raw channels of one experiment, exactly as they were measured."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -76,7 +77,7 @@ class Recording:
         n = len(self.joint_names)
         if n == 0:
             raise RecordingError(f"{self.name}: joint_names is empty; record joint_states with names")
-        duplicates = sorted({name for name in self.joint_names if self.joint_names.count(name) > 1})
+        duplicates = sorted(name for name, count in Counter(self.joint_names).items() if count > 1)
         if duplicates:
             raise RecordingError(f"{self.name}: joint_names lists {duplicates} twice; rename or drop one")
         object.__setattr__(self, "wrenches", {str(frame): wrench for frame, wrench in dict(self.wrenches).items()})

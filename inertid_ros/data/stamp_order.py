@@ -1,13 +1,14 @@
 """Stamps in order: those that crossed are sorted, repeats and a few of another clock left out, all of them counted."""
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 FEW = 0.02  # share of the stamps that may be of another clock
-_LATE = 3.0  # periods by which messages of several threads cross
+LATE = 3  # periods by which messages of several threads cross
 _ELSEWHERE = 1000.0  # times the span of all other steps: a step that no pause in a recording makes
 
 
@@ -64,7 +65,7 @@ def in_order(stamps: NDArray[np.int64] | NDArray[np.float64]) -> tuple[NDArray[n
     kept, rest = np.flatnonzero(one_clock), np.flatnonzero(~one_clock)
     if not len(rest) or len(kept) < 2:
         return kept, StampRepairs(elsewhere=len(rest), total=len(stamps))
-    slack = (_LATE * np.median(np.diff(stamps[kept]))).astype(stamps.dtype)
+    slack = (LATE * np.median(np.diff(stamps[kept]))).astype(stamps.dtype)
     place = np.searchsorted(kept, rest)
     before, after = stamps[kept[np.maximum(place - 1, 0)]], stamps[kept[np.minimum(place, len(kept) - 1)]]
     near = rest[(stamps[rest] >= before - slack) & (stamps[rest] <= after + slack)]
@@ -73,6 +74,26 @@ def in_order(stamps: NDArray[np.int64] | NDArray[np.float64]) -> tuple[NDArray[n
     new = np.concatenate([[True], np.diff(stamps[chosen]) > 0])
     repeated, elsewhere = int((~new).sum()), len(rest) - len(near)
     return chosen[new], StampRepairs(len(near) - repeated, repeated, elsewhere, len(stamps))
+
+
+def late_place(stamps: Sequence[int], stamp: int, late: int = LATE) -> int | None:
+    """Index at which a stamp belongs that is not after all others, of which the newest may have come before it.
+
+    Parameters
+    ----------
+    stamps : sequence of int
+        Increasing.
+    late : int
+        Number of stamps that may have come before it.
+
+    Returns
+    -------
+    int or None
+        None where the stamp repeats, or is later than that.
+    """
+    place = bisect_left(stamps, stamp)
+    repeats = place < len(stamps) and stamps[place] == stamp
+    return None if repeats or len(stamps) - place > late else place
 
 
 def on_one_clock(stamps: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -107,7 +107,7 @@ def test_an_empty_file_is_the_default(tmp_path):
         ("/**:\n  ros__parameters:\n    prepare: {x: 1}", "prepare.x is not an option"),
         ("/**:\n  ros__parameters: {robot: {plates: {a: {frame: b}}}}", "robot.plates.a is given, but robot"),
         ("/**: {ros__parameters: 5}", "has no ros__parameters"),
-        ("!!python/object/apply:os.system [echo]", "is not YAML"),
+        ("!!python/object/apply:os.system [echo]", "os.system in line 1, which is not allowed"),
     ],
 )
 def test_bad_files_are_one_line_that_names_file_and_key(text, message, tmp_path):

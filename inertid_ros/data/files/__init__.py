@@ -9,6 +9,7 @@
   ``rosbags_backend`` is ``rosbags``, used elsewhere.
 - ``live_bag``: a bag that is complete at every moment, written while the robot moves; ``mcap_format`` and
   ``bag_metadata`` encode its two files.
+- ``storage_checks``: what the files of a bag declare, before a library opens them.
 - ``mcap_recovery``: messages of an MCAP file that was not closed or is damaged.
 
 Imports the files of :mod:`inertid_ros.data`. Libraries for bags are optional and are imported where a bag is opened.

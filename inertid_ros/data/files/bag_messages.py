@@ -26,6 +26,7 @@ from .bag_backends import BagBackend, BagMessage
 from .mcap_recovery import BagContent
 
 _FROZEN = 0.05  # share of different stamps below which a clock stands still
+_LATEST_NS = 2**62  # in the year 2116; differences still fit 64 bits
 _PAUSE = 4.0  # periods; longer steps are gaps
 
 
@@ -125,7 +126,10 @@ class BagMessages:
             if message.topic not in self._tare_topics:
                 where = f"{self._name}: message {index + 1}"
                 content = _deserialized(self._backend, message, self._bag.types[message.topic], where)
-                yield message, content, message.time_ns if self._arrival else stamp_ns(content)
+                stamp = message.time_ns if self._arrival else stamp_ns(content)
+                if not (isinstance(stamp, int) and abs(stamp) < _LATEST_NS):
+                    raise RecordingError(f"{where} on {message.topic}: time {stamp} ns is no time; record again")
+                yield message, content, stamp
 
     def _check_stamps(self, stamps: np.ndarray) -> None:
         what = ""

@@ -10,6 +10,7 @@ import yaml
 from .mcap_format import Topic
 
 METADATA = "metadata.yaml"
+INFORMATION = "rosbag2_bagfile_information"  # the one key of the metadata
 FINALISED_KEY = "inertid_finalised"
 
 
@@ -63,7 +64,7 @@ def live_metadata(
         "custom_data": {FINALISED_KEY: str(finalised).lower()},
         "ros_distro": os.environ.get("ROS_DISTRO", "unknown"),
     }
-    return yaml.safe_dump({"rosbag2_bagfile_information": content}, sort_keys=False)
+    return yaml.safe_dump({INFORMATION: content}, sort_keys=False)
 
 
 def is_unfinalised(path: Path) -> bool:

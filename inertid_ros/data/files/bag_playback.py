@@ -8,6 +8,7 @@ from inertid_ros.core.errors import RecordingError
 
 from .bag_backends import BagMessage, bag_backend
 from .bag_reading import unreadable
+from .storage_checks import check_storage
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ def open_playback(path: str | Path, topics: tuple[str, ...] = ()) -> Playback:
     if not path.exists():
         raise RecordingError(f"{path}: no such bag; check the path")
     try:
+        check_storage(path)
         with backend.open(path) as bag:
             types, count = bag.types, sum(bag.counts.values())
     except Exception as error:

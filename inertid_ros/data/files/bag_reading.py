@@ -29,11 +29,11 @@ from .bag_messages import BagMessages
 from .bag_metadata import METADATA, is_unfinalised
 from .mcap_format import MAGIC as MCAP_MAGIC
 from .mcap_recovery import BagContent, recover
+from .storage_checks import SQLITE_MAGIC, check_storage
 
 _KEYS = {
     JOINT_STATE: "joint_states", ODOMETRY: "odometry", POSE_STAMPED: "pose", TWIST_STAMPED: "twist", IMU: "imu",
 }
-SQLITE_MAGIC = b"SQLite format 3\x00"
 
 
 def read_bag(
@@ -173,6 +173,7 @@ def _split_number(file: Path) -> tuple[int, str]:
 
 def _read(backend: BagBackend, path: Path, topics: set[str]) -> BagContent:
     try:
+        check_storage(path)
         with ExitStack() as stack:
             bag = stack.enter_context(backend.open(stack.enter_context(_readable(path))))
             return BagContent(bag.types, bag.counts, list(bag.messages(topics)))

@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.errors import FormatError, RecordingError
+from inertid_ros.core.formats.budget import Budget
 
 from .bag_backends import BagMessage
 from .mcap_format import CHANNEL, CHUNK, DATA_END, FOOTER, MAGIC, MESSAGE, SCHEMA
@@ -69,8 +70,8 @@ def recover(path: Path, topics: Collection[str]) -> BagContent:
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         if content[: len(MAGIC)] != MAGIC:
             return recovered
-        with contextlib.suppress(_TruncatedError, struct.error, UnicodeDecodeError):
-            for message, message_type in _Reader(path).records(content, len(MAGIC)):
+        with contextlib.suppress(_TruncatedError, struct.error, UnicodeDecodeError, FormatError):
+            for message, message_type in _Reader(path, Budget(len(content))).records(content, len(MAGIC)):
                 recovered.types[message.topic] = message_type
                 recovered.counts[message.topic] = recovered.counts.get(message.topic, 0) + 1
                 if message.topic in topics:
@@ -79,18 +80,20 @@ def recover(path: Path, topics: Collection[str]) -> BagContent:
 
 
 class _Reader:
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, budget: Budget) -> None:
+        self._path, self._budget = path, budget
         self._types: dict[int, str] = {}
         self._channels: dict[int, tuple[str, str]] = {}
 
-    def records(self, content: bytes | mmap.mmap, position: int) -> Iterator[tuple[BagMessage, str]]:
-        """Every message from ``position`` on, and its type."""
+    def records(
+        self, content: bytes | mmap.mmap, position: int, in_chunk: bool = False
+    ) -> Iterator[tuple[BagMessage, str]]:
+        """Every message from ``position`` on, and its type; there are no chunks in chunks."""
         while position + 9 <= len(content):
             opcode, length = content[position], struct.unpack_from("<Q", content, position + 1)[0]
             start, position = position + 9, position + 9 + length
             record = content[start:position]
-            if opcode == CHUNK:
+            if opcode == CHUNK and not in_chunk:
                 yield from self._chunk(record)
             if len(record) < length or opcode in (DATA_END, FOOTER):
                 return
@@ -112,15 +115,16 @@ class _Reader:
         compression, position = _string(record, 28)
         (length,) = struct.unpack_from("<Q", record, position)
         try:
-            content = _decompress(record[position + 8 : position + 8 + length], compression)
+            content = _decompress(record[position + 8 : position + 8 + length], compression, self._budget.left + 1)
         except ImportError as error:
             raise RecordingError(
                 f"{self._path}: is damaged, and recovering its {compression} chunks needs the Python package"
                 f" {_PACKAGES[compression]}; install it with: pip install {_PACKAGES[compression]}"
             ) from error
+        self._budget.take(len(content), "a chunk")
         if checksum and len(content) == size and zlib.crc32(content) != checksum:
             raise _TruncatedError
-        yield from self.records(content, 0)
+        yield from self.records(content, 0, in_chunk=True)
 
 
 def _string(record: bytes, position: int) -> tuple[str, int]:
@@ -131,8 +135,10 @@ def _string(record: bytes, position: int) -> tuple[str, int]:
     return record[position + 4 : end].decode(), end
 
 
-def _decompress(data: bytes, compression: str) -> bytes:
-    """As much as can be had of a compressed chunk, which may be cut short; both libraries come with rosbags.
+def _decompress(data: bytes, compression: str, most: int) -> bytes:
+    """As much as can be had, and ``most`` bytes, of a compressed chunk that may be cut short.
+
+    Both libraries come with rosbags.
 
     Raises
     ------
@@ -145,7 +151,7 @@ def _decompress(data: bytes, compression: str) -> bytes:
         from lz4.frame import LZ4FrameDecompressor
 
         try:
-            return LZ4FrameDecompressor().decompress(data)
+            return LZ4FrameDecompressor().decompress(data, max_length=most)
         except (RuntimeError, EOFError, OSError):
             raise _TruncatedError from None
     if compression == "zstd":
@@ -154,7 +160,7 @@ def _decompress(data: bytes, compression: str) -> bytes:
         except ImportError:
             from backports import zstd
         try:
-            return zstd.ZstdDecompressor().decompress(data)
+            return zstd.ZstdDecompressor().decompress(data, max_length=most)
         except (zstd.ZstdError, RuntimeError, EOFError, OSError):
             raise _TruncatedError from None
     raise _TruncatedError

@@ -1,20 +1,20 @@
 """Recordings in NumPy's ``.npz``, in and out."""
 
 import io
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from inertid_ros.core.atomic_files import write_file
-from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.errors import FormatError, RecordingError
+from inertid_ros.core.formats.npz_archive import read_arrays
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.stamp_order import StampRepairs, in_order
 
 WRENCH_PREFIX = "wrench/"
 _REQUIRED = ("joint_names", "time", "position", "effort")
+_MOST_JOINTS = 10_000
 _OF_BASE = ("base_pose", "base_twist", "imu")
 _OPTIONAL = ("velocity", "acceleration", "base_pose", "base_twist", "base_acceleration", "imu")
 
@@ -30,16 +30,16 @@ def read_npz(path: str | Path) -> Recording:
     """
     path = Path(path)
     try:
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise RecordingError(f"{path}: holds a single array; save {', '.join(_REQUIRED)} with numpy.savez")
-        with archive:
-            known = {key for key in archive.files if key in (*_REQUIRED, *_OPTIONAL) or key.startswith(WRENCH_PREFIX)}
-            content = {key: _array(path, archive, key) for key in sorted(known)}
+        content = read_arrays(path, _known)
     except FileNotFoundError:
         raise RecordingError(f"{path}: no such file; check the path") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+    except OSError as error:
         raise RecordingError(f"{path}: cannot be read as npz ({error.__class__.__name__}); export it again") from None
+    except FormatError as error:
+        raise RecordingError(f"{path}: {error}; export {', '.join(_REQUIRED)} with numpy.savez") from None
+    for key, value in content.items():
+        if key != "joint_names" and value.dtype.kind not in "fiu":
+            raise RecordingError(f"{path}: {key} holds {value.dtype}, not numbers; export it as float64")
     # Equations of the base and of momentum need no effort.
     measured = any(key.startswith((WRENCH_PREFIX, *_OF_BASE)) for key in content)
     missing = [key for key in _REQUIRED if key not in content and not (key == "effort" and measured)]
@@ -51,9 +51,11 @@ def read_npz(path: str | Path) -> Recording:
     names = content.pop("joint_names")
     if names.ndim != 1 or names.dtype.kind not in "US":
         raise RecordingError(f"{path}: joint_names is not a list of names; save it as an array of strings")
+    if len(names) > _MOST_JOINTS:
+        raise RecordingError(f"{path}: joint_names holds {len(names)} names; save those of one robot")
     frames = [key for key in content if key.startswith(WRENCH_PREFIX)]
     wrenches = {key.removeprefix(WRENCH_PREFIX): content.pop(key) for key in frames}
-    text = [name.decode() if isinstance(name, bytes) else str(name) for name in names.tolist()]
+    text = [name.decode(errors="backslashreplace") if isinstance(name, bytes) else str(name) for name in names.tolist()]
     channels: dict[str, Any] = content
     channels.setdefault("effort", np.full(channels["position"].shape, np.nan))
     channels, wrenches, repairs = _in_order(channels, wrenches)
@@ -72,7 +74,7 @@ def _in_order(
         return channels, wrenches, StampRepairs()
 
     def kept(group: dict[str, Any]) -> dict[str, Any]:
-        return {key: value[chosen] if len(value) == len(time) else value for key, value in group.items()}
+        return {key: value[chosen] if value.shape[:1] == time.shape else value for key, value in group.items()}
 
     return kept(channels), kept(wrenches), repairs
 
@@ -101,11 +103,5 @@ def write_npz(recording: Recording, path: str | Path) -> Path:
     return path
 
 
-def _array(path: Path, archive: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
-    try:
-        value = archive[key]
-    except (ValueError, zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
-        raise RecordingError(f"{path}: {key} cannot be read ({error.__class__.__name__}); export it again") from None
-    if key != "joint_names" and value.dtype.kind not in "fiu":
-        raise RecordingError(f"{path}: {key} holds {value.dtype}, not numbers; export it as float64")
-    return value
+def _known(key: str) -> bool:
+    return key in (*_REQUIRED, *_OPTIONAL) or key.startswith(WRENCH_PREFIX)

@@ -26,7 +26,7 @@ class MessageCounts:
     rejected : int
         Messages that are not finite, have the wrong length or joints, or are too large.
     out_of_order : int
-        Messages whose stamps repeat or go back.
+        Messages whose stamps repeat, or go back by more than messages cross; what crossed is put in order.
     gaps : int
         Places where samples were lost, seen from the stamps.
     """
@@ -128,8 +128,9 @@ class LiveRecording:
             self._check(tuple(names), stamp_ns, position, effort)
             return self._assembler.add_joint_state(names, stamp_ns, position, velocity, effort)
 
+        samples = self._assembler.samples
         taken = self._take(topic, data, stamp_ns, add)
-        if taken and self._assembler.newest_ns == stamp_ns:
+        if self._assembler.samples > samples:
             self._count_accepted(stamp_ns)
         return taken is not False
 
@@ -230,14 +231,14 @@ class LiveRecording:
         self.bag.write(topic, self._written_ns, data)
 
     def _count_accepted(self, stamp_ns: int) -> None:
-        if self.counts.accepted:
+        if not self.counts.accepted:
+            self._first_ns = self._last_ns = stamp_ns
+        elif stamp_ns > self._last_ns:
             step = stamp_ns - self._last_ns
             if len(self._steps) >= 10 and step > self._max_gap_periods * float(np.median(self._steps)):
                 self.counts = replace(self.counts, gaps=self.counts.gaps + 1)
                 self._gap_stamps.append(stamp_ns)
             else:
                 self._steps = [*self._steps[-_RATE_WINDOW:], step]
-        else:
-            self._first_ns = stamp_ns
-        self._last_ns = stamp_ns
+            self._last_ns = stamp_ns
         self.counts = replace(self.counts, accepted=self.counts.accepted + 1)

@@ -6,6 +6,7 @@ import numpy as np
 import scipy
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.spectral_window import LITTLE_LEAKAGE
 
 HIGHEST_CUTOFF = 0.4  # times the sample rate; the filter still falls below half of that
 _MOTION_POWER = 0.99  # share of the velocity power that counts as motion
@@ -14,6 +15,7 @@ _BINS_PER_OCTAVE = 8  # for densities that scatter less than single frequencies 
 _NOISE = 0.01  # of the acceleration, root mean square
 _REVERSAL = 74.0  # times the frequency of a motion: the band of its reversals
 _PRODUCTS = 5.0  # times the frequency of a motion: the band of products of velocities, and of gravity
+_BASE = 3.0  # times the frequency of a motion: the least of a noisy free base
 _FLAT = -1.0  # powers of two per octave: the density of noise falls more slowly, the tail of a motion faster
 _FEWEST = 16  # samples of a piece whose spectrum says anything
 
@@ -49,11 +51,12 @@ class Spectrum:
 
 @dataclass(frozen=True)
 class _Periodogram:
-    """Power per frequency of one piece, each times the duration of the piece."""
+    """Power per frequency of one piece, each times the duration of the piece, and density ``(n,)`` of white noise."""
 
     frequency: Array
     width: float
     energy: Array
+    floor: Array
     seconds: float
 
     @classmethod
@@ -61,16 +64,17 @@ class _Periodogram:
         # One window over the whole piece: slow motion needs the resolution, and sums over frequencies do not scatter.
         frequency, density = scipy.signal.periodogram(values, 1.0 / period, "hann", detrend="linear", axis=0)
         seconds = len(values) * period
-        return cls(frequency, float(frequency[1]), density * frequency[1] * seconds, seconds)
+        energy = density * frequency[1] * seconds
+        return cls(frequency, float(frequency[1]), energy, _white_noise(values, period), seconds)
 
-    @property
-    def floor(self) -> Array:
-        """``(n,)`` density of white noise: the median of the upper half of the band, which holds nothing else.
 
-        Single frequencies of noise have an exponential distribution, whose median is ln 2 of its mean.
-        """
-        upper = self.frequency > 0.5 * self.frequency[-1]
-        return np.median(self.energy[upper], axis=0) / (np.log(2) * self.width * self.seconds)
+def _white_noise(values: Array, period: float) -> Array:
+    """``(n,)`` density of white noise: the median of the upper half of the band, which holds nothing else.
+
+    Single frequencies of noise have an exponential distribution, whose median is ln 2 of its mean.
+    """
+    frequency, density = scipy.signal.periodogram(values, 1.0 / period, LITTLE_LEAKAGE, detrend="linear", axis=0)
+    return np.asarray(np.median(density[frequency > 0.5 * frequency[-1]], axis=0) / np.log(2))
 
 
 def spectrum(*pieces: tuple[Array, float]) -> Spectrum:
@@ -153,7 +157,7 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
     the sample rate, and never below 1 Hz (or a tenth of the rate where that is less).
 
     A free base is measured with far more noise than joints: where ``base``, the spectrum of what is measured of it,
-    falls to the noise sooner, the cutoff follows it down to three times the motion, and never exceeds ten times.
+    falls to the noise sooner, the cutoff follows it down to three times the motion.
 
     Parameters
     ----------
@@ -175,5 +179,5 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
     if base is None:
         wanted = max(wanted, _PRODUCTS * fastest)
     else:
-        wanted = float(np.clip(min(wanted, base.noise_hz.max()), 3.0 * fastest, 10.0 * fastest))
+        wanted = max(min(wanted, float(base.noise_hz.max())), _BASE * fastest)
     return float(np.clip(wanted, min(1.0, 0.1 * rate), HIGHEST_CUTOFF * rate))

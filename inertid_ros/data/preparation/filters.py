@@ -5,9 +5,16 @@ import scipy
 
 from inertid_ros.core.arrays import Array
 
+_FEWEST = 8  # samples that show a curvature
+_EXTENDED = 6.0  # periods of the cutoff
+_CURVATURE = 2.0  # periods of the cutoff from which the curvature at an end is taken
+
 
 def low_pass(values: Array, period: float, cutoff_hz: float, order: int = 4) -> Array:
     """Butterworth low-pass, run forwards and backwards: no phase, gain 1/2 at the cutoff.
+
+    Ends are extended with their value, slope and curvature: by a reflection about the end alone, the acceleration of a
+    motion would jump there to its opposite.
 
     Parameters
     ----------
@@ -25,8 +32,23 @@ def low_pass(values: Array, period: float, cutoff_hz: float, order: int = 4) -> 
     ndarray, shape (N, n)
     """
     sections = scipy.signal.butter(order, cutoff_hz, fs=1.0 / period, output="sos")
+    count = min(len(values) - 1, int(np.ceil(_EXTENDED / (cutoff_hz * period))))
+    window = max(_FEWEST, int(np.ceil(_CURVATURE / (cutoff_hz * period))))
+    before, after = _extension(values, count, window)[::-1], _extension(values[::-1], count, window)
     padding = min(len(values) - 1, int(np.ceil(3.0 / (cutoff_hz * period))))
-    return scipy.signal.sosfiltfilt(sections, values, axis=0, padlen=padding)
+    out = scipy.signal.sosfiltfilt(sections, np.concatenate([before, values, after]), axis=0, padlen=padding)
+    return np.asarray(out[count : len(out) - count])
+
+
+def _extension(values: Array, count: int, window: int) -> Array:
+    """``(count, n)`` values before the first one, the nearest first: reflected about it, with the curvature there."""
+    steps = np.arange(min(window, len(values)))
+    reflected = 2 * values[0] - values[1 : count + 1]
+    if len(steps) < _FEWEST:
+        return reflected
+    scaled = steps / steps[-1]
+    curvature = 2 * (np.linalg.pinv(np.vander(scaled, 4, increasing=True))[2] @ values[steps]) / steps[-1] ** 2
+    return reflected + curvature * np.arange(1, count + 1)[:, None] ** 2
 
 
 def derivatives(values: Array, period: float, orders: tuple[int, ...]) -> tuple[Array, ...]:

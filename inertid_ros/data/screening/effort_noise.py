@@ -4,6 +4,7 @@ import numpy as np
 import scipy
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.spectral_window import LITTLE_LEAKAGE
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
 
@@ -29,6 +30,6 @@ def effort_noise(recording: Recording, model: RobotModel, cutoff_hz: float) -> A
     effort = np.nan_to_num(recording.effort[:, columns]) * model.effort_scale
     rate = 1 / float(np.median(np.diff(recording.time)))
     segment = min(len(effort), max(_SEGMENT, len(effort) // _SEGMENTS))
-    frequency, density = scipy.signal.welch(effort, rate, nperseg=segment, axis=0, detrend="linear")
+    frequency, density = scipy.signal.welch(effort, rate, LITTLE_LEAKAGE, nperseg=segment, axis=0, detrend="linear")
     floor = np.median(density[frequency > 0.25 * rate], axis=0)
     return np.asarray(np.sqrt(floor * min(cutoff_hz or np.inf, 0.5 * rate)))

@@ -82,3 +82,18 @@ def test_automatic_cutoff_stays_below_the_nyquist_rate():
     time = np.arange(0, 20, 0.1)
     fast = np.sin(2 * np.pi * 3.0 * time)[:, None]
     assert automatic_cutoff(spectrum((fast, 0.1))) <= 4.0
+
+
+@pytest.mark.parametrize(("noise", "cutoff"), [(0.0, (30.0, 45.0)), (1e-3, (1.5, 4.0))])
+def test_cutoff_follows_a_free_base_down_to_its_noise_and_no_further(noise, cutoff):
+    rng = np.random.default_rng(6)
+    time = np.arange(0, 20, 4e-3)
+    joints, base = (random_motion(rng, 3).sample(time)[0] for _ in range(2))
+    noisy = base + noise * rng.normal(size=base.shape)
+    lowest, highest = cutoff
+    assert lowest < automatic_cutoff(spectrum((joints, 4e-3)), spectrum((noisy, 4e-3))) < highest
+
+
+def test_a_motion_without_noise_does_not_leak_into_its_noise():
+    time = np.arange(0, 20, 4e-3)
+    assert spectrum((random_motion(np.random.default_rng(7), 3).sample(time)[0], 4e-3)).noise_density.max() < 1e-28

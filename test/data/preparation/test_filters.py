@@ -36,3 +36,25 @@ def test_derivatives_are_exact_for_polynomials():
     assert np.allclose(first[:, 0], 4 * time**3, atol=1e-9)
     assert np.allclose(second[:, 0], 12 * time**2, atol=1e-6)
     assert np.allclose(third[:, 0], 24 * time, atol=1e-3)
+
+
+@pytest.mark.parametrize("periods", [0.0, 1.0])
+def test_low_pass_keeps_the_curvature_of_a_motion_at_its_ends(periods):
+    """One period of the cutoff from an end the acceleration is right, and at the end itself it has its sign."""
+    period, cutoff = 4e-3, 40.0
+    time = np.arange(0, 5, period)
+    motion, acceleration = np.cos(3.0 * time)[:, None], -9.0 * np.cos(3.0 * time)[:, None]
+    (found,) = derivatives(low_pass(motion, period, cutoff), period, (2,))
+    row = int(np.ceil(periods / (cutoff * period)))
+    error = np.abs(found - acceleration)[row : len(time) - row].max() / np.abs(acceleration).max()
+    assert error < (3e-4 if periods else 0.1)
+
+
+def test_noise_at_the_ends_of_a_low_pass_is_hardly_more_than_elsewhere():
+    rng = np.random.default_rng(0)
+    ends, middle = [], []
+    for _ in range(200):
+        low = low_pass(rng.normal(size=(300, 1)), 0.01, 5.0)[:, 0]
+        ends.append(low[20])
+        middle.append(low[150])
+    assert np.std(ends) < 1.5 * np.std(middle)

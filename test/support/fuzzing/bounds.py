@@ -1,0 +1,83 @@
+"""What holds for every reader of content from outside, and the check of it for one input."""
+
+import contextlib
+import gc
+import resource
+import signal
+import time
+import unicodedata
+from collections.abc import Callable, Iterator
+
+from inertid_ros.core.errors import InertidError
+
+SECONDS = 2.0
+_BREAKING = ("Cc", "Cs", "Zl", "Zp")  # categories of control characters, halves of characters, ends of lines
+MEMORY = 512 * 2**20  # bytes beyond what the process has before
+
+
+class BrokenBoundError(AssertionError):
+    """A reader raised something else than an error of the package, or one of several lines, or took too long."""
+
+
+class _Late(BaseException):
+    """Time is up; no handler of the reader catches it."""
+
+
+def check(read: Callable[[bytes], object], content: bytes) -> bool:
+    """Whether a reader accepts the content; it returns or raises an InertidError of one line, within the bounds.
+
+    Raises
+    ------
+    BrokenBoundError
+        It does neither.
+    """
+    started = time.perf_counter()
+    try:
+        with _time_limit(), memory_limit():
+            read(content)
+        accepted = True
+    except InertidError as error:
+        check_message(str(error))
+        accepted = False
+    except _Late:
+        raise BrokenBoundError(f"takes longer than {SECONDS:g} s") from None
+    except MemoryError:
+        gc.collect()
+        raise BrokenBoundError(f"takes more than {MEMORY // 2**20} MiB") from None
+    taken = time.perf_counter() - started
+    if taken > SECONDS:
+        raise BrokenBoundError(f"takes {taken:.1f} s")
+    return accepted
+
+
+def check_message(text: str) -> None:
+    """Raise BrokenBoundError unless a message is one printable line."""
+    if not text or len(text) > 10_000 or any(unicodedata.category(each) in _BREAKING for each in text):
+        raise BrokenBoundError(f"message is not one line: {text[:300]!r}")
+
+
+@contextlib.contextmanager
+def _time_limit() -> Iterator[None]:
+    def end(_number: int, _frame: object) -> None:
+        raise _Late
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def memory_limit() -> Iterator[None]:
+    """Address space that the process has now, and the bound."""
+    with open("/proc/self/statm", encoding="ascii") as statm:
+        used = int(statm.read().split()[0]) * resource.getpagesize()
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
