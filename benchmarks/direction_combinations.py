@@ -27,7 +27,7 @@ def main() -> None:
     limits, rows = motion_limits(arm), []
     for most in (27, 24, 20):
         combinations = CombinationOptions(orders=orders, starts=12, iterations=40, most=most)
-        options = ExcitationOptions(kind="combinations", combinations=combinations)
+        options = ExcitationOptions(kind="combinations", mounting="none", combinations=combinations)
         problem = fixed_base_problem(arm, limits, options, motion_constraints(arm, limits, options))
         began = time.process_time()
         plan = plan_intervals(problem, seed=0)

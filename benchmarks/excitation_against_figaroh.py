@@ -67,6 +67,7 @@ def ours(
     options = ExcitationOptions(
         kind="bspline", duration_s=duration, intervals=INTERVALS, criterion_samples=40, constraint_samples=80,
         scaling=scaling, starts=4, improved=1, iterations=iterations, limit_use=1.0, workers=1,
+        mounting="none",  # as theirs
         collision=CollisionOptions(mesh_folders=(folder,)),
     )
     plain = EarlierInformation(np.zeros((0, model.layout.size)), np.ones(model.joints))

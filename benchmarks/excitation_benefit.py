@@ -36,7 +36,7 @@ SEEDS, DURATION_S = range(10), 10.0
 START = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
 MODEL = ModelOptions(locked_joints={"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.02})
 ACCELERATION = (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0)  # rad/s^2, by the maker of the arm
-CONDITION = ExcitationOptions(duration_s=DURATION_S, time_limit_s=600.0, workers=1)
+CONDITION = ExcitationOptions(duration_s=DURATION_S, time_limit_s=600.0, workers=1, mounting="none")
 MOTIONS = {
     "random": attrs.evolve(CONDITION, starts=1, improved=0),
     "condition number": CONDITION,

@@ -138,7 +138,7 @@ class Setup:
         find_compiler()  # fails now rather than after the downloads
         headers = find_headers(self.debian)
         say("installing packages (a minute or two)")
-        command = [self.python, "-m", "pip", "install", "--progress-bar=off", "-c", self.constraints]
+        command = [self.python, "-m", "pip", "install", "--progress-bar=off", "--no-compile", "-c", self.constraints]
         for file in self.requirements:
             command += ["-r", file]
         self.installing.touch()

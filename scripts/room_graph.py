@@ -42,6 +42,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
 )
 # The same within a folder; "" are the files that lie in it directly.
 ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
+    "core": (("",), ("formats",)),
     "config": (("schema",), ("",)),
     "robot": (("bodies",), ("urdf",), ("geometry",), ("",)),
     "data": (("",), ("files",), ("live", "screening"), ("cleaning",), ("preparation",)),

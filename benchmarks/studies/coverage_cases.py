@@ -42,13 +42,16 @@ def arm(drive_terms: tuple[str, ...] | None = None) -> RobotModel:
 
 
 def bodies_from_prior(model: RobotModel, rng: np.random.Generator, prior_spread: float) -> Array:
-    """``(nb, 10)`` bodies whose geodesic distance to the URDF's is normal in every direction."""
+    """``(nb, 10)`` bodies whose geodesic distance to the URDF's is normal in every direction.
+
+    Links behind locked joints are known, and stay as they are.
+    """
     drawn = []
-    for J in pseudo_inertia(model.consistent_body_prior):
+    for J in pseudo_inertia(model.consistent_body_prior - model.body_locked):
         root, direction = np.linalg.cholesky(J), rng.normal(size=(4, 4))
         direction = np.triu(direction, 1) + np.triu(direction, 1).T + np.sqrt(2) * np.diag(np.diagonal(direction))
         drawn.append(from_pseudo_inertia(root @ expm(prior_spread * direction) @ root.T))
-    return np.array(drawn)
+    return model.body_locked + np.array(drawn)
 
 
 def truth(model: RobotModel, rng: np.random.Generator, bodies: Array) -> Array:

@@ -67,6 +67,7 @@ class Study:
             improved=1,
             iterations=iterations,
             time_limit_s=1e5,
+            mounting="none",
             collision=CollisionOptions(
                 mesh_folders=(str(folder.parent.parent),), srdf=str(srdf), clearance_m=CLEARANCE
             ),

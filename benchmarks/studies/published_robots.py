@@ -91,8 +91,8 @@ CASES: Mapping[str, Callable[[Array, np.random.Generator], Array]] = {
 
 
 def trial(model: RobotModel, case: str, seed: int) -> Trial:
-    """A robot whose bodies differ from the URDF's, with no friction, in one of :data:`CASES`."""
-    rng = np.random.default_rng(seed)
+    """A robot whose bodies differ from the URDF's, with no friction, in one of :data:`CASES`; each is drawn anew."""
+    rng = np.random.default_rng([seed, *model.name.encode()])
     bodies = bodies_from_prior(model, rng, PRIOR_SPREAD)
     drives = np.zeros(model.layout.size - model.layout.inertial_size)
     parameters = np.concatenate([bodies.ravel(), drives])

@@ -81,6 +81,7 @@ class SimulatedPanda:
             starts=1,
             improved=0,
             seed=100 * self.seed + motion,
+            mounting="none",
             collision=CollisionOptions(mesh_folders=(str(example_urdf().parents[3]),)),
         )
         return plan_excitation(self.given, limits, START, random)

@@ -84,7 +84,8 @@ def test_empty_headers(case, tmp_path):
     arrivals = stamps + np.random.default_rng(0).integers(0, MS, len(stamps))
     bag = _write(tmp_path / "bag", case.recordings[0], 0 * stamps, arrivals=arrivals)
     recording = load_recording(bag, joints=case.given.recorded_joints, stamps="arrival")
-    assert _error(case, recording) < 1.05 * clean
+    # Late arrivals are an error of their own, half as large as that of the clean recording.
+    assert _error(case, recording) < np.hypot(1.0, 0.5) * clean
 
 
 def test_other_names(case, tmp_path):

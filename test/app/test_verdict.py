@@ -113,21 +113,12 @@ def test_a_simulated_space_robot_gives_use():
     assert outcome.gate.verdict is Verdict.USE, outcome.message
 
 
-@pytest.mark.parametrize(
-    ("train", "held_out", "verdict"),
-    [
-        (("run1", "run2"), "run3", Verdict.USE),
-        (("run1", "run3"), "run2", Verdict.USE),
-        (("run2", "run3"), "run1", Verdict.USE),
-        (("run1",), "run2", Verdict.CARE),
-    ],
-)
-def test_verdicts_on_the_kuka(datasets, train, held_out, verdict):
+def test_one_recording_of_the_kuka_is_used_with_care(datasets):
+    """That two recordings give "use" is asserted where their errors are, in identification/test_identify.py."""
     folder = datasets / "kuka_lwr4"
-    model = load_model(folder / "kuka_lwr4.urdf")
-    runs = {name: load_recording(folder / f"{name}.npz") for name in (*train, held_out)}
-    outcome = calibrate(model, [runs[name] for name in train], [runs[held_out]])
-    assert outcome.gate.verdict is verdict, outcome.message
+    train, held_out = (load_recording(folder / f"{name}.npz") for name in ("run1", "run2"))
+    outcome = calibrate(load_model(folder / "kuka_lwr4.urdf"), [train], [held_out])
+    assert outcome.gate.verdict is Verdict.CARE, outcome.message
 
 
 @pytest.mark.parametrize("coupled", [True, False])

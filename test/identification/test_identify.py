@@ -12,6 +12,7 @@ from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.files.loading import load_recording
+from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
@@ -154,17 +155,27 @@ def test_placeholders_of_friction_in_the_urdf_are_no_prior(seed):
 
 
 @pytest.mark.parametrize(
-    ("train", "held_out", "wanted"),
-    [(("run1", "run2"), "run3", 0.042), (("run1", "run3"), "run2", 0.0246), (("run2", "run3"), "run1", 0.027)],
+    ("train", "held_out", "wanted", "share"),
+    [
+        (("run1", "run2"), "run3", 0.042, 0.4),
+        (("run1", "run3"), "run2", 0.0246, 1.05),
+        (("run2", "run3"), "run1", 0.027, 1.05),
+    ],
 )
-def test_real_arm(datasets, train, held_out, wanted):
-    """KUKA LWR4, the whole path with defaults: held-out torque error over all samples at 5 Hz, one filter for all."""
+def test_real_arm(datasets, train, held_out, wanted, share):
+    """KUKA LWR4, the whole path with defaults: held-out torque error over all samples at 5 Hz, one filter for all.
+
+    As good as least squares (times ``share``) where motions are rich; it generalises where runs 1 and 2, which are one
+    motion, leave least squares at a loss.
+    """
     folder = datasets / "kuka_lwr4"
     model = load_model(folder / "kuka_lwr4.urdf")
     recordings = [load_recording(folder / f"{name}.npz") for name in (*train, held_out)]
     outcome = calibrate(model, recordings[:-1], recordings[-1:])
-    assert FixedFilter(model, recordings[:-1], recordings[-1], 5.0).of(outcome.estimate).relative <= wanted
-    assert outcome.passed and outcome.estimate.consistent
+    fixed = FixedFilter(model, recordings[:-1], recordings[-1], 5.0)
+    error = fixed.of(outcome.estimate).relative
+    assert error <= wanted and error <= share * fixed.least_squares().relative
+    assert outcome.passed and outcome.estimate.consistent and outcome.gate.verdict is Verdict.USE, outcome.message
 
 
 def test_gross_outliers_are_left_out_and_counted():

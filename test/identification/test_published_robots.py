@@ -9,6 +9,8 @@ from support.paths import ROOT
 from inertid_ros.simulation.example_robots import example_urdf
 
 XARM, UR5 = "xarm_description/urdf/xarm7.urdf", "ur_description/urdf/ur5_robot.urdf"
+TWO_DOFS = "asr_twodof_description/urdf/TwoDofs.urdf"  # so few parameters that their fit leaves nothing
+BOLT = "bolt_description/robots/bolt.urdf"  # its base is free
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +22,13 @@ def benchmark():
 
 @pytest.mark.parametrize(
     ("urdf", "case"),
-    [(XARM, "noise-free"), (XARM, "one weak joint"), (UR5, "efforts rounded to 1 %")],
+    [
+        (XARM, "noise-free"),
+        (BOLT, "noise-free"),
+        (TWO_DOFS, "noise-free"),
+        (XARM, "one weak joint"),
+        (UR5, "efforts rounded to 1 %"),
+    ],
 )
 def test_first_recordings(benchmark, urdf, case):
     model = benchmark.published_robot(example_urdf(urdf))

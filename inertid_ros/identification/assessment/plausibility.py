@@ -1,21 +1,23 @@
-"""Whether a result is one that such a robot can have: masses against the URDF's, stiffness against torque, delay."""
+"""Whether a result is one that such a robot can have: masses and friction against the URDF's, stiffness, delay."""
 
 from collections.abc import Collection
 
 import numpy as np
 
 from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.identification.prior.coordinates import contradicted_friction
 
 from .estimate import Estimate
 
 _FACTOR, _SHARE = 4.0, 0.05  # of a link's mass in the URDF, and of the robot's mass: payloads and guesses are within
 _GRAVE_FACTOR, _GRAVE_SHARE = 10.0, 0.5  # no guess is that wrong
 _TOTAL = 3.0  # of the URDF's total mass, which even rough descriptions have right to less
+_SHOWN = 4  # names in a message
 _SPRING = 0.5  # of a joint's RMS torque; more is a spring that one sees, and declares
 
 
 def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Findings on identified masses and stiffness.
+    """Findings on identified masses, friction and stiffness.
 
     A mass that the data do not determine stays at the prior; one that is far from it was moved there by the data, and
     either the URDF or what was measured is wrong.
@@ -31,10 +33,11 @@ def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> tuple[Find
     -------
     tuple of Finding
         ``mass_implausible``: rejected where a link or the whole robot has a mass that no URDF is wrong by.
+        ``friction_excluded`` for friction of the URDF that the measured efforts exclude, which was not used.
         ``parameter_implausible`` for a stiffness that holds most of a joint's torque. ``delay`` where one was taken out
         of the effort, or where none among those that drivers can have explains the effort best.
     """
-    return (*_masses(estimate, loaded), *_stiffness(estimate), *_delay(estimate))
+    return (*_masses(estimate, loaded), *_friction(estimate), *_stiffness(estimate), *_delay(estimate))
 
 
 def _masses(estimate: Estimate, loaded: Collection[str]) -> list[Finding]:
@@ -60,6 +63,19 @@ def _masses(estimate: Estimate, loaded: Collection[str]) -> list[Finding]:
                 )
             )
     return findings
+
+
+def _friction(estimate: Estimate) -> list[Finding]:
+    excluded = contradicted_friction(estimate.model, estimate.information)
+    if not len(excluded):
+        return []
+    names = [estimate.layout.names[column] for column in excluded]
+    values = [f"{name} {estimate.model.prior[column]:g}" for name, column in zip(names, excluded, strict=True)]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    evidence = f"{', '.join(values[:_SHOWN])}{more} would take more than the measured efforts"
+    joints = tuple(dict.fromkeys(name.rpartition(".")[0] for name in names))
+    remedy = "it was not used; correct or drop damping and friction of these joints in the URDF"
+    return [Finding("friction_excluded", Severity.NOTICE, evidence, remedy, joints)]
 
 
 def _stiffness(estimate: Estimate) -> list[Finding]:

@@ -3,15 +3,15 @@
 import dataclasses
 import io
 import json
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from inertid_ros.core.atomic_files import write_file
-from inertid_ros.core.errors import IdentificationError, ModelError
+from inertid_ros.core.errors import FormatError, IdentificationError, ModelError
+from inertid_ros.core.formats.json_text import read_json
+from inertid_ros.core.formats.npz_archive import read_arrays
 from inertid_ros.robot.bodies.layout import Coupling, ParameterLayout
 from inertid_ros.robot.bodies.rotors import Rotor
 from inertid_ros.robot.bodies.user_terms import UserTerm
@@ -20,7 +20,7 @@ from .earlier_equations import EarlierEquations
 from .information import Channel, Information
 
 _FORMAT = 1
-_BROKEN = (OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, AttributeError)
+_BROKEN = (OSError, LookupError, ValueError, TypeError, AttributeError, OverflowError)
 
 
 def write_information(information: Information, path: str | Path) -> Path:
@@ -73,13 +73,14 @@ def read_information(path: str | Path) -> Information:
     """
     path = Path(path)
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            content = {key: archive[key] for key in archive.files}
+        content = read_arrays(path)
         if int(content["format"]) != _FORMAT:
             raise IdentificationError(f"{path}: has format {content['format']}, this version reads {_FORMAT}; update")
         return _information(path, content)
     except FileNotFoundError:
         raise IdentificationError(f"{path}: no such file; check the path") from None
+    except FormatError as error:
+        raise IdentificationError(f"{path}: is not information, or is damaged ({error}); write it again") from None
     except _BROKEN as error:
         raise IdentificationError(
             f"{path}: is not information, or is damaged ({error.__class__.__name__}); write it again"
@@ -89,7 +90,7 @@ def read_information(path: str | Path) -> Information:
 
 
 def _information(path: Path, content: dict[str, np.ndarray]) -> Information:
-    layout = _layout(json.loads(str(content["layout"])))
+    layout = _layout(read_json(str(content["layout"])))
     channels = tuple(
         Channel(content[f"columns/{index}"], content[f"triangle/{index}"], int(count))
         for index, count in enumerate(content["counts"])

@@ -16,6 +16,8 @@ LONGEST = 0.05  # s; no driver is later, and a larger shift is another motion
 _STEP = 2.5e-3  # s between shifts; what lies between is interpolated, as filtered torque changes little in that time
 SHIFTS = np.arange(-LONGEST, LONGEST + 0.5 * _STEP, _STEP)
 _WEIGHT_ITERATIONS = 3
+_ROUNDING = 1e-15  # of the energy: a smaller squared residual is the difference of sums that cancel
+_TINY = 1e-200  # a variance whose inverse is still a number
 _RANK = 1e-10  # of the largest eigenvalue of the Gram matrix with columns of length one
 
 
@@ -87,14 +89,14 @@ class ShiftedTorque:
         for channel, columns in enumerate(self.columns):
             own = parameters[columns]
             out[channel] += own @ self.gram[channel] @ own - 2 * own @ moments[channel](shift)
-        return np.maximum(out, 0.0) / np.maximum(self.counts, 1)
+        return np.maximum(out, _ROUNDING * energy(shift)) / np.maximum(self.counts, 1)
 
     def fit(self, shift: float) -> Array:
         """Parameters by weighted least squares, with the torque of ``shift`` [s] later."""
         moments, energy = self._interpolated
         variance = np.asarray(energy(shift)) / np.maximum(self.counts, 1)
         for _ in range(_WEIGHT_ITERATIONS):
-            weights = 1 / np.maximum(variance, 1e-18 * max(variance.max(), 1e-300))
+            weights = 1 / np.maximum(variance, max(1e-18 * variance.max(), _TINY))
             parameters = self._solution(weights, [own(shift) for own in moments])
             variance = self.mean_squares(shift, parameters)
         return parameters

@@ -5,14 +5,13 @@ regularizers become the same for every body, and the problem is as well conditio
 3.3.24).
 """
 
-import logging
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.log_once import log_once
 from inertid_ros.identification.information.information import Information
 from inertid_ros.robot.bodies.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia, pseudo_inertia
 from inertid_ros.robot.bodies.layout import ParameterLayout
@@ -24,7 +23,6 @@ TYPICAL_PRIOR_SPREAD = 0.3  # geodesic distance of CAD links to real ones: some 
 ENERGY_SHARE = 0.05  # scale of a drive parameter: its torque is this share of the joint's
 _LEAST = 0.1  # of its natural size: what a prior near zero counts as, since a zero would fix the parameter
 _CONTRADICTED = 3.0  # times all that a joint's channel measures, which makes a friction impossible
-_SHOWN = 4  # names in a message
 _STILL = 1e-4  # rad, rad/s, rad/s^2 or the same in m; a joint that moves less does not excite its drive
 
 
@@ -84,6 +82,26 @@ def normalised_coordinates(
 def prior_coordinates(model: RobotModel, information: Information) -> Coordinates:
     """Normalised coordinates; a drive parameter of one makes a small share of its channel's measurement."""
     layout = model.layout
+    scale, _ = _drive_scale(layout, information)
+    prior, tail, positive = model.prior.copy(), slice(layout.inertial_size, None), layout.non_negative
+    # Not less than what the measurement shows: damping and friction of a URDF are often placeholders near zero. Nor
+    # are they more than the measurement allows.
+    prior[contradicted_friction(model, information)] = 0.0
+    scale[positive] = np.maximum(scale[positive], prior[positive])
+    return normalised_coordinates(layout, model.consistent_prior, model.inertial_locked, prior[tail], scale[tail])
+
+
+def contradicted_friction(model: RobotModel, information: Information) -> NDArray[np.intp]:
+    """Columns of drive parameters whose prior is beyond all that the joints measure; priors of zero take its place."""
+    layout, prior = model.layout, model.prior
+    scale, excited = _drive_scale(layout, information)
+    positive = layout.non_negative
+    beyond = prior[positive] * ENERGY_SHARE > _CONTRADICTED * scale[positive]
+    return np.asarray(positive[excited[positive] & beyond])
+
+
+def _drive_scale(layout: ParameterLayout, information: Information) -> tuple[Array, NDArray[np.bool_]]:
+    """``(p,)`` drive parameters that make a small share of what their channels measure, and which are excited."""
     torque = np.maximum(information.rms_measured, 1e-3 * information.rms_measured.max())
     scale, unmeasured = np.full(layout.size, np.inf), np.full(layout.size, np.inf)
     excited = np.zeros(layout.size, dtype=bool)
@@ -96,20 +114,7 @@ def prior_coordinates(model: RobotModel, information: Information) -> Coordinate
         of_channel[channel.columns] = np.minimum(of_channel[channel.columns], ENERGY_SHARE * level / effect)
     scale = np.where(np.isinf(scale), unmeasured, scale)
     scale[np.isinf(scale)] = 1.0  # drives are in no equation of momentum, and stay as they are
-    prior, tail = model.prior, slice(layout.inertial_size, None)
-    # Not less than what the measurement shows: damping and friction of a URDF are often placeholders near zero. Nor
-    # are they more than the measurement allows.
-    positive = layout.non_negative
-    contradicted = positive[excited[positive] & (prior[positive] * ENERGY_SHARE > _CONTRADICTED * scale[positive])]
-    if len(contradicted):
-        shown = ", ".join(f"{layout.names[column]} {prior[column]:g}" for column in contradicted[:_SHOWN])
-        more = f" and {len(contradicted) - _SHOWN} more" if len(contradicted) > _SHOWN else ""
-        message = "friction of the URDF's <dynamics> is beyond the measured efforts and not used"
-        log_once(logging.WARNING, f"{message}: {shown}{more}")
-        prior = prior.copy()
-        prior[contradicted] = 0.0
-    scale[positive] = np.maximum(scale[positive], prior[positive])
-    return normalised_coordinates(layout, model.consistent_prior, model.inertial_locked, prior[tail], scale[tail])
+    return scale, excited
 
 
 def scaling_matrix(scaling: str, coordinates: Coordinates) -> Array:
