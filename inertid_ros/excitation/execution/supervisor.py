@@ -118,7 +118,7 @@ class Supervisor:
         self._period = table.options.period_s
         # For a state that shows progress; without one the horizon is extended before it ends.
         self._patience = 0.5 * (table.options.horizon_s - table.options.latency_s - self._period)
-        self._progress = ControllerProgress(monitor.options.progress_tolerance)
+        self._progress = ControllerProgress(len(table.plan.joint_names), monitor.options.progress_tolerance)
         self._scaling = 1.0
         self._silent = False  # whether the robot is left to the last horizon
         self._standstill, self._rested, self._held = Standstill(), math.nan, False
@@ -238,13 +238,13 @@ class Supervisor:
         if self.moving and self._paused:
             self.stop(now, f"the sender paused for {self._paused:.3f} s; the robot stood still abruptly")
         if self.moving:
-            fault = self.monitor.check(now, self._commanded) or self.lease.check(now) or self._progress.problem()
+            fault = self.monitor.check(now, self._commanded) or self.lease.check(now)
             if fault:
                 self.stop(now, fault)
+        self._note_late_sender()
         if not self.at_rest(now) and not self.moving:
             self._repeat(now)
         self._extend(now, self._period + self._patience)
-        self._note_late_sender()
 
     def _extend(self, now: float, after: float) -> None:
         """Send the next horizon where the last one is so old [s] and the robot has kept up with it."""

@@ -1,95 +1,25 @@
-"""A controller whose speed is scaled in motion: the robot is observed from outside, at every cycle of its controller.
+"""A controller whose speed is scaled in motion: the robot is observed from outside, at every cycle of its controller."""
 
-The controller is a JointTrajectoryController's: a new trajectory sets its time to the clock, each cycle advances it by
-the scaled period, and the trajectory is sampled from its stamp.
-"""
-
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import repeat
 
 import numpy as np
 import pytest
-from support.robots.quick_plans import quick_plan, simple_limits
+from support.scaled_motion import (
+    BEGIN,
+    CYCLE_S,
+    LIMITS,
+    Drives,
+    Observed,
+    Scaling,
+    Sensors,
+    late_stamps,
+    move,
+    ramps,
+    table,
+)
 
-from inertid_ros.config.execution import MonitorOptions
-from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
-from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
-from inertid_ros.excitation.execution.supervisor import Supervisor
-from inertid_ros.simulation.commands import CommandedTrajectory, Follower
-
-CYCLE_S, HALF = 0.002, 7
-TICK_S, STATE_DELAY_S, COMMAND_DELAY_S = 0.004, 0.001, 0.001
-EPOCH, BEGIN = 1.8e9, 50.0
-LIMITS = simple_limits(2)
-TABLE = HorizonTable(quick_plan(LIMITS, np.zeros(2), 1), LIMITS)
-Scaling = Callable[[float], float]  # of the time since the begin of the motion
-
-
-class ScaledController:
-    """Follows horizons, each from when it has arrived; ``scaling`` multiplies the pace of its time."""
-
-    streams = False
-
-    def __init__(self) -> None:
-        self._follower, self._time = Follower(TABLE.plan.start), BEGIN
-        self._arriving: list[tuple[float, Horizon]] = []
-        self.now = BEGIN
-        self.sent: list[float] = []
-        self.positions: list[np.ndarray] = []
-
-    def begin(self) -> None:
-        """Nothing to forget."""
-
-    def send(self, horizon: Horizon) -> None:
-        self.sent.append(self.now)
-        self._arriving.append((self.now + COMMAND_DELAY_S, horizon))
-
-    def stream(self, position: np.ndarray) -> None:
-        """Nothing: horizons are sent."""
-
-    def update(self, now: float, scaling: float) -> np.ndarray:
-        """One cycle; the position of the robot."""
-        self._time += CYCLE_S * scaling
-        while self._arriving and self._arriving[0][0] <= now:
-            _, horizon = self._arriving.pop(0)
-            here = self._follower.desired(self._time)[0]
-            points = CommandedTrajectory(
-                horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration
-            )
-            if len(points.time_from_start) == 1:
-                self._follower.hold(here)  # a point in the future is approached from where the robot stands
-            self._follower.follow(points, now, horizon.stamp - EPOCH)
-            self._time = now
-        self.positions.append(self._follower.desired(self._time)[0])
-        return self.positions[-1]
-
-
-@dataclass
-class Observed:
-    """A motion as seen from outside: times since the begin, speed by cycle, acceleration by fits of 30 ms."""
-
-    node: Supervisor
-    controller: ScaledController
-    ended: float
-    time: np.ndarray
-    speed: np.ndarray
-    acceleration: np.ndarray
-
-    def check(self, *own: float) -> None:
-        """Limits were kept; but for the acceleration with which the controller itself changes speed at ``own`` [s]."""
-        assert (self.speed <= LIMITS.velocity).all()
-        acceleration = self.acceleration.copy()
-        for at in own:
-            acceleration[np.abs(self.time[HALF : HALF + len(acceleration)] - at) < (HALF + 0.5) * CYCLE_S] = 0.0
-        assert (acceleration <= LIMITS.acceleration).all()
-
-
-def late_stamps(rng: np.random.Generator) -> Iterator[float]:
-    """How late states are stamped [s]: some in a row now and then, by milliseconds, as by a driver that is held up."""
-    while True:
-        yield from [0.0] * rng.geometric(0.01)
-        yield from [min(rng.exponential(0.004), 0.015)] * rng.integers(2, 10)
+TABLE = table(1)
 
 
 def run(
@@ -97,45 +27,12 @@ def run(
     told_every: float = 0.0,
     states_every: float = CYCLE_S,
     noise: float = 1e-6,
-    lag: float = 0.0,
     late: Iterator[float] | None = None,
+    **drives: float,
 ) -> Observed:
-    """A motion under a scaling, which the node is told every ``told_every`` seconds where that is not 0.
-
-    Drives have a first-order lag [s]; positions are measured with noise [rad] and stamped ``late`` [s].
-    """
-    controller, rng, late = ScaledController(), np.random.default_rng(0), late or repeat(0.0)
-    monitor = StateMonitor(
-        LIMITS.joint_names, LIMITS.lower, LIMITS.upper, LIMITS.velocity, LIMITS.effort, MonitorOptions(), BEGIN
-    )
-    node = Supervisor(TABLE, monitor, Lease(1.0, BEGIN, wanted=False), controller)
-    node.start(BEGIN, EPOCH)
-    drives, ended = TABLE.plan.start, np.nan
-    for cycle in range(1, round((TABLE.plan.duration + 4.0) / CYCLE_S) + 1):
-        now = BEGIN + cycle * CYCLE_S
-        position = controller.update(now, scaling(now - BEGIN))
-        drives = position if not lag else drives + (position - drives) * CYCLE_S / lag
-        received = controller.now = now + STATE_DELAY_S
-        if cycle % round(states_every / CYCLE_S) == 0:
-            measured = drives + noise * rng.normal(size=2)
-            node.update(now + next(late) + EPOCH, received + EPOCH, received, measured, np.zeros(2))
-        if told_every and cycle % round(told_every / CYCLE_S) == 0:
-            node.scale(received, scaling(now - BEGIN))
-        if cycle % round(TICK_S / CYCLE_S) == 0 and np.isnan(ended) and node.tick(received):
-            ended = received - BEGIN
-        if now - BEGIN > ended + 1.0:
-            break
-    positions = np.array(controller.positions)
-    window = np.vander(CYCLE_S * np.arange(-HALF, HALF + 1), 4, increasing=True)
-    weights = 2 * np.linalg.pinv(window)[2]
-    acceleration = np.array([np.convolve(column, weights[::-1], mode="valid") for column in positions.T]).T
-    speed = np.abs(np.diff(positions, axis=0)) / CYCLE_S
-    return Observed(node, controller, ended, CYCLE_S * np.arange(1, len(positions) + 1), speed, np.abs(acceleration))
-
-
-def ramps(*points: tuple[float, float]) -> Scaling:
-    """Scaling that goes linearly from point to point ``(time, factor)``."""
-    return lambda time: float(np.interp(time, *zip(*points, strict=True)))
+    """A motion under a scaling, see :func:`move`."""
+    sensors = Sensors(states_every, noise, late=late or repeat(0.0))
+    return move(TABLE, scaling, Drives(**drives), sensors, told_every)
 
 
 @pytest.mark.parametrize("told_every", [0.0, 0.01], ids=["found", "told"])
@@ -177,7 +74,9 @@ def test_a_stopped_controller_holds_no_motion_once_the_goal_has_ended(told_every
     observed.check(3.0, 4.5)
 
 
-@pytest.mark.parametrize(("states_every", "lag", "noise"), [(0.002, 0.02, 1e-4), (0.008, 0.01, 3e-4)])
+@pytest.mark.parametrize(
+    ("states_every", "lag", "noise"), [(0.002, 0.02, 1e-4), (0.008, 0.01, 3e-4), (0.008, 0.05, 3e-4), (0.01, 0.1, 3e-4)]
+)
 def test_drives_that_lag_and_sensors_that_err_are_no_scaling(states_every, lag, noise):
     observed = run(lambda time: 1.0, states_every=states_every, lag=lag, noise=noise)
     assert not observed.node.fault
