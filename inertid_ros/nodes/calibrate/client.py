@@ -21,6 +21,7 @@ from std_msgs.msg import Empty
 from std_srvs.srv import Trigger
 
 from inertid_ros.core.errors import InertidError
+from inertid_ros.ros.diagnostics import OK, DiagnosticsPublisher, Status
 from inertid_ros.ros.discovery import ClientDiscovery
 from inertid_ros.ros.qos import COMMAND
 
@@ -85,7 +86,8 @@ class FlowClient:
             signal.signal(number, self._on_signal)
         self._lease = self.node.create_publisher(Empty, lease_topic, COMMAND)
         self.node.create_timer(_LEASE_S, self._renew, clock=Clock(clock_type=ClockType.STEADY_TIME))
-        self._line = ProgressLine()
+        self._line, self._step = ProgressLine(), "starting"
+        self._diagnostics = DiagnosticsPublisher(self.node, self._statuses)
 
     def __enter__(self) -> "FlowClient":
         return self
@@ -102,6 +104,7 @@ class FlowClient:
 
     def show(self, message: str) -> None:
         """Print one line of progress."""
+        self._step = message
         self._line.print(message)
 
     def show_warning(self, message: str) -> None:
@@ -297,6 +300,9 @@ class FlowClient:
     def _pause(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         self.until(lambda: time.monotonic() > end, "", seconds + 1.0)
+
+    def _statuses(self) -> list[Status]:
+        return [Status("flow", OK, self._step, {"Moves the robot": self._leasing})]
 
     def _renew(self) -> None:
         if self._leasing:

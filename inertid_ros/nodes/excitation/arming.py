@@ -26,10 +26,12 @@ class Arming:
     state : ArmingState
     message : str
         One line about the state.
+    last_fault : str
+        The last that latched, also once it is armed again; empty while there was none.
     """
 
     def __init__(self, on_change: Callable[[], None]) -> None:
-        self.state, self.message = ArmingState.UNARMED, "not configured"
+        self.state, self.message, self.last_fault = ArmingState.UNARMED, "not configured", ""
         self._on_change = on_change
 
     @property
@@ -57,4 +59,6 @@ class Arming:
 
     def _set(self, state: ArmingState, message: str) -> None:
         self.state, self.message = state, message
+        if state is ArmingState.LATCHED:
+            self.last_fault = message
         self._on_change()

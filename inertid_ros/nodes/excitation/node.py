@@ -8,7 +8,6 @@ import sys
 import time
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -20,15 +19,18 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.action import Excite
+from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.core.errors import InertidError
+from inertid_ros.data.live.stream_watch import StreamWatch
 from inertid_ros.msg import ExcitationStatus
 from inertid_ros.nodes.spin import raise_priority, run_node
-from inertid_ros.ros.diagnostics import ERROR, OK, diagnostics
+from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
 from inertid_ros.ros.joint_order import JointSample
 from inertid_ros.ros.lifecycle import refuse_impossible_transitions
 from inertid_ros.ros.parameters import declare, guard, read
 from inertid_ros.ros.qos import LATCHED, STATE
 
+from . import diagnostics
 from .arming import Arming, ArmingState
 from .goal import Ending, ExcitationGoal, GoalOutcome, GoalState
 from .messages import to_feedback, to_plan_message, to_result, to_status
@@ -53,7 +55,7 @@ class Excitation(LifecycleNode):
         self.goal_ended, self.goal_ended_at = Future(), -np.inf
         self.status_publisher = self.create_publisher(ExcitationStatus, "~/status", LATCHED)
         self.plan_publisher = self.create_publisher(JointTrajectory, "~/plan", LATCHED)
-        self.diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self.ticks = StreamWatch()
         self.robot = RobotInterface(
             self,
             self.fixed,
@@ -76,7 +78,7 @@ class Excitation(LifecycleNode):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(self.fixed.tick_s, self._tick, clock=steady)
         self.create_timer(0.1, self.report_and_check, clock=steady)
-        self.create_timer(1.0, self._publish_diagnostics, clock=steady)
+        self.diagnostics = DiagnosticsPublisher(self, self._statuses, lambda: self.robot.name)
         self._publish_status()
 
     # Lifecycle
@@ -148,6 +150,7 @@ class Excitation(LifecycleNode):
         return to_result(outcome)
 
     def _tick(self) -> None:
+        self.ticks.add(time.monotonic())
         self.robot.poll()
         goal = self.goal
         if goal is None:
@@ -218,10 +221,14 @@ class Excitation(LifecycleNode):
         status.header.stamp = self.get_clock().now().to_msg()
         self.status_publisher.publish(status)
 
-    def _publish_diagnostics(self) -> None:
-        arming, level = self.arming, ERROR if self.arming.state is ArmingState.LATCHED else OK
-        state = to_status(arming, None, time.monotonic()).state
-        self.diagnostics.publish(diagnostics(self, "motion", level, arming.message, {"state": state}))
+    def _statuses(self) -> list[Status]:
+        now = time.monotonic()
+        return [
+            diagnostics.motion(self.arming, self.goal, now),
+            diagnostics.joint_states(self.robot, read(self, MonitorOptions, "monitor.")),
+            diagnostics.controller(self.robot, self.fixed, self.arming),
+            diagnostics.timing(self.ticks.report(now), self.fixed.tick_s),
+        ]
 
     # Ending
 

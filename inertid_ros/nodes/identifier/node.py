@@ -24,12 +24,14 @@ from inertid_ros.nodes.spin import run_node
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
-from inertid_ros.ros.conversions import from_batch
+from inertid_ros.ros.conversions import NANOSECONDS, from_batch, to_nanoseconds
+from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
 from inertid_ros.ros.markers import CALIBRATED, GIVEN, inertia_markers
 from inertid_ros.ros.parameter_messages import to_inertial_parameters, to_report
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.qos import BATCH, LATCHED
 
+from . import diagnostics
 from .job import identification_job
 from .parameters import IdentifierOptions
 
@@ -52,7 +54,8 @@ class Identifier(Node):
         self.outcome: Future | None = None
         self.goal: ServerGoalHandle | None = None
         self.no_model = "no robot description has been received; publish robot_description or set urdf"
-        self.state, self.message = IdentifierStatus.WAITING, self.no_model
+        self.state, self.message, self.last_fault = IdentifierStatus.WAITING, self.no_model, ""
+        self.published: InertialParameters | None = None
         self.parameters_publisher = self.create_publisher(InertialParameters, "~/parameters", LATCHED)
         self.report_publisher = self.create_publisher(IdentificationReport, "~/report", LATCHED)
         self.description_publisher = self.create_publisher(String, "~/robot_description", LATCHED)
@@ -75,6 +78,9 @@ class Identifier(Node):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(0.05, self._poll, clock=steady)
         self.create_timer(1.0, self._publish_status, clock=steady)
+        self.diagnostics = DiagnosticsPublisher(
+            self, self._statuses, lambda: self.model.name if self.model is not None else ""
+        )
         self._publish_status()
 
     # Input
@@ -178,6 +184,7 @@ class Identifier(Node):
         self.report_publisher.publish(report)
         accepted = result.gate.verdict is not Verdict.REJECT
         if accepted:
+            self.published = message
             self.parameters_publisher.publish(message)
             self.description_publisher.publish(String(data=result.urdf))
             markers = inertia_markers(estimate.model.link_names, estimate.model.body_prior, stamp, "given", GIVEN)
@@ -202,6 +209,8 @@ class Identifier(Node):
 
     def _set_state(self, state: int, message: str) -> None:
         self.state, self.message = state, message
+        if state == IdentifierStatus.FAILED:
+            self.last_fault = message
         self._publish_status()
 
     def _publish_status(self) -> None:
@@ -209,6 +218,18 @@ class Identifier(Node):
         status.header.stamp = self.get_clock().now().to_msg()
         status.recordings = list(self.recordings.complete)
         self.status_publisher.publish(status)
+
+    def _statuses(self) -> list[Status]:
+        progress = self.worker.progress if self.worker is not None else None
+        age = float("nan")
+        if self.published is not None:
+            stamp = to_nanoseconds(self.published.header.stamp)
+            age = (self.get_clock().now().nanoseconds - stamp) / NANOSECONDS
+        model_hash = self.model.hash if self.model is not None else ""
+        return [
+            diagnostics.identification(self.state, self.message, self.last_fault, self.recordings, progress),
+            diagnostics.result(self.published, model_hash, age),
+        ]
 
     def begin_shutdown(self) -> None:
         """A signal came, or a callback raised: give up the identification."""
