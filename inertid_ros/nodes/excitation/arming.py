@@ -41,6 +41,11 @@ class Arming:
             return f"excitation is not armed ({self.message})"
         return self.message if self.state is ArmingState.LATCHED else ""
 
+    @property
+    def is_armed(self) -> bool:
+        """Whether a motion may begin or goes on, or a fault waits to be looked at."""
+        return self.state is not ArmingState.UNARMED
+
     def arm(self) -> None:
         """Allow motions, also after a fault."""
         self._set(ArmingState.READY, "armed")

@@ -63,7 +63,7 @@ class Excitation(LifecycleNode):
             lambda: self._stop_goal("the robot description changed"),
             self._take_speed_scaling,
         )
-        guard(self, MotionOptions, lambda: "a goal is active; wait for its end" if self.goal is not None else "")
+        guard(self, MotionOptions, self._parameters_locked)
         self.create_subscription(Empty, "~/lease", self._renew_lease, STATE)
         self.create_service(Trigger, "~/stop", self._stop)
         self.server = ActionServer(
@@ -118,6 +118,12 @@ class Excitation(LifecycleNode):
         self.arming.disarm("shut down")
         self._stop_goal("shut down")
         return TransitionCallbackReturn.SUCCESS
+
+    def _parameters_locked(self) -> str:
+        """Why limits, monitoring and all else that a motion is made by must not change now; empty where it may."""
+        if self.goal is not None:
+            return "a goal is active; wait for its end"
+        return "the excitation node is armed; deactivate it before parameters are changed" if self.arming.is_armed else ""
 
     # The goal
 
