@@ -123,7 +123,9 @@ class Excitation(LifecycleNode):
         """Why limits, monitoring and all else that a motion is made by must not change now; empty where it may."""
         if self.goal is not None:
             return "a goal is active; wait for its end"
-        return "the excitation node is armed; deactivate it before parameters are changed" if self.arming.is_armed else ""
+        if self.arming.is_armed:
+            return "the excitation node is armed; deactivate it before parameters are changed"
+        return ""
 
     # The goal
 

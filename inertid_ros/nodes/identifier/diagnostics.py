@@ -5,6 +5,8 @@ from inertid_ros.identification.identify import IdentificationProgress
 from inertid_ros.msg import IdentifierStatus, InertialParameters
 from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest
 
+from .publication import Publication
+
 _STATES = {
     IdentifierStatus.WAITING: "waiting",
     IdentifierStatus.READY: "ready",
@@ -34,22 +36,24 @@ def identification(
     return Status("identification", level, text, values)
 
 
-def result(published: InertialParameters | None, model_hash: str, age: float) -> Status:
-    """What controllers were given, if anything, and how old it is [s]."""
+def result(publication: Publication, model_hash: str) -> Status:
+    """What controllers were given, if anything, and how old it is; the hash is of the robot described now."""
+    published, problem = publication.accepted, publication.problem
     if published is None:
         keys = ("Sequence", "Verdict", "Age (s)", "Validation error (%)")
-        return Status("result", *gravest(otherwise="no result yet"), dict.fromkeys(keys))
+        return Status("result", *gravest((WARN, problem), otherwise="no result yet"), dict.fromkeys(keys))
     foreign = model_hash and published.model_hash != model_hash
     care = "; ".join(published.reasons) if published.verdict == InertialParameters.USE_WITH_CARE else ""
     level, message = gravest(
         (ERROR, "the result is of another robot than described now; identify anew" if foreign else ""),
+        (WARN, problem),
         (WARN, care and f"use with care: {care}"),
         otherwise=f"result {published.sequence} is in use",
     )
     values = {
         "Sequence": published.sequence,
         "Verdict": _VERDICTS.get(published.verdict, "none"),
-        "Age (s)": age,
+        "Age (s)": publication.age,
         "Validation error (%)": 100.0 * published.validation_relative_error,
     }
     return Status("result", level, message, values)
