@@ -154,8 +154,8 @@ def test_real_launch_reads_the_file(file: Path):
     description = PythonLaunchDescriptionSource(str(file)).get_launch_description(context)
     declared = {argument.name: argument for argument in description.get_launch_arguments()}
     expected = arguments(ast.parse(file.read_text(encoding="utf-8")))
-    for name, description in expected.items():
-        assert declared[name].description.startswith(description)  # choices are told after it
+    for name, about in expected.items():
+        assert declared[name].description.startswith(about)  # choices are told after it
     for argument in declared.values():
         defaults = argument.default_value
         assert all(isinstance(part, launch.substitutions.TextSubstitution) for part in defaults), argument.name
