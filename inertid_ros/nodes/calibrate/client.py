@@ -21,6 +21,7 @@ from std_msgs.msg import Empty
 from std_srvs.srv import Trigger
 
 from inertid_ros.core.errors import InertidError
+from inertid_ros.nodes.spin import check_address_space
 from inertid_ros.ros.diagnostics import OK, DiagnosticsPublisher, Status
 from inertid_ros.ros.discovery import ClientDiscovery
 from inertid_ros.ros.qos import COMMAND
@@ -77,6 +78,7 @@ class FlowClient:
     """
 
     def __init__(self, name: str, lease_topic: str) -> None:
+        check_address_space()
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         self.node = rclpy.create_node(name)
         self._executor = SingleThreadedExecutor()
@@ -222,7 +224,7 @@ class FlowClient:
         action_type: Any,
         name: str,
         goal: Any,
-        describe: Callable[[Any], tuple[str, float]],
+        describe: Callable[[Any], tuple[str, float | None]],
         timeout_s: float,
         lease: bool = False,
         watch: Callable[[], str] = lambda: "",
@@ -234,7 +236,7 @@ class FlowClient:
         action_type, name, goal
             The action and its goal.
         describe : callable
-            Label and fraction of a feedback.
+            Label and fraction of a feedback, None where it is not known.
         timeout_s : float
             Longest time [s].
         lease : bool
