@@ -16,14 +16,14 @@ class RobotClock:
     ----------
     offset : float
         Robot's clock minus steady clock [s].
-    in_doubt : bool
+    is_lost : bool
         Whether the last stamp was neither of this clock nor of one that has stepped with this machine's.
     """
 
     def __init__(self, max_age: float, max_future: float) -> None:
         self._max_age, self._max_future = max_age, max_future
         self.offset = math.nan
-        self.in_doubt = False
+        self.is_lost = False
         self._last = -math.inf
 
     def objection(self, stamp: float, clock: float, now: float) -> str:
@@ -38,11 +38,11 @@ class RobotClock:
         reason = self._check_age(now + self.offset - stamp)
         if reason:
             stepped = abs(clock - now - self.offset) > _STEP
-            self.in_doubt = not stepped or bool(self._check_age(clock - stamp))
-            if self.in_doubt:
+            self.is_lost = not stepped or bool(self._check_age(clock - stamp))
+            if self.is_lost:
                 return reason
             self.offset, self._last = clock - now, -math.inf
-        self.in_doubt = False
+        self.is_lost = False
         if stamp <= self._last:
             return "stamp repeats or goes back"
         self._last = stamp

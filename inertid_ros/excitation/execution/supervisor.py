@@ -255,7 +255,7 @@ class Supervisor:
 
     def _extend(self, now: float, after: float) -> None:
         """Send the next horizon where the last one is so old [s] and the robot has kept up with it."""
-        kept_up = not (self._progress.disagrees or self.monitor.clock.in_doubt)
+        kept_up = not (self._progress.disagrees or self.monitor.clock.is_lost)
         if self.moving and now - self._sent >= after - 1e-3 and kept_up:
             self._sent = now
             self._send(self.execution.step(now))
@@ -306,7 +306,7 @@ class Supervisor:
         if self._silent:
             self.execution.run_out(now, reason)
         else:
-            if self.monitor.clock.in_doubt:  # a brake by the wrong clock would be a jump
+            if self.monitor.clock.is_lost:  # a brake by the wrong clock would be a jump
                 self.execution.clock_offset = math.nan
             self._send(self.execution.stop(now, reason))
 
