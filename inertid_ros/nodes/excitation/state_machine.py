@@ -47,7 +47,7 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.FAULT: frozenset({State.INACTIVE, State.FINALIZED}),
     State.FINALIZED: frozenset(),
 }
-"""What may follow each state. Any other change is an error of the program, after which the node brakes and ends."""
+"""What may follow each state. Any other change is an internal error, after which the node brakes and ends."""
 
 _STATES = {
     ExecutionStage.APPROACHING: State.APPROACHING,
