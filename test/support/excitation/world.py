@@ -58,6 +58,8 @@ class World:
         Invariants that were broken.
     rest_s : list of float
         Times from the begin of each stop to rest [s].
+    told_to_stop : float
+        When the first brake was sent [s]; NaN where none has been.
     by_old_clock : int
         Commands by a robot's clock that had stepped while no state came to tell; what they do is not looked at.
     """
@@ -70,7 +72,7 @@ class World:
         self.rest_s: list[float] = []
         self._rng = np.random.default_rng(seed)
         self.robot_clock_offset, self._scaled, self._stepped_unseen = 0.0, False, False
-        self.by_old_clock = 0
+        self.by_old_clock, self._count, self._drifted = 0, 0, 0.0
         self.planner = FakePlanner(self.prepared)
         self.heal()
         self._restart_node()
@@ -123,7 +125,7 @@ class World:
     def heal(self) -> None:
         """Nothing is wrong any more."""
         self.silent = self.not_finite = self.stuck = self.deaf = self.over_limit = False
-        self.stamp_offset = 0.0
+        self.stamp_offset, self.loss, self.drift, self.every, self.unstamped = 0.0, 0.0, 0.0, 1, False
         self.renews, self.cancels = True, False
         self._renewed = -np.inf
         self.robot.recorder_is_fresh, self.robot.disturber, self.robot.speed_scaling = True, "", 1.0
@@ -177,7 +179,7 @@ class World:
             self.disarm()
             self.robot.clock_offset = self.robot_clock_offset
             self.controller.place(AT_REST, self.robot.now)
-            self._scaled = False
+            self._scaled, self._drifted = False, 0.0
             self.run(0.4)
             self.arm()
             self.goal()
@@ -206,6 +208,24 @@ class World:
         self.robot.clock_offset += seconds * node
         self.robot_clock_offset += seconds * robot
         self._stepped_unseen |= robot
+
+    def partition(self, seconds: float) -> None:
+        """The network between robot and node is cut for so long."""
+        self.silent = self.deaf = True
+        self.run(seconds)
+        self.silent = self.deaf = False
+
+    def starve(self, seconds: float) -> None:
+        """The node gets a tenth of a processor: it runs for 10 ms of every 100."""
+        for _ in range(round(seconds / 0.1)):
+            self.pause(0.09)
+            self.run(0.01)
+
+    def lose_a_state(self) -> None:
+        """One state is garbage."""
+        self.not_finite = True
+        self.run(TICK_S)
+        self.not_finite = False
 
     def change_description(self) -> None:
         self.machine.stop("the robot description changed")
@@ -250,7 +270,7 @@ class World:
 
     def _check_watch(self, now: float) -> None:
         """A fault that lasts stops the motion in time."""
-        monitored = self.machine.state in (State.APPROACHING, State.MOVING)
+        monitored = self.machine.state in (State.APPROACHING, State.MOVING) and self.machine.supervisor.moving
         present = {
             "states": self.silent or self.not_finite or abs(self.stamp_offset) > 0.15,
             "lease": not self.renews,
@@ -274,11 +294,14 @@ class World:
         self.machine = StateMachine(self.robot, RobotOptions(), self.planner)
         self._lifecycle, self._armed, self._latched = "unconfigured", False, False
         self._sends, self._wants_motion, self._moving = 0, False, False
+        self.told_to_stop = np.nan
         self._before, self._stopping_since, self._since = self.machine.state, None, {}
         self._alone_until = self.robot.now + self.prepared.table.longest / max(self.controller.pace, 1e-9)
 
     def _sent(self, horizon: Horizon) -> None:
         self._sends += 1
+        if np.isnan(self.told_to_stop) and not self.machine.supervisor.moving:
+            self.told_to_stop = self.robot.now
         if self._stepped_unseen and not np.isnan(horizon.stamp):
             self.by_old_clock += 1  # nobody could know
             return
@@ -292,12 +315,16 @@ class World:
         self.controller.scale(pace, self.robot.now)
 
     def _state(self) -> tuple[float, np.ndarray] | None:
-        if self.silent:
+        self._count += 1
+        if self.silent or self._rng.random() < self.loss or self._count % self.every:
             return None
         if not self.stuck:
-            self._measured = self.controller.state(self.robot.now)[0] + 1e-6 * self._rng.normal(size=2)
+            self._drifted += self.drift * TICK_S
+            noise = 1e-6 * self._rng.normal(size=2)
+            self._measured = self.controller.state(self.robot.now)[0] + self._drifted + noise
         position = np.full(2, np.nan) if self.not_finite else self._measured
-        return self.robot.now - DELAY_S + EPOCH_S + self.robot_clock_offset + self.stamp_offset, position
+        stamp = self.robot.now - DELAY_S + EPOCH_S + self.robot_clock_offset + self.stamp_offset
+        return 0.0 if self.unstamped else stamp, position
 
     def _publish(self) -> None:
         self._deliver(self._state())
@@ -341,6 +368,11 @@ EVENTS: Mapping[str, Callable[[World, float], None]] = {
     "states stuck": faulty(stuck=True),
     "states late": faulty(stamp_offset=-0.2),
     "states from the future": faulty(stamp_offset=0.2),
+    "states not stamped": faulty(unstamped=True),
+    "states seldom": faulty(every=6),
+    "a third of the states lost": faulty(loss=0.33),
+    "one state not finite": lambda world, _amount: world.lose_a_state(),
+    "states drift": faulty(drift=0.5),
     "effort over its limit": faulty(over_limit=True),
     "recorder stale": of_robot(recorder_is_fresh=False),
     "controller gone": lambda world, _amount: (faulty(deaf=True)(world, 0), of_robot(disturber="gone")(world, 0)),
@@ -351,6 +383,8 @@ EVENTS: Mapping[str, Callable[[World, float], None]] = {
     "node's clock steps": lambda world, amount: world.step_clock(10 * amount - 5, robot=False),
     "robot's clock steps": lambda world, amount: world.step_clock(10 * amount - 5, node=False),
     "both clocks step": lambda world, amount: world.step_clock(10 * amount - 5),
+    "partition": lambda world, amount: world.partition(0.6 * amount),
+    "a tenth of a processor": lambda world, amount: world.starve(amount),
     "node pauses": lambda world, amount: world.pause(2 * amount**2),
 }
 """What may happen, by name; an amount from 0 to 1 says how much where that matters."""
