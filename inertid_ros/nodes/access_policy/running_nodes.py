@@ -110,7 +110,7 @@ def _configured_excitation() -> Excitation:
         while not node.robot.joint_names and time.monotonic() < end:
             executor.spin_once(timeout_sec=0.1)
         if node.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
-            raise InertidError(f"excitation: {node.arming.message}")
+            raise InertidError(f"excitation: {node.machine.message}")
         return node
     finally:
         executor.shutdown(timeout_sec=0.0)

@@ -7,29 +7,27 @@ from inertid_ros.data.live.stream_watch import StreamReport
 from inertid_ros.excitation.execution.plan_check import is_full_speed
 from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest, stream_values
 
-from .arming import Arming, ArmingState
-from .goal import ExcitationGoal
 from .parameters import ExcitationNodeOptions
 from .robot_interface import RobotInterface
+from .state_machine import State, StateMachine
 
 _LATE_TICKS = 10.0  # ticks later than this is a process that was held up
 
 
-def motion(arming: Arming, goal: ExcitationGoal | None, now: float) -> Status:
+def motion(machine: StateMachine, now: float) -> Status:
     """What the node does, and why it stopped last; ``now`` is the steady clock [s]."""
-    supervisor = goal.supervisor if goal is not None else None
+    supervisor = machine.supervisor
     progress = supervisor.progress(now) if supervisor is not None else None
-    state = arming.state.value if progress is None else progress.stage.value
     fault = supervisor.fault if supervisor is not None else ""
-    latched = arming.message if arming.state is ArmingState.LATCHED else ""
-    level, message = gravest((ERROR, latched), (ERROR, fault), otherwise=arming.message if progress is None else state)
+    latched = machine.message if machine.state is State.FAULT else ""
+    level, message = gravest((ERROR, latched), (ERROR, fault), otherwise=machine.message)
     rejected = sum(supervisor.monitor.counts.rejected.values()) if supervisor is not None else None
     values = {
-        "State": state,
+        "State": machine.state.value,
         "Done (%)": None if progress is None else 100.0 * float(progress.fraction),
         "Largest tracking error (rad or m)": None if progress is None else float(np.abs(progress.tracking_error).max()),
         "Joint states rejected in motion": rejected,
-        "Last fault": fault or arming.last_fault,
+        "Last fault": fault or machine.last_fault,
     }
     return Status("motion", level, message, values)
 
@@ -63,14 +61,14 @@ def joint_states(robot: RobotInterface, options: MonitorOptions) -> Status:
     return Status("joint states", level, message, values)
 
 
-def controller(robot: RobotInterface, options: ExcitationNodeOptions, arming: Arming) -> Status:
+def controller(robot: RobotInterface, options: ExcitationNodeOptions, armed: bool) -> Status:
     """Whether commands arrive. Without a controller nothing is wrong until the node is armed."""
     configured, scaling = robot.is_configured, robot.speed_scaling
     problem = robot.commander.problem() if configured else ""
     scaled = "" if is_full_speed(scaling) else f"speed scaling is {100 * scaling:.0f} %; set it to 100 %"
     level, message = gravest(
         (STALE, "" if configured else "not configured"),
-        (WARN if arming.state is ArmingState.UNARMED else ERROR, problem),
+        (ERROR if armed else WARN, problem),
         (WARN, scaled),
         otherwise="commands arrive",
     )

@@ -9,10 +9,11 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from inertid_ros.config.execution import MonitorOptions  # noqa: E402
+from inertid_ros.config.robot import RobotOptions  # noqa: E402
 from inertid_ros.data.live.stream_watch import StreamReport  # noqa: E402
 from inertid_ros.nodes.excitation import diagnostics  # noqa: E402
-from inertid_ros.nodes.excitation.arming import Arming, ArmingState  # noqa: E402
 from inertid_ros.nodes.excitation.parameters import ExcitationNodeOptions  # noqa: E402
+from inertid_ros.nodes.excitation.state_machine import StateMachine  # noqa: E402
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN  # noqa: E402
 
 GOOD = StreamReport(1000, False, 200.0, 0, 0.006, 0.001, 0.002, ())
@@ -47,23 +48,25 @@ def test_joint_states(source, level: bytes, message: str) -> None:
 
 
 def test_a_fault_stays_known_when_the_node_is_armed_again() -> None:
-    arming = Arming(lambda: None)
-    arming.arm()
-    arming.change(ArmingState.LATCHED, "stopped: no joint state for 0.030 s")
-    status = diagnostics.motion(arming, None, 0.0)
-    assert status.level == ERROR and "no joint state" in status.message and status.values["State"] == "latched"
-    arming.disarm("not armed")
-    arming.arm()
-    status = diagnostics.motion(arming, None, 0.0)
+    machine = StateMachine(robot(), RobotOptions())
+    machine.configure()
+    machine.arm()
+    machine.latch("no joint state for 0.030 s")
+    status = diagnostics.motion(machine, 0.0)
+    assert status.level == ERROR and "no joint state" in status.message and status.values["State"] == "fault"
+    assert machine.is_armed
+    machine.disarm()
+    assert not machine.is_armed
+    machine.arm()
+    status = diagnostics.motion(machine, 0.0)
     assert status.level == OK and "no joint state" in str(status.values["Last fault"])
 
 
 def test_a_missing_controller_is_an_error_once_armed() -> None:
-    arming, source = Arming(lambda: None), robot(problem="nobody subscribes to /joint_trajectory")
-    assert diagnostics.controller(source, ExcitationNodeOptions(), arming).level == WARN
-    arming.arm()
-    assert diagnostics.controller(source, ExcitationNodeOptions(), arming).level == ERROR
-    status = diagnostics.controller(robot(scaling=0.5), ExcitationNodeOptions(), arming)
+    source, options = robot(problem="nobody subscribes to /joint_trajectory"), ExcitationNodeOptions()
+    assert diagnostics.controller(source, options, armed=False).level == WARN
+    assert diagnostics.controller(source, options, armed=True).level == ERROR
+    status = diagnostics.controller(robot(scaling=0.5), options, armed=True)
     assert status.level == WARN and status.values["Speed scaling (%)"] == 50.0
 
 
