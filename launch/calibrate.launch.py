@@ -13,17 +13,15 @@ from launch.events.process import ProcessExited
 from launch.substitutions import AndSubstitution, LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
-from launch_ros.substitutions import FindPackageShare
 
-from inertid_ros.nodes.launching import JointNamesFile, declared, flag, node, text
+from inertid_ros.nodes.launching import JointNamesFile, ParameterFile, declared, flag, node, package_file, text
 
-DEFAULTS = PathJoinSubstitution([FindPackageShare("inertid_ros"), "config", "calibrate.yaml"])
 ARGUMENTS = (
     ("namespace", "", "namespace of all nodes and topics, one for each robot"),
     ("urdf", "", "URDF file of the robot; empty takes the topic robot_description"),
     ("controller", "", "name of the robot's trajectory controller; empty takes that of the parameter files"),
-    ("defaults", DEFAULTS, "parameter file that is read first, the package's own"),
-    ("config", LaunchConfiguration("defaults"), "parameter file that is read after it and may hold only what differs"),
+    ("defaults", package_file("config", "calibrate.yaml"), "parameter file that is read first, the package's own"),
+    ("config", "", "parameter file that is read after it and may hold only what differs; empty takes none"),
     (
         "joint_names",
         "",
@@ -36,8 +34,8 @@ ARGUMENTS = (
     ("exit", "false", "end everything once the flow has ended; status 1 where it failed or the result was rejected"),
 )
 COMMON = (
-    LaunchConfiguration("defaults"),
-    LaunchConfiguration("config"),
+    ParameterFile("defaults"),
+    ParameterFile("config", LaunchConfiguration("defaults")),
     JointNamesFile(LaunchConfiguration("joint_names")),
     {"use_sim_time": flag("use_sim_time")},
 )

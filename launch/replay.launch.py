@@ -6,18 +6,21 @@ The bag's clock is the time of all nodes. To play with `ros2 bag play --clock` i
 
 from launch import LaunchDescription
 from launch.conditions import IfCondition
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch.substitutions import LaunchConfiguration
 from launch_ros.parameter_descriptions import ParameterValue
-from launch_ros.substitutions import FindPackageShare
 
-from inertid_ros.nodes.launching import JointNamesFile, declared, node, text
+from inertid_ros.nodes.launching import JointNamesFile, ParameterFile, declared, node, package_file, text
 
-DEFAULTS = PathJoinSubstitution([FindPackageShare("inertid_ros"), "config", "replay.yaml"])
+DEFAULTS = package_file("config", "replay.yaml")
 ARGUMENTS = (
     ("bag", "", "bag directory or file to play"),
     ("namespace", "", "namespace of all nodes and topics"),
     ("urdf", "", "URDF file of the robot; empty takes the topic robot_description"),
-    ("config", DEFAULTS, "parameter file; it is read after the package's own and may hold only what differs"),
+    (
+        "config",
+        "",
+        "parameter file that is read after the package's own and may hold only what differs; empty takes none",
+    ),
     (
         "joint_names",
         "",
@@ -27,8 +30,8 @@ ARGUMENTS = (
     ("rate", "1.0", "speed; 2.0 plays twice as fast"),
     ("play", "true", "play the bag; false waits for another player"),
 )
-NAMES = JointNamesFile(LaunchConfiguration("joint_names"))
-COMMON = (DEFAULTS, LaunchConfiguration("config"), NAMES, {"use_sim_time": True})  # the bag's clock
+FILES = (DEFAULTS, ParameterFile("config", DEFAULTS))
+COMMON = (*FILES, JointNamesFile(LaunchConfiguration("joint_names")), {"use_sim_time": True})  # the bag's clock
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -41,7 +44,7 @@ def generate_launch_description() -> LaunchDescription:
             node(
                 "replay",
                 {"bag": text("bag"), "rate": rate, "record": True},
-                (DEFAULTS, LaunchConfiguration("config")),  # it makes the clock
+                FILES,  # it makes the clock
                 remappings=[("/joint_states", "joint_states")],  # bags hold full names
                 condition=IfCondition(LaunchConfiguration("play")),
             ),

@@ -6,19 +6,16 @@ false, so that there is something to calibrate.
 
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
-from launch_ros.substitutions import FindPackageShare
+from launch.substitutions import LaunchConfiguration
 
-from inertid_ros.nodes.launching import declared, flag, node, text
+from inertid_ros.nodes.launching import ParameterFile, declared, flag, node, package_file, text
 
-SHARE = FindPackageShare("inertid_ros")
-DEFAULTS = PathJoinSubstitution([SHARE, "config", "simulate.yaml"])
 ARGUMENTS = (
     ("namespace", "", "namespace of all nodes and topics, one for each robot"),
     ("urdf", "", "URDF file of the true robot; empty takes the Panda of example-robot-data"),
     ("perturb", "true", "publish a description that is wrong by point masses; false publishes the truth"),
-    ("defaults", DEFAULTS, "parameter file that is read first, the package's own"),
-    ("config", LaunchConfiguration("defaults"), "parameter file that is read after it and may hold only what differs"),
+    ("defaults", package_file("config", "simulate.yaml"), "parameter file that is read first, the package's own"),
+    ("config", "", "parameter file that is read after it and may hold only what differs; empty takes none"),
     ("output", "results", "directory of the results; recordings are written below it"),
     ("excitation", "true", "start the node that moves the robot; false where the robot moves by itself"),
     ("calibrate", "true", "start the flow; false only starts the nodes"),
@@ -28,10 +25,10 @@ PASSED_ON = ("namespace", "defaults", "config", "output", "excitation", "calibra
 
 
 def generate_launch_description() -> LaunchDescription:
-    files = (LaunchConfiguration("defaults"), LaunchConfiguration("config"))
+    files = (ParameterFile("defaults"), ParameterFile("config", LaunchConfiguration("defaults")))
     simulator = node("simulator", {"urdf": text("urdf"), "perturb": flag("perturb")}, files)
     calibrate = IncludeLaunchDescription(
-        PathJoinSubstitution([SHARE, "launch", "calibrate.launch.py"]),
+        package_file("launch", "calibrate.launch.py"),
         # The flow reads the description from the simulator's topic, as it would from a robot's.
         launch_arguments=[("urdf", ""), *((name, LaunchConfiguration(name)) for name in PASSED_ON)],
     )

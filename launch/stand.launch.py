@@ -1,24 +1,27 @@
 """Calibrate a simulated robot that stands on force plates: simulate.launch.py without the excitation node.
 
 The robot balances and moves by itself. What it publishes as its description is wrong by point masses unless `perturb`
-is false, so that there is something to calibrate. All arguments of simulate.launch.py but `urdf` may be given.
+is false, so that there is something to calibrate. The arguments of simulate.launch.py may be given.
 """
 
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
-from launch_ros.substitutions import FindPackageShare
+from launch.substitutions import LaunchConfiguration
 
-from inertid_ros.nodes.launching import declared
+from inertid_ros.nodes.launching import ParameterFile, declared, package_file
 
-SHARE = FindPackageShare("inertid_ros")
-DEFAULTS = (PathJoinSubstitution([SHARE, "config"]), "/", LaunchConfiguration("robot"), ".yaml")
-ARGUMENTS = (("robot", "biped", "biped, on two plates, or humanoid, on one foot"),)
+ROBOTS = ("biped", "humanoid")
+ARGUMENTS = (
+    ("robot", "biped", "biped, on two plates, or humanoid, on one foot"),
+    ("defaults", "", "parameter file that is read first; empty takes the package's own of this robot"),
+    ("excitation", "false", "start the node that moves the robot, too; this robot moves by itself"),
+    ("urdf", "", "not used here, where the argument robot names the robot"),
+)
 
 
 def generate_launch_description() -> LaunchDescription:
+    own = (package_file("config"), "/", LaunchConfiguration("robot"), ".yaml")
     simulate = IncludeLaunchDescription(
-        PathJoinSubstitution([SHARE, "launch", "simulate.launch.py"]),
-        launch_arguments=[("defaults", DEFAULTS), ("excitation", "false")],
+        package_file("launch", "simulate.launch.py"), launch_arguments=[("defaults", ParameterFile("defaults", own))]
     )
-    return LaunchDescription([*declared(ARGUMENTS), simulate])
+    return LaunchDescription([*declared(ARGUMENTS, robot=ROBOTS), simulate])

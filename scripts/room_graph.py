@@ -45,7 +45,7 @@ ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
     "core": (("",), ("formats",)),
     "config": (("schema",), ("",)),
     "robot": (("bodies",), ("urdf",), ("geometry",), ("",)),
-    "data": (("",), ("files",), ("live", "screening"), ("cleaning",), ("preparation",)),
+    "data": (("",), ("files",), ("screening",), ("live",), ("cleaning",), ("preparation",)),
     "identification": (
         ("information",), ("base_parameters",), ("prior",), ("solvers",), ("assessment",), ("least_squares",), ("",)
     ),

@@ -47,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of our output is gone; what remains in the buffer must not raise again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
+    except MemoryError:
+        return _fail("out of memory; raise the limit (ulimit -v), or use fewer or shorter recordings", BAD_INPUT)
     except Exception as error:
         if options.debug:
             raise

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import resource
 import signal
 import sys
 import threading
@@ -17,6 +18,22 @@ from rclpy.signals import SignalHandlerOptions
 from inertid_ros.core.errors import InertidError
 
 _PERIOD_S = 0.05  # a signal is noticed within this time, also where nothing else happens
+_LEAST_MIB = 1024  # of address space
+
+
+def check_address_space() -> None:
+    """Refuse to start with too little address space: Fast DDS waits for ever for threads that it could not start.
+
+    Raises
+    ------
+    InertidError
+        With the limit, and the remedy.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < _LEAST_MIB * 2**20:
+        raise InertidError(
+            f"the address space is limited to {limit // 2**20} MiB, and a node needs {_LEAST_MIB}; raise ulimit -v"
+        )
 
 
 def raise_priority(node: Node, priority: int) -> None:
@@ -47,6 +64,10 @@ def run_node(make: Callable[[], Any]) -> int:
         Exit status of the process: 0 after a signal or when done, 1 after an uncaught exception, 2 where the node could
         not start.
     """
+    try:
+        check_address_space()
+    except InertidError as error:
+        return _refused(error)
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     stop = threading.Event()
 
@@ -58,9 +79,8 @@ def run_node(make: Callable[[], Any]) -> int:
     try:
         node = make()
     except InertidError as error:
-        print(f"error: {error}", file=sys.stderr)
         rclpy.try_shutdown()
-        return 2
+        return _refused(error)
     gc.collect()
     gc.freeze()  # a collection that walks all loaded modules takes 0.2 s, in which no watchdog would run
     executor = SingleThreadedExecutor()
@@ -71,6 +91,11 @@ def run_node(make: Callable[[], Any]) -> int:
         executor.shutdown(timeout_sec=0.0)
         node.destroy_node()
         rclpy.try_shutdown()
+
+
+def _refused(error: InertidError) -> int:
+    print(f"error: {error}", file=sys.stderr)
+    return 2
 
 
 def _spin(node: Any, executor: SingleThreadedExecutor, stop: threading.Event) -> int:

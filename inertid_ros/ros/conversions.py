@@ -1,5 +1,6 @@
 """Messages to arrays and back. Nothing else in the package converts."""
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,11 +20,20 @@ from inertid_ros.data.messages import WIDTHS
 from inertid_ros.msg import SampleBatch
 
 NANOSECONDS = 1_000_000_000
+_CDR_START = 4  # bytes, of which the second tells the order of bytes
 
 
 def to_nanoseconds(stamp: Time | Duration) -> int:
     """Stamp or duration to nanoseconds."""
     return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
+
+
+def stamp_of_serialized(data: bytes) -> int:
+    """Header stamp of a serialised message (CDR) whose first field is its header [ns]; 0 where it is cut off."""
+    if len(data) < _CDR_START + 8:
+        return 0
+    seconds, rest = struct.unpack_from("<iI" if data[1] & 1 else ">iI", data, _CDR_START)
+    return int(seconds) * NANOSECONDS + int(rest)
 
 
 def to_time(nanoseconds: int) -> Time:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from std_msgs.msg import String
+from support.nodes.processes import NodeProcess
 from support.nodes.ros_client import RosClient, ros_client_in
 from support.recordings.synthetic import inverse_dynamics, random_motion
 from support.recordings.synthetic_calibration import synthetic_case
@@ -40,11 +41,12 @@ def files(tmp_path: Path) -> tuple[str, str]:
     return str(paths[0]), str(paths[1])
 
 
-def start(ros: RosClient, **keywords) -> None:
+def start(ros: RosClient, **keywords) -> NodeProcess:
     """Identifier with the given robot's description on a topic."""
     description = ros.node.create_publisher(String, keywords.get("namespace", "") + "/robot_description", LATCHED)
     description.publish(String(data=CASE.given.urdf))
-    ros.start("identifier", {"output_directory": str(ros.folder / "results")}, **keywords)
+    options = {"output_directory": str(ros.folder / "results"), "state_directory": str(ros.folder / "state")}
+    return ros.start("identifier", options, **keywords)
 
 
 def identify(ros: RosClient, train: str, held_out: str = "", action: str = "identifier/identify") -> Identify.Result:
@@ -112,7 +114,7 @@ def test_what_cannot_be_used_is_answered_with_a_reason(ros: RosClient, tmp_path:
 
 
 def test_namespace(ros: RosClient, files: tuple[str, str]) -> None:
-    start(ros, namespace="/left/arm")
+    node = start(ros, namespace="/left/arm")
     parameters = ros.listen(InertialParameters, "/left/arm/identifier/parameters")
     status = ros.listen(IdentifierStatus, "/left/arm/identifier/status")
     ros.until(lambda: status and status[-1].state == IdentifierStatus.READY, "ready")
@@ -122,6 +124,11 @@ def test_namespace(ros: RosClient, files: tuple[str, str]) -> None:
     ros.until(lambda: parameters, "parameters")
     assert parameters[0].verdict == InertialParameters.USE_WITH_CARE and "no recording" in parameters[0].reasons[-1]
     assert parameters[0].sequence == 1 and len(parameters[0].covariance) == len(parameters[0].parameter_names) ** 2
+    node.kill()
+    start(ros, namespace="/left/arm")
+    restored = ros.listen(InertialParameters, "/left/arm/identifier/parameters")
+    ros.until(lambda: len(restored) and len(parameters) > 1, "parameters of before the restart")
+    assert str(restored[-1]) == str(parameters[1]) == str(parameters[0])  # by text, as NaN is in it
 
 
 def broken(message: InertialParameters, damage: str) -> InertialParameters:

@@ -8,6 +8,9 @@ from support.nodes.calibration_flow import MANY_NODES, STATE_HZ, start_flow
 from support.nodes.processes import raise_priority
 from support.nodes.ros_client import ros_client_in
 from support.nodes.two_links import URDF
+from support.paths import SUPPORT
+
+from inertid_ros.nodes.access_policy.running_nodes import FLOW_REQUESTS
 
 ROUNDS = 2
 
@@ -24,7 +27,8 @@ def test_every_round_learns_more(tmp_path: Path) -> None:
         ros.start("recorder", {"directory": str(tmp_path / "recordings"), "min_free_mb": 1})
         ros.start("identifier", {"output_directory": str(output)})
         wanted = {"rounds": ROUNDS, "least_gain": 0.0, "output_directory": str(output), "wait_s": 40.0}
-        flow = start_flow(tmp_path, **wanted)
+        log = tmp_path / "requests.txt"
+        flow = start_flow(tmp_path, (str(SUPPORT / "nodes" / "logged_flow.py"), str(log)), **wanted)
         raise_priority(flow.pid)
         said, _ = flow.communicate(timeout=170)
     assert flow.returncode == 0, said
@@ -33,3 +37,7 @@ def test_every_round_learns_more(tmp_path: Path) -> None:
     assert f"rounds ended: all rounds are done ({ROUNDS})" in said
     for number in range(1, ROUNDS + 1):
         assert len(list((output / f"round_{number}").rglob("report.json"))) == 1, list(output.rglob("*"))
+    # What the SROS 2 policy allows the flow is what it asked for.
+    asked = {tuple(line.split()) for line in log.read_text().splitlines()}
+    allowed = {(element, f"/{name}") for (element, _), names in FLOW_REQUESTS.items() for name in names}
+    assert asked == allowed

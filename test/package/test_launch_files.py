@@ -52,12 +52,20 @@ def arguments(tree: ast.Module) -> dict[str, str]:
 
 def used_arguments(tree: ast.Module) -> set[str]:
     """Read arguments: LaunchConfiguration("x"), text("x"), flag("x"), names passed on, and those of node()."""
-    first = [call.args[0] for call in calls(tree, "LaunchConfiguration", "text", "flag")]
+    first = [call.args[0] for call in calls(tree, "LaunchConfiguration", "ParameterFile", "text", "flag")]
     used = {node.value for node in first if isinstance(node, ast.Constant)}
     if calls(tree, "node"):
         used.add("namespace")
     passed_on = constants(tree).get("PASSED_ON")
     return used | (set(ast.literal_eval(passed_on)) if passed_on else set())
+
+
+def included_arguments(tree: ast.Module) -> set[str]:
+    """Arguments of the launch files of this package that are included; declared again, they have another default."""
+    files = [name for name in strings(tree) if re.fullmatch(r"\w+\.launch\.py", name)]
+    if not calls(tree, "IncludeLaunchDescription"):
+        return set()
+    return set().union(*(arguments(ast.parse((ROOT / "launch" / file).read_text(encoding="utf-8"))) for file in files))
 
 
 def node_parameters(tree: ast.Module) -> list[tuple[str, set[str]]]:
@@ -71,9 +79,7 @@ def node_parameters(tree: ast.Module) -> list[tuple[str, set[str]]]:
         keywords = {keyword.arg: keyword.value for keyword in call.keywords}
         executable = keywords["executable"]
         if isinstance(executable, ast.Constant):
-            keys = [
-                key for part in ast.walk(keywords["parameters"]) if isinstance(part, ast.Dict) for key in part.keys
-            ]
+            keys = [key for part in ast.walk(keywords["parameters"]) if isinstance(part, ast.Dict) for key in part.keys]
             found.append((str(executable.value), {ast.literal_eval(key) for key in keys if key}))
     return found
 
@@ -114,7 +120,8 @@ def test_files_that_are_named_exist(tree: ast.Module):
 
 def test_arguments_are_declared_described_and_used(tree: ast.Module):
     declared = arguments(tree)
-    assert set(declared) == used_arguments(tree)
+    used = used_arguments(tree)
+    assert used <= set(declared) <= used | included_arguments(tree)
     assert all(len(description) > 10 and not description.endswith(".") for description in declared.values())
 
 
@@ -147,10 +154,29 @@ def test_real_launch_reads_the_file(file: Path):
     description = PythonLaunchDescriptionSource(str(file)).get_launch_description(context)
     declared = {argument.name: argument for argument in description.get_launch_arguments()}
     expected = arguments(ast.parse(file.read_text(encoding="utf-8")))
-    assert {name: argument.description for name, argument in declared.items()}.items() >= expected.items()
+    for name, about in expected.items():
+        assert declared[name].description.startswith(about)  # choices are told after it
     for argument in declared.values():
+        defaults = argument.default_value
+        assert all(isinstance(part, launch.substitutions.TextSubstitution) for part in defaults), argument.name
         argument.execute(context)
     nodes = [entity for entity in description.entities if isinstance(entity, Node)]
     functions = [entity for entity in description.entities if isinstance(entity, launch.actions.OpaqueFunction)]
     nodes += [node for function in functions for node in function.execute(context) or () if isinstance(node, Node)]
     assert len(nodes) == len(node_parameters(ast.parse(file.read_text(encoding="utf-8"))))
+
+
+@pytest.mark.parametrize("argument", ["defaults", "config"])
+def test_absent_parameter_file_starts_nothing(argument: str):
+    """The real launch_ros only warns, and would move the robot with other parameters than were asked for."""
+    launch = pytest.importorskip("launch", reason="launch is not installed (it is not on the package index)")
+    pytest.importorskip("launch_ros", reason="launch_ros is not installed (it is not on the package index)")
+    from inertid_ros.core.errors import ConfigurationError
+    from inertid_ros.nodes.launching import ParameterFile
+
+    context = launch.LaunchContext()
+    context.launch_configurations[argument] = "absent.yaml"
+    with pytest.raises(ConfigurationError, match=f"{argument}:=absent.yaml: there is no such parameter file"):
+        ParameterFile(argument).perform(context)
+    context.launch_configurations[argument] = ""
+    assert ParameterFile(argument, __file__).perform(context) == __file__

@@ -7,6 +7,7 @@ and contains ``inertid_finalised: 'false'`` until the bag is closed.
 """
 
 import contextlib
+import math
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -220,9 +221,24 @@ class Committer:
             self._bag.save_metadata()
 
 
-def _check_space(path: Path, needed: int) -> None:
+def free_space_mb(directory: str | Path) -> float:
+    """Free space where a directory is or would be made [MiB]; NaN where that cannot be found out."""
+    path = Path(directory).expanduser().absolute()
+    try:
+        while not path.exists():
+            path = path.parent
+        return _free(path) / _MIB
+    except OSError:
+        return math.nan
+
+
+def _free(path: Path) -> int:
     status = os.statvfs(path)
-    free = status.f_bavail * status.f_frsize
+    return status.f_bavail * status.f_frsize
+
+
+def _check_space(path: Path, needed: int) -> None:
+    free = _free(path)
     if free < needed:
         raise RecordingError(
             f"{path}: only {free // 2**20} MiB free, {needed // 2**20} MiB are required; free space or choose another"

@@ -148,6 +148,7 @@ class StateMonitor:
         return ""
 
     def _reason(self, stamp: float, clock: float, now: float, position: Array, effort: Array) -> str:
+        late = self.clock.objection(stamp, clock, now)  # also of states whose values are useless
         width = len(self.joint_names)
         if np.shape(position) != (width,) or np.shape(effort) != (width,):
             return f"wrong number of joints, expected {width}"
@@ -163,7 +164,7 @@ class StateMonitor:
             jump = np.abs(position - self._position) > plausible
             if jump.any():
                 return f"position of joint '{self.joint_names[int(np.argmax(jump))]}' jumps"
-        return self.clock.objection(stamp, clock, now)
+        return late
 
     def _note_gap(self, now: float) -> None:
         if len(self._receipts) >= 10:

@@ -82,13 +82,6 @@ class MotionExecution:
         if self.state is MotionState.MOVING:
             self.state, self.reason = MotionState.STOPPING, reason
 
-    def remaining(self, now: float) -> Horizon:
-        """Return the rest of the brake while stopping, to repeat it in case a message was lost; empty at rest."""
-        phase = self._advance(now)
-        if self.state is not MotionState.STOPPING:
-            return self._empty_horizon()
-        return self.table.horizon(phase, self._brake, now + self.clock_offset)
-
     def commanded(self, now: float) -> tuple[Array, Array, Array]:
         """Return the position, velocity and acceleration ``(n,)`` that are commanded at ``now``."""
         return self.table.commanded(max(now - self._started, 0.0) if self._is_started else 0.0, self._brake)
@@ -104,6 +97,11 @@ class MotionExecution:
         """Return whether everything that was sent has come to rest by ``now``."""
         self._advance(now)
         return self.state not in (MotionState.MOVING, MotionState.STOPPING)
+
+    def is_stopping(self, now: float) -> bool:
+        """Return whether the motion brakes, or has, before the end of the plan."""
+        self._advance(now)
+        return self.state in (MotionState.STOPPING, MotionState.STOPPED)
 
     @property
     def _is_started(self) -> bool:

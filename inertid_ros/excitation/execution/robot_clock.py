@@ -16,11 +16,14 @@ class RobotClock:
     ----------
     offset : float
         Robot's clock minus steady clock [s].
+    is_lost : bool
+        Whether the last stamp was neither of this clock nor of one that has stepped with this machine's.
     """
 
     def __init__(self, max_age: float, max_future: float) -> None:
         self._max_age, self._max_future = max_age, max_future
         self.offset = math.nan
+        self.is_lost = False
         self._last = -math.inf
 
     def objection(self, stamp: float, clock: float, now: float) -> str:
@@ -35,9 +38,11 @@ class RobotClock:
         reason = self._check_age(now + self.offset - stamp)
         if reason:
             stepped = abs(clock - now - self.offset) > _STEP
-            if not stepped or self._check_age(clock - stamp):
+            self.is_lost = not stepped or bool(self._check_age(clock - stamp))
+            if self.is_lost:
                 return reason
             self.offset, self._last = clock - now, -math.inf
+        self.is_lost = False
         if stamp <= self._last:
             return "stamp repeats or goes back"
         self._last = stamp

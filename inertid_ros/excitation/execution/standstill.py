@@ -31,7 +31,7 @@ class Standstill:
             self._stands_at, self.since = self.position, now
 
     def distance(self, now: float, position: Array) -> float:
-        """Return the largest distance of a joint to a position ``(n,)`` [rad or m]; 0 without a fresh state."""
+        """Return the largest distance of a joint to a position ``(n,)`` [rad or m]; infinite without a fresh state."""
         if now - self._received > _FRESH_S:
-            return 0.0
+            return float("inf")
         return float(np.abs(self.position - position).max())

@@ -16,7 +16,6 @@ from .motion_execution import MotionExecution, MotionState
 from .plan_check import is_full_speed
 from .standstill import Standstill
 
-_ARRIVAL_S = 0.05  # what ends sooner has no effect
 _LONGEST_PAUSE_S = 0.05  # between streamed positions
 _LAG_S = 0.3  # of the controller behind the last command, until the robot is at rest
 _LONGEST_LAG_S = 5.0  # for which a robot that still moves is waited for
@@ -75,7 +74,8 @@ class Supervisor:
 
     A horizon is sent on a state that shows that the robot has kept up with the last one. Where the controller's speed
     is scaled, nothing more is sent: a further horizon would make the robot jump, and the last one ends at rest by
-    itself.
+    itself. A brake is sent once: if it is lost, the robot comes to rest by its last horizon, and a brake that arrives
+    later would make it jump.
 
     Where positions are streamed, a long pause stops the motion from where the robot stood: it never jumps to where it
     would be by now.
@@ -156,10 +156,11 @@ class Supervisor:
         # What was commanded when the state was measured: its latency is no tracking error.
         time = stamp - offset if np.isfinite(offset) and np.isfinite(stamp) else now
         commanded, velocity, acceleration = self._motion(time)
-        if self.monitor.update(stamp, clock, now, position, effort, commanded):
-            return
-        if np.isfinite(self._offset):
+        rejection = self.monitor.update(stamp, clock, now, position, effort, commanded)
+        if np.isfinite(self._offset) and np.isfinite(self.monitor.clock.offset):
             self.execution.clock_offset = self.monitor.clock.offset
+        if rejection:
+            return
         self._commanded, self._error = commanded, commanded - position
         self.max_tracking_error = max(self.max_tracking_error, float(np.abs(self._error).max()))
         self._standstill.update(now, position)
@@ -189,7 +190,7 @@ class Supervisor:
         bool
             Whether the robot has come to rest.
         """
-        if self.moving and cancel:
+        if cancel and not self.at_rest(now) and self.moving:
             self.canceled = True
             self._brake(now, "canceled")
         self._watch(now)
@@ -212,16 +213,24 @@ class Supervisor:
         """Return the time since the start [s]."""
         return now - self._started
 
+    def stage(self, now: float) -> ExecutionStage:
+        """Return what the robot does; once it stops, that stays so."""
+        self._account_for_pause(now)
+        if self.fault or self.canceled or self.execution.is_stopping(now):
+            return ExecutionStage.STOPPING
+        return ExecutionStage.APPROACHING if self.execution.phase(now) < self._approach else ExecutionStage.MOVING
+
     def progress(self, now: float) -> ExecutionProgress:
         """Return how far the execution has come."""
         self._account_for_pause(now)
         phase, duration = self.execution.phase(now), self.execution.table.plan.duration
-        if not self.moving and not self.at_rest(now):
-            return ExecutionProgress(ExecutionStage.STOPPING, phase / duration, self._error)
-        if phase < self._approach:
-            return ExecutionProgress(ExecutionStage.APPROACHING, phase / self._approach, self._error)
+        stage = self.stage(now)
+        if stage is ExecutionStage.STOPPING:
+            return ExecutionProgress(stage, phase / duration, self._error)
+        if stage is ExecutionStage.APPROACHING:
+            return ExecutionProgress(stage, phase / self._approach, self._error)
         done = (phase - self._approach) / max(duration - self._approach, 1e-9)
-        return ExecutionProgress(ExecutionStage.MOVING, done, self._error)
+        return ExecutionProgress(stage, done, self._error)
 
     def _motion(self, now: float) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration ``(n,)`` that are commanded at ``now``."""
@@ -241,26 +250,15 @@ class Supervisor:
             fault = self.monitor.check(now, self._commanded) or self.lease.check(now)
             if fault:
                 self.stop(now, fault)
-        self._note_late_sender()
-        if not self.at_rest(now) and not self.moving:
-            self._repeat(now)
         self._extend(now, self._period + self._patience)
+        self._note_late_sender()
 
     def _extend(self, now: float, after: float) -> None:
         """Send the next horizon where the last one is so old [s] and the robot has kept up with it."""
-        if self.moving and now - self._sent >= after - 1e-3 and not self._progress.disagrees:
+        kept_up = not (self._progress.disagrees or self.monitor.clock.is_lost)
+        if self.moving and now - self._sent >= after - 1e-3 and kept_up:
             self._sent = now
             self._send(self.execution.step(now))
-
-    def _repeat(self, now: float) -> None:
-        """Send the rest of a brake again, in case a message was lost."""
-        if now - self._sent < self._period - 1e-3 or self._silent or self._progress.disagrees:
-            return
-        self._sent = now
-        horizon = self.execution.remaining(now)
-        # A horizon that ends before it can arrive changes nothing, and controllers report it as an error.
-        if len(horizon) and horizon.time_from_start[-1] > _ARRIVAL_S:
-            self._send(horizon)
 
     def _note_late_sender(self) -> None:
         """A horizon was not extended in time: the robot brakes by itself."""
@@ -277,19 +275,21 @@ class Supervisor:
             return False
         self._rested = now if math.isnan(self._rested) else self._rested
         moved = max(self._moved, min(self._standstill.since, self._rested + _LONGEST_LAG_S))
-        if now - moved < _LAG_S:
+        if now - max(moved, self._rested) < _LAG_S:
             return False
         distance = self._standstill.distance(now, self.commanded(now))
         if distance <= _ELSEWHERE or self._commands.streams or not self._silent or self._held:
             return True
         self._held = True
-        if not self._is_scaled:
-            warning = f"it stands {distance:.2g} from the end of its brake and may go on; deactivate the controller"
-            self.fault = f"{self.fault or 'the robot was stopped'}; {warning}"
+        if not (self._is_scaled and np.isfinite(distance)):
+            where = f"it stands {distance:.2g} from the end of its brake"
+            where = where if np.isfinite(distance) else "no joint state tells where it stands"
+            self.fault = f"{self.fault or 'the robot was stopped'}; {where} and may go on; deactivate the controller"
             return True
         # What the controller still holds must not move the robot once the scaling is raised.
         self._moved = now
-        self._send(hold(self.execution.table.plan.joint_names, self._standstill.position, now + self._offset))
+        clock = now + self.execution.clock_offset
+        self._send(hold(self.execution.table.plan.joint_names, self._standstill.position, clock))
         return False
 
     def _account_for_pause(self, now: float) -> None:
@@ -306,6 +306,8 @@ class Supervisor:
         if self._silent:
             self.execution.run_out(now, reason)
         else:
+            if self.monitor.clock.is_lost:  # a brake by the wrong clock would be a jump
+                self.execution.clock_offset = math.nan
             self._send(self.execution.stop(now, reason))
 
     def _send(self, horizon: Horizon) -> None:

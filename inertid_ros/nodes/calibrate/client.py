@@ -21,6 +21,8 @@ from std_msgs.msg import Empty
 from std_srvs.srv import Trigger
 
 from inertid_ros.core.errors import InertidError
+from inertid_ros.nodes.spin import check_address_space
+from inertid_ros.ros.diagnostics import OK, DiagnosticsPublisher, Status
 from inertid_ros.ros.discovery import ClientDiscovery
 from inertid_ros.ros.qos import COMMAND
 
@@ -76,6 +78,7 @@ class FlowClient:
     """
 
     def __init__(self, name: str, lease_topic: str) -> None:
+        check_address_space()
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         self.node = rclpy.create_node(name)
         self._executor = SingleThreadedExecutor()
@@ -85,7 +88,8 @@ class FlowClient:
             signal.signal(number, self._on_signal)
         self._lease = self.node.create_publisher(Empty, lease_topic, COMMAND)
         self.node.create_timer(_LEASE_S, self._renew, clock=Clock(clock_type=ClockType.STEADY_TIME))
-        self._line = ProgressLine()
+        self._line, self._step = ProgressLine(), "starting"
+        self._diagnostics = DiagnosticsPublisher(self.node, self._statuses)
 
     def __enter__(self) -> "FlowClient":
         return self
@@ -102,6 +106,7 @@ class FlowClient:
 
     def show(self, message: str) -> None:
         """Print one line of progress."""
+        self._step = message
         self._line.print(message)
 
     def show_warning(self, message: str) -> None:
@@ -219,7 +224,7 @@ class FlowClient:
         action_type: Any,
         name: str,
         goal: Any,
-        describe: Callable[[Any], tuple[str, float]],
+        describe: Callable[[Any], tuple[str, float | None]],
         timeout_s: float,
         lease: bool = False,
         watch: Callable[[], str] = lambda: "",
@@ -231,7 +236,7 @@ class FlowClient:
         action_type, name, goal
             The action and its goal.
         describe : callable
-            Label and fraction of a feedback.
+            Label and fraction of a feedback, None where it is not known.
         timeout_s : float
             Longest time [s].
         lease : bool
@@ -297,6 +302,9 @@ class FlowClient:
     def _pause(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         self.until(lambda: time.monotonic() > end, "", seconds + 1.0)
+
+    def _statuses(self) -> list[Status]:
+        return [Status("flow", OK, self._step, {"Moves the robot": self._leasing})]
 
     def _renew(self) -> None:
         if self._leasing:

@@ -58,8 +58,10 @@ class ExcitationMover:
     def move(self, purpose: str, goal: Excite.Goal, check: Check) -> None:
         """Have the node plan and execute the motion."""
 
-        def describe(feedback: Excite.Feedback) -> tuple[str, float]:
-            return f"{purpose}: {feedback.stage or 'checking'}", feedback.fraction
+        def describe(feedback: Excite.Feedback) -> tuple[str, float | None]:
+            if not feedback.stage:
+                return f"{purpose}: checking", None
+            return f"{purpose}: {feedback.stage}", feedback.fraction
 
         def watch() -> str:
             return self._status.stale("excitation") or check()

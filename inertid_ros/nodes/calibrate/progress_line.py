@@ -16,17 +16,17 @@ class ProgressLine:
         self._open = False
         self._label, self._shown = "", -1.0
 
-    def show(self, label: str, fraction: float) -> None:
-        """Show the label of a step and the fraction of it that is done, 0 to 1."""
-        fraction = min(max(fraction, 0.0), 1.0)
+    def show(self, label: str, fraction: float | None) -> None:
+        """Show the label of a step and the fraction of it that is done, 0 to 1; None where that is not known."""
+        done = 0.0 if fraction is None else min(max(fraction, 0.0), 1.0)
+        percent = "" if fraction is None else f"{100 * done:3.0f} %"
         if self._terminal:
-            bar = "#" * round(_WIDTH * fraction)
-            self._stream.write(f"\r{label:<28.28s} [{bar:<{_WIDTH}}] {100 * fraction:3.0f} %")
+            self._stream.write(f"\r{label:<28.28s} [{'#' * round(_WIDTH * done):<{_WIDTH}}] {percent:<5s}")
             self._stream.flush()
             self._open = True
-        elif label != self._label or fraction >= self._shown + _LOG_STEP:
-            print(f"{label}: {100 * fraction:.0f} %", file=self._stream, flush=True)
-            self._shown = fraction
+        elif label != self._label or done >= self._shown + _LOG_STEP:
+            print(f"{label}: {percent.strip()}" if percent else label, file=self._stream, flush=True)
+            self._shown = done
         self._label = label
 
     def print(self, message: str) -> None:

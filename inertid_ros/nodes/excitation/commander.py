@@ -28,6 +28,11 @@ class Commander(CommandInterface, Protocol):
     """A command interface that notices when commands do not arrive."""
 
     @property
+    def name(self) -> str:
+        """Resolved name of the topic or action."""
+        ...
+
+    @property
     def has_controller(self) -> bool:
         """Whether a controller has been discovered."""
         ...
@@ -55,6 +60,11 @@ class _PublishingCommander:
         self._publishers = Publishers(node, self._publisher.topic_name)
 
     @property
+    def name(self) -> str:
+        """Resolved name of the topic."""
+        return str(self._publisher.topic_name)
+
+    @property
     def has_controller(self) -> bool:
         """Whether somebody subscribes."""
         return bool(self._publisher.get_subscription_count())
@@ -64,10 +74,9 @@ class _PublishingCommander:
 
     def problem(self) -> str:
         """Why commands do not arrive, in one line; empty if they do. Who else commands is told by name."""
-        topic = self._publisher.topic_name
         if not self.has_controller:
             return (
-                f"nobody subscribes to {topic}; start and activate the robot's controller, or set the parameter"
+                f"nobody subscribes to {self.name}; start and activate the robot's controller, or set the parameter"
                 " controller to its name"
             )
         own = (self._node.get_name(), self._node.get_namespace())
@@ -75,7 +84,7 @@ class _PublishingCommander:
         if not others:
             return ""
         name, namespace = others[0]
-        return f"{namespace.rstrip('/')}/{name} commands the robot on {topic} too; stop it"
+        return f"{namespace.rstrip('/')}/{name} commands the robot on {self.name} too; stop it"
 
 
 class TrajectoryCommander(_PublishingCommander):
@@ -120,6 +129,11 @@ class ActionCommander:
     Goals are never cancelled: controllers stop abruptly then. A brake is a goal like every other. A goal that the
     controller rejects, or aborts for a violated tolerance, is a problem; one that ends because the next replaced it is
     not.
+
+    Attributes
+    ----------
+    name : str
+        Resolved name of the action.
     """
 
     streams = False
@@ -137,7 +151,7 @@ class ActionCommander:
         self._violations = (result.PATH_TOLERANCE_VIOLATED, result.GOAL_TOLERANCE_VIOLATED)
         name = of_controller(controller, "follow_joint_trajectory")
         self._client = ActionClient(node, FollowJointTrajectory, name)
-        self._name = node.resolve_topic_name(name)
+        self.name = str(node.resolve_topic_name(name))
         self._joints = joints
         self._problem = ""
         self._waiting: dict[Future, float] = {}  # goals without an answer, and when they were sent [s, steady]
@@ -156,11 +170,11 @@ class ActionCommander:
         """Why commands do not arrive, in one line; empty if they do."""
         if not self.has_controller:
             return (
-                f"no controller serves {self._name}; start and activate it, or set the parameter controller to its name"
+                f"no controller serves {self.name}; start and activate it, or set the parameter controller to its name"
             )
         # A server that was killed counts as ready until its middleware has been silent for many seconds.
         if self._waiting and time.monotonic() - next(iter(self._waiting.values())) > _ANSWER_S:
-            return f"the controller has not answered a goal of {self._name} for {_ANSWER_S:g} s; restart it"
+            return f"the controller has not answered a goal of {self.name} for {_ANSWER_S:g} s; restart it"
         return self._problem
 
     def send(self, horizon: Horizon) -> None:
@@ -177,7 +191,7 @@ class ActionCommander:
         self._waiting.pop(future, None)
         handle = future.result()
         if handle is None or not handle.accepted:
-            self._problem = f"the controller rejects goals of {self._name}; activate it, and see its log"
+            self._problem = f"the controller rejects goals of {self.name}; activate it, and see its log"
             return
         handle.get_result_async().add_done_callback(self._ended)
 

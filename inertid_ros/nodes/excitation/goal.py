@@ -82,7 +82,7 @@ def start_planning(job: ExcitationJob) -> PlanningWorker:
 
 
 class ExcitationGoal:
-    """The state machine of one goal. Everything but planning runs in the caller's thread, in :meth:`tick`.
+    """The steps of one goal. Everything but planning runs in the caller's thread, in :meth:`tick`.
 
     Parameters
     ----------
@@ -90,8 +90,6 @@ class ExcitationGoal:
     options : MotionOptions
     robot_options : RobotOptions
     robot : RobotInterface
-    objection : callable
-        Why no motion may begin now; empty where one may.
     planner : callable
         Starts the preparation of a motion elsewhere.
 
@@ -112,7 +110,6 @@ class ExcitationGoal:
         options: MotionOptions,
         robot_options: RobotOptions,
         robot: "RobotInterface",
-        objection: Callable[[], str],
         planner: Callable[[ExcitationJob], PlanningWorker] = start_planning,
     ) -> None:
         self.state = GoalState.COLLECTING
@@ -120,9 +117,8 @@ class ExcitationGoal:
         self.prepared: PreparedMotion | None = None
         self.supervisor: Supervisor | None = None
         self._request, self._options, self._robot_options = request, options, robot_options
-        self._robot, self._objection, self._planner = robot, objection, planner
+        self._robot, self._planner = robot, planner
         self._worker: PlanningWorker | None = None
-        self._stop_reason = ""
         self._ticked = -np.inf
         self._collect()
 
@@ -133,21 +129,12 @@ class ExcitationGoal:
             return self.supervisor.progress(self._robot.steady())
         return self._worker.progress if self._worker is not None else None
 
-    @property
-    def moving(self) -> bool:
-        """Whether the motion is followed; false once a brake has begun."""
-        return self.state is GoalState.EXECUTING and self.supervisor is not None and self.supervisor.moving
-
-    @property
-    def at_rest(self) -> bool:
-        """Whether all commands, if there were any, have come to rest."""
-        return self.supervisor is None or self.supervisor.at_rest(self._robot.steady())
-
     def stop(self, reason: str) -> None:
-        """Brake now because of a fault; where nothing moves yet, nothing will."""
-        self._stop_reason = self._stop_reason or reason
+        """Brake now because of a fault; where nothing moves yet, end."""
         if self.supervisor is not None:
             self.supervisor.stop(self._robot.steady(), reason)
+        else:
+            self._end(GoalOutcome(Ending.REFUSED, f"{reason} (nothing moved)"))
 
     def tick(self, cancel: bool) -> GoalState:
         """Take the next step where it is due; to be called every few milliseconds on the steady clock.
@@ -170,8 +157,6 @@ class ExcitationGoal:
             try:
                 if cancel:
                     self._end(GoalOutcome(Ending.CANCELED, "canceled; nothing moved"))
-                elif self._stop_reason:
-                    raise ExcitationError(self._stop_reason)
                 elif self._worker is not None:
                     self._poll_planning(self._worker)
                 elif self._collected(now):
@@ -195,7 +180,7 @@ class ExcitationGoal:
         longest = self._collecting_since + self._options.discovery_s
         if stalled:
             self._collecting_until = min(now + _COLLECT_S, longest)
-        if now < longest and not self._objection() and not self._has_discovered:
+        if now < longest and not self._has_discovered:
             self._collecting_until = min(now + _COLLECT_S, longest)
             return False
         return self._robot.has_states or now > self._collecting_until
@@ -213,9 +198,7 @@ class ExcitationGoal:
 
     def _plan(self) -> None:
         """Refuse what must not move; otherwise plan."""
-        request, objection = self._request, self._objection()
-        if objection:
-            raise ExcitationError(objection)
+        request = self._request
         self._robot.commander.begin()
         if not 0 <= request.speed_scale <= 1:
             raise ExcitationError(f"speed_scale is {request.speed_scale:g}; give a value above 0, at most 1")
@@ -272,9 +255,7 @@ class ExcitationGoal:
 
     def _begin(self, prepared: PreparedMotion) -> None:
         """Check for the last time, then send the first horizon."""
-        robot, objection = self._robot, self._objection()
-        if objection:
-            raise ExcitationError(objection)
+        robot = self._robot
         self._check_robot()
         check_start(prepared.table.plan, robot.position(), _START_TOLERANCE)
         names, limits, now = robot.model.joint_names, robot.model.limits, robot.steady()

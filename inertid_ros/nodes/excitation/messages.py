@@ -6,15 +6,26 @@ from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.action import Excite
 from inertid_ros.app.excitation_job import PreparationProgress
-from inertid_ros.excitation.execution.supervisor import ExecutionProgress, Supervisor
+from inertid_ros.excitation.execution.supervisor import ExecutionProgress
 from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.msg import ExcitationStatus
 from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory
 
-from .arming import Arming
 from .goal import GoalOutcome
+from .state_machine import State, StateMachine
 
 _NAN = float("nan")
+_STATUS = {
+    State.UNCONFIGURED: ExcitationStatus.UNARMED,
+    State.INACTIVE: ExcitationStatus.UNARMED,
+    State.ARMED: ExcitationStatus.READY,
+    State.PLANNING: ExcitationStatus.PLANNING,
+    State.APPROACHING: ExcitationStatus.APPROACHING,
+    State.MOVING: ExcitationStatus.MOVING,
+    State.STOPPING: ExcitationStatus.STOPPING,
+    State.FAULT: ExcitationStatus.LATCHED,
+    State.FINALIZED: ExcitationStatus.UNARMED,
+}
 
 
 def to_feedback(progress: PreparationProgress | ExecutionProgress | None) -> Excite.Feedback:
@@ -46,27 +57,15 @@ def to_result(outcome: GoalOutcome) -> Excite.Result:
     )
 
 
-def to_status(arming: Arming, supervisor: Supervisor | None, now: float) -> ExcitationStatus:
-    """Return the status without its stamp.
-
-    Parameters
-    ----------
-    arming : Arming
-    supervisor : Supervisor or None
-        Of the motion that is being executed.
-    now : float
-        Steady clock [s].
-    """
-    if supervisor is None:
-        return ExcitationStatus(state=getattr(ExcitationStatus, arming.state.name), message=arming.message)
-    progress = supervisor.progress(now)
-    return ExcitationStatus(
-        state=getattr(ExcitationStatus, progress.stage.name),
-        message=supervisor.fault or progress.stage.value,
-        fraction=float(progress.fraction),
-        joint_names=list(supervisor.monitor.joint_names),
-        tracking_error=progress.tracking_error.tolist(),
-    )
+def to_status(machine: StateMachine) -> ExcitationStatus:
+    """Return the status without its stamp."""
+    status = ExcitationStatus(state=_STATUS[machine.state], message=machine.message)
+    supervisor, progress = machine.supervisor, machine.progress
+    if supervisor is not None and isinstance(progress, ExecutionProgress):
+        status.fraction = float(progress.fraction)
+        status.joint_names = list(supervisor.monitor.joint_names)
+        status.tracking_error = progress.tracking_error.tolist()
+    return status
 
 
 def to_plan_message(plan: Plan, stamp: Time) -> JointTrajectory:

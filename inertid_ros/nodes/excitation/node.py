@@ -8,7 +8,6 @@ import sys
 import time
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -20,26 +19,29 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.action import Excite
+from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.core.errors import InertidError
+from inertid_ros.data.live.stream_watch import StreamWatch
 from inertid_ros.msg import ExcitationStatus
 from inertid_ros.nodes.spin import raise_priority, run_node
-from inertid_ros.ros.diagnostics import ERROR, OK, diagnostics
+from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
 from inertid_ros.ros.joint_order import JointSample
 from inertid_ros.ros.lifecycle import refuse_impossible_transitions
 from inertid_ros.ros.parameters import declare, guard, read
 from inertid_ros.ros.qos import LATCHED, STATE
 
-from .arming import Arming, ArmingState
-from .goal import Ending, ExcitationGoal, GoalOutcome, GoalState
+from . import diagnostics
+from .goal import Ending, GoalOutcome
 from .messages import to_feedback, to_plan_message, to_result, to_status
 from .parameters import ExcitationNodeOptions, MotionOptions
 from .robot_interface import RobotInterface
+from .state_machine import StateMachine
 
 _RESULT_DELIVERY_S = 0.3  # for the goal's result to arrive at its client before the process ends
 
 
 class Excitation(LifecycleNode):
-    """Lifecycle, action server and status around an :class:`~.goal.ExcitationGoal`."""
+    """Lifecycle, action server and status around the :class:`~.state_machine.StateMachine`, which decides."""
 
     def __init__(self) -> None:
         super().__init__("excitation")
@@ -47,22 +49,24 @@ class Excitation(LifecycleNode):
         self.fixed = declare(self, ExcitationNodeOptions)
         raise_priority(self, self.fixed.realtime_priority)
         declare(self, MotionOptions, read_only=False)
-        self.arming, self.published_at = Arming(self._publish_status), -np.inf
-        self.goal: ExcitationGoal | None = None
+        self.published_at = -np.inf
+        self.published: tuple[object, ...] = ()
         self.goal_handle: ServerGoalHandle | None = None
-        self.goal_ended, self.goal_ended_at = Future(), -np.inf
+        self.goal_ended: Future | None = None  # until the goal's result is given
+        self.goal_ended_at = -np.inf
         self.status_publisher = self.create_publisher(ExcitationStatus, "~/status", LATCHED)
         self.plan_publisher = self.create_publisher(JointTrajectory, "~/plan", LATCHED)
-        self.diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self.ticks = StreamWatch()
         self.robot = RobotInterface(
             self,
             self.fixed,
             self._take_state,
-            lambda: self._stop_goal("the robot description changed"),
-            self._take_speed_scaling,
+            lambda: self.machine.stop("the robot description changed"),
+            lambda factor: self.machine.take_speed_scaling(factor),
         )
-        guard(self, MotionOptions, lambda: "a goal is active; wait for its end" if self.goal is not None else "")
-        self.create_subscription(Empty, "~/lease", self._renew_lease, STATE)
+        self.machine = StateMachine(self.robot, self.fixed.robot)
+        guard(self, MotionOptions, self._parameters_locked)
+        self.create_subscription(Empty, "~/lease", lambda _message: self.machine.renew_lease(), STATE)
         self.create_service(Trigger, "~/stop", self._stop)
         self.server = ActionServer(
             self,
@@ -75,52 +79,63 @@ class Excitation(LifecycleNode):
         )
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(self.fixed.tick_s, self._tick, clock=steady)
-        self.create_timer(0.1, self.report_and_check, clock=steady)
-        self.create_timer(1.0, self._publish_diagnostics, clock=steady)
+        self.create_timer(0.1, self.report, clock=steady)
+        self.diagnostics = DiagnosticsPublisher(self, self._statuses, lambda: self.robot.name)
         self._publish_status()
 
     # Lifecycle
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the robot and prepare the command interface."""
+        problem = ""
         try:
             self.robot.configure()
         except InertidError as error:
-            self.arming.disarm(str(error))
-            self.get_logger().error(str(error))
-            return TransitionCallbackReturn.FAILURE
-        self.arming.disarm("configured; activate to arm")
-        return TransitionCallbackReturn.SUCCESS
+            problem = str(error)
+        self.machine.configure(problem)
+        return self._answer(problem)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Arm, unless the last motion is still braking."""
-        if self.goal is not None:
-            self.get_logger().error("not armed: the last motion is still coming to rest; try again")
-            return TransitionCallbackReturn.FAILURE
-        self.arming.arm()
-        return super().on_activate(state)
+        objection = self.machine.arm()
+        return self._answer(objection) if objection else super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Disarm; a motion brakes."""
-        self.arming.disarm("not armed; activate to arm")
-        self._stop_goal("deactivated")
+        self.machine.disarm()
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Back to not configured."""
-        self.arming.disarm("not configured")
-        return TransitionCallbackReturn.SUCCESS
+        """Back to not configured, unless the last motion is still braking."""
+        return self._answer(self.machine.clean_up())
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Disarm for good; a motion brakes."""
-        self.arming.disarm("shut down")
-        self._stop_goal("shut down")
+        self.machine.shut_down("shut down")
         return TransitionCallbackReturn.SUCCESS
+
+    def _answer(self, problem: str) -> TransitionCallbackReturn:
+        if not problem:
+            return TransitionCallbackReturn.SUCCESS
+        self.get_logger().error(problem)
+        return TransitionCallbackReturn.FAILURE
+
+    def _parameters_locked(self) -> str:
+        """Why limits, monitoring and all else that a motion is made by must not change now; empty where it may."""
+        if self._has_goal:
+            return "a goal is active; wait for its end"
+        if self.machine.is_armed:
+            return "the excitation node is armed; deactivate it before parameters are changed"
+        return ""
 
     # The goal
 
+    @property
+    def _has_goal(self) -> bool:
+        return self.goal_ended is not None
+
     def _accept(self, request: Excite.Goal) -> GoalResponse:
-        if self.goal is not None:
+        if self._has_goal:
             self.get_logger().error("goal refused: another one is active")
             return GoalResponse.REJECT
         try:
@@ -128,16 +143,15 @@ class Excitation(LifecycleNode):
         except InertidError as error:
             self.get_logger().error(f"goal refused: {error}")
             return GoalResponse.REJECT
-        self.goal = ExcitationGoal(
-            request, options, self.fixed.robot, self.robot, lambda: self.arming.objection
-        )
+        self.machine.begin(request, options)
         self.goal_ended = Future()
         return GoalResponse.ACCEPT
 
     async def _execute(self, handle: ServerGoalHandle) -> Excite.Result:
         self.goal_handle = handle
+        assert self.goal_ended is not None
         outcome: GoalOutcome = await self.goal_ended
-        self.goal, self.goal_handle, self.goal_ended_at = None, None, time.monotonic()
+        self.goal_ended, self.goal_handle, self.goal_ended_at = None, None, time.monotonic()
         if outcome.ending is Ending.CANCELED:
             handle.canceled()
         elif outcome.ending is Ending.SUCCEEDED:
@@ -148,99 +162,73 @@ class Excitation(LifecycleNode):
         return to_result(outcome)
 
     def _tick(self) -> None:
+        self.ticks.add(time.monotonic())
         self.robot.poll()
-        goal = self.goal
-        if goal is None:
-            return
-        before = goal.state
-        after = goal.tick(self.goal_handle is not None and self.goal_handle.is_cancel_requested)
-        if after is before:
-            return
-        if after is GoalState.PLANNING:
-            self.arming.change(ArmingState.PLANNING, "planning")
-        if before is GoalState.PLANNING and goal.prepared is not None:
+        goal = self.machine.goal
+        planned = goal is not None and goal.prepared is not None
+        self.machine.tick(self.goal_handle is not None and self.goal_handle.is_cancel_requested)
+        if goal is not None and goal.prepared is not None and not planned:
             self.plan_publisher.publish(to_plan_message(goal.prepared.plan, self.get_clock().now().to_msg()))
-        if after is GoalState.ENDED:
-            self._conclude(goal.outcome)
-
-    def _conclude(self, outcome: GoalOutcome) -> None:
-        if outcome.fault:
-            stopped = f"stopped: {outcome.fault}; deactivate and activate to arm again"
-            self.arming.change(ArmingState.LATCHED, stopped)
-        else:
-            self.arming.change(ArmingState.READY, outcome.message)
-        self.goal_ended.set_result(outcome)
-
-    def _stop_goal(self, reason: str) -> None:
-        if self.goal is not None:
-            self.goal.stop(reason)
+        if self.published != self._summary:
+            self._publish_status()
+        if self.goal_ended is not None and not self.goal_ended.done() and self.machine.goal is None:
+            self.goal_ended.set_result(self.machine.outcome)
 
     # Input
 
     def _take_state(self, sample: JointSample, now: float) -> None:
-        if self.goal is not None and self.goal.supervisor is not None:
-            stamp = sample.stamp_ns * 1e-9
-            self.goal.supervisor.update(stamp, self.robot.clock(), now, sample.position, sample.effort)
-
-    def _take_speed_scaling(self, factor: float) -> None:
-        if self.goal is not None and self.goal.supervisor is not None:
-            self.goal.supervisor.scale(time.monotonic(), factor)
-
-    def _renew_lease(self, _message: Empty) -> None:
-        if self.goal is not None and self.goal.supervisor is not None:
-            self.goal.supervisor.lease.renew(time.monotonic())
+        self.machine.take_state(sample.stamp_ns * 1e-9, self.robot.clock(), now, sample.position, sample.effort)
 
     def _stop(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Stop now, and stay stopped until armed again."""
-        self._stop_goal("stopped on request")
-        self.arming.change(ArmingState.LATCHED, "stopped on request; deactivate and activate to arm again")
-        response.success, response.message = True, self.arming.message
+        self.machine.latch("stopped on request")
+        response.success, response.message = True, self.machine.message
         return response
 
     # Output
 
-    def report_and_check(self) -> None:
-        """Ten times a second: who else commands or publishes, feedback and status."""
-        goal = self.goal
-        if goal is not None and goal.moving:
-            problem = self.robot.interference()
-            if problem:
-                goal.stop(problem)
-        if goal is not None and self.goal_handle is not None and self.goal_handle.is_active:
-            self.goal_handle.publish_feedback(to_feedback(goal.progress))
-        if (goal is not None and goal.supervisor is not None) or time.monotonic() - self.published_at > 1.0:
+    def report(self) -> None:
+        """Ten times a second: feedback and status."""
+        if self.machine.goal is not None and self.goal_handle is not None and self.goal_handle.is_active:
+            self.goal_handle.publish_feedback(to_feedback(self.machine.progress))
+        if self.machine.supervisor is not None or time.monotonic() - self.published_at > 1.0:
             self._publish_status()
 
+    @property
+    def _summary(self) -> tuple[object, ...]:
+        return self.machine.state, self.machine.message
+
     def _publish_status(self) -> None:
-        self.published_at, goal = time.monotonic(), self.goal
-        executing = goal is not None and goal.state is GoalState.EXECUTING
-        status = to_status(self.arming, goal.supervisor if goal is not None and executing else None, self.published_at)
+        self.published_at, self.published = time.monotonic(), self._summary
+        status = to_status(self.machine)
         status.header.stamp = self.get_clock().now().to_msg()
         self.status_publisher.publish(status)
 
-    def _publish_diagnostics(self) -> None:
-        arming, level = self.arming, ERROR if self.arming.state is ArmingState.LATCHED else OK
-        state = to_status(arming, None, time.monotonic()).state
-        self.diagnostics.publish(diagnostics(self, "motion", level, arming.message, {"state": state}))
+    def _statuses(self) -> list[Status]:
+        now = time.monotonic()
+        return [
+            diagnostics.motion(self.machine, now),
+            diagnostics.joint_states(self.robot, read(self, MonitorOptions, "monitor.")),
+            diagnostics.controller(self.robot, self.fixed, self.machine.is_armed),
+            diagnostics.timing(self.ticks.report(now), self.fixed.tick_s),
+        ]
 
     # Ending
 
     def begin_shutdown(self) -> None:
         """A signal came: brake, then end."""
-        self._stop_goal("the excitation node was asked to end")
+        self.machine.shut_down("the excitation node was asked to end")
 
     @property
     def shutdown_complete(self) -> bool:
         """Whether the robot is at rest, and the client of the last goal has its result."""
-        return self.goal is None and time.monotonic() - self.goal_ended_at > _RESULT_DELIVERY_S
+        return not self._has_goal and time.monotonic() - self.goal_ended_at > _RESULT_DELIVERY_S
 
     def on_fault(self, error: Exception) -> None:
         """A callback raised and nothing spins any more: bring the robot to rest with what still works."""
-        if self.goal is None:
-            return
-        self.goal.stop(f"internal error: {error}")
-        while not self.goal.at_rest:
-            self.goal.tick(cancel=False)
+        self.machine.shut_down(f"internal error: {error}")
+        while self.machine.goal is not None:
+            self.machine.tick()
             time.sleep(self.fixed.tick_s)
 
 

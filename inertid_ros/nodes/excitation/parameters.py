@@ -45,7 +45,7 @@ class ExcitationNodeOptions:
 
 @attrs.frozen
 class MotionOptions:
-    """Parameters of the excitation node that may be changed between motions."""
+    """Parameters of the excitation node that may be changed while it is not armed."""
 
     require_recorder: bool = option(
         True, "refuse to move unless recorder/status reports that samples are being written"

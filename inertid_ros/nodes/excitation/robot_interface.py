@@ -10,10 +10,12 @@ from std_msgs.msg import String
 from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, InertidError, RecordingError
+from inertid_ros.data.live.stream_watch import StreamReport, StreamWatch
 from inertid_ros.msg import RecorderStatus
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
+from inertid_ros.ros.conversions import NANOSECONDS, to_nanoseconds
 from inertid_ros.ros.joint_order import JointOrder, JointSample
 from inertid_ros.ros.qos import LATCHED, STATE
 
@@ -56,6 +58,8 @@ class RobotInterface:
         self._window: JointStateWindow | None = None
         self._commander: Commander | None = None
         self._has_driver = False
+        self._stream = StreamWatch()
+        self._rejected, self._rejection = 0, ""  # joint states that could not be read, and why the last one was not
         self._recorder: tuple[float, RecorderStatus] | None = None  # the last status and its receipt
         self._scaling = SpeedScaling(node, options.speed_scaling, options.controller, on_speed_scaling)
         self._publishers = Publishers(node, node.resolve_topic_name("joint_states"))
@@ -93,6 +97,21 @@ class RobotInterface:
         if self._commander is None:
             raise ExcitationError("no command interface; configure the excitation node first")
         return self._commander
+
+    @property
+    def name(self) -> str:
+        """Name of the robot; empty where no description was received."""
+        return self._model.name if self._model is not None else ""
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The ``n`` joints of the model; none where no description was received."""
+        return self._model.joint_names if self._model is not None else ()
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether there is a command interface."""
+        return self._commander is not None
 
     @property
     def has_states(self) -> bool:
@@ -151,12 +170,25 @@ class RobotInterface:
         """By how much trajectories are slowed down; 1 where nothing tells that they are."""
         return self._scaling.factor
 
+    @property
+    def joint_states(self) -> StreamReport:
+        """How joint states of the robot have come; saturated channels are efforts in the order of the joints."""
+        return self._stream.report(time.monotonic())
+
+    @property
+    def rejected(self) -> tuple[int, str]:
+        """Number of joint states that could not be read, and why the newest one could not; empty where it could."""
+        return self._rejected, self._rejection
+
     def interference(self) -> str:
         """Why commands do not arrive or are not ours alone, or states come from several; empty when all is well."""
-        problem = self.commander.problem()
+        return self.commander.problem() or self.several_publishers()
+
+    def several_publishers(self) -> str:
+        """Which nodes publish joint states, where these are several; empty otherwise."""
         publishers = self._publishers.look()
-        if problem or len(publishers) <= 1:
-            return problem
+        if len(publishers) <= 1:
+            return ""
         names = ", ".join(f"{namespace.rstrip('/')}/{name}" for name, namespace in publishers)
         return f"several nodes publish {self._publishers.topic}: {names}; stop all but the robot's"
 
@@ -191,7 +223,11 @@ class RobotInterface:
         try:
             sample = self._window.take(message, now)
         except RecordingError as error:
+            self._rejected, self._rejection = self._rejected + 1, str(error)
             self._node.get_logger().warning(str(error), throttle_duration_sec=1.0)
             return
         if sample is not None:
+            self._rejection = ""
+            self._stream.add(now, self.clock() - to_nanoseconds(message.header.stamp) / NANOSECONDS)
+            self._stream.add_values(now, sample.effort)
             self._on_state(sample, now)

@@ -9,7 +9,6 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
 from std_msgs.msg import String
-from visualization_msgs.msg import MarkerArray
 
 from inertid_ros.action import Identify
 from inertid_ros.app.identification_job import IdentificationResult, identify_job
@@ -19,19 +18,22 @@ from inertid_ros.core.worker import Worker
 from inertid_ros.data.live.batches import ReceivedRecordings
 from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.identification.identify import IdentificationProgress
-from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters, SampleBatch
+from inertid_ros.msg import IdentifierStatus, SampleBatch
 from inertid_ros.nodes.spin import run_node
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros.conversions import from_batch
-from inertid_ros.ros.markers import CALIBRATED, GIVEN, inertia_markers
+from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
 from inertid_ros.ros.parameter_messages import to_inertial_parameters, to_report
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.qos import BATCH, LATCHED
 
+from . import diagnostics
 from .job import identification_job
+from .kept_result import KeptResult
 from .parameters import IdentifierOptions
+from .publication import Publication
 
 _NUMBERS = (
     "train_relative_error", "validation_relative_error", "prior_relative_error", "torque_deviation", "gain",
@@ -52,11 +54,8 @@ class Identifier(Node):
         self.outcome: Future | None = None
         self.goal: ServerGoalHandle | None = None
         self.no_model = "no robot description has been received; publish robot_description or set urdf"
-        self.state, self.message = IdentifierStatus.WAITING, self.no_model
-        self.parameters_publisher = self.create_publisher(InertialParameters, "~/parameters", LATCHED)
-        self.report_publisher = self.create_publisher(IdentificationReport, "~/report", LATCHED)
-        self.description_publisher = self.create_publisher(String, "~/robot_description", LATCHED)
-        self.marker_publisher = self.create_publisher(MarkerArray, "~/markers", LATCHED)
+        self.state, self.message, self.last_fault = IdentifierStatus.WAITING, self.no_model, ""
+        self.publication = Publication(self, self.options.state_directory)
         self.status_publisher = self.create_publisher(IdentifierStatus, "~/status", LATCHED)
         self.create_subscription(SampleBatch, "recorder/batch", self._receive_batch, BATCH)
         if self.options.urdf:
@@ -75,6 +74,9 @@ class Identifier(Node):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(0.05, self._poll, clock=steady)
         self.create_timer(1.0, self._publish_status, clock=steady)
+        self.diagnostics = DiagnosticsPublisher(
+            self, self._statuses, lambda: self.model.name if self.model is not None else ""
+        )
         self._publish_status()
 
     # Input
@@ -91,10 +93,9 @@ class Identifier(Node):
         self.model = load_model(text, model_options(self.configuration.robot))
         if self.state == IdentifierStatus.WAITING:
             self._set_state(IdentifierStatus.READY, f"ready for '{self.model.name}' with {self.model.joints} joints")
-        stamp = self.get_clock().now().to_msg()
-        self.marker_publisher.publish(
-            inertia_markers(self.model.link_names, self.model.body_prior, stamp, "given", GIVEN)
-        )
+        self.publication.describe(self.model)
+        if self.publication.accepted is not None:  # be it of before the restart
+            self.sequence = max(self.sequence, int(self.publication.accepted.sequence))
 
     def _receive_batch(self, message: SampleBatch) -> None:
         if not message.recording:
@@ -175,16 +176,10 @@ class Identifier(Node):
         estimate, stamp = result.estimate, self.get_clock().now().to_msg()
         message = to_inertial_parameters(estimate, result.validation, result.gate, self.sequence, stamp)
         report = to_report(result.report, message, str(result.output or ""))
-        self.report_publisher.publish(report)
+        self.publication.report(report)
         accepted = result.gate.verdict is not Verdict.REJECT
         if accepted:
-            self.parameters_publisher.publish(message)
-            self.description_publisher.publish(String(data=result.urdf))
-            markers = inertia_markers(estimate.model.link_names, estimate.model.body_prior, stamp, "given", GIVEN)
-            markers.markers += inertia_markers(
-                estimate.model.link_names, estimate.bodies, stamp, "calibrated", CALIBRATED
-            ).markers
-            self.marker_publisher.publish(markers)
+            self.publication.accept(KeptResult(message, report, result.urdf), estimate.model, estimate.bodies)
             log = self.get_logger()
             (log.warning if result.gate.verdict is Verdict.CARE else log.info)(report.message)
         else:
@@ -202,6 +197,8 @@ class Identifier(Node):
 
     def _set_state(self, state: int, message: str) -> None:
         self.state, self.message = state, message
+        if state == IdentifierStatus.FAILED:
+            self.last_fault = message
         self._publish_status()
 
     def _publish_status(self) -> None:
@@ -209,6 +206,14 @@ class Identifier(Node):
         status.header.stamp = self.get_clock().now().to_msg()
         status.recordings = list(self.recordings.complete)
         self.status_publisher.publish(status)
+
+    def _statuses(self) -> list[Status]:
+        progress = self.worker.progress if self.worker is not None else None
+        model_hash = self.model.hash if self.model is not None else ""
+        return [
+            diagnostics.identification(self.state, self.message, self.last_fault, self.recordings, progress),
+            diagnostics.result(self.publication, model_hash),
+        ]
 
     def begin_shutdown(self) -> None:
         """A signal came, or a callback raised: give up the identification."""

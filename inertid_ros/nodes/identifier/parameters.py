@@ -11,6 +11,9 @@ class IdentifierOptions:
 
     urdf: str = option("", "URDF file; empty takes the topic robot_description")
     output_directory: str = option("results", "where result directories are written; empty writes none")
+    state_directory: str = option(
+        "", "where the last accepted result is kept, which is published again after a restart; empty keeps none"
+    )
     automatic: bool = option(False, "identify every recording from the recorder as soon as it is complete")
     keep_recordings: int = option(20, "recordings kept in memory, the oldest go first", minimum=1, maximum=1000)
     timeout_s: float = option(600.0, "longest time for one identification [s]", minimum=1.0, maximum=1e5)

@@ -1,11 +1,12 @@
 """Recorder node: joint states and sensor topics to a crash-safe bag and to synchronised batches."""
 
+import math
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
+import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
@@ -18,16 +19,18 @@ from std_srvs.srv import Trigger
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.live.batches import Batch
+from inertid_ros.data.live.stream_watch import StreamWatch
 from inertid_ros.data.live.wrench_watch import WrenchWatch
 from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, base_values, tare_topic
 from inertid_ros.msg import RecorderStatus, SampleBatch
 from inertid_ros.nodes.spin import run_node
-from inertid_ros.ros.conversions import from_wrench, to_batch, to_nanoseconds, to_wrench
+from inertid_ros.ros.conversions import from_wrench, stamp_of_serialized, to_batch, to_nanoseconds, to_wrench
 from inertid_ros.ros.definitions import message_class, message_definition
-from inertid_ros.ros.diagnostics import ERROR, OK, WARN, diagnostics
+from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.qos import BATCH, LATCHED, recording_profile
 
+from . import diagnostics
 from .parameters import RecorderOptions
 from .session import FRESH_NS, RecordingSession, SessionState
 from .sources import Source, sources
@@ -53,7 +56,8 @@ class Recorder(Node):
         self.steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.batch_publisher = self.create_publisher(SampleBatch, "~/batch", BATCH)
         self.status_publisher = self.create_publisher(RecorderStatus, "~/status", LATCHED)
-        self.diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self.streams = [StreamWatch() for _ in self.sources]
+        self.joints: dict[str, Sequence[str]] = {}  # topic to the joints of its last accepted message
         for name, callback in (("start", self.start), ("stop", self.stop), ("clear", self.clear), ("tare", self.tare)):
             # Reentrant: while a start awaits its confirmation, timers and subscriptions must go on.
             self.create_service(Trigger, f"~/{name}", callback, callback_group=ReentrantCallbackGroup())
@@ -62,7 +66,7 @@ class Recorder(Node):
         self.create_timer(_POLL_S, lambda: self.session.poll(self._now_ns()), clock=self.steady)
         self.create_timer(self.options.batch_period_s, self.session.publish_batch, clock=self.steady)
         self.create_timer(0.2, self._publish_status, clock=self.steady)
-        self.create_timer(1.0, self._publish_diagnostics, clock=self.steady)
+        self.diagnostics = DiagnosticsPublisher(self, self._statuses)
         self._publish_status()
 
     # Services
@@ -162,11 +166,14 @@ class Recorder(Node):
         )
 
     def _receive(self, index: int, source: Source, data: bytes, arrival_ns: int) -> None:
+        stream, now = self.streams[index], self._now_ns()
+        stream.add(now * 1e-9, self._delay(source, data))
         wrench = None
         if source.name in self.wrench_topics:
             message = deserialize_message(data, WrenchStamped)
             wrench = self.watch.add(source.name, self._stamp(message, arrival_ns), from_wrench(message))
-        recording = self.session.recording_of(source, len(data), arrival_ns, self._now_ns())
+            stream.add_values(now * 1e-9, wrench)
+        recording = self.session.recording_of(source, len(data), arrival_ns, now)
         if recording is None:
             return
         if wrench is not None:
@@ -183,7 +190,15 @@ class Recorder(Node):
         elif recording.add_joint_state(
             index, data, message.name, stamp, (message.position, message.velocity, message.effort)
         ):
-            self.session.note_joint_state(self._now_ns())
+            self.session.note_joint_state(now)
+            stream.add_values(now * 1e-9, np.asarray(message.effort))
+            self.joints[source.name] = message.name
+
+    def _delay(self, source: Source, data: bytes) -> float:
+        """By how much a message is later than its stamp [s]; NaN where it has none."""
+        stamped = source.type == JOINT_STATE or source.type == WRENCH_STAMPED or source.of_base
+        stamp_ns = stamp_of_serialized(data) if stamped else 0
+        return (self.get_clock().now().nanoseconds - stamp_ns) * 1e-9 if stamp_ns else math.nan
 
     def _stamp(self, message: Any, arrival_ns: int) -> int:
         """Time of a message [ns]; the middleware notes its arrival by the system clock, if at all."""
@@ -211,17 +226,15 @@ class Recorder(Node):
             message.incomplete = recording.incomplete
         self.status_publisher.publish(message)
 
-    def _publish_diagnostics(self) -> None:
-        session, recording = self.session, self.session.recording
-        values: dict[str, object] = {}
-        if recording is not None:
-            values = {**vars(recording.counts), "lost": session.lost, "incomplete": recording.incomplete}
-        topics = next(filter(None, (state.problem or state.several for state in self._inspect())), "")
-        warning = topics or session.warning
-        level, text = (WARN, warning) if warning else (OK, session.message)
-        if session.state is SessionState.FAILED:
-            level, text = ERROR, session.message
-        self.diagnostics.publish(diagnostics(self, "recording", level, text, values))
+    def _statuses(self) -> list[Status]:
+        now = self._now_ns() * 1e-9
+        reports = [stream.report(now) for stream in self.streams]
+        topics = zip(self.sources, self._inspect(), reports, strict=True)
+        return [
+            diagnostics.recording(self.session),
+            diagnostics.disk(self.options),
+            *(diagnostics.topic(*found, self.joints.get(found[0].name, ())) for found in topics),
+        ]
 
     def _inspect(self) -> list[TopicState]:
         return [inspect_topic(self, source.name, source.type, self.profile) for source in self.sources]

@@ -89,10 +89,13 @@ class RecordingSession:
         One line about the state.
     lost : int
         Messages of the present recording that the middleware reports as lost.
+    last_fault : str
+        Why a recording failed last; empty while none did.
     """
 
     def __init__(self, options: RecorderOptions, sources: Sequence[Source], environment: RecorderEnvironment) -> None:
         self.state, self.message, self.lost = SessionState.IDLE, "ready", 0
+        self.last_fault = ""
         self._options, self._sources, self._environment = options, tuple(sources), environment
         self._number = 0
         self._open: _OpenRecording | None = None
@@ -292,6 +295,8 @@ class RecordingSession:
 
     def _change(self, state: SessionState, message: str) -> None:
         self.state, self.message = state, message
+        if state is SessionState.FAILED:
+            self.last_fault = message
         self._environment.session_changed()
 
     def _publish(self, current: _OpenRecording, last: bool) -> None:

@@ -16,6 +16,7 @@ from inertid_ros.msg import RecorderStatus
 from inertid_ros.nodes.spin import run_node
 from inertid_ros.ros.conversions import to_time
 from inertid_ros.ros.definitions import message_class
+from inertid_ros.ros.diagnostics import OK, DiagnosticsPublisher, Status
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.qos import LATCHED
 
@@ -45,7 +46,7 @@ class Replay(Node):
         self.waiting: BagMessage | None = next(self.messages)
         self.recorder_name = ""
         self.created_ns = self.steady.now().nanoseconds
-        self.ready_ns = self.started_ns = self.clock_ns = self.played = 0
+        self.ready_ns = self.started_ns = self.elapsed_ns = self.clock_ns = self.played = 0
         self.request: Future | None = None
         self.finished = self.stopped = False
         self.start_client = self.create_client(Trigger, "recorder/start")
@@ -53,6 +54,7 @@ class Replay(Node):
         if self.options.record:
             self.create_subscription(RecorderStatus, "recorder/status", self._recorder, LATCHED)
         self.create_timer(_TICK_S, self._tick, clock=self.steady)
+        self.diagnostics = DiagnosticsPublisher(self, lambda: [self._status()])
 
     def _recorder(self, status: RecorderStatus) -> None:
         self.recorder_name = status.name
@@ -66,7 +68,7 @@ class Replay(Node):
                 self.started_ns = now
                 self.get_logger().info(f"playing {self.playback.path}")
             return
-        elapsed = round((now - self.started_ns) * self.options.rate)
+        elapsed = self.elapsed_ns = round((now - self.started_ns) * self.options.rate)
         self._publish_clock(self.playback.start_ns + elapsed)
         for _ in range(_LARGEST_BURST):
             if self.waiting is None or self.waiting.time_ns > self.playback.start_ns + elapsed:
@@ -120,6 +122,16 @@ class Replay(Node):
         self.get_logger().info(f"recorded as {self.recorder_name}")
         answer = self.stop_client.call_async(Trigger.Request())
         answer.add_done_callback(lambda _future: setattr(self, "stopped", True))
+
+    def _status(self) -> Status:
+        state = "played" if self.finished else "playing" if self.started_ns else "waiting for subscribers"
+        values = {
+            "State": state,
+            "Bag": str(self.playback.path),
+            "Messages played": self.played,
+            "Position (s)": self.elapsed_ns * 1e-9,
+        }
+        return Status("playback", OK, state, values)
 
     @property
     def done(self) -> bool:

@@ -20,6 +20,7 @@ from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.ros.conversions import to_imu, to_joint_state, to_odometry, to_time, to_wrench
+from inertid_ros.ros.diagnostics import DiagnosticsPublisher
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.parameters import read
 from inertid_ros.ros.qos import LATCHED
@@ -27,6 +28,7 @@ from inertid_ros.simulation.force_plates.body_sensors import BodySample
 from inertid_ros.simulation.force_plates.catalogue import STANCES, legged_robot
 from inertid_ros.simulation.force_plates.legged_robot import LeggedRobot
 
+from .diagnostics import robot_status
 from .parameters import FaultOptions, SimulatorOptions
 
 _LARGEST_LAG_S = 0.1
@@ -83,6 +85,10 @@ class ForcePlateRobot:
         node.create_service(Trigger, "~/move", self._move)
         self.steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.zero_ns = self.steady.now().nanoseconds
+        self.lost_s = 0.0
+        self.diagnostics = DiagnosticsPublisher(
+            node, lambda: [robot_status(self.robot.time, self.lost_s, self.faults)], lambda: truth.name
+        )
         self.stamp_ns = Clock(clock_type=ClockType.SYSTEM_TIME).now().nanoseconds
         node.create_timer(1.0 / options.state_hz, self._tick, clock=self.steady)
         node.create_timer(0.2, self._read_faults, clock=self.steady)
@@ -110,6 +116,7 @@ class ForcePlateRobot:
         if behind > _LARGEST_LAG_S:
             # A machine that cannot keep up slows the robot down; its stamps stay evenly spaced, without gaps.
             self.zero_ns += round((behind - _LARGEST_LAG_S) * 1e9)
+            self.lost_s += behind - _LARGEST_LAG_S
             behind = _LARGEST_LAG_S
         # Samples are evenly spaced in simulated time, whenever the timer comes.
         per_sample = max(round(1.0 / (self.options.state_hz * step)), 1)

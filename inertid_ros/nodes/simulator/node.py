@@ -21,6 +21,7 @@ from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros.conversions import from_joint_trajectory, to_joint_state, to_nanoseconds, to_time
+from inertid_ros.ros.diagnostics import DiagnosticsPublisher
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.parameters import declare, guard, read
 from inertid_ros.ros.qos import COMMAND, LATCHED
@@ -29,6 +30,7 @@ from inertid_ros.simulation.example_robots import example_urdf
 from inertid_ros.simulation.joint_sensors import FaultyChannel, StateFaults
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
+from .diagnostics import robot_status
 from .force_plate_robot import ForcePlateRobot, described_model
 from .parameters import FaultOptions, SimulatorOptions
 
@@ -81,6 +83,10 @@ class Simulator(Node):
             Float64MultiArray, "effort_commands", lambda given: robot.command_effort(np.array(given.data))
         )
         self.steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.lost_s = 0.0  # by which the robot has fallen behind the steady clock
+        self.diagnostics = DiagnosticsPublisher(
+            self, lambda: [robot_status(robot.time, self.lost_s, self.faults)], lambda: truth.name
+        )
         self.zero_ns = self.steady.now().nanoseconds  # steady clock at simulated time zero
         self.stamp_ns = Clock(clock_type=ClockType.SYSTEM_TIME).now().nanoseconds  # stamp at simulated time zero
         self.create_timer(1.0 / self.options.state_hz, self._tick, clock=self.steady)
@@ -95,6 +101,7 @@ class Simulator(Node):
             lost = round((behind - step) * 1e9)
             self.zero_ns += lost
             self.stamp_ns += lost
+            self.lost_s += lost * 1e-9
             behind = step
         self.robot.step(max(int(behind / step), 0))
         for sample in self.channel.pass_on(self.robot.state()):

@@ -1,5 +1,6 @@
 """The crash-safe bag: valid after every commit, marked as not closed until it is, refusing what it cannot keep."""
 
+import errno
 import os
 import resource
 import signal
@@ -138,6 +139,21 @@ def test_full_disk_keeps_every_committed_message_readable(tmp_path: Path) -> Non
         signal.signal(signal.SIGXFSZ, previous)
     with bag_backend().open(bag.file) as reader:
         assert len(list(reader.messages([TOPIC.name]))) == committed
+    assert custom_data(tmp_path / "bag") == {FINALISED_KEY: "false"}
+
+
+def test_a_disk_that_fails_to_synchronise_never_gives_a_finished_bag(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bag = LiveBag(tmp_path / "bag", [TOPIC], NO_RESERVE)
+    fill(bag, 10)
+
+    def fails(_descriptor: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(RecordingError, match="cannot be written"):
+        bag.close()
     assert custom_data(tmp_path / "bag") == {FINALISED_KEY: "false"}
 
 

@@ -80,6 +80,7 @@ def run(change: Callable[[Robot], None], action: Callable[[Supervisor, float], o
     def send(horizon: Horizon, now: float) -> None:
         nonlocal stop
         start = horizon.stamp - EPOCH - robot.clock_offset
+        start = now + DELAY_S if np.isnan(start) else start
         points = CommandedTrajectory(horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration)
         if not robot.deaf:
             follower.follow(points, now + DELAY_S, start)

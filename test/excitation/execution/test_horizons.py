@@ -173,7 +173,6 @@ def test_stop_brakes_within_limits_from_any_phase(table, at):
         assert execution.reason == "asked to"
         assert q[-1] == pytest.approx(execution.commanded(times[-1])[0], abs=1e-9)
     assert len(execution.step(times[-1])) == 0
-    assert len(execution.remaining(times[-1])) == 0
 
 
 @given(st.sampled_from(TABLES), st.floats(0.1, 5.5), st.floats(0.3, 3.0))
@@ -191,25 +190,6 @@ def test_a_short_pause_does_no_harm():
     execution, times, q, v, a = run(TABLES[0], {2.0: 0.09})
     assert execution.state is MotionState.DONE
     assert q == pytest.approx(FOURIER.sample(times)[0], abs=1e-5)
-
-
-def test_what_is_left_of_a_brake_can_be_repeated():
-    table = TABLES[0]
-    execution = MotionExecution(table)
-    execution.clock_offset = 0.0
-    execution.start(0.0)
-    for k in range(1, 100):
-        execution.step(0.02 * k)
-    first = execution.stop(2.0, "stop")
-    again = execution.remaining(2.1)
-    assert execution.state is MotionState.STOPPING
-    times = np.linspace(2.1, 2.6, 50)
-    for one, other in zip(
-        curve_of(first).sample(times - first.stamp), curve_of(again).sample(times - again.stamp), strict=True
-    ):
-        assert one == pytest.approx(other, abs=1e-6)
-    assert len(execution.stop(2.1, "again")) == 0
-    assert execution.reason == "stop"
 
 
 def test_commanded_is_what_was_sent():

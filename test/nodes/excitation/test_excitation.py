@@ -53,6 +53,7 @@ def test_in_motion_other_goals_are_rejected_and_parameters_cannot_change(excitat
     assert not refused.successful and "active" in refused.reason
     excitation.expect(goal, Excite.Result.SUCCEEDED, "done")
     excitation.expect_rest()
+    assert excitation.change_state(DEACTIVATE)
     assert excitation.ros.call(SetParameters, "excitation/set_parameters", request).results[0].successful
 
 

@@ -16,7 +16,6 @@ from inertid_ros.core.worker import WorkerError
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
 from inertid_ros.excitation.execution.supervisor import ExecutionProgress, ExecutionStage
 from inertid_ros.excitation.limits.motion_limits import motion_limits
-from inertid_ros.nodes.excitation.arming import Arming, ArmingState
 from inertid_ros.nodes.excitation.goal import Ending, ExcitationGoal, GoalState
 from inertid_ros.nodes.excitation.parameters import MotionOptions
 from inertid_ros.robot.model import RobotModel, load_model
@@ -44,7 +43,7 @@ class Robot:
     def __init__(self, model: RobotModel) -> None:
         self.model, self.now = model, 50.0
         self.has_states = self.recorder_is_fresh = self.has_controller = self.has_driver = True
-        self.refusal = self.recorder_problem = self.disturber = self.objection = ""
+        self.refusal = self.recorder_problem = self.disturber = ""
         self.offset = 0.0  # of the measured position
         self.speed_scaling, self.state_period = 1.0, TICK_S
         self.commands: list[tuple[float, Horizon]] = []
@@ -119,10 +118,7 @@ class Run:
         self.goal: ExcitationGoal | None = None
 
     def begin(self) -> ExcitationGoal:
-        robot = self.robot
-        self.goal = ExcitationGoal(
-            self.request, MotionOptions(), RobotOptions(), robot, lambda: robot.objection, self.planner
-        )
+        self.goal = ExcitationGoal(self.request, MotionOptions(), RobotOptions(), self.robot, self.planner)
         return self.goal
 
     def run(self, seconds: float) -> GoalState:
@@ -173,7 +169,7 @@ def test_a_goal_plans_moves_and_ends_at_rest(run: Run) -> None:
     assert goal.progress == PreparationProgress(0.5, 20.0)
     run.planner.ready = True
     run.run(0.1)
-    assert goal.state is GoalState.EXECUTING and goal.moving
+    assert goal.state is GoalState.EXECUTING and goal.supervisor.moving
     assert isinstance(goal.progress, ExecutionProgress) and goal.progress.stage is ExecutionStage.MOVING
     run.run(60.0)
     assert goal.state is GoalState.ENDED
@@ -243,7 +239,7 @@ def test_request_and_parameters_make_the_job(prepared: PreparedMotion, model: Ro
 @pytest.mark.parametrize(
     ("attribute", "message"),
     [("refusal", "no fresh joint states"), ("disturber", "bench commands the robot"),
-     ("recorder_problem", "the recorder does not confirm"), ("objection", "excitation is not armed")],
+     ("recorder_problem", "the recorder does not confirm")],
 )  # fmt: skip
 @pytest.mark.parametrize("when", ["before planning", "before moving"])
 def test_what_must_not_move_is_refused(run: Run, attribute: str, message: str, when: str) -> None:
@@ -255,7 +251,7 @@ def test_what_must_not_move_is_refused(run: Run, attribute: str, message: str, w
     run.run(1.2)
     assert goal.outcome.ending is Ending.REFUSED
     assert goal.outcome.message == f"{message} (nothing moved)"
-    assert not run.robot.commands and goal.at_rest
+    assert not run.robot.commands
     assert len(run.planner.jobs) == (when == "before moving")
 
 
@@ -326,7 +322,6 @@ def test_cancel_brakes_and_does_not_fault(run: Run) -> None:
     run.run(5.0)
     assert goal.outcome.ending is Ending.CANCELED and goal.outcome.fault == ""
     assert run.robot.now - begin < run.planner.prepared.table.longest + 0.35
-    assert goal.at_rest
 
 
 def test_fault_brakes_at_the_next_tick_and_names_itself(run: Run) -> None:
@@ -365,20 +360,3 @@ def test_a_late_tick_is_not_made_up_for(run: Run) -> None:
     run.run(5.0)
     assert goal.outcome.ending is Ending.STOPPED
     assert len(run.robot.commands) <= count + 1
-
-
-def test_a_latched_node_is_armed_only_by_arming() -> None:
-    changes: list[ArmingState] = []
-    arming = Arming(lambda: changes.append(arming.state))
-    arming.change(ArmingState.READY, "done")
-    assert not changes and arming.objection == "excitation is not armed (not configured)"
-    arming.arm()
-    assert arming.objection == ""
-    arming.change(ArmingState.LATCHED, "stopped: fault")
-    arming.change(ArmingState.READY, "done")
-    assert arming.state is ArmingState.LATCHED and arming.objection == "stopped: fault"
-    arming.disarm("not armed; activate to arm")
-    arming.change(ArmingState.LATCHED, "stopped: another")
-    assert arming.objection == "excitation is not armed (not armed; activate to arm)"
-    arming.arm()
-    assert arming.state is ArmingState.READY

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
-from rcl_interfaces.srv import SetParameters
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue, SetParametersResult
+from rcl_interfaces.srv import GetParameters, SetParameters
 from support.latencies import Latencies
 from support.nodes.armed_excitation import DEACTIVATE, PARAMETERS, ArmedExcitation, excitation_in
 from trajectory_msgs.msg import JointTrajectory
@@ -50,15 +50,38 @@ def test_old_stamps(excitation: ArmedExcitation) -> None:
     excitation.expect_refusal("stamped")
 
 
+def set_parameter(excitation: ArmedExcitation, name: str, value: ParameterValue) -> SetParametersResult:
+    request = SetParameters.Request(parameters=[Parameter(name=name, value=value)])
+    return excitation.ros.call(SetParameters, "excitation/set_parameters", request).results[0]
+
+
 def test_recorder_that_does_not_confirm(excitation: ArmedExcitation) -> None:
     def require(wanted: bool) -> None:
+        assert excitation.change_state(DEACTIVATE)
         value = ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=wanted)
-        request = SetParameters.Request(parameters=[Parameter(name="require_recorder", value=value)])
-        assert excitation.ros.call(SetParameters, "excitation/set_parameters", request).results[0].successful
+        assert set_parameter(excitation, "require_recorder", value).successful
+        excitation.arm()
 
     require(True)
     excitation.expect_refusal("the recorder does not confirm")
     require(False)
+
+
+def test_parameters_are_read_only_while_armed_and_after_a_fault(excitation: ArmedExcitation) -> None:
+    value = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=0.31)
+    names = ["monitor.tracking_tolerance", "limits.velocity_fraction", "execution.horizon_s"]
+    request = GetParameters.Request(names=names)
+    before = excitation.ros.call(GetParameters, "excitation/get_parameters", request).values
+    for name in names:
+        refused = set_parameter(excitation, name, value)
+        assert not refused.successful and "armed; deactivate it before parameters are changed" in refused.reason
+    assert excitation.ros.call(GetParameters, "excitation/get_parameters", request).values == before
+    assert excitation.ros.trigger("excitation/stop").success  # latches
+    assert not set_parameter(excitation, names[0], value).successful
+    assert excitation.change_state(DEACTIVATE)
+    for name, usual in zip(names, before, strict=True):
+        assert set_parameter(excitation, name, value).successful
+        assert set_parameter(excitation, name, usual).successful
 
 
 def test_plan_for_another_robot(excitation: ArmedExcitation) -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -46,10 +47,12 @@ MANY_NODES = {
 }
 
 
-def start_flow(folder: Path, **parameters: float) -> subprocess.Popen:
+def start_flow(
+    folder: Path, script: Sequence[str] = ("-m", "inertid_ros.nodes.calibrate.node"), **parameters: float
+) -> subprocess.Popen:
     file = folder / "calibrate.yaml"
     file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
-    command = [sys.executable, "-m", "inertid_ros.nodes.calibrate.node", "--ros-args", "--params-file", str(file)]
+    command = [sys.executable, *script, "--ros-args", "--params-file", str(file)]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder, env=dict(os.environ)
     )

@@ -1,0 +1,79 @@
+"""Each fault of docs/faults.md that comes in motion, at ten moments of it: what the robot does, seen from outside.
+
+    PYTHONPATH=benchmarks:test python benchmarks/fault_matrix.py
+
+Rows of docs/faults.md whose column *how* names an event ("given time: *states stop*") get its figures. Time is given:
+delays of a middleware, of the scheduler and of a real controller are not in them.
+"""
+
+import argparse
+import re
+from dataclasses import dataclass, field
+
+from support.excitation.observed_controller import Observed
+from support.excitation.world import EVENTS, TICK_S, World
+from tables import ROOT, machine
+
+from inertid_ros.nodes.excitation.state_machine import State
+
+PAGE = ROOT / "docs" / "faults.md"
+ROW = re.compile(r"^(\|.*given time: \*([^*]+)\*[^|]*\|)[^|]*\|[^|]*\|[^|]*\|[^|]*\|$", re.M)
+LONGEST_S = 1.0  # that a motion is followed after an event
+MOVING = (State.APPROACHING, State.MOVING)
+
+
+@dataclass
+class Figures:
+    """Of one event over all moments: how often, and at the latest when the robot was told to stop."""
+
+    stop_s: float = 0.0
+    stopped: int = 0
+    observed: Observed = field(default_factory=Observed)
+    violations: list[str] = field(default_factory=list)
+
+    @property
+    def cells(self) -> str:
+        """The four last cells of a row."""
+        seen, broken = self.observed, " **invariant broken**" if self.violations else ""
+        stop = f"{1e3 * self.stop_s:.0f}" if self.stopped else "-"
+        return f" {stop} | {seen.velocity:.2f} | {seen.acceleration:.2f} | {seen.jerk:.2f}{broken} |"
+
+
+def inject(event: str, moments: int) -> Figures:
+    """Inject an event at moments from the approach to the end of a motion."""
+    figures = Figures()
+    for moment in range(moments):
+        world = World(moment)
+        world.motion()
+        world.run((moment + 0.5) / moments * world.prepared.table.plan.duration - 0.2)
+        begin = world.robot.now
+        EVENTS[event](world, 0.7)
+        while world.machine.state in MOVING and world.robot.now < begin + LONGEST_S:
+            world.run(TICK_S)
+        if world.told_to_stop >= begin:
+            figures.stop_s = max(figures.stop_s, world.told_to_stop - begin)
+            figures.stopped += 1
+        if world.machine.state in MOVING:
+            world.disarm()
+        figures.observed.join(world.end())
+        figures.violations += world.violations
+    return figures
+
+
+def main() -> None:
+    """Fill the figures of docs/faults.md."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--moments", type=int, default=10, help="of each event (default 10)")
+    options = parser.parse_args()
+    text = PAGE.read_text(encoding="utf-8")
+    figures = {}
+    for _, event in ROW.findall(text):
+        figures[event] = inject(event, options.moments)
+        print(f"{event}: {figures[event].cells}", *figures[event].violations[:1], flush=True)
+    text = ROW.sub(lambda row: row[1] + figures[row[2]].cells, text)
+    PAGE.write_text(text, encoding="utf-8")
+    print(machine())
+
+
+if __name__ == "__main__":
+    main()

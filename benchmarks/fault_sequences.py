@@ -1,0 +1,98 @@
+"""Random sequences of faults around the excitation node's state machine: what a robot does, seen from outside.
+
+    PYTHONPATH=benchmarks:test python benchmarks/fault_sequences.py --sequences 1000 --seed 0
+
+Time is given, so that a sequence is repeatable by its seed. The robot follows what it is sent as a
+joint_trajectory_controller does; it is looked at every millisecond, and its acceleration and jerk are those of cubics
+that are fitted to 31 ms. See test/support/excitation/world.py for the events and the invariants.
+"""
+
+import argparse
+import time
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from support.excitation.observed_controller import Observed
+from support.excitation.world import EVENTS, World
+from tables import machine, publish, table
+
+
+@dataclass
+class Sequence:
+    """What came of one sequence."""
+
+    seed: int
+    events: list[str]
+    observed: Observed
+    rest_s: list[float]
+    motions: int
+    violations: list[str]
+    steps: list[float]
+    by_old_clock: int
+
+
+def run(seed: int) -> Sequence:
+    """A motion, and three to ten events in and after it."""
+    rng, world, events, motions = np.random.default_rng(seed), World(seed), [], 0
+    names = list(EVENTS)
+    for index in range(rng.integers(4, 12)):
+        # Where nothing moves any more, most events do nothing: every other one is a motion then.
+        idle = world.machine.goal is None and rng.random() < 0.5
+        name = "motion" if index == 0 or idle else names[rng.integers(len(names))]
+        events.append(name)
+        motions += name == "motion"
+        EVENTS[name](world, rng.random())
+        world.run(rng.choice([0.005, 0.05, 0.5, 2.0]) * rng.random())
+    observed = world.end()
+    steps = world.controller.steps
+    return Sequence(seed, events, observed, world.rest_s, motions, world.violations, steps, world.by_old_clock)
+
+
+def main() -> None:
+    """Run all sequences and publish the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--sequences", type=int, default=100, help="how many (default 100)")
+    parser.add_argument("--seed", type=int, default=0, help="of the first; the others follow (default 0)")
+    options = parser.parse_args()
+    begin, observed, counts = time.monotonic(), Observed(), Counter[str]()
+    done = [run(options.seed + index) for index in range(options.sequences)]
+    for sequence in done:
+        observed.join(sequence.observed)
+        counts.update(sequence.events)
+        for violation in sequence.violations:
+            print(f"seed {sequence.seed}: {violation}; events: {', '.join(sequence.events)}")
+    rest = np.array([seconds for sequence in done for seconds in sequence.rest_s])
+    broken = sum(bool(sequence.violations) for sequence in done)
+    steps = np.array([step for sequence in done for step in sequence.steps])
+    rows: list[list[object]] = [
+        ["sequences, motions begun", f"{len(done)}, {sum(sequence.motions for sequence in done)}"],
+        ["events", sum(counts.values())],
+        ["largest speed, of its limit", f"{observed.velocity:.3f}"],
+        ["largest acceleration, of its limit", f"{observed.acceleration:.3f}"],
+        ["largest jerk, of that of the plan and its brakes", f"{observed.jerk:.3f}"],
+        ["from the begin of a stop to rest, median and longest [s]", f"{np.median(rest):.2f}, {rest.max():.2f}"],
+        ["commands that met a scaled controller behind its time; their largest step [mrad]",
+         f"{np.sum(steps > 0)}, {1e3 * steps.max():.1f}"],
+        ["commands by a clock that had stepped unseen", sum(sequence.by_old_clock for sequence in done)],
+        ["sequences in which an invariant was broken", broken],
+    ]
+    told = ", ".join(f"{name} ({counts[name]})" for name in EVENTS)
+    publish(
+        "fault-sequences",
+        f"""## Sequences of faults
+
+`python benchmarks/fault_sequences.py --sequences {options.sequences} --seed {options.seed}`: random sequences of events
+around the state machine of the excitation node and a robot of two joints, under a given time, with the invariants of
+docs/safety.md looked at after every event and tick. The robot is observed at 1 kHz, but for the instants at which its
+controller itself changes the speed at once, or is behind by a scaling that nobody told yet when a stop is asked for;
+the steps then are a row of their own. In {time.monotonic() - begin:.0f} s on {machine()}.
+
+{table(("measure", "figure"), rows)}
+
+Events: {told}.""",
+    )
+
+
+if __name__ == "__main__":
+    main()

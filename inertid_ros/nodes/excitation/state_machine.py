@@ -1,0 +1,248 @@
+"""StateMachine: the one place that decides what the excitation node may do. No ROS, no clock of its own."""
+
+import math
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from inertid_ros.app.excitation_job import ExcitationJob, PreparationProgress
+from inertid_ros.config.robot import RobotOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.excitation.execution.supervisor import ExecutionProgress, ExecutionStage, Supervisor
+
+from .goal import Ending, ExcitationGoal, GoalOutcome, GoalState, PlanningWorker, start_planning
+from .parameters import MotionOptions
+
+if TYPE_CHECKING:  # of ROS, which the state machine does not need
+    from inertid_ros.action import Excite
+
+    from .robot_interface import RobotInterface
+
+
+_INTERFERENCE_S = 0.1  # between two looks at who else commands or publishes
+
+
+class State(Enum):
+    """What the excitation node is at."""
+
+    UNCONFIGURED = "unconfigured"
+    INACTIVE = "inactive"  # configured; nothing can move the robot
+    ARMED = "armed"  # at rest, accepts goals
+    PLANNING = "planning"  # a goal is active, nothing moves yet: states are collected, a motion is planned and checked
+    APPROACHING = "approaching"  # on the way to the start of the plan
+    MOVING = "moving"  # along the plan
+    STOPPING = "stopping"  # braking, or waiting for rest
+    FAULT = "fault"  # stopped by a fault; disarming and arming again ends that
+    FINALIZED = "finalized"  # shut down, at rest
+
+
+TRANSITIONS: Mapping[State, frozenset[State]] = {
+    State.UNCONFIGURED: frozenset({State.INACTIVE, State.FINALIZED}),
+    State.INACTIVE: frozenset({State.ARMED, State.UNCONFIGURED, State.FINALIZED}),
+    State.ARMED: frozenset({State.PLANNING, State.INACTIVE, State.FAULT, State.FINALIZED}),
+    State.PLANNING: frozenset({State.APPROACHING, State.ARMED, State.INACTIVE, State.FINALIZED}),
+    State.APPROACHING: frozenset({State.MOVING, State.STOPPING}),
+    State.MOVING: frozenset({State.STOPPING, State.ARMED}),
+    State.STOPPING: frozenset({State.ARMED, State.INACTIVE, State.FAULT, State.FINALIZED}),
+    State.FAULT: frozenset({State.INACTIVE, State.FINALIZED}),
+    State.FINALIZED: frozenset(),
+}
+"""What may follow each state. Any other change is an internal error, after which the node brakes and ends."""
+
+_STATES = {
+    ExecutionStage.APPROACHING: State.APPROACHING,
+    ExecutionStage.MOVING: State.MOVING,
+    ExecutionStage.STOPPING: State.STOPPING,
+}
+
+
+class StateMachine:
+    """State of the excitation node: arming and one goal at a time.
+
+    What was armed decides where a motion ends: in ARMED, or after a fault in FAULT, or, if it was disarmed meanwhile,
+    in INACTIVE. A goal exists only while it was armed when it came, and every loss of the arming stops it.
+
+    Parameters
+    ----------
+    robot : RobotInterface
+    robot_options : RobotOptions
+    planner : callable
+        Starts the preparation of a motion elsewhere.
+
+    Attributes
+    ----------
+    state : State
+    goal : ExcitationGoal or None
+        The active one.
+    outcome : GoalOutcome or None
+        Of the last goal that ended, or was refused.
+    last_fault : str
+        The last that latched, also once it is armed again; empty while there was none.
+    """
+
+    def __init__(
+        self,
+        robot: "RobotInterface",
+        robot_options: RobotOptions,
+        planner: Callable[[ExcitationJob], PlanningWorker] = start_planning,
+    ) -> None:
+        self.state = State.UNCONFIGURED
+        self.goal: ExcitationGoal | None = None
+        self.outcome: GoalOutcome | None = None
+        self.last_fault = ""
+        self._at_rest, self._told = State.UNCONFIGURED, "not configured"  # where motions end, and a line about it
+        self._robot, self._robot_options, self._planner = robot, robot_options, planner
+        self._looked = -math.inf  # for interference
+
+    @property
+    def message(self) -> str:
+        """One line about the state."""
+        if self.goal is None:
+            return self._told
+        return (self.supervisor.fault if self.supervisor is not None else "") or self.state.value
+
+    @property
+    def is_armed(self) -> bool:
+        """Whether motions may begin or go on, or a fault waits to be looked at."""
+        return self.goal is not None or self._at_rest in (State.ARMED, State.FAULT)
+
+    @property
+    def supervisor(self) -> Supervisor | None:
+        """Of the motion, while the goal's commands have not ended."""
+        return self.goal.supervisor if self.goal is not None else None
+
+    @property
+    def progress(self) -> PreparationProgress | ExecutionProgress | None:
+        """How far planning or execution has come; None before either."""
+        return self.goal.progress if self.goal is not None else None
+
+    # Lifecycle
+
+    def configure(self, problem: str = "") -> None:
+        """Robot and command interface are known, or there is a problem."""
+        self._rest_in(State.UNCONFIGURED if problem else State.INACTIVE, problem or "configured; activate to arm")
+
+    def clean_up(self) -> str:
+        """Forget the configuration; return why not, empty where it was done."""
+        if self.goal is not None:
+            return "not cleaned up: the last motion is still coming to rest; try again"
+        self._rest_in(State.UNCONFIGURED, "not configured")
+        return ""
+
+    def arm(self) -> str:
+        """Accept goals, also after a fault; return why not, empty where it was done."""
+        if self.goal is not None:
+            return "not armed: the last motion is still coming to rest; try again"
+        if self.state is not State.INACTIVE:
+            return f"not armed: {self._told}"
+        self._rest_in(State.ARMED, "armed")
+        return ""
+
+    def disarm(self) -> None:
+        """Accept no goal; a motion brakes."""
+        self._rest_in(State.INACTIVE, "not armed; activate to arm")
+        self.stop("deactivated")
+
+    def shut_down(self, reason: str) -> None:
+        """Accept no goal any more; a motion brakes."""
+        self._rest_in(State.FINALIZED, reason)
+        self.stop(reason)
+
+    # The goal
+
+    def begin(self, request: "Excite.Goal", options: MotionOptions) -> bool:
+        """Begin a goal; false where another one is active. One that comes unarmed is refused by its outcome."""
+        if self.goal is not None:
+            return False
+        if self.state is State.ARMED:
+            self.goal = ExcitationGoal(request, options, self._robot_options, self._robot, self._planner)
+            self._update()
+        else:
+            why = self._told if self.state is State.FAULT else f"excitation is not armed ({self._told})"
+            self.outcome = GoalOutcome(Ending.REFUSED, f"{why} (nothing moved)")
+        return True
+
+    def tick(self, cancel: bool = False) -> None:
+        """Take the next step where it is due; to be called every few milliseconds on the steady clock.
+
+        Parameters
+        ----------
+        cancel : bool
+            Whether the client has asked for the end of the goal.
+        """
+        if self.goal is None:
+            return
+        now = self._robot.steady()
+        if self.state in (State.APPROACHING, State.MOVING) and now - self._looked >= _INTERFERENCE_S:
+            self._looked, problem = now, self._robot.interference()
+            if problem:
+                self.goal.stop(problem)
+        self.goal.tick(cancel)
+        self._update()
+
+    def stop(self, reason: str) -> None:
+        """End the goal because of a fault: a motion brakes now; where nothing moves yet, nothing will."""
+        if self.goal is not None:
+            self.goal.stop(reason)
+            self._update()
+
+    def latch(self, reason: str) -> None:
+        """As :meth:`stop`, and accept no goal until armed again, whether one was active or not."""
+        self.stop(reason)
+        self._latch(reason)
+
+    # Input
+
+    def take_state(self, stamp: float, clock: float, now: float, position: Array, effort: Array) -> None:
+        """Take a joint state; see :meth:`.StateMonitor.update`."""
+        if self.supervisor is not None:
+            self.supervisor.update(stamp, clock, now, position, effort)
+            self._update()
+
+    def take_speed_scaling(self, factor: float) -> None:
+        """Take the controller's speed scaling, 1 at full speed."""
+        if self.supervisor is not None:
+            self.supervisor.scale(self._robot.steady(), factor)
+            self._update()
+
+    def renew_lease(self) -> None:
+        """The client is there."""
+        if self.supervisor is not None:
+            self.supervisor.lease.renew(self._robot.steady())
+
+    # Where all of it ends
+
+    def _update(self) -> None:
+        """Follow the goal, which may have taken a step or ended."""
+        goal = self.goal
+        if goal is None:
+            self._enter(self._at_rest)
+        elif goal.state is GoalState.ENDED:
+            self.goal, self.outcome = None, goal.outcome
+            if goal.outcome.fault:
+                self._latch(f"stopped: {goal.outcome.fault}")
+            elif self._at_rest is State.ARMED:
+                self._told = goal.outcome.message
+            self._enter(self._at_rest)
+        else:
+            supervisor = goal.supervisor
+            stage = None if supervisor is None else supervisor.stage(self._robot.steady())
+            self._enter(State.PLANNING if stage is None else _STATES[stage])
+
+    def _latch(self, reason: str) -> None:
+        if self._at_rest is State.ARMED:
+            self.last_fault = reason
+            self._rest_in(State.FAULT, f"{reason}; deactivate and activate to arm again")
+
+    def _rest_in(self, state: State, told: str) -> None:
+        """Be in a state as soon as nothing moves; nothing follows the end."""
+        if self._at_rest is not State.FINALIZED:
+            self._at_rest, self._told = state, told
+        if self.goal is None:
+            self._enter(self._at_rest)
+
+    def _enter(self, state: State) -> None:
+        """The only change of the state."""
+        before, self.state = self.state, state
+        if state is not before and state not in TRANSITIONS[before]:
+            raise RuntimeError(f"from {before.value} to {state.value}: no such transition")

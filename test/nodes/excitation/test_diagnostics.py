@@ -1,0 +1,75 @@
+"""What the excitation node's statuses say about faults, without a running node."""
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+
+from inertid_ros.config.execution import MonitorOptions  # noqa: E402
+from inertid_ros.config.robot import RobotOptions  # noqa: E402
+from inertid_ros.data.live.stream_watch import StreamReport  # noqa: E402
+from inertid_ros.nodes.excitation import diagnostics  # noqa: E402
+from inertid_ros.nodes.excitation.parameters import ExcitationNodeOptions  # noqa: E402
+from inertid_ros.nodes.excitation.state_machine import StateMachine  # noqa: E402
+from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN  # noqa: E402
+
+GOOD = StreamReport(1000, False, 200.0, 0, 0.006, 0.001, 0.002, ())
+
+
+def robot(report: StreamReport = GOOD, rejection: str = "", several: str = "", problem: str = "", scaling: float = 1.0):
+    commander = SimpleNamespace(name="/joint_trajectory", problem=lambda: problem)
+    return SimpleNamespace(
+        joint_states=report, rejected=(int(bool(rejection)), rejection), joint_names=("shoulder", "elbow"),
+        several_publishers=lambda: several, is_configured=True, commander=commander, has_controller=not problem,
+        speed_scaling=scaling,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("source", "level", "message"),
+    [
+        (robot(), OK, "200 Hz"),
+        (robot(replace(GOOD, silent=True, rate_hz=math.nan)), STALE, "start its driver"),
+        (robot(rejection="joint_states: a joint is listed twice"), ERROR, "listed twice"),
+        (robot(several="several nodes publish /joint_states"), ERROR, "several nodes"),
+        (robot(replace(GOOD, rate_hz=20.0)), ERROR, "20 Hz are below monitor.min_rate_hz 50"),
+        (robot(replace(GOOD, delay_s=3.0)), ERROR, "stamped 3.000 s before now"),
+        (robot(replace(GOOD, delay_s=-3.0)), ERROR, "stamped -3.000 s before now"),
+        (robot(replace(GOOD, gaps=2)), WARN, "gaps"),
+        (robot(replace(GOOD, saturated=(1,))), WARN, "effort of elbow"),
+    ],
+)
+def test_joint_states(source, level: bytes, message: str) -> None:
+    status = diagnostics.joint_states(source, MonitorOptions())
+    assert status.level == level and message in status.message
+
+
+def test_a_fault_stays_known_when_the_node_is_armed_again() -> None:
+    machine = StateMachine(robot(), RobotOptions())
+    machine.configure()
+    machine.arm()
+    machine.latch("no joint state for 0.030 s")
+    status = diagnostics.motion(machine, 0.0)
+    assert status.level == ERROR and "no joint state" in status.message and status.values["State"] == "fault"
+    assert machine.is_armed
+    machine.disarm()
+    assert not machine.is_armed
+    machine.arm()
+    status = diagnostics.motion(machine, 0.0)
+    assert status.level == OK and "no joint state" in str(status.values["Last fault"])
+
+
+def test_a_missing_controller_is_an_error_once_armed() -> None:
+    source, options = robot(problem="nobody subscribes to /joint_trajectory"), ExcitationNodeOptions()
+    assert diagnostics.controller(source, options, armed=False).level == WARN
+    assert diagnostics.controller(source, options, armed=True).level == ERROR
+    status = diagnostics.controller(robot(scaling=0.5), options, armed=True)
+    assert status.level == WARN and status.values["Speed scaling (%)"] == 50.0
+
+
+def test_a_process_that_is_held_up() -> None:
+    assert diagnostics.timing(GOOD, 0.005).level == OK
+    assert diagnostics.timing(replace(GOOD, longest_step_s=0.08), 0.005).level == WARN

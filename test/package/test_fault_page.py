@@ -1,0 +1,29 @@
+"""docs/faults.md: every test that it names exists, and every event whose figures it shows."""
+
+import re
+
+import pytest
+from support.excitation.world import EVENTS
+from support.paths import ROOT, TEST
+
+ROWS = re.findall(r"^\| (\d+) \| (.*) \|$", (ROOT / "docs" / "faults.md").read_text(encoding="utf-8"), re.M)
+
+
+def test_rows_are_numbered_and_enough() -> None:
+    assert [int(number) for number, _ in ROWS] == list(range(1, len(ROWS) + 1))
+    assert len(ROWS) >= 70
+
+
+@pytest.mark.parametrize("number, row", ROWS, ids=[number for number, _ in ROWS])
+def test_the_test_of_a_row_exists(number: str, row: str) -> None:
+    fault, happens, test, how, *_ = (cell.strip() for cell in row.split("|"))
+    assert fault and happens and how
+    for event in re.findall(r"given time: \*([^*]+)\*", how):
+        assert event in EVENTS
+    if test == "none":
+        assert "untested" in how
+        return
+    path, name, case = re.fullmatch(r"`(\S+\.py)::(\w+)(?:\[(.+)\])?`", test).groups()
+    source = (TEST / path).read_text(encoding="utf-8")
+    assert re.search(rf"^(    )?def {name}\(|^{name} = ", source, re.M), f"{path} has no {name}"
+    assert case is None or f'"{case}"' in source, f"{path} has no case {case}"

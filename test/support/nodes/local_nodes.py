@@ -1,0 +1,65 @@
+"""The package's nodes in the process of the test, to look at what they create and publish."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rclpy
+import yaml
+from rclpy.executors import SingleThreadedExecutor
+from support.nodes.two_links import URDF
+
+from inertid_ros.data.files.bag_writing import write_bag
+from inertid_ros.data.recording import Recording
+from inertid_ros.nodes.excitation.node import Excitation
+from inertid_ros.nodes.identifier.node import Identifier
+from inertid_ros.nodes.recorder.node import Recorder
+from inertid_ros.nodes.replay.node import Replay
+from inertid_ros.nodes.simulator.node import Simulator
+
+CLASSES = {
+    "excitation": Excitation, "recorder": Recorder, "identifier": Identifier, "simulator": Simulator, "replay": Replay,
+}  # fmt: skip
+
+
+@contextmanager
+def local_nodes(folder: Path, names: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Nodes by name with parameters of their own, in rclpy's default context, beside what they need in a folder."""
+    (folder / "robot.urdf").write_text(URDF)
+    usual: dict[str, dict[str, Any]] = {
+        "excitation": {"urdf": str(folder / "robot.urdf")},
+        "recorder": {"directory": str(folder / "recordings"), "min_free_mb": 1},
+        "identifier": {"urdf": str(folder / "robot.urdf"), "output_directory": ""},
+        "simulator": {"urdf": str(folder / "robot.urdf")},
+        "replay": {},
+    }
+    if "replay" in names:
+        time, zero = np.arange(0.0, 0.1, 0.01), np.zeros((10, 2))
+        bag = write_bag(Recording(("shoulder", "elbow"), time, zero, zero), folder / "bag")
+        usual["replay"] = {"bag": str(bag), "wait_s": 1000.0}
+    content = {f"/**/{name}": {"ros__parameters": {**usual[name], **own}} for name, own in names.items()}
+    (folder / "nodes.yaml").write_text(yaml.safe_dump(content))
+    rclpy.init(args=["--ros-args", "--params-file", str(folder / "nodes.yaml")])
+    nodes: dict[str, Any] = {}
+    try:
+        for name in names:
+            nodes[name] = CLASSES[name]()
+        yield nodes
+    finally:
+        for node in nodes.values():
+            node.destroy_node()
+        rclpy.try_shutdown()
+
+
+@contextmanager
+def spinning(nodes: Mapping[str, Any]) -> Iterator[SingleThreadedExecutor]:
+    """An executor of all the nodes, which the test is to spin."""
+    executor = SingleThreadedExecutor()
+    try:
+        for node in nodes.values():
+            executor.add_node(node)
+        yield executor
+    finally:
+        executor.shutdown(timeout_sec=0.0)
