@@ -4,9 +4,7 @@ import argparse
 from dataclasses import dataclass
 
 import numpy as np
-from support.scaled_motion import BEGIN, LIMITS, Drives, Sensors, late_stamps, move, ramps, table
-from tables import machine, publish
-from tables import table as text_table
+from support.scaled_motion import LIMITS, Drives, Sensors, late_stamps, move, ramps, table
 
 DRIVES = {
     "ideal": Drives(),

@@ -18,6 +18,7 @@ from rclpy.signals import SignalHandlerOptions
 from inertid_ros.core.errors import InertidError
 
 _PERIOD_S = 0.05  # a signal is noticed within this time, also where nothing else happens
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _LEAST_MIB = 1024  # of address space
 
 
@@ -74,7 +75,7 @@ def run_node(make: Callable[[], Any]) -> int:
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         stop.set()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _SIGNALS:
         signal.signal(number, on_signal)
     try:
         node = make()
@@ -88,6 +89,9 @@ def run_node(make: Callable[[], Any]) -> int:
     try:
         return _spin(node, executor, stop)
     finally:
+        # A terminal and `ros2 launch` both send SIGINT; Python would let the second one end it with another status.
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
         executor.shutdown(timeout_sec=0.0)
         node.destroy_node()
         rclpy.try_shutdown()

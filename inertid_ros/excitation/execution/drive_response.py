@@ -4,8 +4,8 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 
-# Of velocity (lag) [s], acceleration [s^2], a constant (weight, offset of the sensor) and the direction (friction, play)
-# [rad or m]: standard deviations before anything is known, and of what each changes by in a second.
+# Of velocity (lag) [s], acceleration [s^2], a constant (weight, offset of the sensor) and the direction (friction,
+# play) [rad or m]: standard deviations before anything is known, and of what each changes by in a second.
 _UNKNOWN = np.array([0.1, 0.01, 0.05, 0.005])
 _DRIFT = np.array([1e-3, 2e-4, 1e-3, 1e-3])
 _SLOW = 0.05  # rad/s or m/s; slower, friction has no direction yet

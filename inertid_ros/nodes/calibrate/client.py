@@ -269,15 +269,16 @@ class FlowClient:
             handle = sent.result()
             if not handle.accepted:
                 raise FlowError(f"action {name} refuses the goal; another one is active")
-            return self._finish(handle, handle.get_result_async(), watch, f"action {name}", timeout_s)
+            return self._finish(client, handle, watch, f"action {name}", timeout_s)
         finally:
             self._leasing = False
             self._line.end()
             client.destroy()
 
     def _finish(
-        self, handle: Any, ended: Future, watch: Callable[[], str], name: str, timeout_s: float
+        self, client: ActionClient, handle: Any, watch: Callable[[], str], name: str, timeout_s: float
     ) -> tuple[int, Any]:
+        ended: Future = handle.get_result_async()
         problem = ""
 
         def over() -> bool:
@@ -292,7 +293,8 @@ class FlowClient:
         except (FlowError, Interrupted) as error:
             handle.cancel_goal_async()
             try:
-                self.until(ended.done, "", _CANCEL_S)
+                # A server that has ended, as all nodes do on Ctrl-C in `ros2 launch`, will not answer any more.
+                self.until(lambda: ended.done() or not client.server_is_ready(), "", _CANCEL_S)
             except FlowError:
                 reason = str(error) or "interrupted"
                 raise FlowError(f"{reason}; {name} does not react to its cancellation") from None

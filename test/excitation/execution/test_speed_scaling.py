@@ -1,4 +1,4 @@
-"""A controller whose speed is scaled in motion: the robot is observed from outside, at every cycle of its controller."""
+"""A controller whose speed is scaled in motion: the robot is observed from outside, at every cycle."""
 
 from collections.abc import Iterator
 from itertools import repeat
