@@ -48,7 +48,9 @@ def shared(
     parameters = {
         **PARAMETERS,
         "command_interface": "follow_joint_trajectory",
-        "execution.period_s": 0.1,  # a controller in Python takes its time for a goal
+        # A controller in Python takes its time for a goal.
+        "execution.period_s": 0.1,
+        "execution.latency_s": 0.1,
         # What the controller answers is what stops these motions, not where the robot is when it gives one up.
         "monitor.tracking_tolerance": 2.0,
         "monitor.stuck_distance": 2.0,

@@ -114,8 +114,9 @@ class Robot:
             points = from_joint_trajectory(message, self._joint_names)
             stamp = to_nanoseconds(message.header.stamp)
             start = (stamp - self._offset_ns) * 1e-9 if stamp else now
-            self.commands.append(Command(now, start, points.time, points.velocity, points.acceleration))
-            trajectory = CommandedTrajectory(points.time, points.position, points.velocity, points.acceleration)
+            arrays = points.time, points.position, points.velocity, points.acceleration
+            self.commands.append(Command(now, start, *arrays))
+            trajectory = CommandedTrajectory(*arrays)
             self._follower.follow(trajectory, now, start)
         except ExcitationError as error:
             if "ended" not in str(error):  # what comes after its end changes nothing
