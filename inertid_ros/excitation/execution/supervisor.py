@@ -255,8 +255,9 @@ class Supervisor:
 
     def _extend(self, now: float, after: float) -> None:
         """Send the next horizon where the last one is so old [s] and the robot has kept up with it."""
-        kept_up = not (self._progress.disagrees or self.monitor.clock.is_lost)
-        if self.moving and now - self._sent >= after - 1e-3 and kept_up:
+        if not self.moving or now - self._sent < after - 1e-3:
+            return
+        if not (self.monitor.clock.is_lost or self._progress.disagrees):
             self._sent = now
             self._send(self.execution.step(now))
 
