@@ -42,8 +42,12 @@ def run(seed: int) -> Sequence:
         name = "motion" if index == 0 or idle else names[rng.integers(len(names))]
         events.append(name)
         motions += name == "motion"
-        EVENTS[name](world, rng.random())
-        world.run(rng.choice([0.005, 0.05, 0.5, 2.0]) * rng.random())
+        try:
+            EVENTS[name](world, rng.random())
+            world.run(rng.choice([0.005, 0.05, 0.5, 2.0]) * rng.random())
+        except AssertionError as error:  # of the controller: what it was sent
+            world.violations.append(str(error))
+            break
     observed = world.end()
     steps = world.controller.steps
     return Sequence(seed, events, observed, world.rest_s, motions, world.violations, steps, world.by_old_clock)
