@@ -8,11 +8,11 @@
 - ``replay``: plays a bag.
 - ``demo``: simulator and calibration together, compared with the truth.
 - ``spin``: the main loop of every node.
-- ``feedback``: progress of long work as action feedback.
 - ``launching``: what the launch files share.
 - ``joint_names_file``: the parameter file that a launch argument with names of joints stands for.
+- ``access_policy``: the SROS 2 policy of all nodes, made from what they create.
 - ``parameter_files``: the files in ``config/`` and the parameter reference, made from the parameters of all nodes.
 
 A node is ``nodes/<name>/node.py``, its parameters ``nodes/<name>/parameters.py``. State machines (the recorder's
-``session``, the excitation node's ``goal``) need neither ROS nor a clock of their own: the node gives them the time.
+``session``, the excitation node's ``state_machine``) need neither ROS nor a clock of their own: the node gives them the time.
 """

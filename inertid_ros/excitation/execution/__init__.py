@@ -6,5 +6,8 @@
 - ``motion_execution``: the state of one execution: phase, brake, rest.
 - ``robot_clock``: the robot's clock, estimated from the stamps of its states.
 - ``monitor``: whether the joint states, and the client's lease, still allow the motion.
+- ``drive_response``: how far drives usually are behind their command, learned from the motion.
+- ``controller_progress``: whether the controller keeps up, or its speed is scaled.
+- ``standstill``: where a robot stands, and since when.
 - ``supervisor``: execution and monitor together; what is sent at every tick.
 """
