@@ -14,5 +14,6 @@
 - ``parameter_files``: the files in ``config/`` and the parameter reference, made from the parameters of all nodes.
 
 A node is ``nodes/<name>/node.py``, its parameters ``nodes/<name>/parameters.py``. State machines (the recorder's
-``session``, the excitation node's ``state_machine``) need neither ROS nor a clock of their own: the node gives them the time.
+``session``, the excitation node's ``state_machine``) need neither ROS nor a clock of their own: the node
+gives them the time.
 """
