@@ -34,6 +34,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("regressors",),
     ("identification",),
     ("excitation",),
+    ("adaptation",),
     ("simulation",),
     ("report",),
     ("app",),

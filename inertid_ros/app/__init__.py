@@ -5,5 +5,6 @@
 - ``identification_job``: the identifier node's work, for a worker process.
 - ``excitation_job``: the excitation node's planning, for a worker process.
 - ``earlier_result``: what a result directory contributes to the next plan and to the next identification.
+- ``payload_offline``: what a calibrated robot holds.
 - ``known_loads``: gains of drives that recordings with known loads determine.
 """

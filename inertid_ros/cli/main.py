@@ -6,6 +6,7 @@ Only the command that runs is imported, so that help and usage errors appear at 
 import argparse
 import contextlib
 import importlib
+import math
 import os
 import signal
 import sys
@@ -119,6 +120,28 @@ def _parser() -> argparse.ArgumentParser:
     validate.add_argument("recordings", nargs="+", metavar="RECORDING", help=_RECORDING)
     validate.add_argument("--urdf", metavar="FILE", help="to compare with; a result holds its own")
 
+    payload = add("payload", "identify what a calibrated robot holds", settings, force)
+    payload.add_argument("result", metavar="RESULT_DIR", help="result of the robot without the payload")
+    payload.add_argument("recordings", nargs="+", metavar="RECORDING", help="with the payload; " + _RECORDING)
+    payload.add_argument(
+        "--frame", default="", metavar="LINK", help="link in whose frame it is expressed (default the last moving one)"
+    )
+    payload.add_argument(
+        "--reference", nargs="+", default=[], metavar="RECORDING", help="of the same session without the payload"
+    )
+    payload.add_argument(
+        "--drift", type=_share, default=0.1, metavar="SHARE",
+        help="by how much friction may have changed since the calibration (default 0.1)",
+    )  # fmt: skip
+    payload.add_argument(
+        "--reference-drift", type=_share, default=0.03, metavar="SHARE",
+        help="by how much between the reference and the others (default 0.03)",
+    )  # fmt: skip
+    payload.add_argument(
+        "--max-mass", type=_mass, default=math.inf, metavar="KG", help="refuse a payload that is heavier"
+    )
+    payload.add_argument("--output", metavar="FILE", help="payload.json to write")
+
     convert = add("convert", "convert a recording", settings, force)
     convert.add_argument("input", metavar="IN", help=_RECORDING)
     convert.add_argument("output", metavar="OUT", help="NAME.npz, NAME.mcap or NAME.db3; else a bag directory")
@@ -137,6 +160,20 @@ def _parser() -> argparse.ArgumentParser:
     perturb.add_argument("--output", required=True, metavar="FILE", help="URDF to write")
     perturb.add_argument("--mass-uncertainty", type=float, metavar="SHARE", help="largest change of a body's mass")
     return parser
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0.0 <= value <= 10.0:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 10")
+    return value
+
+
+def _mass(text: str) -> float:
+    value = float(text)
+    if not value > 0.0:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
 
 
 def _fail(message: str, status: int) -> int:

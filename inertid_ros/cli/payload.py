@@ -1,0 +1,93 @@
+"""``inertid payload``: what a calibrated robot holds."""
+
+import argparse
+import json
+import logging
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from inertid_ros.adaptation.payload import Quantity
+from inertid_ros.adaptation.payload_equations import FrictionDrift
+from inertid_ros.app.payload_offline import PayloadOptions, PayloadOutcome, payload_offline
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.errors import InertidError
+from inertid_ros.report.payload_content import payload_content
+from inertid_ros.report.report_content import plain
+from inertid_ros.report.results import StoredResult, read_result
+
+from .output import number, print_json, print_table, progress_bar, write_text
+from .settings import configuration, recordings_from
+
+_log = logging.getLogger(__name__)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    if options.output and Path(options.output).exists() and not options.force:
+        raise InertidError(f"{options.output}: exists already; choose another path, or replace it with --force")
+    result = read_result(options.result)
+    config = configuration(options, Configuration)
+    joints = result.model.recorded_joints
+    wanted = PayloadOptions(
+        options.frame, FrictionDrift(options.drift, options.reference_drift), options.max_mass
+    )
+    with progress_bar(options) as progress:
+        loaded, reference = (
+            recordings_from(paths, config, joints) for paths in (options.recordings, options.reference)
+        )
+        outcome = payload_offline(result, loaded, reference, wanted, config, progress)
+    content = _content(outcome, result)
+    if options.output:
+        write_text(Path(options.output), json.dumps(content, indent=1, allow_nan=False) + "\n", options.force)
+    if options.json:
+        print_json(content)
+    else:
+        _print(outcome, content)
+        if options.output:
+            print(f"written to {options.output}")
+    for notice in outcome.notices:
+        _log.warning("warning: %s", notice)
+    return 0
+
+
+def _content(outcome: PayloadOutcome, result: StoredResult) -> dict[str, Any]:
+    payload, report = outcome.payload, result.report
+    content: dict[str, Any] = plain(
+        {
+            **payload_content(payload),
+            "notices": [*outcome.notices, *map(str, outcome.findings)],
+            "joint_names": result.model.joint_names,
+            "residual_deviation": payload.residual_deviation,
+            "calibration": {
+                "directory": str(result.directory),
+                "created": report["provenance"]["created"],
+                "model_hash": result.model.hash,
+                "residual_deviation": report["residual_deviation"],
+            },
+            "friction_drift": asdict(outcome.options.drift),
+            "recordings": [asdict(source) for source in outcome.sources],
+        }
+    )
+    return content
+
+
+def _print(outcome: PayloadOutcome, content: dict[str, Any]) -> None:
+    payload = outcome.payload
+    rows = [_row("mass [kg]", payload.mass)]
+    rows += [_row(f"com {axis} [m]", each) for axis, each in zip("xyz", payload.com, strict=True)]
+    names = content["inertia"]
+    rows += [_row(f"inertia {axes} [kg m^2]", each) for axes, each in zip(names, payload.inertia, strict=True)]
+    title = f"Payload in the frame of {payload.tool.name}; inertia about its centre of mass"
+    print_table(title, ("", "value", "standard deviation", "95 % interval"), rows)
+    for finding in outcome.findings:
+        print(f"noticed: {finding}")
+    print(f"URScript: {content['as_robots_take_it']['set_target_payload']['script']}")
+    load = content["as_robots_take_it"]["setLoad"]
+    numbers = ("[" + ", ".join(f"{value:.5f}" for value in load[key]) + "]" for key in ("F_x_Cload", "load_inertia"))
+    print(f"libfranka: setLoad({load['load_mass']:.4f}, {', '.join(numbers)})")
+
+
+def _row(name: str, quantity: Quantity) -> tuple[str, str, str, str]:
+    low, high = quantity.interval
+    return name, number(quantity.value), number(quantity.deviation, 2), f"{number(low, 3)} to {number(high, 3)}"
