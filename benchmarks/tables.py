@@ -35,15 +35,15 @@ def commit() -> str:
     return f"commit {shown.stdout.strip()}{', with changes' if changed else ''}"
 
 
-def publish(section: str, text: str) -> None:
-    """Print the text and put it between the section's markers in docs/benchmarks.md; the rest of the page stays."""
+def publish(section: str, text: str, file: Path = PAGE) -> None:
+    """Print the text and put it between the section's markers in a page of docs; the rest of the page stays."""
     print(text, flush=True)
-    page = PAGE.read_text() if PAGE.exists() else "# Benchmarks\n"
+    page = file.read_text() if file.exists() else "# Benchmarks\n"
     block = f"<!-- {section} -->\n{text.strip()}\n<!-- /{section} -->"
     pattern = re.compile(rf"<!-- {re.escape(section)} -->.*?<!-- /{re.escape(section)} -->", re.DOTALL)
     page = pattern.sub(lambda _: block, page) if pattern.search(page) else f"{page.rstrip()}\n\n{block}\n"
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(page)
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(page)
 
 
 def datasets() -> Path | None:

@@ -15,10 +15,14 @@ def one_line(text: str) -> str:
 
     Line breaks and tabs become blanks, other control characters are escaped, and a long text loses its middle.
     """
-    if len(text) > _LONGEST:
-        half = _LONGEST // 2
-        text = f"{text[:half]} ... {text[-half:]}"
-    return _UNPRINTABLE.sub(_printable, text)
+    return _shortened(_UNPRINTABLE.sub(_printable, _shortened(text)))
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _LONGEST:
+        return text
+    half = _LONGEST // 2
+    return f"{text[:half]} ... {text[-half:]}"
 
 
 def _printable(found: re.Match[str]) -> str:

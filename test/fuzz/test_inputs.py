@@ -22,6 +22,7 @@ LARGE = {  # too large for files
     "deep mappings": ("configuration", b"".join(b" " * i + b"a:\n" for i in range(340))),
     "a key of 60 kB": ("configuration", b"a" * 60_000 + b": 1"),
     "metadata that a library reads for minutes": ("bag_metadata", b"- [a, b, c, d]\n" * 4000),
+    "control characters, each four in a message": ("formula", b"v*" + b"\x01" * 4000),
     "elements in elements": ("urdf", b"<robot>" + b"<a>" * 20_000),
     "joints that mimic one another": (
         "urdf",

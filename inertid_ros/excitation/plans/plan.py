@@ -14,6 +14,7 @@ from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
 from inertid_ros.excitation.motions.trajectories import Motion, Trajectory, knot_times
 
 MAX_KNOTS = 100_000
+_LONGEST_S = 2**31 - 1  # that the times of a trajectory message hold
 REST = 1e-6  # rad/s and rad/s^2; largest velocity and acceleration at the ends of a plan
 
 
@@ -43,7 +44,7 @@ class Plan:
     Raises
     ------
     ExcitationError
-        Not finite, wrong shape, duplicate joint, too many knots, time not increasing, not at rest at the ends.
+        Not finite, wrong shape, duplicate joint, too many knots, bad times, not at rest at the ends.
     """
 
     joint_names: tuple[str, ...]
@@ -116,6 +117,8 @@ class Plan:
         if (step <= 0).any():
             row = int(np.argmax(step <= 0)) + 1
             raise ExcitationError(f"plan: time does not increase at point {row} ({self.time[row]:g} s); plan again")
+        if self.duration > _LONGEST_S:
+            raise ExcitationError(f"plan: ends after {self.duration:g} s; a trajectory has at most {_LONGEST_S} s")
 
     def _check_rest(self) -> None:
         for row, where in ((0, "start"), (-1, "end")):

@@ -29,6 +29,11 @@ class ExcitationMover:
         self._status = client.received(ExcitationStatus, "excitation/status", LATCHED)
         self._armed = False
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether its node must be taken for dead."""
+        return bool(self._status.stale("excitation"))
+
     def wait(self, timeout_s: float) -> None:
         """Wait until its services and its action are there."""
         self._client.wait_for_service("excitation/get_state", timeout_s)
@@ -79,6 +84,7 @@ class SelfMovingRobot:
     """A robot that moves by itself when a service asks it to; which motion is its own choice."""
 
     name = "the robot"
+    is_gone = False
 
     def __init__(self, client: FlowClient, options: CalibrateOptions) -> None:
         self._client, self._options = client, options

@@ -85,14 +85,26 @@ class Flow:
         client.wait_for_action(Identify, "identifier/identify", wait)
 
         def ready() -> bool:
-            return self.identifier.last is not None and self.identifier.last.state != IdentifierStatus.WAITING
+            if self.identifier.last is None or self.recorder.last is None:
+                return False
+            return bool(self.identifier.last.state != IdentifierStatus.WAITING)
 
         def why() -> str:
+            if self.recorder.last is None:
+                return "the recorder publishes no status; start it in the namespace of this node"
             if self.identifier.last is None:
                 return "the identifier publishes no status; start it in the namespace of this node"
             return f"the identifier is not ready: {self.identifier.last.message}"
 
         client.until(ready, why, wait)
+        self._end_recording()
+
+    def _end_recording(self) -> None:
+        """End a recording that runs already, such as that of a flow that was killed, which nobody else would end."""
+        name = self.recorder.last.name
+        if name:
+            answer = self.client.trigger("recorder/stop")
+            self.client.show(f"{name} was still being recorded: {'ended' if answer.success else answer.message}")
 
     def _record(self, purpose: str, motion: str, duration: float, seed: int, prior: str = "") -> str:
         """Move along one motion with the recorder running; return the recording's name."""
@@ -108,6 +120,8 @@ class Flow:
             raise FlowError(answer.message)
 
         def arrived() -> bool:
+            if problem := self.identifier.stale("identifier"):
+                raise FlowError(f"{problem}; {name} is kept by the recorder")
             return self.identifier.last is not None and name in self.identifier.last.recordings
 
         client.until(arrived, f"{name} did not arrive at the identifier; check that both run in one namespace", 20.0)
@@ -144,7 +158,10 @@ class Flow:
         def describe(feedback: Identify.Feedback) -> tuple[str, float]:
             return f"identifying: {feedback.stage or 'starting'}", feedback.fraction
 
-        status, result = client.run_action(Identify, "identifier/identify", goal, describe, _IDENTIFY_S)
+        def watch() -> str:
+            return self.identifier.stale("identifier")
+
+        status, result = client.run_action(Identify, "identifier/identify", goal, describe, _IDENTIFY_S, watch=watch)
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"identification: {result.message}")
         if options.rounds > 1:
@@ -174,7 +191,7 @@ class Flow:
 
     def _leave(self) -> None:
         """Leave nothing armed or recording; a node that does not answer any more is no reason to fail here."""
-        steps: list[Callable[[], object]] = [self.mover.disarm]
+        steps: list[Callable[[], object]] = [] if self.mover.is_gone else [self.mover.disarm]
         if self.recording and not self.recorder.stale("recorder"):
             steps.append(lambda: self.client.trigger("recorder/stop"))
         for step in steps:

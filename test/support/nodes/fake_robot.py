@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from typing import Any
@@ -130,16 +131,22 @@ class Record:
 
 
 class FakeRobot:
-    """Use as a context manager; joints have a prefix in its joint states and in the commands that it takes."""
+    """Use as a context manager; joints have a prefix in its joint states and in the commands that it takes.
 
-    def __init__(self, prefix: str = "") -> None:
-        self._prefix, self._started = prefix, False
+    Its topics may have other names (``remaps``).
+    """
+
+    def __init__(self, prefix: str = "", remaps: Mapping[str, str] | None = None) -> None:
+        self._started = False
+        self._arguments = [prefix, "--ros-args"]
+        for old, new in (remaps or {}).items():
+            self._arguments += ["-r", f"{old}:={new}"]
 
     def __enter__(self) -> "FakeRobot":
         path = os.pathsep.join([str(TEST), os.environ.get("PYTHONPATH", "")])
         self._connection, other = Pipe()
         with other:
-            command = [sys.executable, "-m", "support.nodes.fake_robot_process", str(other.fileno()), self._prefix]
+            command = [sys.executable, "-m", "support.nodes.fake_robot_process", str(other.fileno()), *self._arguments]
             self._process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, pass_fds=[other.fileno()])
         return self  # others start meanwhile
 

@@ -1,6 +1,6 @@
 """A robot that follows commands exactly and keeps what it did.
 
-``python -m support.nodes.fake_robot_process FD PREFIX``; its joints have the prefix in all messages.
+``python -m support.nodes.fake_robot_process FD PREFIX [--ros-args ...]``; its joints have the prefix in all messages.
 
 A process of its own, without garbage collection and before other processes where that is allowed: whatever holds the
 test up, its joint states come every 5 ms. It integrates joint trajectories as a controller does. The test asks and
@@ -14,6 +14,7 @@ import time
 from multiprocessing.connection import Connection
 
 import numpy as np
+import pinocchio
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile
@@ -21,7 +22,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from support.nodes.fake_robot import PERIOD_S, Command, Faults, Record
 from support.nodes.processes import raise_priority
-from support.nodes.two_links import URDF, two_links
+from support.nodes.two_links import COULOMB, NOISE, TRUE_URDF, URDF, VISCOUS, two_links
 from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.core.errors import ExcitationError
@@ -36,6 +37,8 @@ class Robot:
     def __init__(self, test: Connection, prefix: str) -> None:
         self._test = test
         model, _ = two_links()
+        self._inertias = pinocchio.buildModelFromXML(TRUE_URDF)
+        self._inertias_data, self._noise = self._inertias.createData(), np.random.default_rng(0)
         self._joint_names = tuple(prefix + name for name in model.joint_names)
         self.last_state_at = 0.0
         self.reset()
@@ -61,7 +64,7 @@ class Robot:
             due = max(due + PERIOD_S, now - PERIOD_S)
             q, v, a = (np.array(values) for values in self._follower.desired(now))
             self._periods.append((now, q, v, a))
-            self._publish(now, q, v)
+            self._publish(now, q, v, self._effort(q, v, a))
             while self._test.poll():
                 name, *arguments = self._test.recv()
                 self._test.send(getattr(self, name)(*arguments))
@@ -93,14 +96,19 @@ class Robot:
 
     # The robot
 
-    def _publish(self, now: float, position: np.ndarray, velocity: np.ndarray) -> None:
+    def _effort(self, position: np.ndarray, velocity: np.ndarray, acceleration: np.ndarray) -> np.ndarray:
+        rigid = pinocchio.rnea(self._inertias, self._inertias_data, position, velocity, acceleration)
+        friction = VISCOUS * velocity + COULOMB * np.tanh(velocity / 0.01)
+        return rigid + friction + NOISE * self._noise.normal(size=len(position))
+
+    def _publish(self, now: float, position: np.ndarray, velocity: np.ndarray, effort: np.ndarray) -> None:
         faults = self.faults
         if faults.silent:
             return
         position = np.full_like(position, np.nan) if faults.not_finite else position + faults.disturbance
         stamp = to_time(round((now + faults.stamp_offset_s) * 1e9) + self._offset_ns)
         self._publisher.publish(
-            to_joint_state(self._joint_names, stamp, position, velocity, np.zeros_like(position))
+            to_joint_state(self._joint_names, stamp, position, velocity, effort)
         )
         self.last_state_at = now
 

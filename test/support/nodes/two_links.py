@@ -24,6 +24,11 @@ URDF = """<robot name="two_links">
 </robot>"""
 
 
+# The robot itself is not quite as its description says, and its joints have friction.
+TRUE_URDF = URDF.replace('<mass value="2"/>', '<mass value="2.5"/>').replace('<mass value="1"/>', '<mass value="0.8"/>')
+VISCOUS, COULOMB, NOISE = 0.5, 0.8, 0.05  # N m s/rad, N m, N m
+
+
 def two_links() -> tuple[RobotModel, MotionLimits]:
     """The model and its limits."""
     model = load_model(URDF)

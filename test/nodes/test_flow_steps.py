@@ -1,0 +1,85 @@
+"""Steps of the calibration flow whose nodes have gone, or were left at work by a flow that was killed; no processes."""
+
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+
+from std_srvs.srv import Trigger  # noqa: E402
+
+from inertid_ros.msg import IdentifierStatus, RecorderStatus  # noqa: E402
+from inertid_ros.nodes.calibrate.client import FlowError, ReceivedMessages  # noqa: E402
+from inertid_ros.nodes.calibrate.node import Flow  # noqa: E402
+from inertid_ros.nodes.calibrate.parameters import CalibrateOptions  # noqa: E402
+
+NAME = "recording_001"
+
+
+class Client:
+    """Answers every request at once, and keeps what was asked and told."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.told: list[str] = []
+        self.show = self.show_error = self.told.append
+
+    def received(self, *_arguments: object) -> ReceivedMessages:
+        return ReceivedMessages()
+
+    def until(self, condition, otherwise, _timeout_s: float) -> None:
+        if not condition():
+            raise FlowError(otherwise if isinstance(otherwise, str) else otherwise())
+
+    def with_retries(self, step, _timeout_s: float):
+        return step()
+
+    def wait_for_service(self, *_arguments: object) -> None: ...
+
+    wait_for_action = wait_for_service
+
+    def trigger(self, name: str) -> Trigger.Response:
+        self.asked.append(name)
+        return Trigger.Response(success=True, message=NAME)
+
+
+@pytest.fixture
+def flow() -> Flow:
+    """A flow whose robot moves at once, and whose nodes have all told their status."""
+    flow = Flow(Client(), CalibrateOptions())
+    flow.mover = SimpleNamespace(
+        name="excitation", is_gone=False, wait=lambda _s: None, move=lambda *_a: None,
+        disarm=lambda: flow.client.asked.append("disarm"),
+    )  # fmt: skip
+    flow.recorder.take(RecorderStatus())
+    flow.identifier.take(IdentifierStatus(state=IdentifierStatus.READY, recordings=[NAME]))
+    return flow
+
+
+def test_a_recording_that_a_killed_flow_left_is_ended(flow: Flow) -> None:
+    flow.recorder.take(RecorderStatus(name=NAME, recording=True))
+    flow._wait_for_nodes()
+    assert flow.client.asked == ["recorder/stop"]
+    assert f"{NAME} was still being recorded: ended" in flow.client.told
+
+
+def test_an_idle_recorder_is_left_alone(flow: Flow) -> None:
+    flow._wait_for_nodes()
+    assert not flow.client.asked
+
+
+def test_a_recording_arrives(flow: Flow) -> None:
+    assert flow._record("training", "fourier", 1.0, 1) == NAME
+
+
+def test_an_identifier_that_has_gone_is_named_with_what_is_kept(flow: Flow) -> None:
+    flow.identifier = ReceivedMessages()
+    with pytest.raises(FlowError, match=f"no message from identifier.*{NAME} is kept"):
+        flow._record("training", "fourier", 1.0, 1)
+
+
+def test_what_has_gone_is_not_asked_to_disarm(flow: Flow) -> None:
+    flow._leave()
+    flow.mover.is_gone = True
+    flow._leave()
+    assert flow.client.asked == ["disarm"]
