@@ -50,13 +50,13 @@ class Stops:
     load: list[float] = field(default_factory=list)
 
     def rows(self, mode: str) -> list[list[object]]:
-        """All requests, then each kind."""
-        kinds = [(how, self.brake_s[how], self.rest_s[how]) for how in HOW]
-        kinds.insert(0, ("both", sum(self.brake_s.values(), []), sum(self.rest_s.values(), [])))
+        """Both requests together, then each."""
+        requests = [(how, self.brake_s[how], self.rest_s[how]) for how in HOW]
+        requests.insert(0, ("both", sum(self.brake_s.values(), []), sum(self.rest_s.values(), [])))
         return [
             [mode, how, len(brake), *(f"{1e3 * value:.1f}" for value in figures(brake)),
              *(f"{value:.3f}" for value in figures(rest))]
-            for how, brake, rest in kinds if brake
+            for how, brake, rest in requests if brake
         ]  # fmt: skip
 
 
