@@ -17,6 +17,7 @@ from .robot_clock import RobotClock
 
 _PLAUSIBLE_SPEED = 3.0  # times the velocity limit; a state that jumps faster is implausible
 _STUCK_REPEATS = 4  # states; a fast joint passes the stuck distance between two of them
+_FROZEN = 5e-4  # rad or m; and twice what the encoder resolves
 _PLAUSIBLE_JUMP = 0.02  # rad or m; what noise may add to that
 
 
@@ -33,7 +34,8 @@ class StateMonitor:
     """Watches joint states while a robot moves.
 
     A state that is implausible, late, from the future or out of order is rejected and counts as missing. Stamps must
-    advance on the robot's clock; a step of a clock neither ages nor refreshes anything, see :class:`RobotClock`.
+    advance on the robot's clock; a step of a clock neither ages nor refreshes anything, see :class:`RobotClock`, which
+    takes the stamp of each state before :meth:`update` takes its values.
 
     Parameters
     ----------
@@ -68,7 +70,9 @@ class StateMonitor:
         self._position: Array | None = None
         self._unchanged_since: Array | None = None
         self._repeats = np.zeros(len(self.joint_names), dtype=int)
-        self._high_effort = np.full(len(self.joint_names), np.inf)
+        self._resolution = np.full(len(self.joint_names), np.inf)  # least change that was seen
+        self._measured = now
+        self._high_since = np.full((2, len(self.joint_names)), np.inf)  # when it arrived, and when it was measured
         self._rejection = ""
 
     @property
@@ -77,32 +81,48 @@ class StateMonitor:
         return self._position
 
     def update(
-        self, stamp: float, clock: float, now: float, position: Array, effort: Array, commanded: Array | None = None
+        self, measured: float, now: float, position: Array, effort: Array, commanded: Array | None = None
     ) -> str:
-        """Take a state that arrived now; return why it was rejected, or an empty string.
+        """Take a state whose stamp :attr:`clock` has taken; return why it was rejected, or an empty string.
 
-        ``commanded`` ``(n,)`` is the commanded position now, by which stuck joints are recognised.
+        Parameters
+        ----------
+        measured, now : float
+            When it was measured and when it arrived [s, steady clock].
+        position, effort : ndarray, shape (n,)
+        commanded : ndarray, shape (n,), optional
+            Position that was commanded when it was measured, by which stuck joints are recognised.
         """
-        reason = self._reason(stamp, clock, now, position, effort)
+        reason = self._reason(now, position, effort)
         if reason:
             self.counts.rejected[reason] = self.counts.rejected.get(reason, 0) + 1
             self._rejection = reason
             return reason
         self._note_gap(now)
-        self._accepted, self._rejection = now, ""
+        self._accepted, self._measured, self._rejection = now, measured, ""
         self.counts.accepted += 1
         self._receipts.append(now)
         commanded = position if commanded is None else commanded
         if self._position is None or self._unchanged_since is None:
             self._unchanged_since = np.array(commanded, dtype=float)
         else:
-            changed = position != self._position
+            change = np.abs(position - self._position)
+            changed = change > 0
+            self._resolution = np.where(changed, np.minimum(change, self._resolution), self._resolution)
             self._unchanged_since = np.where(changed, commanded, self._unchanged_since)
             self._repeats = np.where(changed, 0, self._repeats + 1)
         self._position = np.array(position, dtype=float)
         high = np.abs(effort) > self._effort
-        self._high_effort = np.where(high, np.minimum(self._high_effort, now), np.inf)
+        since = np.minimum(self._high_since, [[now], [measured]])
+        self._high_since = np.where(high, since, np.inf)
         return ""
+
+    def is_frozen(self, commanded: Array | None) -> bool:
+        """Return whether no joint changed any digit while one was commanded on, to ``(n,)``: states tell nothing."""
+        if commanded is None or self._unchanged_since is None or (self._repeats < _STUCK_REPEATS).any():
+            return False
+        moved = np.abs(commanded - self._unchanged_since)
+        return bool((moved > np.maximum(_FROZEN, 2 * self._resolution)).any())
 
     def check(self, now: float, commanded: Array | None = None) -> str:
         """Reason to stop at ``now``, empty for none; ``commanded`` ``(n,)`` is the position commanded now."""
@@ -138,7 +158,8 @@ class StateMonitor:
                 f"joint '{self.joint_names[joint]}' is {error[joint]:.3g} rad from its commanded position, more than"
                 f" {options.tracking_tolerance:g}; check for a collision and the controller"
             )
-        late = now - self._high_effort
+        # States that waited while this process did not run arrive at once, but tell of the time before.
+        late = np.max([[now], [self._measured]] - self._high_since, axis=0)
         joint = int(np.argmax(late))
         if late[joint] > options.effort_time_s:
             return (
@@ -147,8 +168,7 @@ class StateMonitor:
             )
         return ""
 
-    def _reason(self, stamp: float, clock: float, now: float, position: Array, effort: Array) -> str:
-        late = self.clock.objection(stamp, clock, now)  # also of states whose values are useless
+    def _reason(self, now: float, position: Array, effort: Array) -> str:
         width = len(self.joint_names)
         if np.shape(position) != (width,) or np.shape(effort) != (width,):
             return f"wrong number of joints, expected {width}"
@@ -164,7 +184,7 @@ class StateMonitor:
             jump = np.abs(position - self._position) > plausible
             if jump.any():
                 return f"position of joint '{self.joint_names[int(np.argmax(jump))]}' jumps"
-        return late
+        return self.clock.objection
 
     def _note_gap(self, now: float) -> None:
         if len(self._receipts) >= 10:

@@ -2,53 +2,82 @@
 
 import math
 
-_STEP = 0.05  # s; clocks that differ by more are different timelines
+_LATER, _EARLIER = 0.01, 0.005  # s; by so much the age of states may be above and below the least of before
+_DRIFT = 1e-3  # by which clocks may run at different rates
+_LEARNING_S = 0.1  # until the least age of states is known; a robot that begins from rest is slow until then
+_STEP = 2e-3  # s; less is the time between two looks at clocks
 
 
 class RobotClock:
     """Checks stamps and estimates the robot's clock, whatever steps the clock of this machine makes.
 
-    The offset of stamps to the steady clock is taken from this clock at the start and then kept: if only this clock
-    steps, nothing changes. If the robot's stamps step, they are followed where this clock has made the same step, as it
-    does on one machine, and are otherwise from the past or the future.
+    The offset of stamps to the steady clock is taken from this machine's clock at the start and then kept: if only this
+    clock steps, nothing changes. Where the robot's stamps have made the same step, as on one machine, they are
+    followed. Which of both it was is seen by the age of the states, whose least value hardly changes otherwise.
 
     Attributes
     ----------
     offset : float
-        Robot's clock minus steady clock [s].
+        Robot's clock minus steady clock [s]; NaN before the first stamp.
+    objection : str
+        Why the last state must be rejected; empty otherwise.
     is_lost : bool
-        Whether the last stamp was neither of this clock nor of one that has stepped with this machine's.
+        Whether the robot's clock may have stepped: the last state has no stamp, or is younger, or older by more than
+        10 ms, than states were before. Nothing that depends on this clock should be sent then.
     """
 
     def __init__(self, max_age: float, max_future: float) -> None:
         self._max_age, self._max_future = max_age, max_future
-        self.offset = math.nan
-        self.is_lost = False
+        self.offset = self._begin = self._least = self._aged = math.nan
+        self.objection, self.is_lost = "", False
+        self._age = math.nan
         self._last = -math.inf
 
-    def objection(self, stamp: float, clock: float, now: float) -> str:
-        """Return why a state with this stamp [s] must be rejected, or an empty string; then it becomes the newest.
+    def take(self, stamp: float, clock: float, now: float) -> float:
+        """Take the stamp of a state.
 
-        ``clock`` is this machine's clock of stamps and ``now`` the steady clock, both at receipt.
+        Parameters
+        ----------
+        stamp : float
+            [s]
+        clock, now : float
+            This machine's clock of stamps, and the steady clock, at receipt [s].
+
+        Returns
+        -------
+        float
+            When the state was measured [s, steady clock]; ``now`` where the stamp does not tell.
         """
         if not math.isfinite(stamp) or stamp <= 0:
-            return "stamp is not set"
+            self.objection, self.is_lost = "stamp is not set", True
+            return now
         if math.isnan(self.offset):
-            self.offset = clock - now
-        reason = self._check_age(now + self.offset - stamp)
-        if reason:
-            stepped = abs(clock - now - self.offset) > _STEP
-            self.is_lost = not stepped or bool(self._check_age(clock - stamp))
-            if self.is_lost:
-                return reason
-            self.offset, self._last = clock - now, -math.inf
-        self.is_lost = False
-        if stamp <= self._last:
-            return "stamp repeats or goes back"
-        self._last = stamp
-        return ""
+            self.offset, self._begin = clock - now, now
+            self._least, self._aged = now + self.offset - stamp, now
+        age, step = now + self.offset - stamp, clock - now - self.offset
+        if abs(step) > _STEP and abs(age + step - self._least) < abs(age - self._least):
+            # This machine's clock and the robot's have stepped together.
+            self.offset, age, self._last = self.offset + step, age + step, -math.inf
+        self._age = age
+        self._judge(stamp, age, now)
+        return stamp - self.offset
 
-    def _check_age(self, age: float) -> str:
-        if age > self._max_age:
-            return "stamp is too old"
-        return "stamp is in the future" if age < -self._max_future else ""
+    @property
+    def explanation(self) -> str:
+        """What it hints at that the clock is lost."""
+        return (
+            f"joint states are {1e3 * (self._age - self._least):+.0f} ms older than before by their stamps; the robot's"
+            " clock stepped, or driver and network have become slower"
+        )
+
+    def _judge(self, stamp: float, age: float, now: float) -> None:
+        least = self._least + _DRIFT * (now - self._aged)
+        outside = "stamp is too old" if age > self._max_age else ""
+        outside = "stamp is in the future" if age < -self._max_future else outside
+        unusual = not self._least - _EARLIER <= age <= least + _LATER
+        self.objection = outside or ("stamp repeats or goes back" if stamp <= self._last else "")
+        self.is_lost = bool(outside) or (unusual and now - self._begin > _LEARNING_S)
+        if not self.is_lost:
+            self._least, self._aged = min(age, least), now
+        if not self.objection:
+            self._last = stamp

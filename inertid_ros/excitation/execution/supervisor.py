@@ -19,6 +19,7 @@ from .standstill import Standstill
 _LONGEST_PAUSE_S = 0.05  # between streamed positions
 _LAG_S = 0.3  # of the controller behind the last command, until the robot is at rest
 _LONGEST_LAG_S = 5.0  # for which a robot that still moves is waited for
+_STANDING = 0.01  # a told scaling below keeps the robot where it stands
 _ELSEWHERE = 0.02  # rad or m; a robot that stands farther from the end of its brake may still go on
 
 
@@ -112,7 +113,7 @@ class Supervisor:
         self.monitor, self.lease = monitor, lease
         self.fault = ""
         self.canceled = False
-        self.max_tracking_error = 0.0
+        self.max_tracking_error = self._error_before = 0.0  # the latter until the stop
         self._commands = commands
         self._approach = approach_s
         self._period = table.options.period_s
@@ -121,6 +122,7 @@ class Supervisor:
         self._progress = ControllerProgress(len(table.plan.joint_names), monitor.options.progress_tolerance)
         self._scaling = 1.0
         self._silent = False  # whether the robot is left to the last horizon
+        self._frozen = False  # whether states told nothing when the scaling was told
         self._standstill, self._rested, self._held = Standstill(), math.nan, False
         self._started = self._moved = self._sent = -math.inf
         self._ticked = self._offset = math.nan
@@ -151,12 +153,11 @@ class Supervisor:
         return self._motion(now)[0]
 
     def update(self, stamp: float, clock: float, now: float, position: Array, effort: Array) -> None:
-        """Take a joint state; see :meth:`StateMonitor.update`."""
-        offset = self.execution.clock_offset
+        """Take a joint state; see :meth:`.RobotClock.take` and :meth:`.StateMonitor.update`."""
         # What was commanded when the state was measured: its latency is no tracking error.
-        time = stamp - offset if np.isfinite(offset) and np.isfinite(stamp) else now
+        time = self.monitor.clock.take(stamp, clock, now)
         commanded, velocity, acceleration = self._motion(time)
-        rejection = self.monitor.update(stamp, clock, now, position, effort, commanded)
+        rejection = self.monitor.update(time, now, position, effort, commanded)
         if np.isfinite(self._offset) and np.isfinite(self.monitor.clock.offset):
             self.execution.clock_offset = self.monitor.clock.offset
         if rejection:
@@ -172,7 +173,7 @@ class Supervisor:
         """Take the controller's speed scaling, 1 where it is not scaled; a motion ends where it is."""
         self._scaling = factor
         if self._is_scaled and not self._silent and not self.at_rest(now):
-            self._silent = True
+            self._silent, self._frozen = True, self.monitor.is_frozen(self._commanded)
             if self.moving:
                 self.stop(now, f"the controller's speed scaling is {100 * factor:.0f} %; set it to 100 %")
 
@@ -257,7 +258,8 @@ class Supervisor:
         """Send the next horizon where the last one is so old [s] and the robot has kept up with it."""
         if not self.moving or now - self._sent < after - 1e-3:
             return
-        if not (self.monitor.clock.is_lost or self._progress.disagrees):
+        frozen = self.monitor.is_frozen(self._commanded)
+        if not (frozen or self.monitor.clock.is_lost or self._progress.disagrees):
             self._sent = now
             self._send(self.execution.step(now))
 
@@ -268,6 +270,8 @@ class Supervisor:
         self.fault, self._silent = self.execution.reason, True
         if self._progress.disagrees:
             self.fault = self._progress.explanation
+        elif self.monitor.clock.is_lost:
+            self.fault = self.monitor.clock.explanation
 
     def _has_ended(self, now: float) -> bool:
         """Whether the robot is at rest; where its controller's speed is scaled, that is later than commanded."""
@@ -279,10 +283,11 @@ class Supervisor:
         if now - max(moved, self._rested) < _LAG_S:
             return False
         distance = self._standstill.distance(now, self.commanded(now))
-        if distance <= _ELSEWHERE or self._commands.streams or not self._silent or self._held:
+        elsewhere = _ELSEWHERE if self._silent else max(_ELSEWHERE, 1.5 * self._error_before)
+        if distance <= elsewhere or self._commands.streams or self._held or not self.execution.is_stopping(now):
             return True
         self._held = True
-        if not (self._is_scaled and np.isfinite(distance)):
+        if not np.isfinite(distance) or self._frozen or self._scaling > _STANDING:
             where = f"it stands {distance:.2g} from the end of its brake"
             where = where if np.isfinite(distance) else "no joint state tells where it stands"
             self.fault = f"{self.fault or 'the robot was stopped'}; {where} and may go on; deactivate the controller"
@@ -303,6 +308,8 @@ class Supervisor:
     def _brake(self, now: float, reason: str) -> None:
         self._account_for_pause(now)
         self._sent = now
+        if self.moving:
+            self._error_before = self.max_tracking_error
         self._silent |= self._is_scaled or self._progress.disagrees
         if self._silent:
             self.execution.run_out(now, reason)

@@ -17,6 +17,10 @@ def make(**options) -> StateMonitor:
     return StateMonitor(NAMES, -2 * one, 2 * one, one, 50 * one, MonitorOptions(**options), 0.0)
 
 
+def give(monitor, stamp, clock, now, **values):
+    return monitor.update(monitor.clock.take(stamp, clock, now), now, **values)
+
+
 def motion(now):
     return np.array([np.sin(now), 0.5 * np.cos(now)])
 
@@ -41,7 +45,7 @@ class Stream:
             }
             state = self.spoil(now, state)
             if state is not None:
-                self.monitor.update(**state)
+                give(self.monitor, **state)
             if index % round(check_every / 0.005) == 0:
                 fault = self.monitor.check(now, motion(now))
                 if fault:
@@ -137,7 +141,7 @@ def test_a_robot_at_rest_may_repeat_its_position():
     monitor = make()
     pose = np.array([0.3, 0.4])
     for now in np.arange(0, 3, 0.005):
-        monitor.update(now + EPOCH, now + EPOCH, now, pose, np.zeros(2), pose)
+        monitor.update(now, now, pose, np.zeros(2), pose)
         assert monitor.check(now, pose) == ""
 
 
@@ -162,11 +166,58 @@ def test_a_step_of_the_clock_has_no_effect(step, robot_too):
 
 def test_states_before_and_after_a_step_of_both_clocks_are_told_apart():
     clock = RobotClock(0.1, 0.02)
-    assert clock.objection(EPOCH + 0.999, EPOCH + 1.0, 1.0) == ""
-    assert clock.objection(EPOCH - 3.999, EPOCH - 4.0, 1.0) == ""
+    assert clock.take(EPOCH + 0.999, EPOCH + 1.0, 1.0) == pytest.approx(0.999, abs=1e-6)
+    assert clock.take(EPOCH - 3.999, EPOCH - 4.0, 1.001) == pytest.approx(1.0, abs=2e-3)
+    assert not clock.objection
     # A state still stamped before the step of minus five seconds is now from the future.
-    assert clock.objection(EPOCH + 1.001, EPOCH - 3.99, 1.01) == "stamp is in the future"
-    assert clock.objection(EPOCH - 3.985, EPOCH - 3.98, 1.02) == ""
+    clock.take(EPOCH + 1.001, EPOCH - 3.99, 1.01)
+    assert clock.objection == "stamp is in the future"
+    assert clock.is_lost
+    clock.take(EPOCH - 3.981, EPOCH - 3.98, 1.02)
+    assert not clock.objection
+    assert not clock.is_lost
+
+
+@pytest.mark.parametrize("step", [0.02, -0.02, 0.09, -0.09])
+def test_a_step_of_the_robots_clock_alone_is_seen_also_where_the_stamps_are_plausible(step):
+    clock = RobotClock(0.1, 0.1)
+    for index, now in enumerate(np.arange(1.0, 2.0, 0.005)):
+        clock.take(EPOCH + now - 0.002 + step * (index > 100), EPOCH + now, now)
+        assert clock.is_lost == (index > 100)
+    assert f"{-1e3 * step:+.0f} ms older" in clock.explanation
+
+
+def test_late_states_among_others_and_drifting_clocks_are_no_step():
+    clock, rng = RobotClock(0.1, 0.02), np.random.default_rng(0)
+    for now in np.arange(1.0, 60.0, 0.005):
+        age = 0.002 + 0.008 * rng.random()
+        clock.take(EPOCH + now * (1 - 2e-4) - age, EPOCH + now, now)
+        assert not clock.is_lost
+
+
+def test_a_state_without_a_stamp_leaves_the_clock_open():
+    clock = RobotClock(0.1, 0.02)
+    clock.take(EPOCH + 1.0, EPOCH + 1.0, 1.0)
+    assert clock.take(0.0, EPOCH + 1.005, 1.005) == 1.005
+    assert clock.objection == "stamp is not set"
+    assert clock.is_lost
+
+
+def test_effort_of_states_that_waited_counts_from_when_they_were_measured():
+    monitor, high = make(min_rate_hz=1.0), np.array([0.0, 51.0])
+    for measured in np.arange(1.0, 1.0601, 0.005):
+        give(monitor, measured + EPOCH, 1.06 + EPOCH, 1.06, position=motion(measured), effort=high)
+    assert "'elbow' needs more than its limit" in monitor.check(1.061, motion(1.06))
+
+
+def test_states_that_repeat_every_digit_tell_nothing_but_coarse_encoders_do():
+    monitor, coarse = make(), make()
+    for now in np.arange(1.0, 2.0, 0.005):
+        exact = motion(min(now, 1.5))
+        monitor.update(now, now, exact, np.zeros(2), motion(now))
+        coarse.update(now, now, np.round(motion(now) / 1.5e-3) * 1.5e-3, np.zeros(2), motion(now))
+        assert monitor.is_frozen(motion(now)) == (now > 1.524)
+        assert not coarse.is_frozen(motion(now))
 
 
 def test_before_the_first_state_the_timeout_counts_from_the_start():

@@ -37,7 +37,8 @@ class ObservedController:
     """
 
     def __init__(self, position: np.ndarray, now: float) -> None:
-        self.own: list[float] = []  # when it changed its speed by itself, or a trajectory met it behind its time
+        # From when to when it changed its speed by itself, or made up for what it was behind when a trajectory came.
+        self.own: list[tuple[float, float]] = []
         self.steps: list[float] = [0.0]  # by such trajectories [rad]
         self.place(position, now, [])
 
@@ -47,6 +48,7 @@ class ObservedController:
         if traces is None:
             self.advance(now)
         self._hold, self._curve = np.array(position, dtype=float), None
+        self._blended = -np.inf  # until then the newest trajectory leads it from where it was to its first point
         self.pace, self._wall, self._time = 1.0, now, now
         self._seen = now
         self._traces.append(([], []))
@@ -60,23 +62,30 @@ class ObservedController:
             raise AssertionError(f"a trajectory that ended {now - times[-1]:.3f} s ago was sent")
         if times[0] > now:
             times, points = np.append(now, times), [np.vstack(rows) for rows in zip((q, v, a), points, strict=True)]
-        self._curve, self._hold = PiecewiseQuintic(times, *points), points[0][-1]
         behind = now - self._trajectory_time(now) > 1e-6
+        due = self._at(now)[0]  # had it not been scaled
+        self._curve, self._hold = PiecewiseQuintic(times, *points), points[0][-1]
         self._wall = self._time = now
         if behind and np.abs(v).max() > 1e-4:
-            self.steps.append(float(np.abs(self.state(now)[0] - q).max()))
-            self.own.append(now)
+            self._blended = horizon.time_from_start[0] + start
+            blended = self._blended > now
+            if len(horizon) > 1:  # not to where it stands
+                self.steps.append(float(np.abs((due if blended else self.state(now)[0]) - q).max()))
+            self.own.append((now, now + max(self._blended - now, 0.0) / max(self.pace, 1e-3)))
 
     def scale(self, pace: float, now: float) -> None:
         """Change the pace of the trajectory's time."""
-        if pace != self.pace and self.moving(now):
-            self.own.append(now)
+        moved, before = self.moving(now), self.pace
         self.advance(now)
         self._time, self._wall, self.pace = self._trajectory_time(now), now, pace
+        if pace != before and (moved or self.moving(now)):
+            self.own.append((now, now + max(self._blended - self._time, 0.0) / max(pace, 1e-3)))
 
     def state(self, now: float) -> list[np.ndarray]:
         """Position, velocity, acceleration ``(n,)`` of the trajectory, at its own pace."""
-        time = self._trajectory_time(now)
+        return self._at(self._trajectory_time(now))
+
+    def _at(self, time: float) -> list[np.ndarray]:
         if self._curve is None or time >= self._curve.time[-1]:
             return [self._hold, np.zeros_like(self._hold), np.zeros_like(self._hold)]
         return [x[0] for x in self._curve.sample(np.array([max(time, self._curve.time[0])]))]
@@ -120,11 +129,11 @@ class ObservedController:
         windows = np.lib.stride_tricks.sliding_window_view(q, 2 * HALF + 1, axis=0)  # (N, n, W)
         fits = windows @ _FIT.T
         middle = time[HALF : HALF + len(fits)]
-        for own in self.own:
-            fits[np.abs(middle - own) < (HALF + 2) * STEP_S] = 0.0
+        for begin, end in self.own:
+            fits[(middle > begin - (HALF + 2) * STEP_S) & (middle < end + (HALF + 2) * STEP_S)] = 0.0
         speed = np.abs(np.diff(q, axis=0)) / STEP_S
-        for own in self.own:
-            speed[np.abs(time[1:] - own) < 1.5 * STEP_S] = 0.0
+        for begin, end in self.own:
+            speed[(time[1:] > begin - 1.5 * STEP_S) & (time[1:] < end + 1.5 * STEP_S)] = 0.0
         outside = (q > limits.upper + 1e-9).any() or (q < limits.lower - 1e-9).any()
         return Observed(
             float((speed / limits.velocity).max()),
