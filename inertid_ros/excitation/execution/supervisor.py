@@ -19,7 +19,7 @@ from .standstill import Standstill
 _LONGEST_PAUSE_S = 0.05  # between streamed positions
 _LAG_S = 0.3  # of the controller behind the last command, until the robot is at rest
 _LONGEST_LAG_S = 5.0  # for which a robot that still moves is waited for
-_STANDING = 0.01  # a told scaling below keeps the robot where it stands
+_ZERO_SCALING = 0.01  # a told scaling below keeps the robot where it stands
 _ELSEWHERE = 0.02  # rad or m; a robot that stands farther from the end of its brake may still go on
 
 
@@ -287,7 +287,7 @@ class Supervisor:
         if distance <= elsewhere or self._commands.streams or self._held or not self.execution.is_stopping(now):
             return True
         self._held = True
-        if not np.isfinite(distance) or self._frozen or self._scaling > _STANDING:
+        if not np.isfinite(distance) or self._frozen or self._scaling > _ZERO_SCALING:
             where = f"it stands {distance:.2g} from the end of its brake"
             where = where if np.isfinite(distance) else "no joint state tells where it stands"
             self.fault = f"{self.fault or 'the robot was stopped'}; {where} and may go on; deactivate the controller"
