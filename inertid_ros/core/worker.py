@@ -32,6 +32,61 @@ class WorkerError(InertidError):
     """The work crashed, took too long, or was stopped."""
 
 
+class WorkerProcess:
+    """A fresh interpreter that waits for one job.
+
+    Parameters
+    ----------
+    module : str
+        Imported ahead; empty for none.
+    memory_mb : int
+        Address space that it may use [MiB]; 0 sets no limit.
+
+    Attributes
+    ----------
+    connection : Connection
+        To it. It ends once this is closed.
+    process : subprocess.Popen
+    """
+
+    def __init__(self, module: str = "", memory_mb: int = 0) -> None:
+        self.connection, other = multiprocessing.Pipe()
+        with other:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "inertid_ros.core.worker", str(other.fileno()), str(memory_mb), module],
+                stdin=subprocess.DEVNULL,
+                pass_fds=(other.fileno(),),
+                start_new_session=True,
+                env={**os.environ, **dict.fromkeys(_THREADS, "1")},
+            )
+
+
+class Standby:
+    """A process that waits for the next job, so that this begins without a second of imports.
+
+    Parameters
+    ----------
+    module : str
+        Of the function that is going to be called.
+    """
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._process: WorkerProcess | None = None
+
+    def prepare(self) -> None:
+        """Start the process, unless one waits."""
+        if self._process is None or self._process.process.poll() is not None:
+            self._process = WorkerProcess(self._module)
+
+    def take(self) -> WorkerProcess:
+        """Return the process that waits, or a new one."""
+        self.prepare()
+        assert self._process is not None
+        taken, self._process = self._process, None
+        return taken
+
+
 class Worker(Generic[Progress, Result]):
     """One call of a function in another process.
 
@@ -49,8 +104,8 @@ class Worker(Generic[Progress, Result]):
         Positional arguments, which are pickled.
     timeout_s : float
         The process is killed after this time [s].
-    memory_mb : int
-        Address space that it may use [MiB]; 0 sets no limit.
+    process : WorkerProcess, optional
+        That does it; default a new one.
 
     Attributes
     ----------
@@ -64,7 +119,7 @@ class Worker(Generic[Progress, Result]):
         function: Callable[..., Result],
         arguments: tuple[Any, ...],
         timeout_s: float = 600.0,
-        memory_mb: int = 0,
+        process: WorkerProcess | None = None,
     ) -> None:
         self.name = name
         self.progress: Progress | None = None
@@ -73,15 +128,8 @@ class Worker(Generic[Progress, Result]):
         self._answer: tuple[str, Any] | None = None
         self._arrived: tuple[str, Any] | None = None
         job = pickle.dumps((function.__module__, function.__qualname__, arguments))
-        self._connection, other = multiprocessing.Pipe()
-        with other:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "inertid_ros.core.worker", str(other.fileno()), str(memory_mb)],
-                stdin=subprocess.DEVNULL,
-                pass_fds=(other.fileno(),),
-                start_new_session=True,
-                env={**os.environ, **dict.fromkeys(_THREADS, "1")},
-            )
+        process = process or WorkerProcess()
+        self._connection, self._process = process.connection, process.process
         # Nothing of this may block the caller, who has watchdogs to run.
         self._attendant = threading.Thread(target=self._attend, args=(job,), daemon=True)
         self._attendant.start()
@@ -147,7 +195,7 @@ class Worker(Generic[Progress, Result]):
             self._process.wait()
 
 
-def _serve(descriptor: int, memory_mb: int) -> None:
+def _serve(descriptor: int, memory_mb: int, ahead: str) -> None:
     """The other process: read one job, do it, answer."""
     if memory_mb:
         resource.setrlimit(resource.RLIMIT_AS, (memory_mb * 2**20, memory_mb * 2**20))
@@ -156,7 +204,14 @@ def _serve(descriptor: int, memory_mb: int) -> None:
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     os.nice(10)  # a node that watches a robot has priority
     connection: Connection[Any, Any] = Connection(descriptor)
-    module, name, arguments = pickle.loads(connection.recv_bytes())
+    if ahead:
+        with contextlib.suppress(Exception):  # it fails again, and is told, where it is needed
+            importlib.import_module(ahead)
+    try:
+        job = connection.recv_bytes()
+    except (EOFError, OSError):  # nobody needs it any more
+        return
+    module, name, arguments = pickle.loads(job)
     threading.Thread(target=_end_with_owner, args=(connection,), daemon=True).start()
     lock = threading.Lock()
 
@@ -191,5 +246,5 @@ def _end_with_owner(connection: "Connection[Any, Any]") -> None:
 if __name__ == "__main__":
     from inertid_ros.core import worker  # its errors must not be pickled as those of __main__
 
-    worker._serve(int(sys.argv[1]), int(sys.argv[2]))
+    worker._serve(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
     os._exit(0)  # the thread that watches the owner still reads

@@ -13,7 +13,7 @@ from support import worker_jobs
 from support.paths import ROOT
 
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.worker import Worker, WorkerError
+from inertid_ros.core.worker import Standby, Worker, WorkerError, WorkerProcess
 
 LONG_S = 30.0  # nothing here takes as long; what does is stuck
 
@@ -70,9 +70,13 @@ def test_a_crash_stays_there(job: Callable[..., object], arguments: tuple[int, .
 
 
 def test_a_limit_of_memory_is_kept() -> None:
-    assert finished(Worker("read", worker_jobs.allocate, (200,), memory_mb=4000)).result() == 200 * 2**20
+    def allocate(megabytes: int) -> int:
+        process = WorkerProcess(memory_mb=4000)
+        return finished(Worker("read", worker_jobs.allocate, (megabytes,), process=process)).result()
+
+    assert allocate(200) == 200 * 2**20
     with pytest.raises(WorkerError, match="out of memory"):
-        finished(Worker("read", worker_jobs.allocate, (8000,), memory_mb=4000)).result()
+        allocate(8000)
 
 
 @pytest.mark.parametrize("how", ["timeout", "cancel"])
@@ -102,3 +106,27 @@ def test_the_process_ends_with_its_owner(tmp_path: Path) -> None:
         owner.kill()
         owner.wait()
     wait(lambda: is_gone(int(file.read_text())))
+
+
+def test_a_process_that_waits_takes_one_job_and_is_replaced_where_it_has_died() -> None:
+    standby = Standby(worker_jobs.__name__)
+    standby.prepare()
+    for _ in range(2):
+        waiting = standby.take()
+        standby.prepare()
+        assert finished(Worker("sum", worker_jobs.add, (1.0, 2.0), process=waiting)).result() == 3.0
+        assert waiting.process.poll() is not None
+    taken = standby.take()
+    taken.process.kill()
+    taken.process.wait()
+    with pytest.raises(WorkerError, match="sum: its process ended with signal SIGKILL"):
+        finished(Worker("sum", worker_jobs.add, (1.0, 2.0), process=taken)).result()
+
+
+def test_a_process_that_nobody_needs_any_more_ends() -> None:
+    standby = Standby("inertid_ros.no_such_module")
+    taken = standby.take()
+    assert finished(Worker("sum", worker_jobs.add, (1.0, 2.0), process=taken)).result() == 3.0
+    unused = WorkerProcess()
+    unused.connection.close()
+    wait(lambda: unused.process.poll() == 0)

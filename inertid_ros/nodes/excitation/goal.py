@@ -11,7 +11,7 @@ import numpy as np
 from inertid_ros.app.excitation_job import ExcitationJob, PreparationProgress, PreparedMotion, prepare_motion
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ExcitationError, InertidError
-from inertid_ros.core.worker import Worker
+from inertid_ros.core.worker import Standby, Worker
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
 from inertid_ros.excitation.execution.plan_check import check_full_speed, check_start
 from inertid_ros.excitation.execution.supervisor import ExecutionProgress, Supervisor
@@ -76,9 +76,20 @@ class GoalOutcome:
     max_tracking_error: float = float("nan")
 
 
-def start_planning(job: ExcitationJob) -> PlanningWorker:
-    """Prepare a motion in another process."""
-    return Worker("planning", prepare_motion, (job,), timeout_s=10 * job.excitation.time_limit_s)
+class Planning:
+    """Prepares motions in another process, of which the next one waits ready."""
+
+    def __init__(self) -> None:
+        self._standby = Standby(prepare_motion.__module__)
+
+    def __call__(self, job: ExcitationJob) -> PlanningWorker:
+        """Begin to prepare a motion."""
+        process, timeout = self._standby.take(), 10 * job.excitation.time_limit_s
+        return Worker("planning", prepare_motion, (job,), timeout, process)
+
+    def make_ready(self) -> None:
+        """Start the next process, while nothing moves."""
+        self._standby.prepare()
 
 
 class ExcitationGoal:
@@ -110,7 +121,7 @@ class ExcitationGoal:
         options: MotionOptions,
         robot_options: RobotOptions,
         robot: "RobotInterface",
-        planner: Callable[[ExcitationJob], PlanningWorker] = start_planning,
+        planner: Callable[[ExcitationJob], PlanningWorker],
     ) -> None:
         self.state = GoalState.COLLECTING
         self.outcome = GoalOutcome(Ending.REFUSED, "not ended yet")

@@ -31,7 +31,7 @@ from inertid_ros.ros.parameters import declare, guard, read
 from inertid_ros.ros.qos import LATCHED, STATE
 
 from . import diagnostics
-from .goal import Ending, GoalOutcome
+from .goal import Ending, GoalOutcome, Planning
 from .messages import to_feedback, to_plan_message, to_result, to_status
 from .parameters import ExcitationNodeOptions, MotionOptions
 from .robot_interface import RobotInterface
@@ -64,7 +64,8 @@ class Excitation(LifecycleNode):
             lambda: self.machine.stop("the robot description changed"),
             lambda factor: self.machine.take_speed_scaling(factor),
         )
-        self.machine = StateMachine(self.robot, self.fixed.robot)
+        self.planning = Planning()
+        self.machine = StateMachine(self.robot, self.fixed.robot, self.planning)
         guard(self, MotionOptions, self._parameters_locked)
         self.create_subscription(Empty, "~/lease", lambda _message: self.machine.renew_lease(), STATE)
         self.create_service(Trigger, "~/stop", self._stop)
@@ -98,7 +99,10 @@ class Excitation(LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Arm, unless the last motion is still braking."""
         objection = self.machine.arm()
-        return self._answer(objection) if objection else super().on_activate(state)
+        if objection:
+            return self._answer(objection)
+        self.planning.make_ready()
+        return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Disarm; a motion brakes."""
@@ -152,6 +156,7 @@ class Excitation(LifecycleNode):
         assert self.goal_ended is not None
         outcome: GoalOutcome = await self.goal_ended
         self.goal_ended, self.goal_handle, self.goal_ended_at = None, None, time.monotonic()
+        self.planning.make_ready()
         if outcome.ending is Ending.CANCELED:
             handle.canceled()
         elif outcome.ending is Ending.SUCCEEDED:

@@ -10,7 +10,7 @@ from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.execution.supervisor import ExecutionProgress, ExecutionStage, Supervisor
 
-from .goal import Ending, ExcitationGoal, GoalOutcome, GoalState, PlanningWorker, start_planning
+from .goal import Ending, ExcitationGoal, GoalOutcome, GoalState, PlanningWorker
 from .parameters import MotionOptions
 
 if TYPE_CHECKING:  # of ROS, which the state machine does not need
@@ -84,7 +84,7 @@ class StateMachine:
         self,
         robot: "RobotInterface",
         robot_options: RobotOptions,
-        planner: Callable[[ExcitationJob], PlanningWorker] = start_planning,
+        planner: Callable[[ExcitationJob], PlanningWorker],
     ) -> None:
         self.state = State.UNCONFIGURED
         self.goal: ExcitationGoal | None = None

@@ -14,7 +14,7 @@ from inertid_ros.action import Identify
 from inertid_ros.app.identification_job import IdentificationResult, identify_job
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError, ModelError, RecordingError
-from inertid_ros.core.worker import Worker
+from inertid_ros.core.worker import Worker, WorkerProcess
 from inertid_ros.data.live.batches import ReceivedRecordings
 from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.identification.identify import IdentificationProgress
@@ -144,7 +144,8 @@ class Identifier(Node):
             if self.model is None:
                 raise ModelError(self.no_model)
             job = identification_job(request, self.model, self.configuration, self.recordings, options.output_directory)
-            self.worker = Worker("identification", identify_job, (job,), options.timeout_s, options.memory_mb)
+            process = WorkerProcess(memory_mb=options.memory_mb)
+            self.worker = Worker("identification", identify_job, (job,), options.timeout_s, process)
             self._publish_result(await outcome, answer)
         except InertidError as error:
             answer.message = str(error)

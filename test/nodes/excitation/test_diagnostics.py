@@ -12,6 +12,7 @@ from inertid_ros.config.execution import MonitorOptions  # noqa: E402
 from inertid_ros.config.robot import RobotOptions  # noqa: E402
 from inertid_ros.data.live.stream_watch import StreamReport  # noqa: E402
 from inertid_ros.nodes.excitation import diagnostics  # noqa: E402
+from inertid_ros.nodes.excitation.goal import Planning  # noqa: E402
 from inertid_ros.nodes.excitation.parameters import ExcitationNodeOptions  # noqa: E402
 from inertid_ros.nodes.excitation.state_machine import StateMachine  # noqa: E402
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN  # noqa: E402
@@ -48,7 +49,7 @@ def test_joint_states(source, level: bytes, message: str) -> None:
 
 
 def test_a_fault_stays_known_when_the_node_is_armed_again() -> None:
-    machine = StateMachine(robot(), RobotOptions())
+    machine = StateMachine(robot(), RobotOptions(), Planning())
     machine.configure()
     machine.arm()
     machine.latch("no joint state for 0.030 s")
