@@ -37,7 +37,8 @@ class ExecutionOptions:
     )
     step_s: float = option(0.01, "distance of the points; divides the grid [s]", minimum=1e-3, maximum=0.1)
     latency_s: float = option(
-        0.004, "a stop begins no sooner than this after it is asked for [s]", minimum=0.0, maximum=0.1
+        0.02, "a stop begins no sooner than this after it is asked for; a brake that the controller receives later"
+        " than that sets the robot back [s]", minimum=0.0, maximum=0.1,
     )
     approach_speed: float = option(
         0.25, "fraction of the velocity limits on the way to the start of the plan", minimum=0.01, maximum=1.0

@@ -82,6 +82,7 @@ class HorizonTable:
         self.points = PiecewiseQuintic(times, q, v, a)
         check_curve(self.points, limits)
         self.brakes: BrakeTable = brake_table(plan, limits, self.options.grid_s, step, self.options.brake)
+        self._followed = -1, self.points  # the brake that was asked for last, and its curve
 
     @property
     def longest(self) -> float:
@@ -136,9 +137,10 @@ class HorizonTable:
         """Return the position, velocity and acceleration ``(n,)`` commanded at ``phase`` when braking at ``brake``."""
         begin, curve = brake * self.options.grid_s, self.points
         if begin < min(phase, self.plan.duration - _TINY):
-            times, q, v, a = self.brakes.brake(brake)
-            if len(times) == 1:
-                return q[0], v[0], a[0]
-            curve, phase = PiecewiseQuintic(times, q, v, a), phase - begin
-        q, v, a = curve.sample(np.array([phase]))
-        return q[0], v[0], a[0]
+            if self._followed[0] != brake:
+                times, q, v, a = self.brakes.brake(brake)
+                if len(times) == 1:
+                    return q[0], v[0], a[0]
+                self._followed = brake, PiecewiseQuintic(times, q, v, a)
+            curve, phase = self._followed[1], phase - begin
+        return curve.at(phase)

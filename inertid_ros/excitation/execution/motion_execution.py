@@ -1,5 +1,6 @@
 """MotionExecution: the state of one execution of a plan. Times are of a steady clock [s], given by the caller."""
 
+import math
 from enum import Enum
 
 import numpy as np
@@ -90,8 +91,8 @@ class MotionExecution:
         """Return the seconds of the plan that are done, 0 to its duration; where it brakes, no more than there."""
         if not self._is_started:
             return 0.0
-        end = self._brake * self.table.options.grid_s if self.state is not MotionState.MOVING else np.inf
-        return float(np.clip(now - self._started, 0.0, min(self.table.plan.duration, end)))
+        end = self._brake * self.table.options.grid_s if self.state is not MotionState.MOVING else math.inf
+        return max(min(now - self._started, self.table.plan.duration, end), 0.0)
 
     def at_rest(self, now: float) -> bool:
         """Return whether everything that was sent has come to rest by ``now``."""

@@ -123,6 +123,7 @@ class Supervisor:
         self._scaling = 1.0
         self._silent = False  # whether the robot is left to the last horizon
         self._frozen = False  # whether states told nothing when the scaling was told
+        self._informed = False  # whether a state has been accepted since the last tick
         self._standstill, self._rested, self._held = Standstill(), math.nan, False
         self._started = self._moved = self._sent = -math.inf
         self._ticked = self._offset = math.nan
@@ -153,12 +154,15 @@ class Supervisor:
         return self._motion(now)[0]
 
     def update(self, stamp: float, clock: float, now: float, position: Array, effort: Array) -> None:
-        """Take a joint state; see :meth:`.RobotClock.take` and :meth:`.StateMonitor.update`."""
+        """Take a joint state, on which the next tick acts.
+
+        See :meth:`.RobotClock.take` and :meth:`.StateMonitor.update`.
+        """
         # What was commanded when the state was measured: its latency is no tracking error.
         time = self.monitor.clock.take(stamp, clock, now)
         commanded, velocity, acceleration = self._motion(time)
         rejection = self.monitor.update(time, now, position, effort, commanded)
-        if np.isfinite(self._offset) and np.isfinite(self.monitor.clock.offset):
+        if math.isfinite(self._offset) and math.isfinite(self.monitor.clock.offset):
             self.execution.clock_offset = self.monitor.clock.offset
         if rejection:
             return
@@ -167,7 +171,7 @@ class Supervisor:
         self._standstill.update(now, position)
         if not self._commands.streams:
             self._progress.update(time, self._error, velocity, acceleration)
-        self._extend(now, self._period)
+        self._informed = True
 
     def scale(self, now: float, factor: float) -> None:
         """Take the controller's speed scaling, 1 where it is not scaled; a motion ends where it is."""
@@ -247,16 +251,21 @@ class Supervisor:
         self._ticked = now
         if self.moving and self._paused:
             self.stop(now, f"the sender paused for {self._paused:.3f} s; the robot stood still abruptly")
-        if self.moving:
+        if not self.at_rest(now) and self.moving:  # unless this tick is so late that the robot brakes by itself
             fault = self.monitor.check(now, self._commanded) or self.lease.check(now)
             if fault:
                 self.stop(now, fault)
-        self._extend(now, self._period + self._patience)
+        self._extend(now)
+        self._informed = False
         self._note_late_sender()
 
-    def _extend(self, now: float, after: float) -> None:
-        """Send the next horizon where the last one is so old [s] and the robot has kept up with it."""
-        if not self.moving or now - self._sent < after - 1e-3:
+    def _extend(self, now: float) -> None:
+        """Send the next horizon where it is due and the robot has kept up with the last one.
+
+        It is due on the first state after a period, and where none comes, before the last one ends.
+        """
+        due = self._sent + self._period + (0.0 if self._informed else self._patience)
+        if not self.moving or now < due - 1e-3:
             return
         frozen = self.monitor.is_frozen(self._commanded)
         if not (frozen or self.monitor.clock.is_lost or self._progress.disagrees):

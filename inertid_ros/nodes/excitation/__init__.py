@@ -8,8 +8,9 @@ How a goal becomes motion:
    recorder, and has ``app.excitation_job.prepare_motion`` plan in another process, which returns the plan with an
    ``excitation.execution.HorizonTable``: the approach, the motion, and a verified brake for every phase.
 3. The goal checks the robot again and starts an ``excitation.execution.Supervisor``.
-4. At every tick the supervisor asks the state monitor and the lease for a fault, and ``MotionExecution`` which phase is
-   due and where to brake. The table turns these into a ``Horizon``: the next points, ending at rest.
+4. At every tick the joint states that have come are taken. Then the supervisor asks the state monitor and the lease for
+   a fault, and ``MotionExecution`` which phase is due and where to brake. The table turns these into a ``Horizon``: the
+   next points, ending at rest.
 5. ``commander`` sends the horizon as a trajectory or an action goal, or streams its position.
 6. A fault, a cancel or a missing tick ends in a brake from the table; the goal ends when the robot is at rest.
 

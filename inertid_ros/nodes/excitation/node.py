@@ -181,8 +181,8 @@ class Excitation(LifecycleNode):
 
     # Input
 
-    def _take_state(self, sample: JointSample, now: float) -> None:
-        self.machine.take_state(sample.stamp_ns * 1e-9, self.robot.clock(), now, sample.position, sample.effort)
+    def _take_state(self, sample: JointSample, clock: float, now: float) -> None:
+        self.machine.take_state(sample.stamp_ns * 1e-9, clock, now, sample.position, sample.effort)
 
     def _stop(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Stop now, and stay stopped until armed again."""

@@ -17,6 +17,7 @@ from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros.conversions import NANOSECONDS, to_nanoseconds
 from inertid_ros.ros.joint_order import JointOrder, JointSample
+from inertid_ros.ros.polling import PolledSubscription
 from inertid_ros.ros.qos import LATCHED, STATE
 
 from .commander import COMMANDERS, Commander
@@ -36,7 +37,7 @@ class RobotInterface:
     node : Node
     options : ExcitationNodeOptions
     on_state : callable
-        Called with every joint state that could be read and its receipt on the steady clock [s].
+        Called with every joint state that could be read, and its receipt on ROS time and on the steady clock [s].
     on_other_robot : callable
         Called where the description changes to other kinematics.
     on_speed_scaling : callable
@@ -47,7 +48,7 @@ class RobotInterface:
         self,
         node: Node,
         options: ExcitationNodeOptions,
-        on_state: Callable[[JointSample, float], None],
+        on_state: Callable[[JointSample, float, float], None],
         on_other_robot: Callable[[], None],
         on_speed_scaling: Callable[[float], None],
     ) -> None:
@@ -63,7 +64,7 @@ class RobotInterface:
         self._recorder: tuple[float, RecorderStatus] | None = None  # the last status and its receipt
         self._scaling = SpeedScaling(node, options.speed_scaling, options.controller, on_speed_scaling)
         self._publishers = Publishers(node, node.resolve_topic_name("joint_states"))
-        node.create_subscription(JointState, "joint_states", self._take_state, STATE)
+        self._states = PolledSubscription(node, JointState, "joint_states", STATE)
         node.create_subscription(RecorderStatus, "recorder/status", self._take_recorder_status, LATCHED)
         if not options.urdf:
             node.create_subscription(String, "robot_description", self._receive_description, LATCHED)
@@ -135,12 +136,12 @@ class RobotInterface:
 
     def position(self) -> Array:
         """Return the position ``(n,)`` of the robot at rest."""
-        return self._states().position()
+        return self._known_window().position()
 
     @property
     def state_period(self) -> float:
         """Mean time between the recent joint states [s]."""
-        return self._states().period
+        return self._known_window().period
 
     def steady(self) -> float:
         """Return the time of the steady clock [s]."""
@@ -152,7 +153,7 @@ class RobotInterface:
 
     def check_states(self, options: MonitorOptions) -> None:
         """Raise ExcitationError unless fresh joint states show a robot at rest."""
-        self._states().check(time.monotonic(), self.clock(), options)
+        self._known_window().check(time.monotonic(), self.clock(), options)
 
     def check_recorder(self) -> None:
         """Raise ExcitationError unless the recorder confirms that samples are being written."""
@@ -162,8 +163,11 @@ class RobotInterface:
             raise ExcitationError(f"the recorder does not confirm that it writes ({why}); start it first")
 
     def poll(self) -> None:
-        """Read what is not delivered by callbacks; to be called at every tick."""
+        """Take what has come since the last call: joint states, and the controller's; to be called at every tick."""
         self._scaling.poll(time.monotonic())
+        clock_offset = self.clock() - time.monotonic()
+        for message, received in self._states.take():
+            self._take_state(message, received, received + clock_offset)
 
     @property
     def speed_scaling(self) -> float:
@@ -192,7 +196,7 @@ class RobotInterface:
         names = ", ".join(f"{namespace.rstrip('/')}/{name}" for name, namespace in publishers)
         return f"several nodes publish {self._publishers.topic}: {names}; stop all but the robot's"
 
-    def _states(self) -> JointStateWindow:
+    def _known_window(self) -> JointStateWindow:
         if self._window is None:
             raise ExcitationError("no robot description has been received; configure the excitation node first")
         return self._window
@@ -215,19 +219,18 @@ class RobotInterface:
     def _take_recorder_status(self, status: RecorderStatus) -> None:
         self._recorder = (time.monotonic(), status)
 
-    def _take_state(self, message: JointState) -> None:
+    def _take_state(self, message: JointState, received: float, clock: float) -> None:
         self._has_driver = True
         if self._window is None:
             return
-        now = time.monotonic()
         try:
-            sample = self._window.take(message, now)
+            sample = self._window.take(message, received)
         except RecordingError as error:
             self._rejected, self._rejection = self._rejected + 1, str(error)
             self._node.get_logger().warning(str(error), throttle_duration_sec=1.0)
             return
         if sample is not None:
             self._rejection = ""
-            self._stream.add(now, self.clock() - to_nanoseconds(message.header.stamp) / NANOSECONDS)
-            self._stream.add_values(now, sample.effort)
-            self._on_state(sample, now)
+            self._stream.add(received, clock - to_nanoseconds(message.header.stamp) / NANOSECONDS)
+            self._stream.add_values(received, sample.effort)
+            self._on_state(sample, clock, received)

@@ -3,30 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 from std_msgs.msg import Float64
 
+from inertid_ros.ros.polling import PolledSubscription
 from inertid_ros.ros.qos import NEWEST, STATE
 
 from .parameters import SpeedScalingOptions
 
 _PERIOD_S = 0.02  # between two states of the controller that are read; it publishes every cycle
-
-
-class _Polled(CallbackGroup):
-    """Of subscriptions that no executor wakes up for: a controller tells its state every cycle, more than is read."""
-
-    def can_execute(self, entity: Any) -> bool:
-        """No: it is read by hand."""
-        return False
-
-    def beginning_execution(self, entity: Any) -> bool:
-        """No: it is read by hand."""
-        return False
-
-    def ending_execution(self, entity: Any) -> None:
-        """Nothing began."""
 
 
 class SpeedScaling:
@@ -51,24 +36,21 @@ class SpeedScaling:
     ) -> None:
         self._factors: dict[str, float] = {}
         self._on_change, self._polled_at = on_change, -float("inf")
-        self._state: Any = None
+        self._state: PolledSubscription | None = None
         if options.topic:
             full = options.full
             node.create_subscription(Float64, options.topic, lambda told: self._take("driver", told.data / full), STATE)
         state_type = _controller_state_type()
         if controller and state_type is not None:
-            topic, group = f"{controller}/controller_state", _Polled()
-            self._state = node.create_subscription(state_type, topic, lambda _state: None, NEWEST, callback_group=group)
+            self._state = PolledSubscription(node, state_type, f"{controller}/controller_state", NEWEST)
 
     def poll(self, now: float) -> None:
         """Read the controller's newest state; to be called at every tick, ``now`` is the steady clock [s]."""
         if self._state is None or now - self._polled_at < _PERIOD_S:
             return
         self._polled_at = now
-        with self._state.handle:
-            taken = self._state.handle.take_message(self._state.msg_type, False)
-        if taken is not None:
-            self._take("controller", taken[0].speed_scaling_factor)
+        for state, _received in self._state.take():
+            self._take("controller", state.speed_scaling_factor)
 
     @property
     def factor(self) -> float:

@@ -194,10 +194,9 @@ class StateMachine:
     # Input
 
     def take_state(self, stamp: float, clock: float, now: float, position: Array, effort: Array) -> None:
-        """Take a joint state; see :meth:`.StateMonitor.update`."""
+        """Take a joint state, on which the next tick acts; see :meth:`.StateMonitor.update`."""
         if self.supervisor is not None:
             self.supervisor.update(stamp, clock, now, position, effort)
-            self._update()
 
     def take_speed_scaling(self, factor: float) -> None:
         """Take the controller's speed scaling, 1 at full speed."""

@@ -151,7 +151,7 @@ def test_every_fault_stops_the_robot_in_time_and_within_limits(change, reason, w
     node, robot, stop = run(change)
     assert reason in node.fault
     assert FAULT_AT < stop <= FAULT_AT + within_s
-    assert check(robot)[-1] < stop + TABLE.brakes.longest + TABLE.options.grid_s + 0.01
+    assert check(robot)[-1] < stop + TABLE.options.latency_s + TABLE.options.grid_s + TABLE.brakes.longest + 0.01
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_who_asks_for_a_stop_gets_it_at_once(action):
     node, robot, stop = run(lambda robot: None, action)
     assert node.canceled or node.fault == "asked to"
     assert stop == pytest.approx(FAULT_AT + DELAY_S, abs=1.5 * TICK_S)
-    assert check(robot)[-1] < stop + TABLE.brakes.longest + TABLE.options.grid_s + 0.01
+    assert check(robot)[-1] < stop + TABLE.options.latency_s + TABLE.options.grid_s + TABLE.brakes.longest + 0.01
 
 
 @pytest.mark.parametrize("pause_s", [0.3, 5.0])

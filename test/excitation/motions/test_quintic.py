@@ -29,6 +29,15 @@ def test_curve_passes_its_knots_and_is_smooth(seed):
     assert a == pytest.approx(curve.acceleration, abs=1e-5)
 
 
+@given(st.integers(0, 10_000), st.floats(-0.2, 1.2))
+@settings(max_examples=50, deadline=None)
+def test_one_time_is_as_many(seed, share):
+    curve = random_curve(seed)
+    for time in (share * curve.duration, float(curve.time[seed % len(curve.time)])):
+        for one, many in zip(curve.at(time), curve.sample(np.array([time])), strict=True):
+            assert one == pytest.approx(many[0], abs=1e-7)
+
+
 @given(st.integers(0, 10_000), st.sampled_from([0, 1, 2]))
 @settings(max_examples=40, deadline=None)
 def test_extremes_are_reached_and_never_exceeded(seed, order):

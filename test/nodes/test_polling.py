@@ -1,0 +1,48 @@
+"""Topics that are taken by hand: nothing lost or out of order, and receipts that do not wait for the taking."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+rclpy = pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+
+from rclpy.qos import QoSProfile  # noqa: E402
+from std_msgs.msg import Float64  # noqa: E402
+from support.nodes.ros_client import RosClient, ros_client_in  # noqa: E402
+
+from inertid_ros.ros.polling import PolledSubscription  # noqa: E402
+
+DEPTH = 5
+
+
+@pytest.fixture
+def ros(tmp_path: Path) -> Iterator[RosClient]:
+    with ros_client_in(tmp_path) as client:
+        yield client
+
+
+def test_receipts_are_those_of_the_middleware(ros, monkeypatch):
+    topic = PolledSubscription(ros.node, Float64, "value", QoSProfile(depth=DEPTH))
+    publisher = ros.node.create_publisher(Float64, "value", 10)
+    ros.until(publisher.get_subscription_count, "discovery")
+    assert topic.take() == []
+    sent = []
+    for value in range(3):
+        sent.append(time.monotonic())
+        publisher.publish(Float64(data=float(value)))
+        ros.spin(0.1)  # which must not take them
+    taken = topic.take()
+    assert [message.data for message, _ in taken] == [0.0, 1.0, 2.0]
+    assert [received for _, received in taken] == pytest.approx(sent, abs=0.08)
+    # A step of the system's clock puts no receipt before the last look or after this one.
+    before = time.monotonic()
+    for value in range(2 * DEPTH):
+        publisher.publish(Float64(data=float(value)))
+    ros.spin(0.1)
+    clock = time.time
+    monkeypatch.setattr(time, "time", lambda: clock() - 5.0)
+    taken = topic.take()
+    assert [message.data for message, _ in taken] == [5.0, 6.0, 7.0, 8.0, 9.0]  # the newest, as the queue is deep
+    assert all(before - 0.1 <= received <= time.monotonic() for _, received in taken)
