@@ -1,5 +1,6 @@
 """Execute a plan on the simulated robot and record it, without ROS and as fast as the machine can."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -23,11 +24,17 @@ def simulate(
     *,
     state_hz: float = 500.0,
     name: str = "simulated",
+    each_step: Callable[[SimulatedRobot], None] = lambda robot: None,
 ) -> Recording:
     """Approach the start of a plan, execute it, and record joint states from there to half a second after its end.
 
     Commands are those on a real robot: short horizons that each end at rest. Stamps begin at zero with the
     plan.
+
+    Parameters
+    ----------
+    each_step : callable, optional
+        Called before every timestep, as to exchange what the robot holds (:meth:`.SimulatedRobot.become`).
 
     Raises
     ------
@@ -46,6 +53,7 @@ def simulate(
     follow(robot, run.start(begin))
     states = [first]
     for step in range(1, steps + 1):
+        each_step(robot)
         robot.step()
         if step % per_command == 0:
             follow(robot, run.step(robot.time))

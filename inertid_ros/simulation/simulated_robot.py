@@ -13,7 +13,7 @@ from inertid_ros.robot.model import RobotModel
 from .commands import CommandedTrajectory, Follower
 from .drives import Drives, effort_scale, typical_drives
 from .joint_sensors import Sensors, StateSample
-from .mujoco_model import build_mujoco, import_mujoco
+from .mujoco_model import MujocoRobot, build_mujoco, import_mujoco
 
 _FRICTION_IMPEDANCE = 0.99
 
@@ -57,15 +57,8 @@ class SimulatedRobot:
         self.drives = drives or typical_drives(robot, self.options.drives, drive_rng)
         self.bodies = np.array(robot.consistent_body_prior)
         self._mujoco = import_mujoco()
-        self._compiled = build_mujoco(robot, self.options.timestep_s)
-        model, dof = self._compiled.model, self._compiled.dof
-        model.dof_damping[dof] = self.drives.viscous
-        model.dof_armature[dof] = self.drives.rotor_inertia
-        # MuJoCo's default friction is so soft that a joint creeps at rad/s below its breakaway torque. This holds it
-        # to a few mrad/s: the stiffest that is stable at the timestep.
-        model.dof_solref[dof] = (2 * self.options.timestep_s, 1.0)
-        model.dof_solimp[dof, :2] = _FRICTION_IMPEDANCE
-        self._data = self._mujoco.MjData(model)
+        self._compiled = self._with_drives(build_mujoco(robot, self.options.timestep_s))
+        self._data = self._mujoco.MjData(self._compiled.model)
         self._controller_model = (controller_model or robot).pinocchio
         self._controller_data = self._controller_model.createData()
         self._sensors = Sensors(self.options.sensors, self.effort_limit, sensor_rng)
@@ -110,6 +103,42 @@ class SimulatedRobot:
         self._commanded_effort, self._effort_time = np.zeros(self.robot.joints), -np.inf
         self._applied = self._control()
         self._measured_effort = self._applied
+
+    def become(self, robot: RobotModel | None = None, drives: Drives | None = None) -> None:
+        """Have other bodies or other friction from now on, in motion, as with a payload that is gripped.
+
+        The controller, its gains and the sensors stay as they are.
+
+        Parameters
+        ----------
+        robot : RobotModel, optional
+            The same robot with other bodies.
+        drives : Drives, optional
+            Other drives.
+
+        Raises
+        ------
+        ModelError
+            The robot has other joints.
+        """
+        self.drives = drives or self.drives
+        if robot is not None:
+            if robot.hash != self.robot.hash:
+                raise ModelError("simulation: a robot cannot become one of other joints; exchange its bodies")
+            self.robot, self.bodies = robot, np.array(robot.consistent_body_prior)
+            self._compiled = build_mujoco(robot, self.options.timestep_s)
+        self._compiled = self._with_drives(self._compiled)
+
+    def _with_drives(self, compiled: MujocoRobot) -> MujocoRobot:
+        """The compiled robot with the friction and rotor inertia of its drives."""
+        model, dof = compiled.model, compiled.dof
+        model.dof_damping[dof] = self.drives.viscous
+        model.dof_armature[dof] = self.drives.rotor_inertia
+        # MuJoCo's default friction is so soft that a joint creeps at rad/s below its breakaway torque. This holds it
+        # to a few mrad/s: the stiffest that is stable at the timestep.
+        model.dof_solref[dof] = (2 * self.options.timestep_s, 1.0)
+        model.dof_solimp[dof, :2] = _FRICTION_IMPEDANCE
+        return compiled
 
     def follow(self, trajectory: CommandedTrajectory, start: float | None = None) -> None:
         """Follow a trajectory from now; its clock begins at ``start`` [s, simulated], or now where not given.
