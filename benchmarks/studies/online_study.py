@@ -8,7 +8,8 @@ import attrs
 import numpy as np
 
 from inertid_ros.adaptation.causal_filter import CausalFilter, StreamOptions
-from inertid_ros.adaptation.change_detector import Change, ChangeDetector, DetectorOptions, with_stream_noise
+from inertid_ros.adaptation.change_detector import Change, ChangeDetector, DetectorOptions
+from inertid_ros.adaptation.innovation_noise import with_stream_noise
 from inertid_ros.adaptation.online_identification import OnlineIdentification, OnlineOptions
 from inertid_ros.adaptation.online_information import Forgetting
 from inertid_ros.adaptation.payload_equations import CalibratedRobot

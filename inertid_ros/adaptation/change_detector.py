@@ -8,7 +8,6 @@ chi-squared with as many degrees of freedom as ``d`` has while nothing changes, 
 """
 
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -16,18 +15,16 @@ import numpy as np
 import scipy
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.qr import semidefinite_root
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.information.residuals import MAD_TO_DEVIATION
 from inertid_ros.robot.bodies.layout import ParameterLayout
 
+from .innovation_noise import error_deviation
 from .payload_equations import CalibratedRobot, FrictionDrift
 
 _BODY_COLUMNS = 4  # mass and first moments: what gravity shows within a window
 _FRICTION = ("viscous", "coulomb")
 _FEWEST = 3  # independent samples of a window
-_SLOW = 0.02  # rad/s or m/s; a slower joint may as well stick
 _INVISIBLE = 1e-4  # singular value, relative to unit columns, below which a window does not show a direction
 
 
@@ -143,7 +140,7 @@ class ChangeDetector:
         self._skipped = (self._skipped - len(samples)) % stride
         if not len(chosen):
             return
-        deviation = _deviation(robot, chosen)
+        deviation = error_deviation(robot, chosen)
         predicted = equations.predict(robot.parameters, chosen)
         work = np.zeros((equations.count, self._writer.width, len(chosen)))
         self._writer.write(chosen, slice(0, len(chosen)), work)
@@ -200,45 +197,6 @@ class ChangeDetector:
         cause = causes[0] if amount >= 0 else causes[1]
         now = self._window[-1].time
         return Change(now, cause, hypothesis.subject, amount, deviation, fit.ratio, threshold, False)
-
-
-def with_stream_noise(robot: CalibratedRobot, blocks: Sequence[Samples]) -> CalibratedRobot:
-    """The robot with the residuals that a causal filter leaves of it, where nothing has changed.
-
-    A filter without delay lets less noise through than a causal one. Recordings of the calibration, put through the
-    causal filter, show its noise; reversals, where friction is uncertain, do not count.
-
-    Parameters
-    ----------
-    blocks : sequence of Samples
-        Of a stream of the robot as it was calibrated.
-
-    Raises
-    ------
-    IdentificationError
-        A channel has no equation.
-    """
-    errors = np.concatenate([each.tau - robot.equations.predict(robot.parameters, each) for each in blocks])
-    kept = np.concatenate([each.mask & (_stiction(robot, each) < 0.5 * robot.deviation) for each in blocks])
-    if not kept.any(axis=0).all():
-        raise IdentificationError("stream: a joint never slides; give recordings in which all joints move")
-    sizes = [np.median(np.abs(errors[own, channel])) for channel, own in enumerate(kept.T)]
-    return replace(robot, deviation=np.maximum(robot.deviation, MAD_TO_DEVIATION * np.array(sizes)))
-
-
-def _deviation(robot: CalibratedRobot, samples: Samples) -> Array:
-    """``(N, c)`` standard deviation of the error of every equation: noise, and stiction at reversals."""
-    return np.asarray(np.hypot(robot.deviation, _stiction(robot, samples)))
-
-
-def _stiction(robot: CalibratedRobot, samples: Samples) -> Array:
-    """``(N, c)`` standard deviation of friction for the share of time in which a joint hardly slides: it may then be
-    anything up to Coulomb friction in either direction."""
-    layout = robot.layout
-    if samples.undecimated is None or "coulomb" not in layout.drive_terms:
-        return np.zeros_like(samples.tau)
-    share = samples.undecimated.filtered(lambda v: (np.abs(v) < _SLOW).astype(float))
-    return np.asarray(np.clip(share, 0.0, 1.0) * robot.parameters[layout.drive("coulomb")] / np.sqrt(3.0))
 
 
 def _period(samples: Samples) -> float:

@@ -95,7 +95,7 @@ def payload_offline(
         The result or a recording cannot be used, or the payload is beyond what robot or motion can show.
     """
     options, configuration = options or PayloadOptions(), configuration or Configuration()
-    robot, delay, cutoff = _calibrated(result)
+    robot, delay, cutoff = calibrated_robot(result)
     model = robot.equations.model
     tool = ToolFrame.of(model, options.frame)
     everything = [*loaded, *reference]
@@ -122,8 +122,14 @@ def payload_offline(
     )
 
 
-def _calibrated(result: StoredResult) -> tuple[CalibratedRobot, float, float]:
-    """The robot of a result, the delay of its efforts [s], and the cutoff of its recordings [Hz]."""
+def calibrated_robot(result: StoredResult) -> tuple[CalibratedRobot, float, float]:
+    """Return the robot of a result, the delay of its efforts [s], and the cutoff of its recordings [Hz].
+
+    Raises
+    ------
+    ResultError
+        The result was rejected, or is not of joint torques on a fixed base.
+    """
     report, model = result.report, result.model
     if report.get("status") == "rejected":
         raise ResultError(f"{result.directory}: was rejected ({report.get('message')}); give a good calibration")

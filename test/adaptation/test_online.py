@@ -8,7 +8,8 @@ from support.recordings.synthetic import inverse_dynamics, random_motion
 from support.robots.random_robots import random_urdf
 
 from inertid_ros.adaptation.causal_filter import CausalFilter, StreamOptions
-from inertid_ros.adaptation.change_detector import Cause, ChangeDetector, DetectorOptions, with_stream_noise
+from inertid_ros.adaptation.change_detector import Cause, ChangeDetector, DetectorOptions
+from inertid_ros.adaptation.innovation_noise import with_stream_noise
 from inertid_ros.adaptation.online_identification import OnlineIdentification, OnlineOptions
 from inertid_ros.adaptation.online_information import Forgetting, OnlineInformation
 from inertid_ros.adaptation.payload_equations import CalibratedRobot

@@ -11,6 +11,8 @@ from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.config.simulation import DriveOptions, SensorOptions, SimulationOptions
 from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.excitation.plans.plan import slower
+from inertid_ros.robot.model import load_model
+from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.commands import CommandedTrajectory
 from inertid_ros.simulation.drives import Drives
 from inertid_ros.simulation.joint_sensors import FaultyChannel, StateFaults, StateSample
@@ -32,6 +34,30 @@ def test_it_holds_its_pose(model):
     robot.step(1000)
     assert robot.time == pytest.approx(1.0)
     assert robot.true_state().position == pytest.approx(PANDA_START, abs=2e-3)
+
+
+def test_it_becomes_heavier_in_motion(model):
+    """Drives then hold what gravity asks of the new bodies, from the pose and speed of before."""
+    exact = SimulationOptions(sensors=EXACT)
+    still = Drives(*np.zeros((5, 7)))
+    robot = SimulatedRobot(model, exact, drives=still, start=PANDA_START)
+    robot.step(500)
+    before = robot.true_state()
+    bodies = model.body_prior.copy()
+    bodies[-1] *= 2.0
+    heavier = load_model(write_urdf(model, bodies), model.options)
+    robot.become(heavier)
+    assert (robot.true_state().position == before.position).all()
+    robot.step(3000)
+    state, pinocchio = robot.true_state(), heavier.pinocchio
+    gravity = pin.computeGeneralizedGravity(pinocchio, pinocchio.createData(), state.position)
+    assert state.effort == pytest.approx(gravity, abs=0.05)
+    with pytest.raises(ModelError, match="cannot become one of other joints"):
+        robot.become(
+            load_model(
+                model.urdf, replace(model.options, locked_joints={**model.options.locked_joints, "panda_joint7": 0.0})
+            )
+        )
 
 
 def test_it_tracks_well_but_not_perfectly(model):
