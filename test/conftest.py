@@ -41,6 +41,32 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(variable, None)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Order and groups for several workers (``--dist loadgroup``): no two tests of running nodes of one kind at once.
+
+    Tests that move a robot in real time come first, then those of other nodes, then all others, file by file.
+    """
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+    order = {"realtime": 0, "nodes": 1}
+    items.sort(key=lambda item: order.get(_group(item), 2))
+
+
+def _group(item: pytest.Item) -> str:
+    if item.get_closest_marker("realtime"):
+        return "realtime"
+    path = item.path.relative_to(ROOT / "test")
+    return "nodes" if path.parts[0] == "nodes" else str(path)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What nobody waits for leaves the processor to the nodes of the worker beside; a process does so once for all."""
+    if _group(item) not in ("realtime", "nodes") and "PYTEST_XDIST_WORKER" in os.environ:
+        os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), 10))
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     print_latencies(terminalreporter)
 
