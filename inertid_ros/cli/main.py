@@ -88,6 +88,26 @@ def _parser() -> argparse.ArgumentParser:
     def add(name: str, summary: str, *parents: _Parser) -> argparse.ArgumentParser:
         return commands.add_parser(name, help=summary, description=summary + ".", parents=[*parents, common])
 
+    init = add("init", "look at a robot and write its configuration, to be corrected", force)
+    init.add_argument("urdf", metavar="URDF", help="robot description, or a .xacro file with --xacro")
+    init.add_argument(
+        "--xacro", nargs="*", metavar="NAME:=VALUE", default=None,
+        help="expand xacro with these arguments; it evaluates expressions of the file, so only of files that you trust",
+    )  # fmt: skip
+    init.add_argument(
+        "--effort", choices=("torque", "current", "without_gravity"), default="",
+        help="what joint states report as effort (default that of the robot's driver, where it is known)",
+    )  # fmt: skip
+    init.add_argument(
+        "--mounting", choices=("floor", "wall", "ceiling", "none"), default="",
+        help="what the robot is mounted on (default a floor, which is said)",
+    )  # fmt: skip
+    init.add_argument(
+        "--lock", metavar="JOINT=POSITION", action="append", default=[], help="hold a joint still [rad or m]"
+    )
+    init.add_argument("--recording", metavar="RECORDING", help="whose names of joints are compared; " + _RECORDING)
+    init.add_argument("--output", metavar="FILE", help="YAML to write (default the robot's name, here)")
+
     identify = add("identify", "find the parameters of a robot from recordings", settings, force)
     identify.add_argument("recordings", nargs="+", metavar="RECORDING", help=_RECORDING)
     identify.add_argument("--urdf", required=True, metavar="FILE", help="robot description, the prior")

@@ -21,6 +21,7 @@ MOVABLE = ("revolute", "continuous", "prismatic")
 _LARGEST = 1e6  # m; nothing of a robot is that far
 _ROUNDING = 1e-9  # a diagonal of -1e-20 is a computed zero
 _HINT = "fix the URDF"
+_XACRO = "http://www.ros.org/wiki/xacro"
 
 
 def read_description(source: str | Path) -> str:
@@ -72,6 +73,7 @@ def parse_description(text: str) -> etree._Element:
         raise ModelError(f"URDF: not XML ({line}); give a URDF file (xacro must be expanded first)") from None
     if root.tag != "robot":
         raise ModelError(f"URDF: root element is <{root.tag}>, expected <robot>; give a URDF file")
+    _check_expanded(root)
     if root.getroottree().docinfo.internalDTD is not None:
         raise ModelError("URDF: has a document type with entities; remove the DOCTYPE")
     _check_name(root.get("name", ""), "robot")
@@ -81,10 +83,18 @@ def parse_description(text: str) -> etree._Element:
     return root
 
 
+def _check_expanded(root: etree._Element) -> None:
+    for element in root.iter(f"{{{_XACRO}}}*"):
+        name = etree.QName(element).localname
+        raise ModelError(
+            f"URDF: has <xacro:{name}> in line {element.sourceline}; expand it first: inertid init FILE --xacro"
+        )
+
+
 def _check_links(root: etree._Element) -> None:
     links = root.findall("link")
     if not links:
-        raise ModelError(f"URDF: has no <link>; {_HINT} (xacro must be expanded first)")
+        raise ModelError(f"URDF: has no <link>; {_HINT} (xacro must be expanded first: inertid init FILE --xacro)")
     if len(links) > MAX_LINKS:
         raise ModelError(f"URDF: has {len(links)} links, more than {MAX_LINKS}; {_HINT}")
     _check_unique(links, "link")

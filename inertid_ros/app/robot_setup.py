@@ -1,0 +1,223 @@
+"""How a robot is calibrated, as far as its URDF tells: what is held, what it stands on, what its efforts are."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.core.errors import ExcitationError, ModelError
+from inertid_ros.excitation.constraints.collision.surroundings import surroundings
+from inertid_ros.excitation.limits.motion_limits import motion_limits
+from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.recorded_joints import proposed_names
+from inertid_ros.robot.urdf import joints as urdf_joints
+from inertid_ros.robot.urdf import parsing
+
+from .known_drivers import CURRENT, TORQUE, WITHOUT_GRAVITY, KnownDriver, known_driver
+
+_FINGER = re.compile(r"(?i)finger|gripper|knuckle|jaw|claw|thumb|index|middle|ring_|little|pinky|(hand|palm)_")
+_WRIST = re.compile(r"(?i)wrist|yaw|pitch|roll")
+_WHEEL = re.compile(r"(?i)wheel|caster")
+_LIMBS = 2  # from the base on, more than one limb may be legs
+
+
+@dataclass(frozen=True)
+class SetupChoices:
+    """What is known of a robot beside its URDF.
+
+    Attributes
+    ----------
+    effort : str
+        One of :data:`~.known_drivers.EFFORTS`; empty takes that of its driver, where that is known.
+    mounting : str
+        As ``excitation.mounting``; empty assumes a floor.
+    locked_joints : mapping of str to float
+        Joints that are held [rad or m].
+    recorded_names : tuple of str
+        Joints as recordings and controllers call them; empty where that is not known.
+    """
+
+    effort: str = ""
+    mounting: str = ""
+    locked_joints: Mapping[str, float] = field(default_factory=dict)
+    recorded_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A value of the configuration, and why it is that.
+
+    Attributes
+    ----------
+    key : str
+        Dotted, as for ``--set``.
+    value : object
+        Of the key.
+    reason : str
+        One line.
+    """
+
+    key: str
+    value: Any
+    reason: str
+
+
+@dataclass(frozen=True)
+class RobotSetup:
+    """What is known and what has to be looked at before a robot moves.
+
+    Attributes
+    ----------
+    model : RobotModel
+        With joints held.
+    settings : tuple of Setting
+        For the configuration.
+    notes : tuple of str
+        What was assumed, and what to look at.
+    driver : KnownDriver or None
+        Of the robot.
+    """
+
+    model: RobotModel
+    settings: tuple[Setting, ...]
+    notes: tuple[str, ...]
+    driver: KnownDriver | None
+
+
+def robot_setup(urdf: Path, choices: SetupChoices | None = None) -> RobotSetup:
+    """Look at the URDF of a robot that is to be calibrated.
+
+    Raises
+    ------
+    ModelError
+        The URDF is broken, a joint to hold does not exist, or its efforts cannot be used.
+    """
+    choices = choices or SetupChoices()
+    root = parsing.parse_description(parsing.read_description(urdf))
+    held, notes = list(_held(root, choices.locked_joints)), list[str]()
+    try:
+        model = load_model(urdf, ModelOptions(locked_joints={name: position for name, position, _ in held}))
+    except ModelError as error:
+        if len(held) == len(choices.locked_joints):
+            raise
+        held = held[: len(choices.locked_joints)]
+        model = load_model(urdf, ModelOptions(locked_joints=choices.locked_joints))
+        notes.append(f"no gripper or wheel is held: {error}")
+    driver = known_driver(model.name, model.joint_names)
+    settings = [Setting("robot.locked_joints", {name: position}, reason) for name, position, reason in held]
+    settings += _names(model, choices.recorded_names)
+    notes += [f"efforts: {_effort(choices.effort, driver)}", *_limbs(root)]
+    mounting, told = choices.mounting or "floor", "as given" if choices.mounting else "assumed"
+    try:
+        around = surroundings(model, motion_limits(model), ExcitationOptions(mounting=mounting))
+        settings.append(Setting("excitation.mounting", mounting, f"{told}; {around.floor}"))
+        notes += [*around.others, *(finding.remedy for finding in around.findings)]
+    except ExcitationError as error:  # a recording can be identified all the same
+        notes.append(f"no motion can be planned yet: {error}")
+    return RobotSetup(model, tuple(settings), tuple(notes), driver)
+
+
+def _held(root: etree._Element, given: Mapping[str, float]) -> Iterator[tuple[str, float, str]]:
+    """Joints to hold, their position [rad or m] and why."""
+    for name, position in given.items():
+        yield name, position, "as given"
+    joints = {str(joint.get("name")): joint for joint in root.findall("joint")}
+    movable = {name: joint for name, joint in joints.items() if joint.get("type") in parsing.MOVABLE}
+    fingers = _fingers(movable, joints)
+    done = set(given)
+    for name, position in urdf_joints.held_leaders(root, given).items():
+        if name not in done:
+            done.add(name)
+            yield name, position, "other joints mimic it"
+    followers = set(urdf_joints.followers(root, done))
+    for name, joint in movable.items():
+        why = "looks like a gripper or a hand" if name in fingers else "looks like a wheel of the base"
+        if name in done | followers or not (name in fingers or _WHEEL.search(name)):
+            continue
+        yield name, float(np.clip(0.0, *urdf_joints.position_range(joint))), why
+
+
+def _fingers(movable: Mapping[str, etree._Element], joints: Mapping[str, etree._Element]) -> set[str]:
+    """Joints of grippers and hands by their names, behind which nothing else moves; none where all joints are such."""
+    behind: dict[str, list[str]] = {}
+    for name, joint in joints.items():
+        behind.setdefault(str(joint.find("parent").get("link")), []).append(name)
+
+    def moved(name: str) -> set[str]:
+        following = behind.get(str(joints[name].find("child").get("link")), ())
+        return {name} & set(movable) | {each for other in following for each in moved(other)}
+
+    named = {name for name in movable if _FINGER.search(name) and not _WRIST.search(name)}
+    found = {name for name in named if moved(name) <= named}
+    return set() if len(found) == len(movable) else found
+
+
+def _names(model: RobotModel, recorded: tuple[str, ...]) -> list[Setting]:
+    """Names of joints by which recordings have all that the robot has.
+
+    Raises
+    ------
+    ModelError
+        Recordings lack joints, and no names fit.
+    """
+    missing = [name for name in model.joint_names if name not in recorded]
+    if not recorded or not missing:
+        return []
+    names = proposed_names([name for name in recorded if name not in model.joint_names], missing)
+    if not names:
+        raise ModelError(
+            f"the recording has no {', '.join(missing[:3])}: it holds {', '.join(recorded[:6])}; give the recording of"
+            " this robot, or hold what it lacks with --lock"
+        )
+    return [Setting("robot.joint_names", names, "joints are called otherwise in the recording")]
+
+
+def _effort(given: str, driver: KnownDriver | None) -> str:
+    """What the efforts are, and what follows.
+
+    Raises
+    ------
+    ModelError
+        Gravity has been taken off.
+    """
+    effort = given or (driver.effort if driver is not None else "")
+    about = f" ({driver.robots}: {driver.about})" if driver is not None else ""
+    if given == WITHOUT_GRAVITY:
+        raise ModelError(
+            "efforts without gravity show no masses, and what was taken off is of a model that is to be found; let the"
+            f" driver report torque or currents{about}"
+        )
+    return {
+        TORQUE: f"taken for torque in N m or N{about}",
+        CURRENT: "currents: give gear ratio times torque constant of every joint in robot.effort_scale, or identify"
+        f" gains with a known load (docs/known.md){about}",
+        "": f"taken for torque in N m or N, which nobody said{about}; give --effort, and look at one slow motion with"
+        " inertid validate",
+    }[effort]
+
+
+def _limbs(root: etree._Element) -> list[str]:
+    """A note where more than one limb begins at the base."""
+    joints = root.findall("joint")
+    children = {str(joint.find("child").get("link")) for joint in joints}
+    links, limbs = [str(link.get("name")) for link in root.findall("link")], 0
+    still = [name for name in links if name not in children]
+    while still:
+        link = still.pop()
+        for joint in joints:
+            if joint.find("parent").get("link") == link:
+                if joint.get("type") in parsing.MOVABLE:
+                    limbs += not (_WHEEL.search(str(joint.get("name"))))
+                else:
+                    still.append(str(joint.find("child").get("link")))
+    if limbs < _LIMBS:
+        return []
+    return [
+        f"{limbs} limbs begin at its base, which is taken to be bolted down; a robot on its feet needs a force plate or"
+        " another sensor at its base, and robot.base: free (docs/floating_base.md)"
+    ]

@@ -1,0 +1,132 @@
+"""``inertid init``: look at a robot, and write the configuration with which it is calibrated."""
+
+import argparse
+import itertools
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from inertid_ros.app.robot_setup import RobotSetup, Setting, SetupChoices, robot_setup
+from inertid_ros.core.errors import InertidError, ModelError
+from inertid_ros.data.files.loading import load_recording
+from inertid_ros.robot.urdf.xacro_expansion import SUFFIX, expand_xacro
+
+from .output import print_json, write_text
+from .settings import named_numbers
+
+_WIDTH = 110
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    given = Path(options.urdf)
+    if given.suffix == SUFFIX and options.xacro is None:
+        raise ModelError(
+            f"{given}: is xacro, which evaluates expressions of the file; if you trust it, expand it with --xacro"
+        )
+    target = Path(options.output or f"{re.sub(r'[^A-Za-z0-9_-]', '_', given.name.partition('.')[0])}.yaml")
+    if target.exists() and not options.force:
+        raise InertidError(f"{target}: exists already; choose another path, or replace it with --force")
+    urdf = given if options.xacro is None else _expanded(given, options, target)
+    recorded = load_recording(options.recording).joint_names if options.recording else ()
+    locked = named_numbers(options.lock, "--lock")
+    setup = robot_setup(urdf, SetupChoices(options.effort, options.mounting, locked, recorded))
+    write_text(target, _yaml(setup, urdf, target), options.force)
+    if options.json:
+        print_json(
+            {
+                "robot": setup.model.name,
+                "urdf": str(urdf),
+                "configuration": str(target),
+                "joints": setup.model.joint_names,
+                "settings": [asdict(setting) for setting in setup.settings],
+                "notes": setup.notes,
+                "controller": setup.driver.controller if setup.driver else "",
+            }
+        )
+        return 0
+    print(f"robot {setup.model.name}, {setup.model.joints} joints: {', '.join(setup.model.joint_names)}")
+    for line in _told(setup.settings):
+        print(line)
+    for note in setup.notes:
+        print(f"look at: {note}")
+    print(f"written to {target}; next: {_next(urdf, target)}")
+    return 0
+
+
+def _expanded(path: Path, options: argparse.Namespace, target: Path) -> Path:
+    """URDF beside the configuration, from xacro.
+
+    Raises
+    ------
+    ModelError
+        An argument is not NAME:=VALUE, or the file cannot be expanded.
+    """
+    arguments = {}
+    for text in options.xacro:
+        name, separator, value = text.partition(":=")
+        if not (name and separator):
+            raise ModelError(f"--xacro: '{text}' is not NAME:=VALUE; write for example ur_type:=ur5e")
+        arguments[name] = value
+    urdf = target.with_suffix(".urdf")
+    write_text(urdf, expand_xacro(path, arguments), options.force)
+    return urdf
+
+
+def _yaml(setup: RobotSetup, urdf: Path, target: Path) -> str:
+    """A parameter file for the command line and for launch files."""
+    controller = f" controller:={setup.driver.controller}" if setup.driver and setup.driver.controller else ""
+    lines = [
+        f"# How {setup.model.name} is calibrated, as far as {urdf.name} tells. Correct what is not so.",
+        f"#   {_next(urdf, target)}",
+        f"#   inertid identify --urdf {urdf} --config {target} --output result RECORDING",
+        f"#   ros2 launch inertid_ros calibrate.launch.py urdf:={urdf} config:={target}{controller}",
+        "#",
+        "# Look at:",
+    ]
+    wrap = textwrap.TextWrapper(
+        _WIDTH, initial_indent="#   * ", subsequent_indent="#     ", break_long_words=False, break_on_hyphens=False
+    )
+    lines += [line for note in setup.notes for line in wrap.wrap(note)]
+    lines += ["", "/**:", "  ros__parameters:"]
+    for section in dict.fromkeys(setting.key.partition(".")[0] for setting in setup.settings):
+        lines.append(f"    {section}:")
+        own = [setting for setting in setup.settings if setting.key.partition(".")[0] == section]
+        for key in dict.fromkeys(setting.key for setting in own):
+            lines += _block(key.partition(".")[2], [setting for setting in own if setting.key == key])
+    return "\n".join(lines) + "\n"
+
+
+def _block(name: str, settings: list[Setting]) -> list[str]:
+    """Lines of one key, which may be a map that several settings fill."""
+    indent, lines = " " * 6, []
+    if not isinstance(settings[0].value, Mapping):
+        return [f"{indent}{name}: {_scalar(settings[0].value)}  # {settings[0].reason}"]
+    lines.append(f"{indent}{name}:")
+    for setting in settings:
+        pairs = (f"{_scalar(key)}: {_scalar(value)}" for key, value in setting.value.items())
+        lines += [f"{indent}  {pair}  # {setting.reason}" for pair in pairs]
+    return lines
+
+
+def _scalar(value: Any) -> str:
+    value = float(f"{value:.6g}") if isinstance(value, float) else value
+    return str(yaml.safe_dump(value, default_flow_style=True, allow_unicode=True).partition("\n")[0])
+
+
+def _told(settings: Iterable[Setting]) -> Iterator[str]:
+    """A line on each key and reason."""
+    for (key, reason), same in itertools.groupby(settings, lambda setting: (setting.key, setting.reason)):
+        values = [setting.value for setting in same]
+        maps = [value for value in values if isinstance(value, Mapping)]
+        pairs = [f"{name}: {_scalar(own)}" for each in maps for name, own in each.items()]
+        yield f"{key}: {', '.join(pairs) if maps else values[0]}  ({reason})"
+
+
+def _next(urdf: Path, target: Path) -> str:
+    return f"inertid excite --urdf {urdf} --config {target} --output motion"
