@@ -25,8 +25,8 @@ from inertid_ros.report.results import check_target
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import load_model
 
-from .excite_floating import excite_floating
-from .motion_output import PLAN, SUMMARY, print_motion, summarise, write_motion
+from .motions.floating import excite_floating
+from .motions.motion_output import PLAN, SUMMARY, print_motion, summarise, write_motion
 from .output import number, print_json, progress_bar
 from .settings import configuration, named_numbers
 
