@@ -1,11 +1,10 @@
 """Command line ``inertid``: one module per command; arguments in, library calls, text or JSON out.
 
 - ``main``: arguments, exit status, signals.
-- ``init``, ``identify``, ``excite``, ``validate``, ``payload``, ``convert``, ``info``, ``report``, ``perturb``: the commands.
-- ``motions``: what ``excite`` does with motions.
+- ``init``, ``identify``, ``excite``, ``validate``, ``payload``, ``convert``, ``info``, ``report``, ``perturb``: the
+  commands; ``excite_floating`` is that of free-floating robots.
 - ``settings``: logging and configuration from arguments.
-- ``output``: JSON, tables, progress and files.
-- ``report_tables``: results as text.
+- ``printing``: JSON, tables, progress and files.
 
 It may import all but ``ros`` and ``nodes``.
 """

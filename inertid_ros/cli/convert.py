@@ -13,7 +13,7 @@ from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.files.npz import write_npz
 from inertid_ros.data.recording import Recording
 
-from .output import print_json
+from .printing.output import print_json
 from .settings import configuration
 
 

@@ -25,9 +25,9 @@ from inertid_ros.report.results import check_target
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import load_model
 
-from .motions.floating import excite_floating
-from .motions.motion_output import PLAN, SUMMARY, print_motion, summarise, write_motion
-from .output import number, print_json, progress_bar
+from .excite_floating import excite_floating
+from .printing.motion_output import PLAN, SUMMARY, print_motion, summarise, write_motion
+from .printing.output import number, print_json, progress_bar
 from .settings import configuration, named_numbers
 
 _log = logging.getLogger(__name__)

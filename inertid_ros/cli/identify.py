@@ -14,8 +14,8 @@ from inertid_ros.report.results import check_target, write_result
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import load_model
 
-from .output import print_json, progress_bar, warn_of_care
-from .report_tables import print_report
+from .printing.output import print_json, progress_bar, warn_of_care
+from .printing.report_tables import print_report
 from .settings import configuration, recordings_from
 
 _REJECTED = 3

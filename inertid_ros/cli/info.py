@@ -20,8 +20,8 @@ from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
-from .output import number, print_json, print_table
-from .report_tables import print_report
+from .printing.output import number, print_json, print_table
+from .printing.report_tables import print_report
 from .settings import configuration
 
 _GAP = 4.0  # periods

@@ -16,7 +16,7 @@ from inertid_ros.core.errors import InertidError, ModelError
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.robot.urdf.xacro_expansion import SUFFIX, expand_xacro
 
-from .output import print_json, write_text
+from .printing.output import print_json, write_text
 from .settings import named_numbers
 
 _WIDTH = 110

@@ -16,7 +16,7 @@ from inertid_ros.report.payload_content import payload_content
 from inertid_ros.report.report_content import plain
 from inertid_ros.report.results import StoredResult, read_result
 
-from .output import number, print_json, print_table, progress_bar, write_text
+from .printing.output import number, print_json, print_table, progress_bar, write_text
 from .settings import configuration, recordings_from
 
 _log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from inertid_ros.robot.model import load_model
 from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 
-from .output import number, print_json, print_table, write_text
+from .printing.output import number, print_json, print_table, write_text
 from .settings import configuration
 
 

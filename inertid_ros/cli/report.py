@@ -6,8 +6,8 @@ from pathlib import Path
 from inertid_ros.report.pages import render_page
 from inertid_ros.report.results import REPORT, as_written, read_result
 
-from .output import print_json, write_text
-from .report_tables import print_report
+from .printing.output import print_json, write_text
+from .printing.report_tables import print_report
 
 
 def run(options: argparse.Namespace) -> int:

@@ -23,8 +23,8 @@ from inertid_ros.report.results import StoredResult, read_result
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 
-from .output import number, percent, print_json, print_table, progress_bar, warn_of_care
-from .report_tables import print_verdict
+from .printing.output import number, percent, print_json, print_table, progress_bar, warn_of_care
+from .printing.report_tables import print_verdict
 from .settings import configuration, recordings_from
 
 _REJECTED = 3

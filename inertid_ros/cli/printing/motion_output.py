@@ -18,7 +18,7 @@ from inertid_ros.excitation.plans.plan_file import plan_text
 from inertid_ros.report.report_content import plain
 from inertid_ros.robot.model import RobotModel
 
-from ..output import number, percent, print_table
+from .output import number, percent, print_table
 
 PLAN, SUMMARY, TRAJECTORY = "plan.yaml", "excitation.json", "joint_trajectory.yaml"
 _USED = dict(zip(("range_used", "velocity_used", "acceleration_used", "effort_used"), CHANNELS, strict=True))

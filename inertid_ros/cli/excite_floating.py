@@ -18,8 +18,8 @@ from inertid_ros.excitation.plans.plan import Plan, plan_of
 from inertid_ros.report.report_content import plain
 from inertid_ros.robot.model import RobotModel
 
-from ..output import number, print_json, progress_bar
-from .motion_output import PLAN, outline, write_motion
+from .printing.motion_output import PLAN, outline, write_motion
+from .printing.output import number, print_json, progress_bar
 
 _RAMP_USE = 0.8  # of the limits, on the way to the first waypoint
 
