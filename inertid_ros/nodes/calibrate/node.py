@@ -14,7 +14,7 @@ from pathlib import Path
 from action_msgs.msg import GoalStatus
 
 from inertid_ros.action import Excite, Identify
-from inertid_ros.cli.report_tables import print_report
+from inertid_ros.cli.printing.report_tables import print_report
 from inertid_ros.core.errors import InertidError
 from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters, RecorderStatus
 from inertid_ros.ros.parameters import declare

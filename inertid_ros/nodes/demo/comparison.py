@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from inertid_ros.cli.output import number, print_table
-from inertid_ros.cli.report_tables import print_errors
+from inertid_ros.cli.printing.output import number, print_table
+from inertid_ros.cli.printing.report_tables import print_errors
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.arrays import Array
