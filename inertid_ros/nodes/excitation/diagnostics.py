@@ -64,7 +64,7 @@ def joint_states(robot: RobotInterface, options: MonitorOptions) -> Status:
 def controller(robot: RobotInterface, options: ExcitationNodeOptions, armed: bool) -> Status:
     """Whether commands arrive. Without a controller nothing is wrong until the node is armed."""
     configured, scaling = robot.is_configured, robot.speed_scaling
-    problem = robot.commander.problem() if configured else ""
+    problem = robot.controller_problem() if configured else ""
     scaled = "" if is_full_speed(scaling) else f"speed scaling is {100 * scaling:.0f} %; set it to 100 %"
     level, message = gravest(
         (STALE, "" if configured else "not configured"),
@@ -76,6 +76,7 @@ def controller(robot: RobotInterface, options: ExcitationNodeOptions, armed: boo
         "Command interface": options.command_interface,
         "Topic or action": robot.commander.name if configured else None,
         "Discovered": robot.has_controller,
+        "Path tolerance (rad or m)": robot.controller_tolerance,
         "Speed scaling (%)": 100.0 * scaling,
     }
     return Status("controller", level, message, values)

@@ -21,6 +21,7 @@ from inertid_ros.ros.polling import PolledSubscription
 from inertid_ros.ros.qos import LATCHED, STATE
 
 from .commander import COMMANDERS, Commander
+from .controller_manager import ControllerManager
 from .joint_state_window import JointStateWindow
 from .parameters import ExcitationNodeOptions
 from .publishers import Publishers
@@ -63,6 +64,7 @@ class RobotInterface:
         self._rejected, self._rejection = 0, ""  # joint states that could not be read, and why the last one was not
         self._recorder: tuple[float, RecorderStatus] | None = None  # the last status and its receipt
         self._scaling = SpeedScaling(node, options.speed_scaling, options.controller, on_speed_scaling)
+        self._manager = ControllerManager(node, options.controller)
         self._publishers = Publishers(node, node.resolve_topic_name("joint_states"))
         self._states = PolledSubscription(node, JointState, "joint_states", STATE)
         node.create_subscription(RecorderStatus, "recorder/status", self._take_recorder_status, LATCHED)
@@ -165,6 +167,7 @@ class RobotInterface:
     def poll(self) -> None:
         """Take what has come since the last call: joint states, and the controller's; to be called at every tick."""
         self._scaling.poll(time.monotonic())
+        self._manager.poll(time.monotonic())
         clock_offset = self.clock() - time.monotonic()
         for message, received in self._states.take():
             self._take_state(message, received, received + clock_offset)
@@ -186,7 +189,16 @@ class RobotInterface:
 
     def interference(self) -> str:
         """Why commands do not arrive or are not ours alone, or states come from several; empty when all is well."""
-        return self.commander.problem() or self.several_publishers()
+        return self.controller_problem() or self.several_publishers()
+
+    def controller_problem(self) -> str:
+        """Why commands do not arrive, or are not ours alone; empty when all is well."""
+        return self._manager.problem() or self.commander.problem()
+
+    @property
+    def controller_tolerance(self) -> float | None:
+        """Smallest distance [rad or m] from a trajectory at which the controller gives up; None where nobody said."""
+        return self._manager.tolerance
 
     def several_publishers(self) -> str:
         """Which nodes publish joint states, where these are several; empty otherwise."""
@@ -215,6 +227,7 @@ class RobotInterface:
         if self._window is None or self._window.joint_names != model.joint_names:
             self._window = JointStateWindow(JointOrder(model.joint_names, model.effort_scale, model.recorded_joints))
         self._model = model
+        self._manager.joints = model.recorded_joints.recorded(model.joint_names)
 
     def _take_recorder_status(self, status: RecorderStatus) -> None:
         self._recorder = (time.monotonic(), status)

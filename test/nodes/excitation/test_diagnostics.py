@@ -21,11 +21,11 @@ GOOD = StreamReport(1000, False, 200.0, 0, 0.006, 0.001, 0.002, ())
 
 
 def robot(report: StreamReport = GOOD, rejection: str = "", several: str = "", problem: str = "", scaling: float = 1.0):
-    commander = SimpleNamespace(name="/joint_trajectory", problem=lambda: problem)
+    commander = SimpleNamespace(name="/joint_trajectory")
     return SimpleNamespace(
         joint_states=report, rejected=(int(bool(rejection)), rejection), joint_names=("shoulder", "elbow"),
         several_publishers=lambda: several, is_configured=True, commander=commander, has_controller=not problem,
-        speed_scaling=scaling,
+        speed_scaling=scaling, controller_problem=lambda: problem, controller_tolerance=None,
     )  # fmt: skip
 
 
