@@ -9,5 +9,6 @@
 - ``drive_response``: how far drives usually are behind their command, learned from the motion.
 - ``controller_progress``: whether the controller keeps up, or its speed is scaled.
 - ``standstill``: where a robot stands, and since when.
+- ``execution_progress``: how far an execution has come.
 - ``supervisor``: execution and monitor together; what is sent at every tick.
 """

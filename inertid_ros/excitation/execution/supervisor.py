@@ -1,8 +1,6 @@
 """Supervisor: one execution of a motion under watch. At every tick it decides what is sent, without ROS."""
 
 import math
-from dataclasses import dataclass
-from enum import Enum
 from typing import Protocol
 
 import numpy as np
@@ -10,6 +8,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 
 from .controller_progress import ControllerProgress
+from .execution_progress import ExecutionProgress, ExecutionStage
 from .horizons import Horizon, HorizonTable, hold
 from .monitor import Lease, StateMonitor
 from .motion_execution import MotionExecution, MotionState
@@ -17,36 +16,8 @@ from .plan_check import is_full_speed
 from .standstill import Standstill
 
 _LONGEST_PAUSE_S = 0.05  # between streamed positions
-_LAG_S = 0.3  # of the controller behind the last command, until the robot is at rest
-_LONGEST_LAG_S = 5.0  # for which a robot that still moves is waited for
 _ZERO_SCALING = 0.01  # a told scaling below keeps the robot where it stands
 _ELSEWHERE = 0.02  # rad or m; a robot that stands farther from the end of its brake may still go on
-
-
-class ExecutionStage(Enum):
-    """What the robot does while a motion is executed."""
-
-    APPROACHING = "approaching"
-    MOVING = "moving"
-    STOPPING = "stopping"
-
-
-@dataclass(frozen=True)
-class ExecutionProgress:
-    """How far the execution of a motion has come.
-
-    Attributes
-    ----------
-    stage : ExecutionStage
-    fraction : float
-        Of the stage, 0 to 1.
-    tracking_error : ndarray, shape (n,)
-        Commanded minus measured position [rad or m].
-    """
-
-    stage: ExecutionStage
-    fraction: float
-    tracking_error: Array
 
 
 class CommandInterface(Protocol):
@@ -124,8 +95,8 @@ class Supervisor:
         self._silent = False  # whether the robot is left to the last horizon
         self._frozen = False  # whether states told nothing when the scaling was told
         self._informed = False  # whether a state has been accepted since the last tick
-        self._standstill, self._rested, self._held = Standstill(), math.nan, False
-        self._started = self._moved = self._sent = -math.inf
+        self._standstill, self._held = Standstill(), False
+        self._started = self._sent = -math.inf
         self._ticked = self._offset = math.nan
         self._paused = 0.0
         self._error = np.zeros(len(table.plan.joint_names))
@@ -146,7 +117,7 @@ class Supervisor:
             Robot's clock minus steady clock [s]; NaN where it is not known.
         """
         self.execution.clock_offset = self._offset = clock_offset
-        self._started = self._moved = self._sent = now
+        self._started = self._sent = now
         self._send(self.execution.start(now))
 
     def commanded(self, now: float) -> Array:
@@ -284,12 +255,7 @@ class Supervisor:
 
     def _has_ended(self, now: float) -> bool:
         """Whether the robot is at rest; where its controller's speed is scaled, that is later than commanded."""
-        if not self.at_rest(now):
-            self._moved, self._rested = now, math.nan
-            return False
-        self._rested = now if math.isnan(self._rested) else self._rested
-        moved = max(self._moved, min(self._standstill.since, self._rested + _LONGEST_LAG_S))
-        if now - max(moved, self._rested) < _LAG_S:
+        if not self._standstill.has_settled(now, self.at_rest(now)):
             return False
         distance = self._standstill.distance(now, self.commanded(now))
         elsewhere = _ELSEWHERE if self._silent else max(_ELSEWHERE, 1.5 * self._error_before)
@@ -302,7 +268,7 @@ class Supervisor:
             self.fault = f"{self.fault or 'the robot was stopped'}; {where} and may go on; deactivate the controller"
             return True
         # What the controller still holds must not move the robot once the scaling is raised.
-        self._moved = now
+        self._standstill.command(now)
         clock = now + self.execution.clock_offset
         self._send(hold(self.execution.table.plan.joint_names, self._standstill.position, clock))
         return False

@@ -12,9 +12,10 @@ from inertid_ros.app.excitation_job import ExcitationJob, PreparationProgress, P
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ExcitationError, InertidError
 from inertid_ros.core.worker import Standby, Worker
+from inertid_ros.excitation.execution.execution_progress import ExecutionProgress
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
 from inertid_ros.excitation.execution.plan_check import check_full_speed, check_start
-from inertid_ros.excitation.execution.supervisor import ExecutionProgress, Supervisor
+from inertid_ros.excitation.execution.supervisor import Supervisor
 
 from .parameters import MotionOptions
 

@@ -6,7 +6,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.action import Excite
 from inertid_ros.app.excitation_job import PreparationProgress
-from inertid_ros.excitation.execution.supervisor import ExecutionProgress
+from inertid_ros.excitation.execution.execution_progress import ExecutionProgress
 from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.msg import ExcitationStatus
 from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory

@@ -13,8 +13,8 @@ from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.worker import WorkerError
+from inertid_ros.excitation.execution.execution_progress import ExecutionProgress, ExecutionStage
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
-from inertid_ros.excitation.execution.supervisor import ExecutionProgress, ExecutionStage
 from inertid_ros.excitation.limits.motion_limits import motion_limits
 from inertid_ros.nodes.excitation.goal import Ending, ExcitationGoal, GoalState
 from inertid_ros.nodes.excitation.parameters import MotionOptions
