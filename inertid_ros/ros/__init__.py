@@ -6,7 +6,7 @@
 - ``subscriber``: :class:`ParameterSubscriber`, how a controller receives identified parameters.
 - ``parameters``: ROS parameters from the typed configuration.
 - ``qos``: the quality-of-service profiles.
-- ``polling``: messages that are taken by hand, many at once, with the middleware's time of receipt.
+- ``polling``: messages that wake no executor one by one: taken by hand, or in short intervals.
 - ``definitions``: classes and definitions of message types by name.
 - ``diagnostics``, ``markers``, ``transforms``: diagnostics, inertia in RViz, quaternions.
 - ``discovery``: whether a server has discovered its client.

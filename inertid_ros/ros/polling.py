@@ -1,4 +1,4 @@
-"""PolledSubscription: messages that are taken by hand, many at once, instead of waking an executor one by one."""
+"""Messages that do not wake an executor one by one: taken by hand, or in short intervals."""
 
 import time
 from typing import Any
@@ -21,6 +21,40 @@ class _Polled(CallbackGroup):
 
     def ending_execution(self, entity: Any) -> None:
         """Nothing began."""
+
+
+class PacedGroup(CallbackGroup):
+    """Of an action client whose messages are taken in short intervals, all that wait, and not between them.
+
+    A server tells the states of all its goals of the last seconds whenever one of them changes; of these only the
+    newest is kept until the next interval.
+
+    Parameters
+    ----------
+    period : float
+        From the begin of one interval to that of the next [s].
+    length : float
+        Of an interval, which begins with a message [s].
+    """
+
+    def __init__(self, period: float, length: float) -> None:
+        super().__init__()
+        self._period, self._length = period, length
+        self._next = self._end = 0.0
+
+    def can_execute(self, entity: Any) -> bool:
+        """Whether there is an interval, or the next one may begin."""
+        return not self._end < time.monotonic() < self._next
+
+    def beginning_execution(self, entity: Any) -> bool:
+        """Yes: what has been found ready is taken."""
+        now = time.monotonic()
+        if now >= self._next:
+            self._next, self._end = now + self._period, now + self._length
+        return True
+
+    def ending_execution(self, entity: Any) -> None:
+        """Others may be executed at the same time."""
 
 
 class PolledSubscription:

@@ -12,7 +12,7 @@ from rclpy.qos import QoSProfile  # noqa: E402
 from std_msgs.msg import Float64  # noqa: E402
 from support.nodes.ros_client import RosClient, ros_client_in  # noqa: E402
 
-from inertid_ros.ros.polling import PolledSubscription  # noqa: E402
+from inertid_ros.ros.polling import PacedGroup, PolledSubscription  # noqa: E402
 
 DEPTH = 5
 
@@ -46,3 +46,17 @@ def test_receipts_are_those_of_the_middleware(ros, monkeypatch):
     taken = topic.take()
     assert [message.data for message, _ in taken] == [5.0, 6.0, 7.0, 8.0, 9.0]  # the newest, as the queue is deep
     assert all(before - 0.1 <= received <= time.monotonic() for _, received in taken)
+
+
+def test_a_paced_group_opens_in_intervals_and_waits_for_the_first_message(monkeypatch):
+    group, now = PacedGroup(0.02, 0.003), 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    assert group.can_execute(None)  # as long as nothing comes
+    now = 100.05
+    assert group.can_execute(None) and group.beginning_execution(None)
+    now = 100.052
+    assert group.can_execute(None) and group.beginning_execution(None)  # all that wait
+    now = 100.054
+    assert not group.can_execute(None)
+    now = 100.071
+    assert group.can_execute(None)

@@ -17,11 +17,13 @@ from inertid_ros.excitation.execution.horizons import Horizon
 from inertid_ros.excitation.execution.supervisor import CommandInterface
 from inertid_ros.robot.recorded_joints import RecordedJoints
 from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory, to_time
+from inertid_ros.ros.polling import PacedGroup
 from inertid_ros.ros.qos import COMMAND
 
 from .publishers import Publishers
 
 _ANSWER_S = 0.25  # a controller on the same machine answers within milliseconds
+_PACE_S, _TAKING_S = 0.02, 0.003  # answers are taken every 20 ms, for so long
 
 
 class Commander(CommandInterface, Protocol):
@@ -150,7 +152,7 @@ class ActionCommander:
         result = FollowJointTrajectory.Result
         self._violations = (result.PATH_TOLERANCE_VIOLATED, result.GOAL_TOLERANCE_VIOLATED)
         name = of_controller(controller, "follow_joint_trajectory")
-        self._client = ActionClient(node, FollowJointTrajectory, name)
+        self._client = ActionClient(node, FollowJointTrajectory, name, callback_group=PacedGroup(_PACE_S, _TAKING_S))
         self.name = str(node.resolve_topic_name(name))
         self._joints = joints
         self._problem = ""
