@@ -1,12 +1,13 @@
 """Kill each node at each stage of a calibration: does the robot rest, who says so, and does a restart go on?
 
     PYTHONPATH=benchmarks:test python benchmarks/killed_nodes.py
-    PYTHONPATH=benchmarks:test python benchmarks/killed_nodes.py --only recorder:moving --keep /tmp/logs
+    PYTHONPATH=benchmarks:test python benchmarks/killed_nodes.py --only recorder:moving --keep logs
 
 The flow of `calibrate` runs with a robot of two joints, each node in a process of its own, the robot's driver as well;
 the robot, in one more process, judges all that it is sent. A node gets SIGKILL at a stage. The robot has to rest by the
 end of the last command that it had, within its limits; what still runs has to say in one line who is gone, and to end;
-after the node is started again, a calibration has to end well, and every recording has to be readable.
+after the node is started again, a calibration has to end well (after most stages: to move the robot, and to end by an
+interruption), and every recording has to be readable.
 """
 
 import argparse
@@ -16,57 +17,42 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from support.nodes.calibration_flow import MANY_NODES
+from studies.stages_of_calibration import (
+    BRAKE_S,
+    HORIZON_S,
+    LEASE_S,
+    LONGEST_S,
+    NODES,
+    STAGES,
+    Calibration,
+    NotReachedError,
+    calibration,
+)
 from support.nodes.fake_robot import FakeRobot, Record
-from support.nodes.processes import NodeProcess
-from support.nodes.relay_driver import ROBOT_SIDE
-from support.nodes.ros_client import RosClient, ros_client_in
+from support.nodes.ros_client import RosClient
 from support.nodes.two_links import two_links
-from support.paths import SUPPORT
 from tables import ROOT, machine, publish, table
 
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.files.loading import load_recording
-from inertid_ros.msg import ExcitationStatus, IdentifierStatus, InertialParameters, RecorderStatus
-from inertid_ros.nodes.demo.domain import claim_domain
 
 PAGE = ROOT / "docs" / "faults.md"
-NODES = ("excitation", "recorder", "identifier", "calibrate", "driver")
-STAGES = (
-    "waiting", "planning", "approaching", "moving", "stopping", "recording finished", "identifying", "publishing",
+HEADER = (
+    "killed", "while", "robot", "speed, acc.", "what is told", "status of the flow", "again", "recordings", "problems",
 )  # fmt: skip
-FASTER = {"approaching": 0.1, "moving": 0.5}  # than this is the robot when a node is killed [rad/s]
-HORIZON_S, BRAKE_S = 0.4, 0.6  # of a motion, and the longest brake along it
-EXCITATION = {
-    **MANY_NODES,
-    "require_recorder": True,
-    "tick_s": 0.005,
-    "execution.approach_speed": 0.25,
-    "execution.horizon_s": HORIZON_S,
-    "execution.period_s": 0.05,
-    "monitor.state_timeout_s": 0.5,
-    "monitor.lease_timeout_s": 1.0,
-}
 # How long after the end of a node the last horizon is sent. Without recorder or identifier a motion may go on.
 STOPPING = {
     "excitation": 0.0,
-    "calibrate": EXCITATION["monitor.lease_timeout_s"],
+    "calibrate": LEASE_S,
     "driver": 0.0,  # which hands it on
 }
-WAIT_S = 10.0  # of a flow for nodes that are not there
-LONGEST_S = 60.0  # that a stage, the end of a flow, and a whole calibration may take
+WHOLE = ("moving", "identifying")  # stages after which a calibration is made to its end again
 WELL = (0, 3)  # statuses of a calibration that came to its end, be its result good or not
 # What a line has to hold, so that a reader knows who is gone.
 NAMES = {name: (name,) for name in NODES} | {"calibrate": ("lease",), "driver": ("joint state", "samples")}
-
-
-class NotReachedError(Exception):
-    """The flow ended before the stage, as where a busy machine held the robot's states up; nobody was killed yet."""
 
 
 @dataclass
@@ -91,83 +77,6 @@ class Outcome:
             self.node, self.stage, self.rest, self.limits, self.said, self.ended, self.restarted, self.recordings,
             problems,
         ]  # fmt: skip
-
-
-class Calibration:
-    """Robot and nodes; ``start`` and ``flow`` start what was killed or has ended again."""
-
-    def __init__(self, ros: RosClient, robot: FakeRobot) -> None:
-        self.ros, self.robot = ros, robot
-        self.excitation = ros.listen(ExcitationStatus, "excitation/status")
-        self.recorder = ros.listen(RecorderStatus, "recorder/status")
-        self.identifier = ros.listen(IdentifierStatus, "identifier/status")
-        self.parameters = ros.listen(InertialParameters, "identifier/parameters")
-        self.nodes: dict[str, NodeProcess] = {}
-        for name in NODES:
-            self.start(name)
-
-    def start(self, name: str) -> None:
-        """A node, as at first."""
-        folder = self.ros.folder
-        own: dict[str, dict[str, object]] = {
-            "excitation": {**EXCITATION},
-            "recorder": {"directory": str(folder / "recordings"), "min_free_mb": 1},
-            "identifier": {"output_directory": str(folder / "results"), "state_directory": str(folder / "state")},
-            "calibrate": {"wait_s": WAIT_S, "tables": False},
-        }
-        script = (str(SUPPORT / "nodes" / "relay_driver.py"),) if name == "driver" else ()
-        self.nodes[name] = self.ros.start(name, own.get(name), script=script)
-
-    @property
-    def flow_ended(self) -> bool:
-        """Whether the flow has."""
-        return self.nodes["calibrate"].process.poll() is not None
-
-    def reached(self, stage: str) -> bool:
-        """Whether the flow is at a stage."""
-        state = self.excitation[-1].state if self.excitation else None
-        if stage == "waiting":
-            return "waiting for" in self.nodes["calibrate"].log()
-        if stage in FASTER:
-            return state == getattr(ExcitationStatus, stage.upper()) and self.robot.speed > FASTER[stage]
-        if stage == "recording finished":
-            pairs = zip(self.recorder, self.recorder[1:], strict=False)
-            return any(after.name == "" and before.recording for before, after in pairs)
-        if stage == "identifying":
-            return bool(self.identifier) and self.identifier[-1].state == IdentifierStatus.SOLVING
-        if stage == "publishing":
-            return bool(self.parameters)
-        return state == getattr(ExcitationStatus, stage.upper())
-
-    def until(self, stage: str) -> None:
-        """Run the flow up to a stage."""
-        if stage == "stopping":
-            self.until("moving")
-            self.nodes["calibrate"].signal(signal.SIGINT)
-
-        def seen() -> str:
-            ended = self.flow_ended and stage != "stopping"
-            return "stage" if self.reached(stage) else "end" if ended else ""
-
-        if self.ros.until(seen, stage, LONGEST_S) == "end":
-            raise NotReachedError(f"the flow ended before {stage}: {self.said(0)}")
-
-    def said(self, begin: int) -> list[str]:
-        """Errors of the flow, and of the excitation node since a status of it."""
-        lines = [line for line in self.nodes["calibrate"].log().splitlines() if line.startswith("error: ")]
-        if not lines:
-            latched = (ExcitationStatus.LATCHED, ExcitationStatus.STOPPING)
-            lines = [status.message for status in self.excitation[begin:] if status.state in latched][-1:]
-        return lines
-
-
-@contextmanager
-def calibration(folder: Path) -> Iterator[Calibration]:
-    """All nodes and the robot, in a domain of their own."""
-    with claim_domain() as domain:
-        os.environ.update(ROS_DOMAIN_ID=str(domain), ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")
-        with FakeRobot(remaps=ROBOT_SIDE) as robot, ros_client_in(folder) as ros:
-            yield Calibration(ros, robot)
 
 
 def check_rest(outcome: Outcome, robot: FakeRobot, ros: RosClient, moment: float) -> None:
@@ -204,27 +113,38 @@ def trial(node: str, stage: str, folder: Path) -> Outcome:
         flow.until(stage)
         moment, begin = time.monotonic(), len(flow.excitation)
         flow.nodes[node].kill()
-        check_rest(outcome, flow.robot, flow.ros, moment)
         was_over = flow.flow_ended and node != "calibrate"
+        if node in STOPPING:
+            check_rest(outcome, flow.robot, flow.ros, moment)
         flow.ros.until(lambda: flow.flow_ended, "end of the flow", LONGEST_S)
+        if node not in STOPPING:
+            check_rest(outcome, flow.robot, flow.ros, moment)
         flow.ros.spin(1.5)  # a lease runs out
         status = flow.nodes["calibrate"].process.returncode
         judge_end(outcome, flow, status, begin, was_over)
-        flow.parameters.clear()
-        flow.start(node)
-        if node != "calibrate":
-            flow.start("calibrate")
-        flow.ros.until(lambda: flow.flow_ended, "second flow", 2 * LONGEST_S)
-        again = flow.nodes["calibrate"].process.returncode
-        outcome.restarted = f"{again}"
-        if again not in WELL or not flow.reached("publishing"):
-            said = [line for line in flow.nodes["calibrate"].log().splitlines() if line.startswith("error: ")]
-            outcome.problems.append(f"after the restart: status {again}, {'; '.join(said)}")
+        again(outcome, flow)
         flow.robot.record().check_limits()
     outcome.recordings = check_recordings(outcome, folder / "recordings")
     tracebacks = [log.name for log in folder.glob("*.log") if "Traceback" in log.read_text(errors="replace")]
     outcome.problems += [f"traceback in {name}" for name in tracebacks]
     return outcome
+
+
+def again(outcome: Outcome, flow: Calibration) -> None:
+    """Start what was killed, and calibrate: to the end, or after most stages until the robot is in motion again."""
+    flow.parameters.clear()
+    for name in {outcome.node, "calibrate"}:
+        flow.start(name)
+    whole = outcome.stage in WHOLE
+    if not whole:
+        flow.ros.until(lambda: flow.flow_ended or flow.reached("moving"), "second motion", LONGEST_S)
+        flow.nodes["calibrate"].signal(signal.SIGINT)
+    flow.ros.until(lambda: flow.flow_ended, "end of the second flow", 2 * LONGEST_S)
+    status = flow.nodes["calibrate"].process.returncode
+    outcome.restarted = f"calibrated, {status}" if whole else f"moved, {status}"
+    if status not in (WELL if whole else (130,)) or whole and not flow.reached("publishing"):
+        said = [line for line in flow.nodes["calibrate"].log().splitlines() if line.startswith("error: ")]
+        outcome.problems.append(f"after the restart: status {status}, {'; '.join(said)}")
 
 
 def judge_end(outcome: Outcome, flow: Calibration, status: int, begin: int, was_over: bool) -> None:
@@ -257,41 +177,45 @@ def check_recordings(outcome: Outcome, folder: Path) -> int:
     return len(found)
 
 
+def published() -> dict[tuple[str, str], list[str]]:
+    """Rows of the page."""
+    section = PAGE.read_text(encoding="utf-8").partition("<!-- killed-nodes -->")[2].partition("<!-- /killed")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    return {(row[0], row[1]): row for row in rows if row[0] in NODES}
+
+
 def main() -> None:
     """Kill, and publish the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", nargs="+", default=[], metavar="NODE:STAGE", help="these trials alone, unpublished")
+    kept = "these trials alone; the other rows of the page stay"
+    parser.add_argument("--only", nargs="+", default=[], metavar="NODE:STAGE", help=kept)
     parser.add_argument("--keep", type=Path, help="folder for all that the nodes wrote")
     options = parser.parse_args()
-    pairs = [tuple(pair.split(":")) for pair in options.only] or [(node, stage) for node in NODES for stage in STAGES]
-    outcomes, repeated = [], 0
+    every = [f"{node}:{stage}" for node in NODES for stage in STAGES]
+    pairs = [(node, stage) for node, _, stage in (name.partition(":") for name in options.only or every)]
+    rows = published() if options.only else {}
     while pairs:
-        node, stage = pairs.pop(0)
+        node, stage = pair = pairs.pop(0)
         folder = Path(tempfile.mkdtemp(prefix="killed_nodes_"))
         try:
-            outcomes.append(trial(node, stage, folder))
+            outcome = trial(node, stage, folder)
         except NotReachedError as error:
             print(f"{node}, {stage}: {error}; begun again", flush=True)
-            repeated, pairs[:0] = repeated + 1, [(node, stage)]
+            pairs.insert(0, pair)
             continue
         except AssertionError as error:
-            outcomes.append(Outcome(node, stage, problems=[str(error).splitlines()[0]]))
-        print(*outcomes[-1].cells, f"load {os.getloadavg()[0]:.1f}", sep=" | ", flush=True)
-        if options.keep:
-            shutil.copytree(folder, options.keep / f"{node}_{stage.replace(' ', '_')}", dirs_exist_ok=True)
-        shutil.rmtree(folder)
-    bad = sum(bool(outcome.problems) for outcome in outcomes)
-    if not options.only:
-        header = (
-            "killed", "while", "robot", "speed, acc.", "what is told", "status of the flow", "again", "recordings",
-            "problems",
-        )  # fmt: skip
-        publish("killed-nodes", f"""## Killed nodes
+            outcome = Outcome(node, stage, problems=[str(error).splitlines()[0]])
+        finally:
+            if options.keep:
+                shutil.copytree(folder, options.keep / f"{node}_{stage.replace(' ', '_')}", dirs_exist_ok=True)
+            shutil.rmtree(folder)
+        rows[pair] = [*map(str, outcome.cells)]
+        print(*rows[pair], f"load {os.getloadavg()[0]:.1f}", sep=" | ", flush=True)
+    shown = [rows[pair] for node in NODES for stage in STAGES if (pair := (node, stage)) in rows]
+    bad = sum(row[-1] != "none" for row in shown)
+    publish("killed-nodes", f"""{table(HEADER, shown)}
 
-{table(header, [outcome.cells for outcome in outcomes])}
-
-{len(outcomes)} trials, {bad} with problems; {repeated} flows ended before the stage and were begun again. On
-{machine()}.""", PAGE)
+{len(shown)} trials, {bad} with problems. On {machine()}.""", PAGE)
     sys.exit(bool(bad))
 
 

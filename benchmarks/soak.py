@@ -65,11 +65,11 @@ class Trend:
 def trend(hours: np.ndarray, values: np.ndarray) -> Trend:
     """Least-squares line; its deviation from the residuals."""
     late = slice(len(values) // 3, None)
-    t, y = hours[late] - hours[late].mean(), values[late]
+    t, y = hours[late] - hours[late].mean(), values[late] - values[late].mean()
     slope = float(t @ y / (t @ t))
-    residual = y - y.mean() - slope * t
+    residual = y - slope * t
     deviation = float(np.sqrt(residual @ residual / max(len(y) - 2, 1) / (t @ t)))
-    return Trend(float(values[late][0]), float(y[-1]), slope, deviation)
+    return Trend(float(values[late][0]), float(values[-1]), slope, deviation)
 
 
 def resources(process: int, since: tuple[float, float]) -> tuple[dict[str, float], tuple[float, float]]:
@@ -106,6 +106,7 @@ class Soak:
         self.times: list[float] = []
         self.values: dict[str, list[dict[str, float]]] = {name: [] for name in NODES}
         self.rates: list[dict[str, float]] = []
+        self.load: list[float] = []
         self.ended = Counter[int]()
         self.said: list[str] = []
 
@@ -125,6 +126,7 @@ class Soak:
         end = time.monotonic()
         self.rates.append({topic: self.counts[topic] / (end - begin) for topic in TOPICS})
         self.times.append(end / 3600)
+        self.load.append(os.getloadavg()[0])
         for name, node in self.nodes.items():
             found, self.since[name] = resources(node.process.pid, self.since[name])
             self.values[name].append(found)
@@ -173,7 +175,8 @@ def main() -> None:
     text = f"""## Soak
 
 `python benchmarks/soak.py --minutes {options.minutes:g}`: {len(soak.times)} calibrations one after the other
-({ended}), with nodes that stay up, in {minutes:.0f} minutes. Each node between two of them, after the first third;
+({ended}), with nodes that stay up, in {minutes:.0f} minutes at a load of {min(soak.load):.0f} to
+{max(soak.load):.0f}. Each node between two of them, after the first third;
 slopes are those of a line with twice its deviation:
 
 {table(("node", "measure", "first", "last", "per hour"), rows)}

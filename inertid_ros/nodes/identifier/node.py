@@ -1,11 +1,13 @@
 """Identifier node: recordings in, validated parameters out, latched for controllers."""
 
 import sys
+import traceback
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
+from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.node import Node
 from rclpy.task import Future
 from std_msgs.msg import String
@@ -13,7 +15,7 @@ from std_msgs.msg import String
 from inertid_ros.action import Identify
 from inertid_ros.app.identification_job import IdentificationResult, identify_job
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.core.errors import InertidError, ModelError, RecordingError
+from inertid_ros.core.errors import InertidError, ModelError, RecordingError, one_line
 from inertid_ros.core.worker import Worker, WorkerProcess
 from inertid_ros.data.live.batches import ReceivedRecordings
 from inertid_ros.identification.assessment.gate import Verdict
@@ -148,12 +150,18 @@ class Identifier(Node):
             self.worker = Worker("identification", identify_job, (job,), options.timeout_s, process)
             self._publish_result(await outcome, answer)
         except InertidError as error:
-            answer.message = str(error)
-            self._set_state(IdentifierStatus.FAILED, answer.message)
-            self.get_logger().error(answer.message)
+            self._fail(answer, str(error))
+        except Exception as error:  # rclpy's action server would answer without a word
+            traceback.print_exc()
+            self._fail(answer, one_line(f"internal error: {type(error).__name__}: {error}"))
         finally:
             self.worker = self.outcome = self.goal = None
         return answer
+
+    def _fail(self, answer: Identify.Result, reason: str) -> None:
+        answer.success, answer.message = False, reason
+        self._set_state(IdentifierStatus.FAILED, reason)
+        self.get_logger().error(reason)
 
     def _poll(self) -> None:
         if self.worker is None or self.outcome is None or self.outcome.done():
@@ -181,8 +189,7 @@ class Identifier(Node):
         accepted = result.gate.verdict is not Verdict.REJECT
         if accepted:
             self.publication.accept(KeptResult(message, report, result.urdf), estimate.model, estimate.bodies)
-            log = self.get_logger()
-            (log.warning if result.gate.verdict is Verdict.CARE else log.info)(report.message)
+            log_accepted(self.get_logger(), result.gate.verdict, report.message)
         else:
             self.get_logger().error(f"not published: {report.message}")
         self._set_state(IdentifierStatus.READY if accepted else IdentifierStatus.FAILED, report.message)
@@ -220,6 +227,14 @@ class Identifier(Node):
         """A signal came, or a callback raised: give up the identification."""
         if self.worker is not None:
             self.worker.cancel()
+
+
+def log_accepted(logger: RcutilsLogger, verdict: Verdict, message: str) -> None:
+    """Log a result; rclpy raises where one line of code logs with another severity than it did before."""
+    if verdict is Verdict.CARE:
+        logger.warning(message)
+    else:
+        logger.info(message)
 
 
 def main() -> int:

@@ -1,0 +1,35 @@
+"""What the identifier logs and answers, called in the process of the test."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+
+from rclpy.logging import get_logger  # noqa: E402
+from support.nodes.local_nodes import local_nodes  # noqa: E402
+
+from inertid_ros.action import Identify  # noqa: E402
+from inertid_ros.identification.assessment.gate import Verdict  # noqa: E402
+from inertid_ros.msg import IdentifierStatus  # noqa: E402
+from inertid_ros.nodes.identifier import node  # noqa: E402
+
+
+def test_verdicts_of_one_node_may_differ() -> None:
+    for verdict in (Verdict.CARE, Verdict.USE, Verdict.CARE):
+        node.log_accepted(get_logger("identifier"), verdict, "accepted")
+
+
+def test_an_internal_error_is_answered_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_arguments: object) -> None:
+        raise ValueError("made to fail")
+
+    monkeypatch.setattr(node, "identification_job", fail)
+    with local_nodes(tmp_path, {"identifier": {}}) as nodes:
+        identifier = nodes["identifier"]
+        with pytest.raises(StopIteration) as ended:
+            identifier._identify(Identify.Goal()).send(None)
+        answer = ended.value.value
+        assert not answer.success and answer.message == "internal error: ValueError: made to fail"
+        assert identifier.state == IdentifierStatus.FAILED and identifier.last_fault == answer.message
+        assert identifier.outcome is None, "the next goal would be refused"
