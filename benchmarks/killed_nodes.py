@@ -106,27 +106,24 @@ def used(record: Record) -> str:
     return f"{speed:.2f}, {(abs(record.acceleration) / limits.acceleration).max():.2f}"
 
 
-def trial(node: str, stage: str, folder: Path) -> Outcome:
+def trial(flow: Calibration, node: str, stage: str) -> Outcome:
     """One node, killed at one stage."""
     outcome = Outcome(node, stage)
-    with calibration(folder) as flow:
-        flow.until(stage)
-        moment, begin = time.monotonic(), len(flow.excitation)
-        flow.nodes[node].kill()
-        was_over = flow.flow_ended and node != "calibrate"
-        if node in STOPPING:
-            check_rest(outcome, flow.robot, flow.ros, moment)
-        flow.ros.until(lambda: flow.flow_ended, "end of the flow", LONGEST_S)
-        if node not in STOPPING:
-            check_rest(outcome, flow.robot, flow.ros, moment)
-        flow.ros.spin(1.5)  # a lease runs out
-        status = flow.nodes["calibrate"].process.returncode
-        judge_end(outcome, flow, status, begin, was_over)
-        again(outcome, flow)
-        flow.robot.record().check_limits()
-    outcome.recordings = check_recordings(outcome, folder / "recordings")
-    tracebacks = [log.name for log in folder.glob("*.log") if "Traceback" in log.read_text(errors="replace")]
-    outcome.problems += [f"traceback in {name}" for name in tracebacks]
+    flow.until(stage)
+    moment, begin = time.monotonic(), len(flow.excitation)
+    flow.nodes[node].kill()
+    was_over = flow.flow_ended and node != "calibrate"
+    if node in STOPPING:
+        check_rest(outcome, flow.robot, flow.ros, moment)
+    flow.ros.until(lambda: flow.flow_ended, "end of the flow", LONGEST_S)
+    if node not in STOPPING:
+        check_rest(outcome, flow.robot, flow.ros, moment)
+    flow.ros.spin(1.5)  # a lease runs out
+    status = flow.nodes["calibrate"].process.returncode
+    judge_end(outcome, flow, status, begin, was_over)
+    again(outcome, flow)
+    flow.robot.record().check_limits()
+    check_files(outcome, flow)
     return outcome
 
 
@@ -166,15 +163,17 @@ def judge_end(outcome: Outcome, flow: Calibration, status: int, begin: int, was_
         outcome.problems.append("not one line that names the node")
 
 
-def check_recordings(outcome: Outcome, folder: Path) -> int:
-    """How many recordings there are; each is readable."""
-    found = sorted(folder.iterdir()) if folder.is_dir() else []
-    for path in found:
+def check_files(outcome: Outcome, flow: Calibration) -> None:
+    """New recordings are readable, and no node has printed a traceback."""
+    for path in flow.new_files("recordings/*"):
+        outcome.recordings += 1
         try:
             load_recording(path)
         except InertidError as error:
             outcome.problems.append(f"{path.name}: {error}")
-    return len(found)
+    for path in flow.ros.folder.glob("*.log"):
+        if "Traceback" in path.read_text(errors="replace"):
+            outcome.problems.append(f"traceback in {path.name}")
 
 
 def published() -> dict[tuple[str, str], list[str]]:
@@ -182,6 +181,29 @@ def published() -> dict[tuple[str, str], list[str]]:
     section = PAGE.read_text(encoding="utf-8").partition("<!-- killed-nodes -->")[2].partition("<!-- /killed")[0]
     rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
     return {(row[0], row[1]): row for row in rows if row[0] in NODES}
+
+
+def run(node: str, stages: list[str], rows: dict[tuple[str, str], list[str]], keep: Path | None) -> None:
+    """Kill a node at stages, which are taken away; after a problem, who calls this begins with new nodes."""
+    with tempfile.TemporaryDirectory(prefix="killed_nodes_") as folder:
+        with calibration(Path(folder)) as flow:
+            while stages:
+                stage = stages[0]
+                try:
+                    outcome = trial(flow, node, stage)
+                except NotReachedError as error:
+                    print(f"{node}, {stage}: {error}; begun again", flush=True)
+                    break
+                except AssertionError as error:
+                    outcome = Outcome(node, stage, problems=[str(error).splitlines()[0]])
+                rows[node, stages.pop(0)] = [*map(str, outcome.cells)]
+                print(*map(str, outcome.cells), f"load {os.getloadavg()[0]:.1f}", sep=" | ", flush=True)
+                if outcome.problems:
+                    break
+                if stages:
+                    flow.renew()
+        if keep:
+            shutil.copytree(folder, keep / f"{node}_{time.monotonic():.0f}")
 
 
 def main() -> None:
@@ -194,23 +216,10 @@ def main() -> None:
     every = [f"{node}:{stage}" for node in NODES for stage in STAGES]
     pairs = [(node, stage) for node, _, stage in (name.partition(":") for name in options.only or every)]
     rows = published() if options.only else {}
-    while pairs:
-        node, stage = pair = pairs.pop(0)
-        folder = Path(tempfile.mkdtemp(prefix="killed_nodes_"))
-        try:
-            outcome = trial(node, stage, folder)
-        except NotReachedError as error:
-            print(f"{node}, {stage}: {error}; begun again", flush=True)
-            pairs.insert(0, pair)
-            continue
-        except AssertionError as error:
-            outcome = Outcome(node, stage, problems=[str(error).splitlines()[0]])
-        finally:
-            if options.keep:
-                shutil.copytree(folder, options.keep / f"{node}_{stage.replace(' ', '_')}", dirs_exist_ok=True)
-            shutil.rmtree(folder)
-        rows[pair] = [*map(str, outcome.cells)]
-        print(*rows[pair], f"load {os.getloadavg()[0]:.1f}", sep=" | ", flush=True)
+    for node in NODES:
+        stages = [stage for name, stage in pairs if name == node]
+        while stages:
+            run(node, stages, rows, options.keep)
     shown = [rows[pair] for node in NODES for stage in STAGES if (pair := (node, stage)) in rows]
     bad = sum(row[-1] != "none" for row in shown)
     publish("killed-nodes", f"""{table(HEADER, shown)}

@@ -52,8 +52,22 @@ class Calibration:
         self.identifier = ros.listen(IdentifierStatus, "identifier/status")
         self.parameters = ros.listen(InertialParameters, "identifier/parameters")
         self.nodes: dict[str, NodeProcess] = {}
+        self.files: set[Path] = set()
         for name in NODES:
             self.start(name)
+
+    def renew(self) -> None:
+        """Begin another flow, of whose past nothing is known any more; the nodes stay."""
+        for messages in (self.excitation, self.recorder, self.identifier, self.parameters):
+            messages.clear()
+        self.robot.reset()
+        self.start("calibrate")
+
+    def new_files(self, pattern: str) -> list[Path]:
+        """What has been written since the last call."""
+        found = sorted(set(self.ros.folder.glob(pattern)) - self.files)
+        self.files.update(found)
+        return found
 
     def start(self, name: str) -> None:
         """A node, as at first."""
