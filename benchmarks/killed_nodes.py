@@ -118,7 +118,7 @@ def trial(flow: Calibration, node: str, stage: str) -> Outcome:
     flow.ros.until(lambda: flow.flow_ended, "end of the flow", LONGEST_S)
     if node not in STOPPING:
         check_rest(outcome, flow.robot, flow.ros, moment)
-    flow.ros.spin(1.5)  # a lease runs out
+    flow.ros.spin(LEASE_S + 0.5)  # a lease runs out
     status = flow.nodes["calibrate"].process.returncode
     judge_end(outcome, flow, status, begin, was_over)
     again(outcome, flow)

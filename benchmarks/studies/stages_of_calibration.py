@@ -22,16 +22,17 @@ STAGES = (
 )  # fmt: skip
 FASTER = {"approaching": 0.1, "moving": 0.5}  # than this is the robot when a node is killed [rad/s]
 HORIZON_S, BRAKE_S = 0.4, 0.6  # of a motion, and the longest brake along it
-LEASE_S = 1.0
+LEASE_S = 2.0
 EXCITATION = {
     **MANY_NODES,
     "require_recorder": True,
     "start": [0.5, -0.4],
     "tick_s": 0.005,
     "execution.approach_speed": 0.25,
+    "execution.max_start_error": 3.0,
     "execution.horizon_s": HORIZON_S,
     "execution.period_s": 0.05,
-    "monitor.state_timeout_s": 0.5,
+    "monitor.state_timeout_s": 0.8,
     "monitor.lease_timeout_s": LEASE_S,
 }
 WAIT_S = 7.0  # of a flow for nodes that are not there

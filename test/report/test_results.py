@@ -16,6 +16,7 @@ from support.recordings.synthetic_calibration import COULOMB, held_recording, sy
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.app.earlier_result import earlier_fit
 from inertid_ros.cli import main as cli
+from inertid_ros.cli.printing.report_tables import print_report
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import InertidError
@@ -297,3 +298,8 @@ def test_a_report_of_another_form_is_not_printed(directory, capsys):
     for command in ("report", "info"):
         assert cli.main([command, str(directory)]) == 2
         assert "report.json: is damaged" in capsys.readouterr().err
+
+
+def test_a_report_without_errors_is_told_as_damaged():
+    with pytest.raises(InertidError, match="is damaged"), results.as_written(Path("report.json")):
+        print_report({"a": {"b": {}}})

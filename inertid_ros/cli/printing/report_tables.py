@@ -140,7 +140,7 @@ def print_verdict(report: Mapping[str, Any]) -> None:
 
 def print_errors(report: Mapping[str, Any]) -> None:
     """Print torque errors of the given and the calibrated parameters, over all joints and per joint."""
-    section = next(name for name in _SECTIONS if name in report)
+    section = next((name for name in _SECTIONS if name in report), "train")
     prior, errors = report["prior"][section], report[section]
     rows = [
         (name, number(torque), number(before), number(after))
