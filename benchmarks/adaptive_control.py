@@ -50,7 +50,9 @@ class Run:
         """RMS error of all joints in a span of time [degrees]; infinite where tracking was lost."""
         rows = slice(int(begin / DT), None if np.isinf(end) else int(end / DT))
         part = self.errors[rows]
-        return float(np.degrees(np.sqrt(np.mean(part**2)))) if np.isfinite(part).all() and len(part) else np.inf
+        if not (len(part) and np.isfinite(part).all()):
+            return float("inf")
+        return float(np.degrees(np.sqrt(np.mean(part**2))))
 
 
 def run(
@@ -92,6 +94,7 @@ def perturbed(model: RobotModel, sigma: float, rng: np.random.Generator) -> Arra
 
 
 def shown(value: float) -> str:
+    """An error for a table."""
     return "lost" if np.isinf(value) else f"{value:.3f}"
 
 
@@ -141,17 +144,16 @@ def main() -> None:
             robust.append([f"{speed:g}", f"{1e3 * dt:g} ms", law.value, f"{100 * found.consistent:.0f} %", finite])
     _plot(noise, rounds)
     spent = 1e3 * np.array(seconds)
-    by_noise = [
-        [law.value, *(shown(np.mean(row)) for row in noise[law]), f"{100 * consistent[law]:.0f} %"] for law in Law
-    ]
-    by_round = [[law.value, *(shown(np.mean(row)) for row in rounds[law])] for law in Law]
+    by_noise = [[law.value, *means(noise[law]), f"{100 * consistent[law]:.0f} %"] for law in Law]
+    by_round = [[law.value, *means(rounds[law])] for law in Law]
     by_load = [[name, law.value, *map(shown, own)] for (name, law), own in payloads.items()]
     header = ["law", *(f"σ = {sigma:g}" for sigma in SIGMAS), "consistent, worst run"]
     text = f"""## Adaptive tracking
 
 Rigid bodies of the Panda without friction (the WAM of [Lee2019]_ sec. 5.5 is in no package), its joint and effort
-limits left aside; λ = 10, K = λM, Λ = λ; steps of {1e3 * DT:g} ms; speeds of adaptation as there (Euclidean 5e-5, others 1).
-References are A (cos(2π t / 5 s) - 1) about the ready pose. Mean RMS tracking error of all joints [degrees].
+limits left aside; λ = 10, K = λM, Λ = λ; steps of {1e3 * DT:g} ms; speeds of adaptation as there (Euclidean
+5e-5, others 1). References are A (cos(2π t / 5 s) - 1) about the ready pose.
+Mean RMS tracking error of all joints [degrees].
 
 First estimates off by σ, one period with A = 0.8, {draws} draws (fig. 5.4):
 

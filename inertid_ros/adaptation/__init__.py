@@ -7,5 +7,6 @@
 - ``tool_frame``: the frame in which a payload is expressed.
 - ``causal_filter``: joint states as they come, to samples of a known time ago.
 - ``online_identification``, ``online_information``, ``warm_newton``: parameters that follow a robot.
+- ``inertial_manifold``, ``adaptive_control``: natural steps of parameters, and controllers that adapt by them.
 - ``change_detector``, ``innovation_noise``: a payload, a lost part or rising friction, told from noise.
 """
