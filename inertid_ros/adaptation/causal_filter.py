@@ -5,6 +5,7 @@ and effort go through the same one: what comes out is the zero-phase filtered mo
 with that time, and not an approximation of the present.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,7 @@ _PERIODS = 1.25  # of the cutoff, on either side of the impulse response
 _WINDOW = ("kaiser", 5.0)
 _DIFFERENCE = np.array([-1.0, 9.0, -45.0, 0.0, 45.0, -9.0, 1.0]) / 60.0  # of sixth order
 _LONGEST_GAP = 0.25  # periods of the cutoff; a longer one starts the filter anew
+_EXACT = 1e-6  # periods; a stamp as near is on the grid
 _NOISE = 3.0  # standard deviations of velocity, above which its sign is sure
 
 
@@ -88,7 +90,8 @@ class CausalFilter:
         self._half = half + edge
         threshold = max(RESTING_SPEED, _NOISE * options.velocity_noise)
         self._direction = FrictionDirection(model.layout, np.full(len(model.layout.drive_ratios), threshold))
-        self.rejected = self.restarts = 0
+        self._scale, self.rejected, self.restarts = model.effort_scale, 0, 0
+        self._longest_gap = max(_LONGEST_GAP / options.cutoff_hz, 3 * options.period)
         self._last: tuple[float, Array] | None = None
         self._begin()
 
@@ -112,8 +115,8 @@ class CausalFilter:
         position, velocity, effort : ndarray, shape (n,)
             In the order of the model.
         """
-        row = np.concatenate([position, velocity, self._model.effort_scale * effort])
-        if not (np.isfinite(time) and np.isfinite(row).all()) or (self._last is not None and time <= self._last[0]):
+        row = np.concatenate([position, velocity, self._scale * effort])
+        if not math.isfinite(time + float(row.sum())) or (self._last is not None and time <= self._last[0]):
             self.rejected += 1
             return None
         if self._last is None or time - self._last[0] > self._longest_gap:
@@ -123,15 +126,12 @@ class CausalFilter:
             self._rows.append(row)
             return None
         before, last = self._last
-        while (instant := self._start + (self._dropped + len(self._rows)) * self._options.period) <= time:
+        period = self._options.period
+        while (instant := self._start + (self._dropped + len(self._rows)) * period) <= time + _EXACT * period:
             share = (instant - before) / (time - before)
-            self._rows.append(last + share * (row - last))
+            self._rows.append(row if share > 1 - _EXACT else last + share * (row - last))
         self._last = time, row
         return self._block() if len(self._rows) >= 2 * self._half + self._options.block else None
-
-    @property
-    def _longest_gap(self) -> float:
-        return max(_LONGEST_GAP / self._options.cutoff_hz, 3 * self._options.period)
 
     def _begin(self) -> None:
         self._rows: list[Array] = []

@@ -7,10 +7,10 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
+from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.block_scores import band_fraction, block_scores
-from inertid_ros.identification.information.data_checks import checked_data
-from inertid_ros.identification.information.information import Information
+from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.residuals import effective_fraction
 from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.bodies.inertial_parameters import from_mass_com_inertia
@@ -115,8 +115,11 @@ class _Data:
 
     @classmethod
     def of(cls, equations: Equations, recordings: Sequence[Samples]) -> "_Data":
-        checked, information = checked_data(equations, recordings, "payload")
-        return cls(equations, checked, information)
+        information = compress(equations, recordings)
+        if not information.counts.any():
+            names = ", ".join(samples.name for samples in recordings)
+            raise IdentificationError(f"{names}: no joint slides long enough to be used; move more, or record longer")
+        return cls(equations, tuple(recordings), information)
 
     def residuals(self, parameters: Array) -> list[Array]:
         return [samples.tau - self.equations.predict(parameters, samples) for samples in self.recordings]
@@ -135,7 +138,7 @@ def identify_payload(
     Parameters
     ----------
     loaded : sequence of Samples
-        Prepared recordings with the payload, filtered as those of the calibration.
+        Prepared recordings with the payload, filtered as those of the calibration; joints that rest do not count.
     reference : sequence of Samples, optional
         Recordings of the same session without it.
     drift : FrictionDrift, optional

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.recordings.synthetic_calibration import synthetic_case
+from support.recordings.synthetic import inverse_dynamics
+from support.recordings.synthetic_calibration import COULOMB, VISCOUS, synthetic_case
 
 from inertid_ros.cli import main as cli
 from inertid_ros.config.robot import LoadOptions
@@ -29,6 +30,15 @@ def held(case, recording, seconds, load=None):
     return replace(recording, time=time, position=q, velocity=v, effort=effort)
 
 
+def resting(case, recording):
+    """The same motion with the first joint at rest, which friction holds."""
+    q, v = recording.position.copy(), recording.velocity.copy()
+    q[:, 0], v[:, 0] = 0.3, 0.0
+    effort = inverse_dynamics(case.truth, q, v, np.gradient(v, recording.time, axis=0))
+    noise = 0.02 * np.random.default_rng(0).normal(size=q.shape)
+    return replace(recording, position=q, velocity=v, effort=effort + VISCOUS * v + COULOMB * np.sign(v) + noise)
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """Folder with a result of an arm, and recordings with and without a load."""
@@ -47,6 +57,7 @@ def files(tmp_path_factory):
         "heavy": held(case, third, 5.0, LoadOptions("link2", 400.0, ("*",), com=LOAD.com)),
         "other": replace(other.recordings[0], joint_names=first.joint_names),
         "still": still,
+        "one_rests": held(case, resting(case, third), 5.0, LOAD),
     }
     for name, recording in recordings.items():
         write_npz(replace(recording, name=name), folder / f"{name}.npz")
@@ -85,7 +96,7 @@ def test_the_truth_is_in_the_intervals_with_and_without_a_reference(files, tmp_p
         ("heavy", (), "effort limit|no payload on link2 explains|heavier"),
         ("loaded", ("--max-mass", "1"), "holds 1.2 kg, more than the 1 kg"),
         ("other", (), "other.npz: no payload on link2 explains it: .* off by"),
-        ("still", (), "still.npz: no usable sample of joint 'joint0'; did it move"),
+        ("still", (), "still.npz: no joint slides long enough to be used"),
         ("day1", (), "day1.npz: is a recording that"),
         ("loaded", ("--frame", "hand"), "has no link 'hand'"),
     ],
@@ -95,6 +106,12 @@ def test_what_cannot_be_used_is_refused_in_one_line(files, capsys, recording, ar
     errors = capsys.readouterr().err
     assert errors.count("\n") == 1 and re.search(message, errors), errors
     print(errors)
+
+
+def test_a_joint_may_rest(files, capsys):
+    assert run(files, "one_rests", "--json") == 0
+    low, high = json.loads(capsys.readouterr().out)["mass"]["interval"]
+    assert low < LOAD.mass < high
 
 
 def test_an_empty_hand_may_hold_nothing(files, capsys):
