@@ -206,7 +206,9 @@ class RobotInterface:
         if len(publishers) <= 1:
             return ""
         names = ", ".join(f"{namespace.rstrip('/')}/{name}" for name, namespace in publishers)
-        return f"several nodes publish {self._publishers.topic}: {names}; stop all but the robot's"
+        twice = len(set(publishers)) < len(publishers)
+        killed = " (a node that was killed and started again counts twice for some 20 s; wait)" if twice else ""
+        return f"several nodes publish {self._publishers.topic}: {names}; stop all but the robot's{killed}"
 
     def _known_window(self) -> JointStateWindow:
         if self._window is None:

@@ -6,6 +6,7 @@ import pytest
 
 from inertid_ros.nodes.excitation.commander import TrajectoryCommander
 from inertid_ros.nodes.excitation.publishers import Publishers
+from inertid_ros.nodes.excitation.robot_interface import RobotInterface
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
 OWN, OTHER, UNNAMED = "excitation", "teleop", "_NODE_NAME_UNKNOWN_"
@@ -83,3 +84,13 @@ def test_a_publisher_without_a_name_counts_when_it_is_found_again(graph: Graph) 
     graph.publishers = [UNNAMED, OTHER]
     assert publishers.look() == [(OTHER, "/arm")]
     assert publishers.look() == [(OTHER, "/arm"), (UNNAMED, "_NODE_NAMESPACE_UNKNOWN_")]
+
+
+def test_a_node_that_publishes_twice_may_have_been_killed() -> None:
+    def told(*names: str) -> str:
+        look = SimpleNamespace(topic="/joint_states", look=lambda: [(name, "/") for name in names])
+        return RobotInterface.several_publishers(SimpleNamespace(_publishers=look))
+
+    assert not told("driver")
+    assert "/driver, /rogue; stop all" in told("driver", "rogue") and "killed" not in told("driver", "rogue")
+    assert "was killed" in told("driver", "driver")
