@@ -88,6 +88,7 @@ def measure(interface: str, rate: float) -> tuple[float, float, str]:
         "require_recorder": False,
         "excitation.mounting": "none",
         "excitation.collision.mesh_folders": [str(example_urdf().parents[3])],
+        "discovery_s": 60.0,
         "monitor.state_timeout_s": 0.2,  # the arm and the controller are in Python
     }
     with (
