@@ -13,8 +13,9 @@ import numpy as np
 from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.core.arrays import Array
 
-from .robot_clock import RobotClock
+from .robot_clock import LATER_S, RobotClock
 
+_LATER_SHARE = 0.5  # of the timeout; who tolerates gaps tolerates states that are late
 _PLAUSIBLE_SPEED = 3.0  # times the velocity limit; a state that jumps faster is implausible
 _STUCK_REPEATS = 4  # states; a fast joint passes the stuck distance between two of them
 _FROZEN = 5e-4  # rad or m; and twice what the encoder resolves
@@ -66,7 +67,8 @@ class StateMonitor:
         self.counts = StateCounts()
         self._begin, self._accepted = now, now
         self._receipts: deque[float] = deque()
-        self.clock = RobotClock(options.max_age_s, options.max_future_s)
+        later = max(LATER_S, _LATER_SHARE * self.options.state_timeout_s)
+        self.clock = RobotClock(options.max_age_s, options.max_future_s, later)
         self._position: Array | None = None
         self._unchanged_since: Array | None = None
         self._repeats = np.zeros(len(self.joint_names), dtype=int)

@@ -2,7 +2,7 @@
 
 import math
 
-_LATER, _EARLIER = 0.01, 0.005  # s; by so much the age of states may be above and below the least of before
+LATER_S, _EARLIER_S = 0.02, 0.005  # by so much the age of states may be above and below the least of before
 _DRIFT = 1e-3  # by which clocks may run at different rates
 _LEARNING_S = 0.1  # until the least age of states is known; a robot that begins from rest is slow until then
 _STEP = 2e-3  # s; less is the time between two looks at clocks
@@ -15,6 +15,13 @@ class RobotClock:
     clock steps, nothing changes. Where the robot's stamps have made the same step, as on one machine, they are
     followed. Which of both it was is seen by the age of the states, whose least value hardly changes otherwise.
 
+    Parameters
+    ----------
+    max_age, max_future : float
+        By how much stamps may be before and after the time of receipt [s].
+    later : float
+        By how much the age of states may grow [s].
+
     Attributes
     ----------
     offset : float
@@ -23,11 +30,11 @@ class RobotClock:
         Why the last state must be rejected; empty otherwise.
     is_lost : bool
         Whether the robot's clock may have stepped: the last state has no stamp, or is younger, or older by more than
-        10 ms, than states were before. Nothing that depends on this clock should be sent then.
+        is tolerated, than states were before. Nothing that depends on this clock should be sent then.
     """
 
-    def __init__(self, max_age: float, max_future: float) -> None:
-        self._max_age, self._max_future = max_age, max_future
+    def __init__(self, max_age: float, max_future: float, later: float = LATER_S) -> None:
+        self._max_age, self._max_future, self._later = max_age, max_future, later
         self.offset = self._begin = self._least = self._aged = math.nan
         self.objection, self.is_lost = "", False
         self._age = math.nan
@@ -74,7 +81,7 @@ class RobotClock:
         least = self._least + _DRIFT * (now - self._aged)
         outside = "stamp is too old" if age > self._max_age else ""
         outside = "stamp is in the future" if age < -self._max_future else outside
-        unusual = not self._least - _EARLIER <= age <= least + _LATER
+        unusual = not self._least - _EARLIER_S <= age <= least + self._later
         self.objection = outside or ("stamp repeats or goes back" if stamp <= self._last else "")
         self.is_lost = bool(outside) or (unusual and now - self._begin > _LEARNING_S)
         if not self.is_lost:

@@ -205,8 +205,8 @@ class World:
             self.check()
 
     def step_clock(self, seconds: float, node: bool = True, robot: bool = True) -> None:
-        """The clocks of node and robot step, or one of them; by less than 10 ms, that is not seen."""
-        seconds = float(np.copysign(max(abs(seconds), 0.012), seconds))
+        """The clocks of node and robot step, or one of them; back by less than 20 ms, that is not seen."""
+        seconds = float(np.copysign(max(abs(seconds), 0.025), seconds))
         self.robot.clock_offset += seconds * node
         self.robot_clock_offset += seconds * robot
         self._stepped_unseen |= robot
