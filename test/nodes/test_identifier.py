@@ -109,6 +109,8 @@ def test_rejected_result_is_written_but_not_published(ros: RosClient, files: tup
 
 def test_what_cannot_be_used_is_answered_with_a_reason(ros: RosClient, tmp_path: Path) -> None:
     ros.start("identifier", {"output_directory": ""})
+    status = ros.listen(IdentifierStatus, "identifier/status")
+    ros.until(lambda: status, "status")
     answer = identify(ros, str(tmp_path / "none.npz"))
     assert not answer.success and "robot description" in answer.message
 

@@ -59,19 +59,19 @@ class RosClient:
         return received
 
     def trigger(self, service: str, timeout: float = 30.0) -> Trigger.Response:
-        client = self.node.create_client(Trigger, service)
-        return self._answer(client, service, Trigger.Request(), timeout)
+        return self.call(Trigger, service, Trigger.Request(), timeout)
 
     def call(self, type_: Any, service: str, request: Any, timeout: float = 30.0) -> Any:
-        client = self.node.create_client(type_, service)
-        return self._answer(client, service, request, timeout)
-
-    def _answer(self, client: Any, service: str, request: Any, timeout: float) -> Any:
-        self.until(client.service_is_ready, f"service {service}", timeout)
-        self._wait_for_discovery(service, timeout)
-        future = client.call_async(request)
+        future = self.client(type_, service, timeout).call_async(request)
         self.until(future.done, f"answer of {service}", timeout)
         return future.result()
+
+    def client(self, type_: Any, service: str, timeout: float = 30.0) -> Any:
+        """Client of a service that has discovered it."""
+        client = self.node.create_client(type_, service)
+        self.until(client.service_is_ready, f"service {service}", timeout)
+        self._wait_for_discovery(service, timeout)
+        return client
 
     def _wait_for_discovery(self, service: str, timeout: float) -> None:
         """Until the service's node has discovered all clients of this one."""
