@@ -35,12 +35,15 @@ lint:  ## check style and types
 docs:  ## build the documentation in .build/docs; warnings are errors
 	@$(enter); $(documentation); echo "ready: .build/docs/index.html"
 
-# Tests of running nodes that move a robot take most of the time and little of the processors: one worker has them, and
-# the other nodes' tests come one after another as well, see test/conftest.py.
+# Tests of running nodes that move a robot run after all others, alone; those of other nodes one after another, beside
+# the rest, see test/conftest.py. Status 5: ARGS selects none of these tests.
 test:  ## check style and types, build the documentation and run all tests; ARGS is given to pytest
-	@$(enter); status=0; ruff check . || status=1; \
+	@$(enter); status=0 others=0 realtime=0; ruff check . || status=1; \
 	{ $(types); } & checked=$$!; $(documentation) || status=1; wait $$checked || status=1; \
-	pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS) || status=$$?; exit $$status
+	pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not realtime" $(ARGS) || others=$$?; \
+	pytest -n 0 -m realtime $(or $(ARGS),test/nodes) || realtime=$$?; \
+	for code in $$others $$realtime; do [ $$code = 0 ] || [ $$code = 5 ] || status=$$code; done; \
+	[ "$$others$$realtime" != 55 ] || status=5; exit $$status
 
 bench:  ## run the benchmarks, with one thread for linear algebra as the command line and the nodes have it
 	@$(enter); export PYTHONPATH="benchmarks:test:$$PYTHONPATH" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1; for file in benchmarks/*.py; do python "$$file" $(ARGS); done
