@@ -63,8 +63,7 @@ def geodesic_step(bodies: Array, b: Array, size: float) -> Array:
 def straight_step(bodies: Array, change: Array) -> Array:
     """Bodies ``(nb, 10)`` after a straight step, shortened where it would leave the manifold."""
     lower = np.linalg.cholesky(pseudo_inertia(bodies))
-    inner = np.linalg.solve(lower, pseudo_inertia(change))
-    relative = np.linalg.solve(lower, np.swapaxes(inner, 1, 2))
+    relative = _relative(lower, change)
     least = np.linalg.eigvalsh(0.5 * (relative + np.swapaxes(relative, 1, 2)))[:, 0]
     share = np.minimum(1.0, _TO_BORDER / np.maximum(-least, 1e-300))
     return np.asarray(bodies + share[:, None] * change)
@@ -76,12 +75,17 @@ def within_factor(bodies: Array, first: Array, factor: float) -> Array:
     Eigenvalues of the pseudo-inertia relative to the first are clipped, which leaves bodies inside as they are.
     """
     lower = np.linalg.cholesky(pseudo_inertia(first))
-    inner = np.linalg.solve(lower, pseudo_inertia(bodies))
-    values, vectors = np.linalg.eigh(np.linalg.solve(lower, np.swapaxes(inner, 1, 2)))
+    values, vectors = np.linalg.eigh(_relative(lower, bodies))
     clipped = np.clip(values, 1 / factor, factor)
     turned = lower @ vectors
     moved = from_pseudo_inertia((turned * clipped[:, None, :]) @ np.swapaxes(turned, 1, 2))
     return np.where((clipped == values).all(axis=1)[:, None], bodies, moved)
+
+
+def _relative(lower: np.ndarray, parameters: Array) -> Array:
+    """``L^-1 J L^-T``, ``(nb, 4, 4)``, of parameters ``(nb, 10)`` and Cholesky factors of other pseudo-inertias."""
+    inner = np.linalg.solve(lower, pseudo_inertia(parameters))
+    return np.asarray(np.linalg.solve(lower, np.swapaxes(inner, 1, 2)))
 
 
 @dataclass(frozen=True)

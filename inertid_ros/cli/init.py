@@ -12,11 +12,11 @@ from typing import Any
 import yaml
 
 from inertid_ros.app.robot_setup import RobotSetup, Setting, SetupChoices, robot_setup
-from inertid_ros.core.errors import InertidError, ModelError
+from inertid_ros.core.errors import ModelError
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.robot.urdf.xacro_expansion import SUFFIX, expand_xacro
 
-from .printing.output import print_json, write_text
+from .printing.output import check_absent, print_json, write_text
 from .settings import named_numbers
 
 _WIDTH = 110
@@ -30,8 +30,7 @@ def run(options: argparse.Namespace) -> int:
             f"{given}: is xacro, which evaluates expressions of the file; if you trust it, expand it with --xacro"
         )
     target = Path(options.output or f"{re.sub(r'[^A-Za-z0-9_-]', '_', given.name.partition('.')[0])}.yaml")
-    if target.exists() and not options.force:
-        raise InertidError(f"{target}: exists already; choose another path, or replace it with --force")
+    check_absent(target, options.force)
     urdf = given if options.xacro is None else _expanded(given, options, target)
     recorded = load_recording(options.recording).joint_names if options.recording else ()
     locked = named_numbers(options.lock, "--lock")

@@ -11,12 +11,11 @@ from inertid_ros.adaptation.payload import Quantity
 from inertid_ros.adaptation.payload_equations import FrictionDrift
 from inertid_ros.app.payload_offline import PayloadOptions, PayloadOutcome, payload_offline
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.core.errors import InertidError
 from inertid_ros.report.payload_content import payload_content
 from inertid_ros.report.report_content import plain
 from inertid_ros.report.results import StoredResult, read_result
 
-from .printing.output import number, print_json, print_table, progress_bar, write_text
+from .printing.output import check_absent, number, print_json, print_table, progress_bar, write_text
 from .settings import configuration, recordings_from
 
 _log = logging.getLogger(__name__)
@@ -24,8 +23,8 @@ _log = logging.getLogger(__name__)
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    if options.output and Path(options.output).exists() and not options.force:
-        raise InertidError(f"{options.output}: exists already; choose another path, or replace it with --force")
+    if options.output:
+        check_absent(Path(options.output), options.force)
     result = read_result(options.result)
     config = configuration(options, Configuration)
     joints = result.model.recorded_joints

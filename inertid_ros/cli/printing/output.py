@@ -54,6 +54,12 @@ def progress_bar(options: argparse.Namespace) -> Iterator[ShowProgress]:
         yield lambda stage, fraction: bar.update(task, description=stage, completed=fraction)
 
 
+def check_absent(path: Path, force: bool) -> None:
+    """Raise InertidError where a file exists that must not be replaced; work that takes time begins after it."""
+    if path.exists() and not force:
+        raise InertidError(f"{path}: exists already; choose another path, or replace it with --force")
+
+
 def write_text(path: Path, text: str, force: bool) -> None:
     """Write a file atomically.
 
@@ -62,8 +68,7 @@ def write_text(path: Path, text: str, force: bool) -> None:
     InertidError
         The file exists and ``force`` is false, or it cannot be written.
     """
-    if path.exists() and not force:
-        raise InertidError(f"{path}: exists already; choose another path, or replace it with --force")
+    check_absent(path, force)
     try:
         write_file(path, text.encode())
     except OSError as error:

@@ -33,7 +33,7 @@ class ControllerManager:
         self.joints: tuple[str, ...] = ()
         self._name = controller.strip("/").rpartition("/")[2]
         self._known: list[Any] | None = None
-        self._tolerances: dict[str, float] = {}
+        self._tolerances: dict[str, float] | None = None  # until the controller has told them
         self._list, self._parameters = _Question(node), _Question(node)
         self._request = _list_controllers()
         if self._name and self._request is not None:
@@ -47,10 +47,15 @@ class ControllerManager:
         answer = self._list.poll(now, self._request.Request)
         if answer is not None:
             self._known = answer.controller
-        names = [f"constraints.{joint}.trajectory" for joint in self.joints]
-        if self._known is not None and names and not self._tolerances:
-            answer = self._parameters.poll(now, lambda: GetParameters.Request(names=names))
-            values = [] if answer is None else [parameter_value_to_python(value) for value in answer.values]
+        if self._known is not None and self._tolerances is None and self.joints:
+            self._take_tolerances(self._parameters.poll(now, self._tolerance_request))
+
+    def _tolerance_request(self) -> GetParameters.Request:
+        return GetParameters.Request(names=[f"constraints.{joint}.trajectory" for joint in self.joints])
+
+    def _take_tolerances(self, answer: Any) -> None:
+        if answer is not None:
+            values = map(parameter_value_to_python, answer.values)
             pairs = zip(self.joints, values, strict=False)
             self._tolerances = {joint: value for joint, value in pairs if isinstance(value, float) and value > 0}
 
@@ -61,7 +66,7 @@ class ControllerManager:
     @property
     def tolerance(self) -> float | None:
         """Smallest distance [rad or m] from a trajectory at which the controller gives up; None if unknown."""
-        return min(self._tolerances.values(), default=None)
+        return min((self._tolerances or {}).values(), default=None)
 
 
 def controller_problem(controllers: Sequence[Any], name: str, joints: Sequence[str]) -> str:

@@ -166,8 +166,9 @@ class RobotInterface:
 
     def poll(self) -> None:
         """Take what has come since the last call: joint states, and the controller's; to be called at every tick."""
-        self._scaling.poll(time.monotonic())
-        self._manager.poll(time.monotonic())
+        now = time.monotonic()
+        self._scaling.poll(now)
+        self._manager.poll(now)
         clock_offset = self.clock() - time.monotonic()
         for message, received in self._states.take():
             self._take_state(message, received, received + clock_offset)
