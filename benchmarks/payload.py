@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from studies.payload_study import DRIFT, Box, CalibratedPanda
 from tables import machine, publish, table
 
-from inertid_ros.adaptation.payload import Payload
+from inertid_ros.adaptation.payload.payload import Payload
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
 

@@ -113,7 +113,11 @@ def measure(mode: str, events: int, seed: int) -> Stops:
                     stops.others.append(outcome.result.message)
                     continue
                 record = excitation.robot.record()
-                stops.brake_s[how].append(record.stop_after(moment) - moment)
+                try:
+                    stops.brake_s[how].append(record.stop_after(moment) - moment)
+                except AssertionError:  # the robot came to rest by its last horizon
+                    stops.others.append("no brake reached the robot")
+                    continue
                 stops.rest_s[how].append(record.rested_at - moment)
                 stops.load.append(os.getloadavg()[0])
                 stops.speed = max(stops.speed, float((abs(record.velocity) / limits.velocity).max()))

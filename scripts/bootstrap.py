@@ -87,6 +87,8 @@ class Setup:
             CMAKE_PREFIX_PATH=str(self.venv),
             LD_LIBRARY_PATH=os.pathsep.join(map(str, libraries)),
             COLCON_HOME=str(self.base / "colcon"),
+            # Without this colcon keeps to one job while the load is above the number of cores, as after installing.
+            MAKEFLAGS=f"-j{os.cpu_count() or 1}",
             PIP_DISABLE_PIP_VERSION_CHECK="1",
             PIP_NO_INPUT="1",
             PIP_ROOT_USER_ACTION="ignore",

@@ -46,7 +46,9 @@ ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
     "core": (("",), ("formats",)),
     "config": (("schema",), ("",)),
     "robot": (("bodies",), ("urdf",), ("geometry",), ("",)),
-    "data": (("",), ("files",), ("screening",), ("live",), ("cleaning",), ("preparation",)),
+    "data": (
+        ("",), ("bag_storage",), ("columns",), ("files",), ("screening",), ("live",), ("cleaning",), ("preparation",)
+    ),
     "identification": (
         ("information",), ("base_parameters",), ("prior",), ("solvers",), ("assessment",), ("least_squares",), ("",)
     ),
@@ -54,6 +56,7 @@ ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
         ("motions",), ("limits",), ("plans",), ("constraints",), ("criteria",), ("planning",),
         ("direction_combinations",), ("execution",), ("",)
     ),
+    "adaptation": (("",), ("payload", "online", "control"), ("execution",)),
 }  # fmt: skip
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import attrs
 import numpy as np
 
-from inertid_ros.adaptation.causal_filter import CausalFilter, StreamOptions
-from inertid_ros.adaptation.change_detector import Change, ChangeDetector, DetectorOptions
-from inertid_ros.adaptation.innovation_noise import with_stream_noise
-from inertid_ros.adaptation.online_identification import OnlineIdentification, OnlineOptions
-from inertid_ros.adaptation.online_information import Forgetting
-from inertid_ros.adaptation.payload_equations import CalibratedRobot
+from inertid_ros.adaptation.calibrated_robot import CalibratedRobot
+from inertid_ros.adaptation.online.causal_filter import CausalFilter, StreamOptions
+from inertid_ros.adaptation.online.change_detector import Change, ChangeDetector, DetectorOptions
+from inertid_ros.adaptation.online.innovation_noise import with_stream_noise
+from inertid_ros.adaptation.online.online_identification import OnlineIdentification, OnlineOptions
+from inertid_ros.adaptation.online.online_information import Forgetting
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples

@@ -7,8 +7,8 @@ import attrs
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from inertid_ros.adaptation.payload import Payload
-from inertid_ros.adaptation.payload_equations import FrictionDrift
+from inertid_ros.adaptation.calibrated_robot import FrictionDrift
+from inertid_ros.adaptation.payload.payload import Payload
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.app.payload_offline import PayloadOptions, payload_offline
 from inertid_ros.config.configuration import Configuration

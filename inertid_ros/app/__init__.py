@@ -6,5 +6,7 @@
 - ``excitation_job``: the excitation node's planning, for a worker process.
 - ``earlier_result``: what a result directory contributes to the next plan and to the next identification.
 - ``payload_offline``: what a calibrated robot holds.
+- ``payload_measurement``, ``payload_job``: the same while it works, for a node and its worker process.
+- ``followed_result``: a robot that is followed by its joint states.
 - ``known_loads``: gains of drives that recordings with known loads determine.
 """

@@ -1,15 +1,16 @@
 """What a calibrated robot holds, from recordings: a result directory and recordings in, a payload out."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import attrs
 import numpy as np
 
-from inertid_ros.adaptation.payload import Payload, identify_payload
-from inertid_ros.adaptation.payload_checks import check_payload, check_recordings, notices
-from inertid_ros.adaptation.payload_equations import CalibratedRobot, FrictionDrift
-from inertid_ros.adaptation.tool_frame import ToolFrame
+from inertid_ros.adaptation.calibrated_robot import CalibratedRobot, FrictionDrift
+from inertid_ros.adaptation.payload.checks import check_payload, check_recordings, notices
+from inertid_ros.adaptation.payload.payload import Payload, identify_payload
+from inertid_ros.adaptation.payload.tool_frame import ToolFrame
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Finding, Severity
@@ -17,6 +18,8 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.provenance import RecordingSource, checksum, recording_source
 from inertid_ros.regressors.equations import equations_of
+from inertid_ros.report.payload_content import payload_content
+from inertid_ros.report.report_content import plain
 from inertid_ros.report.results import REPORT, ResultError, StoredResult, as_written
 
 from .screened_samples import screened_samples, with_common_filter
@@ -120,6 +123,28 @@ def payload_offline(
         tuple(recording_source(*each) for each in zip(everything, samples, roles, strict=True)),
         options,
     )
+
+
+def outcome_content(outcome: PayloadOutcome, result: StoredResult) -> dict[str, Any]:
+    """Content of payload.json, with what it was identified from."""
+    payload, report = outcome.payload, result.report
+    content: dict[str, Any] = plain(
+        {
+            **payload_content(payload),
+            "notices": [*outcome.notices, *map(str, outcome.findings)],
+            "joint_names": result.model.joint_names,
+            "residual_deviation": payload.residual_deviation,
+            "calibration": {
+                "directory": str(result.directory),
+                "created": report["provenance"]["created"],
+                "model_hash": result.model.hash,
+                "residual_deviation": report["residual_deviation"],
+            },
+            "friction_drift": asdict(outcome.options.drift),
+            "recordings": [asdict(source) for source in outcome.sources],
+        }
+    )
+    return content
 
 
 def calibrated_robot(result: StoredResult) -> tuple[CalibratedRobot, float, float]:

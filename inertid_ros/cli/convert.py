@@ -7,7 +7,7 @@ from pathlib import Path
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError, RecordingError
-from inertid_ros.data.files.bag_backends import STORAGE_SUFFIXES
+from inertid_ros.data.bag_storage.bag_backends import STORAGE_SUFFIXES
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.files.npz import write_npz

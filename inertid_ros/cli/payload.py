@@ -3,17 +3,14 @@
 import argparse
 import json
 import logging
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from inertid_ros.adaptation.payload import Quantity
-from inertid_ros.adaptation.payload_equations import FrictionDrift
-from inertid_ros.app.payload_offline import PayloadOptions, PayloadOutcome, payload_offline
+from inertid_ros.adaptation.calibrated_robot import FrictionDrift
+from inertid_ros.adaptation.payload.payload import Quantity
+from inertid_ros.app.payload_offline import PayloadOptions, PayloadOutcome, outcome_content, payload_offline
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.report.payload_content import payload_content
-from inertid_ros.report.report_content import plain
-from inertid_ros.report.results import StoredResult, read_result
+from inertid_ros.report.results import read_result
 
 from .printing.output import check_absent, number, print_json, print_table, progress_bar, write_text
 from .settings import configuration, recordings_from
@@ -36,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
             recordings_from(paths, config, joints) for paths in (options.recordings, options.reference)
         )
         outcome = payload_offline(result, loaded, reference, wanted, config, progress)
-    content = _content(outcome, result)
+    content = outcome_content(outcome, result)
     if options.output:
         write_text(Path(options.output), json.dumps(content, indent=1, allow_nan=False) + "\n", options.force)
     if options.json:
@@ -50,27 +47,6 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _content(outcome: PayloadOutcome, result: StoredResult) -> dict[str, Any]:
-    payload, report = outcome.payload, result.report
-    content: dict[str, Any] = plain(
-        {
-            **payload_content(payload),
-            "notices": [*outcome.notices, *map(str, outcome.findings)],
-            "joint_names": result.model.joint_names,
-            "residual_deviation": payload.residual_deviation,
-            "calibration": {
-                "directory": str(result.directory),
-                "created": report["provenance"]["created"],
-                "model_hash": result.model.hash,
-                "residual_deviation": report["residual_deviation"],
-            },
-            "friction_drift": asdict(outcome.options.drift),
-            "recordings": [asdict(source) for source in outcome.sources],
-        }
-    )
-    return content
-
-
 def _print(outcome: PayloadOutcome, content: dict[str, Any]) -> None:
     payload = outcome.payload
     rows = [_row("mass [kg]", payload.mass)]
@@ -82,9 +58,7 @@ def _print(outcome: PayloadOutcome, content: dict[str, Any]) -> None:
     for finding in outcome.findings:
         print(f"noticed: {finding}")
     print(f"URScript: {content['as_robots_take_it']['set_target_payload']['script']}")
-    load = content["as_robots_take_it"]["setLoad"]
-    numbers = ("[" + ", ".join(f"{value:.5f}" for value in load[key]) + "]" for key in ("F_x_Cload", "load_inertia"))
-    print(f"libfranka: setLoad({load['load_mass']:.4f}, {', '.join(numbers)})")
+    print(f"libfranka: {content['as_robots_take_it']['setLoad']['call']}")
 
 
 def _row(name: str, quantity: Quantity) -> tuple[str, str, str, str]:

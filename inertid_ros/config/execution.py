@@ -1,4 +1,4 @@
-"""Options of execution: how a plan is sent to the controller, and when it is stopped."""
+"""Options of execution: how a plan is sent to the controller or an arm is controlled, and when it is stopped."""
 
 import math
 
@@ -37,8 +37,8 @@ class ExecutionOptions:
     )
     step_s: float = option(0.01, "distance of the points; divides the grid [s]", minimum=1e-3, maximum=0.1)
     latency_s: float = option(
-        0.02, "a stop begins no sooner than this after it is asked for; a brake that the controller receives later"
-        " than that sets the robot back [s]", minimum=0.0, maximum=0.1,
+        0.02, "a motion and a stop begin no sooner than this after they are asked for; a brake that the controller"
+        " receives later than that sets the robot back [s]", minimum=0.0, maximum=0.1,
     )
     approach_speed: float = option(
         0.25, "fraction of the velocity limits on the way to the start of the plan", minimum=0.01, maximum=1.0
@@ -107,3 +107,44 @@ class MonitorOptions:
             return self
         periods = 0.0 if math.isnan(period_s) else _PERIODS * period_s
         return attrs.evolve(self, state_timeout_s=min(max(periods, _SHORTEST_TIMEOUT_S), _LONGEST_TIMEOUT_S))
+
+
+@attrs.frozen
+class EffortControlOptions:
+    """How an arm is controlled by efforts while parameters adapt."""
+
+    rate_hz: float = option(500.0, "of the effort commands [Hz]", minimum=50.0, maximum=2000.0)
+    controller_type: str = option(
+        "passivity", "how the torque follows from the error", choices=("passivity", "computed_torque")
+    )
+    law: str = option(
+        "natural", "metric in which parameters adapt; none keeps the first estimate",
+        choices=("natural", "pullback", "none"),
+    )
+    bandwidth: float = option(
+        20.0, "of the controller: errors of position decay as exp(-bandwidth t) [1/s]", minimum=0.1, maximum=200.0
+    )
+    speed: float = option(10.0, "of adaptation", minimum=0.0, maximum=1e4)
+    adapted_links: tuple[str, ...] = option((), "moving links whose parameters adapt; empty takes all")
+    largest_factor: float = option(
+        5.0, "by which mass and second moments of a link may differ from the first estimate, and gains with them",
+        minimum=1.0, maximum=1e4,
+    )
+    dead_zone: float = option(
+        0.005, "error, velocity plus bandwidth times position, below which a joint adapts nothing [rad/s or m/s]",
+        minimum=0.0, maximum=10.0,
+    )
+    transition_s: float = option(
+        0.5, "from the torque that was measured to that of the controller, where it takes over [s]",
+        minimum=0.01, maximum=10.0,
+    )
+    effort_fraction: float = option(
+        0.95, "of the URDF's effort limits that is commanded at most", minimum=0.01, maximum=1.0
+    )
+    longest_pause_s: float = option(
+        0.05, "between two commands; a longer one stops the arm [s]", minimum=0.005, maximum=1.0
+    )
+    saturation_s: float = option(
+        0.5, "for which a joint may be at that limit; longer stops the arm [s]", minimum=0.01, maximum=60.0
+    )
+    brake: BrakeOptions = section(BrakeOptions)

@@ -1,12 +1,14 @@
 """Joint velocity at the rate of the recording, for what is not linear in it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import Array
+
+_MOST_KNOWN = 4  # functions; each takes the memory of a few channels
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +33,7 @@ class UndecimatedVelocity:
     pieces: tuple[Array, ...]
     low_pass: Callable[[Array], Array]
     rows: NDArray[np.intp]
+    _known: dict[Hashable, tuple[NDArray[np.intp], Array]] = field(default_factory=dict, repr=False)
 
     @property
     def shape(self) -> tuple[int]:
@@ -43,6 +46,18 @@ class UndecimatedVelocity:
     def __getitem__(self, rows: slice | NDArray) -> "UndecimatedVelocity":
         return replace(self, rows=self.rows[rows])
 
-    def filtered(self, function: Callable[[Array], Array]) -> Array:
-        """``(N, k)`` low-passed values of a function of velocity, ``(N_i, n)`` to ``(N_i, k)``, at the samples."""
-        return np.concatenate([self.low_pass(function(piece)) for piece in self.pieces])[self.rows]
+    def filtered(self, function: Callable[[Array], Array], key: Hashable = None) -> Array:
+        """``(N, k)`` low-passed values of a function of velocity, ``(N_i, n)`` to ``(N_i, k)``, at the samples.
+
+        Values of the same ``key``, where one is given, are worked out once for these samples and selections of them.
+        """
+        rows, values = self._known.get(key, (np.zeros(0, dtype=np.intp), np.zeros(0)))
+        place = np.searchsorted(rows, self.rows)
+        if len(rows) and (rows[np.minimum(place, len(rows) - 1)] == self.rows).all():
+            return np.asarray(values[place])
+        values = np.concatenate([self.low_pass(function(piece)) for piece in self.pieces])[self.rows]
+        if key is not None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.pop(next(iter(self._known)))
+            self._known[key] = self.rows, values
+        return np.asarray(values)

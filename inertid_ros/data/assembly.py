@@ -12,9 +12,8 @@ from .blocks import Block, recording_from_blocks
 from .channel_stream import ChannelStream, StampOrderError
 from .messages import WIDTHS
 from .recording import Recording
-from .stamp_order import late_place
+from .stamp_order import place_of
 
-_EMPTY = np.zeros(0)
 _PART, _SEPARATOR = "joints ", ", "  # of joints that come in messages of their own
 _BEFORE_ALL = -(2**63)  # ns
 _LATENCY_NS = 1_000_000_000  # what is this late does not come any more
@@ -126,7 +125,35 @@ class RecordingAssembler:
         RecordingError
             Position or effort is missing, or lengths or joints do not fit; names the message.
         """
-        self._messages += 1
+        rows = {
+            key: np.asarray(value, dtype=float).reshape(1, -1)
+            for key, value in (("position", position), ("velocity", velocity), ("effort", effort))
+        }
+        return self.add_joint_states(names, np.array([stamp_ns], dtype=np.int64), **rows)
+
+    def add_joint_states(
+        self, names: Sequence[str], stamps_ns: NDArray[np.int64], position: Array, velocity: Array, effort: Array
+    ) -> bool:
+        """Take several ``sensor_msgs/JointState`` of the same joints, in the order of their stamps ``(N,)``.
+
+        Parameters
+        ----------
+        names, stamps_ns
+            Joints of the messages, and header stamps [ns].
+        position, velocity, effort : ndarray, shape (N, len(names))
+            Or ``(N, 0)``, as one message may leave them empty.
+
+        Returns
+        -------
+        bool
+            False where the messages have none of the wanted joints.
+
+        Raises
+        ------
+        StampOrderError, RecordingError
+            As for one message; nothing is kept.
+        """
+        self._messages += len(stamps_ns)
         order = self._order(tuple(names))
         if order is None:
             return False
@@ -134,33 +161,33 @@ class RecordingAssembler:
         values = {"position": position, "velocity": velocity, "effort": effort}
         self._held.update(names)
         if order[0] < 0:
-            return self._add_part(where, stamp_ns, values, len(names), order)
-        rows = {key: self._row(where, key, value, len(names), order) for key, value in values.items()}
-        has_velocity = len(rows["velocity"]) > 0
+            return self._add_part(where, stamps_ns, values, len(names), order)
+        rows = {key: self._rows_of(where, key, value, len(names), order) for key, value in values.items()}
+        has_velocity = rows["velocity"].shape[1] > 0
         if self._has_velocity is not None and has_velocity != self._has_velocity:
             state = "has" if has_velocity else "lacks"
             raise RecordingError(f"{where} {state} velocity, unlike those before; use one publisher per topic")
-        newest = stamp_ns if self._last_ns is None else max(stamp_ns, self._last_ns)
-        place = late_place(self._stamps, stamp_ns, self._late)
-        if place is None or stamp_ns <= self._given_ns:
-            raise StampOrderError(where, newest, stamp_ns)
+        newest = int(stamps_ns[-1]) if self._last_ns is None else max(int(stamps_ns[-1]), self._last_ns)
+        place = place_of(self._stamps, stamps_ns, self._late)
+        if place is None or stamps_ns[0] <= self._given_ns:
+            raise StampOrderError(where, newest, int(stamps_ns[0]))
         self._has_velocity, self._last_ns = has_velocity, newest
-        self._stamps.insert(place, stamp_ns)
+        self._stamps[place:place] = stamps_ns.tolist()
         for key, row in rows.items():
             self._rows[key].insert(place, row)
-        self.samples += 1
+        self.samples += len(stamps_ns)
         return True
 
     def _add_part(
-        self, where: str, stamp_ns: int, values: dict[str, ArrayLike], count: int, order: NDArray[np.intp]
+        self, where: str, stamps_ns: NDArray[np.int64], values: dict[str, Array], count: int, order: NDArray[np.intp]
     ) -> bool:
-        """Take a message that holds some of the joints, but not the first."""
+        """Take messages that hold some of the joints, but not the first."""
         columns = np.flatnonzero(order >= 0)
-        rows = [self._row(where, key, value, count, order) for key, value in values.items()]
-        rows = [row[columns] if row.size else np.full(len(columns), np.nan) for row in rows]
+        rows = [self._rows_of(where, key, value, count, order) for key, value in values.items()]
+        rows = [row[:, columns] if row.size else np.full((len(row), len(columns)), np.nan) for row in rows]
         key = _SEPARATOR.join(self.joint_names[column] for column in columns)
         stream = self._parts.setdefault(key, self._stream(3 * len(columns)))
-        stream.add(f"{where} of {self.joint_names[columns[0]]}", stamp_ns, np.concatenate(rows))
+        stream.extend(f"{where} of {self.joint_names[columns[0]]}", stamps_ns, np.hstack(rows))
         return True
 
     def add_wrench(self, frame: str, stamp_ns: int, force: ArrayLike, torque: ArrayLike) -> None:
@@ -171,9 +198,18 @@ class RecordingAssembler:
         StampOrderError
             The stamp [ns] of this frame repeats, or is later than it may be.
         """
-        stream = self._wrenches.setdefault(frame, self._stream(6))
         wrench = np.concatenate([np.asarray(force, dtype=float), np.asarray(torque, dtype=float)])
-        stream.add(f"{self.name}: wrench/{frame}", stamp_ns, wrench)
+        self.add_wrenches(frame, np.array([stamp_ns], dtype=np.int64), wrench[None])
+
+    def add_wrenches(self, frame: str, stamps_ns: NDArray[np.int64], wrenches: Array) -> None:
+        """Take forces [N] and torques [N m] ``(N, 6)`` of a frame in the order of their stamps ``(N,)`` [ns].
+
+        Raises
+        ------
+        StampOrderError
+            As for one message; nothing is kept.
+        """
+        self._wrenches.setdefault(frame, self._stream(6)).extend(f"{self.name}: wrench/{frame}", stamps_ns, wrenches)
 
     def add_base(self, channel: str, stamp_ns: int, values: Array) -> None:
         """Take one measurement of the base, of ``base_pose (7,)``, ``base_twist (6,)`` or ``imu (6,)``.
@@ -183,10 +219,23 @@ class RecordingAssembler:
         StampOrderError
             The stamp [ns] of this channel repeats, or is later than it may be.
         """
+        self.add_bases(channel, np.array([stamp_ns], dtype=np.int64), values[None])
+
+    def add_bases(self, channel: str, stamps_ns: NDArray[np.int64], values: Array) -> None:
+        """Take measurements of the base ``(N, 7)`` or ``(N, 6)`` in the order of their stamps ``(N,)`` [ns].
+
+        Raises
+        ------
+        StampOrderError
+            As for one message; nothing is kept.
+        """
         stream = self._base.setdefault(channel, self._stream(WIDTHS[channel]))
-        if channel == "base_pose" and stream.values and values[3:] @ stream.values[-1][3:] < 0:
-            values = np.concatenate([values[:3], -values[3:]])  # the same rotation; a mean with its negative is none
-        stream.add(f"{self.name}: {channel}", stamp_ns, values)
+        if channel == "base_pose":  # a quaternion and its negative are one rotation, and their mean is none
+            chain = np.vstack([*stream.values[-1:], values])[:, 3:]
+            turned = np.cumprod(np.where(np.sum(chain[1:] * chain[:-1], axis=1) < 0, -1.0, 1.0))
+            signs = np.concatenate([np.ones(len(values) - len(turned)), turned])
+            values = np.hstack([values[:, :3], signs[:, None] * values[:, 3:]])
+        stream.extend(f"{self.name}: {channel}", stamps_ns, values)
 
     @property
     def newest_ns(self) -> int | None:
@@ -288,17 +337,20 @@ class RecordingAssembler:
         self._orders[names] = order
         return order
 
-    def _row(self, where: str, channel: str, value: ArrayLike, count: int, order: NDArray[np.intp]) -> Array:
-        row = np.asarray(value, dtype=float)
-        if row.shape == (count,):
-            return np.where(order >= 0, row[np.maximum(order, 0)], np.nan)
-        if row.size == 0 and channel == "velocity":
-            return _EMPTY
-        if row.size == 0 and channel == "effort" and (self._wrenches or self._base):
-            return np.full(len(order), np.nan)  # equations of the base and of momentum need none
-        if row.size == 0:
+    def _rows_of(self, where: str, channel: str, values: Array, count: int, order: NDArray[np.intp]) -> Array:
+        """Values ``(N, count)`` of messages in the order of the wanted joints, ``(N, n)``."""
+        width = values.shape[1]
+        if width == count:
+            if np.array_equal(order, np.arange(count)):
+                return values
+            return np.where(order >= 0, values[:, np.maximum(order, 0)], np.nan)
+        if width == 0 and channel == "velocity":
+            return values
+        if width == 0 and channel == "effort" and (self._wrenches or self._base):
+            return np.full((len(values), len(order)), np.nan)  # equations of the base and of momentum need none
+        if width == 0:
             raise RecordingError(f"{where}: {channel} is empty; record joint states with {channel} filled")
-        raise RecordingError(f"{where}: {channel} has {row.size} values for {count} joints; fix the publisher")
+        raise RecordingError(f"{where}: {channel} has {width} values for {count} joints; fix the publisher")
 
     def _ready(self, stamps: NDArray[np.int64]) -> int:
         """Number of leading samples that no later message can change."""
@@ -310,6 +362,8 @@ class RecordingAssembler:
         return int(np.searchsorted(stamps, min(ends), side="right"))
 
     def _pop(self, channel: str, count: int) -> Array:
-        rows = self._rows[channel][:count]
-        del self._rows[channel][:count]
-        return np.array(rows).reshape(count, -1) if count else np.zeros((0, len(self.joint_names)))
+        if not count:
+            return np.zeros((0, len(self.joint_names)))
+        rows = np.concatenate(self._rows[channel])
+        self._rows[channel] = list(rows[count:, None])  # one piece a sample, between which late ones are put
+        return rows[:count]

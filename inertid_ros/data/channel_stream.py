@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 
-from .stamp_order import late_place
+from .stamp_order import place_of
 
 
 class StampOrderError(RecordingError):
@@ -42,19 +42,19 @@ class ChannelStream:
     values: list[Array] = field(default_factory=list)
     late: int = 0
 
-    def add(self, where: str, stamp_ns: int, values: Array) -> None:
-        """Take the values of one stamp.
+    def extend(self, where: str, stamps_ns: NDArray[np.int64], values: Array) -> None:
+        """Take the values ``(N, width)`` of increasing stamps ``(N,)``.
 
         Raises
         ------
         StampOrderError
-            The stamp repeats, or is later than it may be; ``where`` names the channel in the message.
+            A stamp repeats, or is later than it may be; ``where`` names the channel in the message.
         """
-        place = late_place(self.stamps_ns, stamp_ns, self.late)
+        place = place_of(self.stamps_ns, stamps_ns, self.late)
         if place is None:
-            raise StampOrderError(where, self.stamps_ns[-1], stamp_ns)
-        self.stamps_ns.insert(place, stamp_ns)
-        self.values.insert(place, values)
+            raise StampOrderError(where, int(max([*self.stamps_ns[-1:], stamps_ns[0]])), int(stamps_ns[0]))
+        self.stamps_ns[place:place] = stamps_ns.tolist()
+        self.values[place:place] = list(values)
 
     def at(self, stamps: NDArray[np.int64], max_gap_ns: int) -> tuple[Array, NDArray[np.bool_]]:
         """Interpolated values, and where they are valid; see :func:`interpolate`."""

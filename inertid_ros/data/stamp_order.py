@@ -76,23 +76,29 @@ def in_order(stamps: NDArray[np.int64] | NDArray[np.float64]) -> tuple[NDArray[n
     return chosen[new], StampRepairs(len(near) - repeated, repeated, elsewhere, len(stamps))
 
 
-def late_place(stamps: Sequence[int], stamp: int, late: int = LATE) -> int | None:
-    """Index at which a stamp belongs that is not after all others, of which the newest may have come before it.
+def place_of(stamps: Sequence[int], new: NDArray[np.int64], late: int = LATE) -> int | None:
+    """Index at which new stamps ``(N,)`` belong; a single one may come after some that are after it.
 
     Parameters
     ----------
     stamps : sequence of int
         Increasing.
+    new : ndarray of int64, shape (N,)
+        At least one.
     late : int
-        Number of stamps that may have come before it.
+        Number of stamps that may have come before one that they are after.
 
     Returns
     -------
     int or None
-        None where the stamp repeats, or is later than that.
+        None where a stamp repeats, or is later than that, or several do not increase.
     """
-    place = bisect_left(stamps, stamp)
-    repeats = place < len(stamps) and stamps[place] == stamp
+    first = int(new[0])
+    if len(new) > 1:
+        after = not stamps or stamps[-1] < first
+        return len(stamps) if after and bool((np.diff(new) > 0).all()) else None
+    place = bisect_left(stamps, first)
+    repeats = place < len(stamps) and stamps[place] == first
     return None if repeats or len(stamps) - place > late else place
 
 

@@ -94,7 +94,8 @@ def dry_friction_columns(layout: ParameterLayout, samples: Samples) -> tuple[Arr
     if samples.undecimated is None:
         dry = columns(samples.v[:, samples.v.shape[1] - len(layout.joints) :])
     else:
-        dry = samples.undecimated.filtered(columns)
+        shapes = (layout.drive_ratios, layout.transition_speed, layout.with_stribeck, layout.stribeck_speed)
+        dry = samples.undecimated.filtered(columns, tuple(shape.tobytes() for shape in shapes))
     return dry[:, :drives], dry[:, drives:]
 
 

@@ -3,7 +3,9 @@
 - ``excitation``: plans exciting motions and moves the robot along them.
 - ``recorder``: writes joint states and sensors to bags and publishes them as batches.
 - ``identifier``: solves for parameters and publishes them.
+- ``online``: follows a calibrated robot: parameters, changes, payloads.
 - ``calibrate``: a client of these three that runs a whole calibration.
+- ``measure_payload``: a client of excitation and online that moves a robot to identify what it holds.
 - ``simulator``: a simulated robot with the topics of a real one.
 - ``replay``: plays a bag.
 - ``demo``: simulator and calibration together, compared with the truth.

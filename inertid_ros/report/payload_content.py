@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from inertid_ros.adaptation.payload import Payload, Quantity
+from inertid_ros.adaptation.payload.payload import Payload, Quantity
 from inertid_ros.core.arrays import Array
 
 from .report_content import plain
@@ -52,6 +52,7 @@ def as_robots_take_it(payload: Payload) -> dict[str, Any]:
             "load_mass": mass,
             "F_x_Cload": com,
             "load_inertia": _column_major(inertia),
+            "call": f"setLoad({mass:.4f}, {_numbers(com)}, {_numbers(_column_major(inertia))})",
         },
         "geometry_msgs/InertiaStamped": {
             "header": {"frame_id": payload.tool.name},

@@ -107,3 +107,33 @@ class JointOrder:
         if len(values) != count:
             raise RecordingError(f"joint_states: {key} has {len(values)} values for {count} joints; fix the publisher")
         return values[columns]
+
+
+class HeldJoints:
+    """Last positions of joints that a model holds, whatever messages bring them; those of a gripper have their own.
+
+    Parameters
+    ----------
+    joint_names : sequence of str
+        ``k`` names.
+    recorded : RecordedJoints
+        What messages call the joints of the robot.
+    """
+
+    def __init__(self, joint_names: Sequence[str], recorded: RecordedJoints) -> None:
+        self._names, self._recorded = tuple(joint_names), recorded
+        self._places: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+        self._position = np.full(len(self._names), np.nan)
+
+    def update(self, message: JointState) -> Array:
+        """Return the positions ``(k,)`` [rad or m] after a message; NaN where none was reported yet."""
+        names = tuple(message.name)
+        if names not in self._places:
+            own = self._recorded.own(names, "joint_states")
+            self._places[names] = [(self._names.index(name), at) for at, name in enumerate(own) if name in self._names]
+        places = self._places[names]
+        if places and len(message.position) == len(names):
+            self._position = self._position.copy()
+            for joint, at in places:
+                self._position[joint] = message.position[at]
+        return self._position

@@ -1,6 +1,7 @@
 """Identified parameters and reports as messages, and back."""
 
 import json
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,9 +41,7 @@ def to_inertial_parameters(
     estimate: Estimate, validation: Validation | None, gate: GateDecision, sequence: int, stamp: Time
 ) -> InertialParameters:
     """An estimate with the verdict on it to the message that controllers receive."""
-    model, layout = estimate.model, estimate.layout
-    drives = {term: estimate.drive(term) for term in DRIVE_TERMS}
-    deviations = {term: estimate.standard_deviation[layout.drive(term)] for term in layout.drive_terms}
+    model = estimate.model
     return InertialParameters(
         header=Header(stamp=stamp),
         sequence=sequence,
@@ -51,14 +50,25 @@ def to_inertial_parameters(
         verdict=_VERDICTS[gate.verdict],
         reasons=[str(reason) for reason in gate.reasons],
         validation_relative_error=float("nan") if validation is None else validation.calibrated.relative_error,
-        links=_links(model.link_names, estimate.bodies, layout.bodies(estimate.standard_deviation)),
-        joints=_joints(layout, drives, deviations),
-        couplings=_couplings(estimate),
-        terms=_terms(estimate),
-        parameter_names=list(layout.names),
-        covariance=estimate.covariance.ravel().tolist(),
+        **value_fields(model, estimate.parameters, estimate.covariance),
         knowledge=[_KNOWLEDGE[entry.verdict] for entry in estimate.identifiability],
     )
+
+
+def value_fields(model: RobotModel, parameters: Array, covariance: Array) -> dict[str, Any]:
+    """Fields of InertialParameters: parameters ``(p,)`` and their covariance ``(p, p)``."""
+    layout = model.layout
+    deviation = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
+    spans = {term: layout.drive(term) for term in layout.drive_terms}
+    drives = dict.fromkeys(DRIVE_TERMS, np.zeros(model.joints)) | {term: parameters[own] for term, own in spans.items()}
+    return {
+        "links": _links(model.link_names, layout.bodies(parameters), layout.bodies(deviation)),
+        "joints": _joints(layout, drives, {term: deviation[own] for term, own in spans.items()}),
+        "couplings": _couplings(layout, parameters, deviation),
+        "terms": _terms(layout, parameters, deviation),
+        "parameter_names": list(layout.names),
+        "covariance": array("d", covariance.ravel()),  # a list would be checked number by number
+    }
 
 
 def validation_status(validation: Validation | None, gate: GateDecision) -> int:
@@ -111,28 +121,27 @@ def _joints(
     ]
 
 
-def _couplings(estimate: Estimate) -> list[CoupledDrive]:
-    layout, messages = estimate.layout, []
+def _couplings(layout: ParameterLayout, parameters: Array, deviation: Array) -> list[CoupledDrive]:
+    messages = []
     for index, coupling in enumerate(layout.couplings):
         start = layout.coupling_start + index * len(COUPLING_TERMS)
         columns = slice(start, start + len(COUPLING_TERMS))
-        values = dict(zip(COUPLING_TERMS, estimate.parameters[columns].tolist(), strict=True))
+        values = dict(zip(COUPLING_TERMS, parameters[columns].tolist(), strict=True))
         message = CoupledDrive(name=coupling.name, joints=list(coupling.joints), ratios=list(coupling.ratios), **values)
-        message.standard_deviation = estimate.standard_deviation[columns]
+        message.standard_deviation = deviation[columns]
         messages.append(message)
     return messages
 
 
-def _terms(estimate: Estimate) -> list[UserTermMessage]:
-    layout = estimate.layout
+def _terms(layout: ParameterLayout, parameters: Array, deviation: Array) -> list[UserTermMessage]:
     spans = [(term, layout.term(index)) for index, term in enumerate(layout.terms)]
     return [
         UserTermMessage(
             name=term.name,
             joint=term.joint,
             expressions=list(term.expressions),
-            values=estimate.parameters[span].tolist(),
-            standard_deviation=estimate.standard_deviation[span].tolist(),
+            values=parameters[span].tolist(),
+            standard_deviation=deviation[span].tolist(),
         )
         for term, span in spans
     ]

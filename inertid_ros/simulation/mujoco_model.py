@@ -14,6 +14,7 @@ from scipy.spatial.transform import Rotation
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
+from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
 
@@ -76,6 +77,19 @@ def build_mujoco(robot: RobotModel, timestep: float) -> MujocoRobot:
     except ValueError as error:
         raise ModelError(f"URDF: MuJoCo refuses it ({str(error).splitlines()[0]}); fix the URDF") from None
     return MujocoRobot(model, *joint_indices(model, robot.joint_names))
+
+
+def set_bodies(robot: MujocoRobot, bodies: Array) -> None:
+    """Give the moving bodies other inertial parameters ``(nb, 10)``, in place and fast enough for a robot in motion."""
+    mujoco, model = import_mujoco(), robot.model
+    split = mass_com_inertia(bodies)
+    for index, body in enumerate(model.dof_bodyid[robot.dof]):
+        moments, axes = np.linalg.eigh(split.inertia[index])
+        axes[:, 0] *= np.linalg.det(axes)  # a rotation
+        model.body_mass[body], model.body_ipos[body] = split.mass[index], split.com[index]
+        model.body_inertia[body] = moments
+        mujoco.mju_mat2Quat(model.body_iquat[body], axes.ravel())
+    mujoco.mj_setConst(model, mujoco.MjData(model))
 
 
 def joint_indices(model: Any, names: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any]]:

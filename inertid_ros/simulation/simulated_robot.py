@@ -13,7 +13,7 @@ from inertid_ros.robot.model import RobotModel
 from .commands import CommandedTrajectory, Follower
 from .drives import Drives, effort_scale, typical_drives
 from .joint_sensors import Sensors, StateSample
-from .mujoco_model import MujocoRobot, build_mujoco, import_mujoco
+from .mujoco_model import MujocoRobot, build_mujoco, import_mujoco, set_bodies
 
 _FRICTION_IMPEDANCE = 0.99
 
@@ -126,7 +126,7 @@ class SimulatedRobot:
             if robot.hash != self.robot.hash:
                 raise ModelError("simulation: a robot cannot become one of other joints; exchange its bodies")
             self.robot, self.bodies = robot, np.array(robot.consistent_body_prior)
-            self._compiled = build_mujoco(robot, self.options.timestep_s)
+            set_bodies(self._compiled, self.bodies)
         self._compiled = self._with_drives(self._compiled)
 
     def _with_drives(self, compiled: MujocoRobot) -> MujocoRobot:

@@ -58,12 +58,14 @@ def test_nothing_is_allowed_by_a_pattern() -> None:
 
 
 def test_who_may_move_the_robot() -> None:
-    """Commands come from the excitation node only, and only the flow arms it."""
+    """Trajectories come from the excitation node only, which only the flows arm, and torques from adaptation only."""
     rules = allowed()
     senders = {node for node in rules if "/joint_trajectory" in rules[node].get(("topics", "publish"), ())}
     armers = {node for node in rules if "/excitation/change_state" in rules[node].get(("services", "request"), ())}
     setters = {node for node in rules if any("set_param" in n for n in rules[node].get(("services", "request"), ()))}
-    assert (senders, armers, setters) == ({"excitation"}, {"calibrate"}, set())
+    torques = {node for node in rules if "/effort_commands" in rules[node].get(("topics", "publish"), ())}
+    assert torques == {"adaptation"}
+    assert (senders, armers, setters) == ({"excitation"}, {"calibrate", "measure_payload"}, set())
 
 
 def test_names_are_relative_to_node_and_namespace() -> None:

@@ -12,10 +12,11 @@ from inertid_ros.msg import ExcitationStatus, RecorderStatus
 
 
 def test_missing_nodes_are_named(tmp_path: Path) -> None:
-    flow = start_flow(tmp_path, wait_s=1.0)
+    # In a namespace of its own: a node that a test before has killed may still be in the graph.
+    flow = start_flow(tmp_path, namespace="/alone", wait_s=1.0)
     output, _ = flow.communicate(timeout=30)
-    assert flow.returncode == 2
-    assert "error: /excitation/get_state is not there; start /excitation" in output
+    assert flow.returncode == 2, output
+    assert "error: /alone/excitation/get_state is not there; start /alone/excitation" in output
     assert "Traceback" not in output
 
 

@@ -20,6 +20,7 @@ LEVELS = {
     "ERROR": DiagnosticStatus.ERROR,
     "STALE": DiagnosticStatus.STALE,
 }
+ELSEWHERE = "elsewhere"
 WRENCH = {"wrench_names": ["hand"], "wrenches": {"hand": {"topic": "hand/wrench"}}}
 
 
@@ -36,6 +37,7 @@ def statuses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Diagnost
     folder = tmp_path_factory.mktemp("diagnostics")
     received: list[DiagnosticStatus] = []
     flow = NodeProcess("calibrate", folder, {"wait_s": 60.0})
+    lonely = NodeProcess("measure_payload", folder, {"wait_s": 60.0}, namespace=f"/{ELSEWHERE}")  # waits for its nodes
     try:
         with local_nodes(folder, {name: WRENCH if name == "recorder" else {} for name in CLASSES}) as nodes:
             listener = rclpy.create_node("listener")
@@ -44,17 +46,18 @@ def statuses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Diagnost
             with spinning(nodes) as executor:
                 nodes["excitation"].trigger_configure()
                 start = time.monotonic()
-                wanted, settled = {*CLASSES, "calibrate"}, start + 3.0
+                wanted, settled = {*CLASSES, "calibrate", f"{ELSEWHERE}/measure_payload"}, start + 3.0
                 while {status.name.split(":")[0] for status in received} != wanted or time.monotonic() < settled:
                     executor.spin_once(timeout_sec=0.1)
-                    assert time.monotonic() < start + 60.0, flow.log()
+                    assert time.monotonic() < start + 60.0, flow.log() + lonely.log()
             yield received
     finally:
         flow.kill()
+        lonely.kill()
 
 
 def documented(name: str) -> str:
-    return re.sub(r"topic .*", "topic <topic>", name)
+    return re.sub(r"topic .*", "topic <topic>", name.removeprefix(f"{ELSEWHERE}/"))
 
 
 def test_names_and_keys_are_those_of_the_page(statuses: list[DiagnosticStatus]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.files.mcap_format import Topic
+from inertid_ros.data.bag_storage.mcap_format import Topic
 from inertid_ros.data.live.batches import Batch
 from inertid_ros.data.messages import JOINT_STATE
 from inertid_ros.nodes.recorder.parameters import RecorderOptions

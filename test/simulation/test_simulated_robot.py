@@ -16,6 +16,7 @@ from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.commands import CommandedTrajectory
 from inertid_ros.simulation.drives import Drives
 from inertid_ros.simulation.joint_sensors import FaultyChannel, StateFaults, StateSample
+from inertid_ros.simulation.mujoco_model import build_mujoco, import_mujoco, set_bodies
 from inertid_ros.simulation.plan_recording import simulate
 from inertid_ros.simulation.simulated_robot import ControlMode, SimulatedRobot
 
@@ -34,6 +35,22 @@ def test_it_holds_its_pose(model):
     robot.step(1000)
     assert robot.time == pytest.approx(1.0)
     assert robot.true_state().position == pytest.approx(PANDA_START, abs=2e-3)
+
+
+def test_bodies_that_are_set_are_those_that_are_compiled(model):
+    """Torque of any motion, of MuJoCo's own model of the URDF that has these bodies."""
+    rng = np.random.default_rng(0)
+    mujoco, bodies = import_mujoco(), model.consistent_body_prior * rng.uniform(0.5, 2.0, (7, 1))
+    compiled, changed = (build_mujoco(load_model(write_urdf(model, bodies), model.options), 1e-3).model,
+                         build_mujoco(model, 1e-3))  # fmt: skip
+    set_bodies(changed, bodies)
+    motion, torques = rng.normal(size=(3, 7)), []
+    for each in (compiled, changed.model):
+        data = mujoco.MjData(each)
+        data.qpos[:], data.qvel[:], data.qacc[:] = motion
+        mujoco.mj_inverse(each, data)
+        torques.append(data.qfrc_inverse.copy())
+    np.testing.assert_allclose(torques[0], torques[1], atol=1e-8)
 
 
 def test_it_becomes_heavier_in_motion(model):

@@ -10,6 +10,8 @@ from inertid_ros.config.recording_topics import RecordingTopics
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.assembly import RecordingAssembler
+from inertid_ros.data.bag_storage.bag_backends import BagBackend, BagMessage
+from inertid_ros.data.bag_storage.mcap_recovery import BagContent
 from inertid_ros.data.messages import (
     WRENCH_STAMPED,
     base_topics,
@@ -22,12 +24,26 @@ from inertid_ros.data.messages import (
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.stamp_order import StampRepairs, in_order
 
-from .bag_backends import BagBackend, BagMessage
-from .mcap_recovery import BagContent
-
 _FROZEN = 0.05  # share of different stamps below which a clock stands still
 _LATEST_NS = 2**62  # in the year 2116; differences still fit 64 bits
 _PAUSE = 4.0  # periods; longer steps are gaps
+
+
+def assembler_for(
+    name: str, topics: RecordingTopics, joints: Sequence[str] = (), expected: Sequence[str] = ()
+) -> RecordingAssembler:
+    """An empty assembler of what the topics say a recording has."""
+    frames = tuple(wrench.frame for wrench in topics.wrenches.values() if wrench.frame)
+    channels = [channel for message_type in base_topics(topics).values() for channel in channels_of(message_type)]
+    return RecordingAssembler(name, joints, frames, topics.max_wrench_gap_s, expected, channels)
+
+
+def with_arrival_jitter(recording: Recording) -> Recording:
+    """A recording whose times are those of arrival, with their jitter."""
+    steps = np.diff(recording.time)
+    period = float(np.median(steps))
+    jitter = float(np.std(steps[steps < _PAUSE * period])) / period
+    return replace(recording, repairs=replace(recording.repairs, arrival_jitter=jitter))
 
 
 class BagMessages:
@@ -68,11 +84,8 @@ class BagMessages:
         RecordingError
             See :class:`RecordingAssembler`.
         """
-        topics, base = self._topics, base_topics(self._topics)
-        frames = tuple(filter(None, self._frames.values()))
-        channels = [channel for message_type in base.values() for channel in channels_of(message_type)]
-        assembler = RecordingAssembler(self._name, joints, frames, topics.max_wrench_gap_s, expected, channels)
-        tares = self._tares()
+        base, tares = base_topics(self._topics), self._tares()
+        assembler = assembler_for(self._name, self._topics, joints, expected)
         for message, content, stamp in self._stamped():
             if message.topic in self._joint_states:
                 assembler.add_joint_state(content.name, stamp, content.position, content.velocity, content.effort)
@@ -110,15 +123,6 @@ class BagMessages:
         joints = (group for group in groups if group[0] in self._joint_states)
         self.joints = tuple(dict.fromkeys(name for _, *names in joints for name in names))
         return repairs
-
-    def told_of_arrival(self, recording: Recording) -> Recording:
-        """The recording, with the jitter of its times where these are those of arrival."""
-        if not self._arrival:
-            return recording
-        steps = np.diff(recording.time)
-        period = float(np.median(steps))
-        jitter = float(np.std(steps[steps < _PAUSE * period])) / period
-        return replace(recording, repairs=replace(recording.repairs, arrival_jitter=jitter))
 
     def _stamped(self) -> Iterator[tuple[BagMessage, Any, int]]:
         """Message, content and stamp [ns] of all but tares."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.data.bag_storage.bag_backends import BagMessage, bag_backend
+from inertid_ros.data.bag_storage.storage_checks import check_storage
 
-from .bag_backends import BagMessage, bag_backend
 from .bag_reading import unreadable
-from .storage_checks import check_storage
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from inertid_ros.config.recording_topics import RecordingTopics
-from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.errors import FormatError, RecordingError
 from inertid_ros.core.foreign_content import HEAD, foreign_content
+from inertid_ros.core.formats.yaml_text import read_yaml
 from inertid_ros.data.assembly import JointsError
+from inertid_ros.data.bag_storage.bag_backends import STORAGE_SUFFIXES, BagBackend, bag_backend
+from inertid_ros.data.bag_storage.bag_metadata import INFORMATION, METADATA, is_unfinalised
+from inertid_ros.data.bag_storage.mcap_format import MAGIC as MCAP_MAGIC
+from inertid_ros.data.bag_storage.mcap_recovery import BagContent, recover
+from inertid_ros.data.bag_storage.storage_checks import SQLITE_MAGIC, check_storage
 from inertid_ros.data.channel_stream import StampOrderError
+from inertid_ros.data.columns.column_reading import add_columns
 from inertid_ros.data.messages import (
     IMU,
     JOINT_STATE,
@@ -24,12 +31,7 @@ from inertid_ros.data.messages import (
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.stamp_order import on_one_clock
 
-from .bag_backends import STORAGE_SUFFIXES, BagBackend, bag_backend
-from .bag_messages import BagMessages
-from .bag_metadata import METADATA, is_unfinalised
-from .mcap_format import MAGIC as MCAP_MAGIC
-from .mcap_recovery import BagContent, recover
-from .storage_checks import SQLITE_MAGIC, check_storage
+from .bag_messages import BagMessages, assembler_for, with_arrival_jitter
 
 _KEYS = {
     JOINT_STATE: "joint_states", ODOMETRY: "odometry", POSE_STAMPED: "pose", TWIST_STAMPED: "twist", IMU: "imu",
@@ -73,10 +75,17 @@ def read_bag(
     joint_states = dict.fromkeys((topics.joint_states, *topics.further_joint_states), JOINT_STATE)
     wanted = {**joint_states, **dict.fromkeys(frames, WRENCH_STAMPED), **base_topics(topics)}
     backend = bag_backend()
+    expected, arrival = () if topics.joints else tuple(joints), stamps == "arrival"
+    complete = with_arrival_jitter if arrival else _unchanged
+    files = _closed_files(path)
+    assembler = assembler_for(str(path), topics, topics.joints, expected)
+    if files and add_columns(assembler, backend, files, wanted, topics, arrival) and assembler.joint_names:
+        recording = assembler.recording()
+        if on_one_clock(recording.time).all():
+            return complete(recording)
     bag = _read_bag(backend, path, {*wanted, *map(tare_topic, frames)})
     _check_topics(str(path), bag.types, wanted)
     messages = BagMessages(backend, bag, str(path), topics, stamps)
-    expected = () if topics.joints else tuple(joints)
     reason = RecordingError(f"{path}: joint states have stamps of two clocks; check the publisher")
     try:
         assembler = messages.assembled(topics.joints, expected)
@@ -84,7 +93,7 @@ def read_bag(
             assembler = messages.assembled(topics.joints)
         recording = assembler.recording(bag.notices)
         if on_one_clock(recording.time).all():
-            return messages.told_of_arrival(recording)
+            return complete(recording)
     except (JointsError, StampOrderError) as error:
         reason = error
     repairs = messages.put_in_order()
@@ -99,7 +108,25 @@ def read_bag(
         if chosen:
             raise
         raise reason from None  # which joints are meant is for the user to say
-    return messages.told_of_arrival(replace(recording, repairs=repairs))
+    return complete(replace(recording, repairs=repairs))
+
+
+def _unchanged(recording: Recording) -> Recording:
+    return recording
+
+
+def _closed_files(path: Path) -> list[Path]:
+    """Files of a bag that was closed and is not compressed as a whole, in their order; empty for any other."""
+    files = [path]
+    try:
+        if not path.is_file():
+            information = read_yaml((path / METADATA).read_text(encoding="utf-8"))[INFORMATION]
+            files = [path / name for name in information["relative_file_paths"]]
+            if information.get("compression_format") or is_unfinalised(path) or set(files) != set(_storage_files(path)):
+                return []
+        return files if all(_checked_suffix(file) == file.suffix for file in files) else []
+    except (OSError, FormatError, ValueError, TypeError, KeyError, RecordingError):
+        return []
 
 
 def bag_topics(path: str | Path) -> dict[str, tuple[str, int]]:

@@ -10,10 +10,9 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.data.bag_storage.bag_backends import BagBackend, BagMessage, Storage, bag_backend
 from inertid_ros.data.messages import IMU, JOINT_STATE, ODOMETRY, POSE_STAMPED, TWIST_STAMPED, WRENCH_STAMPED
 from inertid_ros.data.recording import Recording
-
-from .bag_backends import BagBackend, BagMessage, Storage, bag_backend
 
 WORLD, BASE, SENSOR = "world", "base", "imu"  # frame names in the messages
 

@@ -14,10 +14,9 @@ from pathlib import Path
 
 from inertid_ros.config.recording_topics import BagWritingOptions
 from inertid_ros.core.errors import RecordingError
-
-from . import mcap_format as mcap
-from .bag_metadata import METADATA, live_metadata
-from .mcap_format import Topic
+from inertid_ros.data.bag_storage import mcap_format as mcap
+from inertid_ros.data.bag_storage.bag_metadata import METADATA, live_metadata
+from inertid_ros.data.bag_storage.mcap_format import Topic
 
 _MIB = 2**20
 

@@ -5,13 +5,13 @@ from pathlib import Path
 from inertid_ros.config.recording_topics import RecordingTopics
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.foreign_content import HEAD, foreign_content
+from inertid_ros.data.bag_storage.mcap_format import MAGIC as MCAP_MAGIC
+from inertid_ros.data.bag_storage.storage_checks import SQLITE_MAGIC
 from inertid_ros.data.recording import Recording, renamed
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
 from .bag_reading import read_bag
-from .mcap_format import MAGIC as MCAP_MAGIC
 from .npz import read_npz
-from .storage_checks import SQLITE_MAGIC
 
 ACCEPTED = "an .npz recording, a rosbag2 directory, or a .mcap or .db3 file"
 _NPZ = b"PK\x03\x04"

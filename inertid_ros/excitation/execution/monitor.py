@@ -83,7 +83,13 @@ class StateMonitor:
         return self._position
 
     def update(
-        self, measured: float, now: float, position: Array, effort: Array, commanded: Array | None = None
+        self,
+        measured: float,
+        now: float,
+        position: Array,
+        effort: Array,
+        commanded: Array | None = None,
+        velocity: Array | None = None,
     ) -> str:
         """Take a state whose stamp :attr:`clock` has taken; return why it was rejected, or an empty string.
 
@@ -94,8 +100,10 @@ class StateMonitor:
         position, effort : ndarray, shape (n,)
         commanded : ndarray, shape (n,), optional
             Position that was commanded when it was measured, by which stuck joints are recognised.
+        velocity : ndarray, shape (n,), optional
+            Where it is used.
         """
-        reason = self._reason(now, position, effort)
+        reason = self._reason(now, position, effort) or ("" if velocity is None else self._unusable(velocity))
         if reason:
             self.counts.rejected[reason] = self.counts.rejected.get(reason, 0) + 1
             self._rejection = reason
@@ -187,6 +195,13 @@ class StateMonitor:
             if jump.any():
                 return f"position of joint '{self.joint_names[int(np.argmax(jump))]}' jumps"
         return self.clock.objection
+
+    def _unusable(self, velocity: Array) -> str:
+        """Why a velocity must not be used; empty where it may."""
+        if not np.isfinite(velocity).all():
+            return "velocity is not finite, or the driver reports none"
+        jump = np.abs(velocity) > _PLAUSIBLE_SPEED * self._velocity + _PLAUSIBLE_JUMP
+        return f"velocity of joint '{self.joint_names[int(np.argmax(jump))]}' is impossible" if jump.any() else ""
 
     def _note_gap(self, now: float) -> None:
         if len(self._receipts) >= 10:

@@ -43,8 +43,8 @@ class MotionExecution:
         self._started = 0.0
         self._brake = 0
 
-    def start(self, now: float) -> Horizon:
-        """Begin at ``now`` [s, steady clock]; return the first horizon.
+    def start(self, begin: float) -> Horizon:
+        """Begin the plan at ``begin`` [s, steady clock], now or soon; return the first horizon.
 
         Raises
         ------
@@ -53,8 +53,8 @@ class MotionExecution:
         """
         if self.state is not MotionState.READY:
             raise ExcitationError("execution: already started; make a new one for every run")
-        self.state, self._started = MotionState.MOVING, now
-        return self.step(now)
+        self.state, self._started = MotionState.MOVING, begin
+        return self.step(begin)
 
     def delay(self, seconds: float) -> None:
         """Shift the motion by a time [s] in which a robot that only follows streamed positions stood still."""
@@ -109,8 +109,7 @@ class MotionExecution:
         return self.state is not MotionState.READY
 
     def _advance(self, now: float) -> float:
-        phase = max(now - self._started, 0.0)
-        table = self.table
+        phase, table = now - self._started, self.table  # below zero until the plan begins
         if self.state is MotionState.MOVING and self._brake:
             begin = self._brake * table.options.grid_s
             if begin < table.plan.duration - _TINY and phase > begin - table.options.latency_s:

@@ -110,6 +110,8 @@ class Supervisor:
     def start(self, now: float, clock_offset: float = float("nan")) -> None:
         """Send the first horizon.
 
+        One with a stamp begins ``latency_s`` later: a resting robot that receives it after it began would jump.
+
         Parameters
         ----------
         now : float
@@ -118,7 +120,8 @@ class Supervisor:
         """
         self.execution.clock_offset = self._offset = clock_offset
         self._started = self._sent = now
-        self._send(self.execution.start(now))
+        latency = self.execution.table.options.latency_s if math.isfinite(clock_offset) else 0.0
+        self._send(self.execution.start(now + latency))
 
     def commanded(self, now: float) -> Array:
         """Return the position ``(n,)`` that is commanded at ``now``."""

@@ -17,11 +17,15 @@ from std_msgs.msg import String
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.recording import Recording
+from inertid_ros.nodes.adaptation.node import Adaptation
 from inertid_ros.nodes.calibrate.client import FlowClient
 from inertid_ros.nodes.calibrate.node import Flow
 from inertid_ros.nodes.calibrate.parameters import CalibrateOptions
 from inertid_ros.nodes.excitation.node import Excitation
 from inertid_ros.nodes.identifier.node import Identifier
+from inertid_ros.nodes.measure_payload.node import PayloadFlow
+from inertid_ros.nodes.measure_payload.parameters import MeasurePayloadOptions
+from inertid_ros.nodes.online.node import Online
 from inertid_ros.nodes.recorder.node import Recorder
 from inertid_ros.nodes.replay.node import Replay
 from inertid_ros.nodes.simulator.node import Simulator
@@ -46,11 +50,21 @@ FLOW_REQUESTS: Used = {
 }
 """Names relative to the namespace of the flow, with the excitation node moving the robot."""
 
+PAYLOAD_FLOW_REQUESTS: Used = {
+    ("services", "request"): (
+        "excitation/change_state", "excitation/get_parameter_types", "excitation/get_state",
+    ),
+    ("actions", "call"): ("excitation/excite", "online/identify_payload"),
+}  # fmt: skip
+"""The same of the payload flow."""
+
 _NODES: Mapping[str, Callable[[], Node]] = {
     "recorder": Recorder,
     "identifier": Identifier,
+    "online": Online,
     "simulator": Simulator,
     "replay": Replay,
+    "adaptation": Adaptation,
 }
 _WAIT_S = 10.0
 _URDF = """<robot name="robot"><link name="base"/><link name="arm"><inertial><mass value="1"/>
@@ -83,7 +97,15 @@ def used_by_nodes(arguments: Sequence[str] = ()) -> dict[tuple[str, str], Used]:
             for node in nodes:
                 node.destroy_node()
             rclpy.try_shutdown()
-    return {**found, **_used_by_flow()}
+    calibrate = _used_by_flow(
+        "calibrate", lambda client: Flow(client, declare(client.node, CalibrateOptions)), FLOW_REQUESTS
+    )
+    measure_payload = _used_by_flow(
+        "measure_payload",
+        lambda client: PayloadFlow(client, declare(client.node, MeasurePayloadOptions)),
+        PAYLOAD_FLOW_REQUESTS,
+    )
+    return {**found, **calibrate, **measure_payload}
 
 
 def _needed(folder: Path) -> Path:
@@ -117,17 +139,18 @@ def _configured_excitation() -> Excitation:
         helper.destroy_node()
 
 
-def _used_by_flow() -> dict[tuple[str, str], Used]:
-    """Of the calibration flow, which has a context and signal handlers of its own."""
+def _used_by_flow(
+    short: str, make: Callable[[FlowClient], object], asked: Used
+) -> dict[tuple[str, str], Used]:
+    """Of a flow, which has a context and signal handlers of its own, and its requests."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with FlowClient("calibrate", lease_topic="excitation/lease") as client:
-            node = client.node
-            Flow(client, declare(node, CalibrateOptions))
+        with FlowClient(short, lease_topic="excitation/lease") as client:
+            node, flow = client.node, make(client)  # noqa: F841 - while it lives, so do its subscriptions
             name, namespace = _identity(node)
             requests = {
-                access: expressions((f"{namespace.rstrip('/')}/{short}" for short in names), name, namespace)
-                for access, names in FLOW_REQUESTS.items()
+                access: expressions((f"{namespace.rstrip('/')}/{each}" for each in names), name, namespace)
+                for access, names in asked.items()
             }
             return {(name, namespace): {**used_names(node), **requests}}
     finally:

@@ -24,8 +24,8 @@ class ExcitationMover:
 
     name = "excitation"
 
-    def __init__(self, client: FlowClient, options: CalibrateOptions) -> None:
-        self._client, self._wait_s = client, options.wait_s
+    def __init__(self, client: FlowClient, wait_s: float) -> None:
+        self._client, self._wait_s = client, wait_s
         self._status = client.received(ExcitationStatus, "excitation/status", LATCHED)
         self._armed = False
 

@@ -44,7 +44,7 @@ class Flow:
         self.report = client.received(IdentificationReport, "identifier/report", LATCHED)
         self.recorder = client.received(RecorderStatus, "recorder/status", LATCHED)
         by_itself = options.moved_by == "robot"
-        self.mover: Mover = SelfMovingRobot(client, options) if by_itself else ExcitationMover(client, options)
+        self.mover: Mover = SelfMovingRobot(client, options) if by_itself else ExcitationMover(client, options.wait_s)
         self.recording = False
 
     def run(self) -> int:

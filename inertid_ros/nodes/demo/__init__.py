@@ -4,4 +4,5 @@
 - ``processes``: child processes with logs that end together.
 - ``domain``: a ROS domain for one demo (or test run) alone.
 - ``comparison``: the calibrated robot against the simulated truth.
+- ``payload``, ``work``: a box that the calibrated arm grasps while it works.
 """

@@ -1,8 +1,8 @@
 """The demo: calibrate a simulated robot with all nodes as processes of their own, and compare with the truth.
 
-Started by ``make demo`` or ``ros2 run inertid_ros demo``; ``make demo ROBOT=biped`` takes one on force plates. The
-simulator's true URDF is made wrong by point masses; what it publishes as robot_description is wrong, and the others
-calibrate it.
+Started by ``make demo`` or ``ros2 run inertid_ros demo``; ``make demo ROBOT=biped`` takes one on force plates. With
+``ROBOT=payload`` the calibrated arm then grasps a box while it works, and tells what it holds. The simulator's true
+URDF is made wrong by point masses; what it publishes as robot_description is wrong, and the others calibrate it.
 """
 
 import argparse
@@ -23,9 +23,11 @@ from inertid_ros.core.errors import InertidError
 
 from .comparison import Comparison, describe_centre_of_mass, held_out_configurations, print_comparison
 from .domain import claim_domain
+from .payload import hold_a_box, print_payload
 from .processes import NODES, DemoError, Processes
 
-CONFIGURATIONS = {"arm": "simulate.yaml", "biped": "biped.yaml", "humanoid": "humanoid.yaml"}
+ARMS = ("arm", "payload")
+CONFIGURATIONS = {**dict.fromkeys(ARMS, "simulate.yaml"), "biped": "biped.yaml", "humanoid": "humanoid.yaml"}
 RESULT = "report.json"  # marks a directory that an earlier demo may be replaced in
 
 
@@ -80,7 +82,7 @@ def _run(options: argparse.Namespace, work: Path) -> int:
         files = base if name != "gravity_compensation" else ["--ros-args"]
         return [sys.executable, *module, *files, *extra]
 
-    nodes = [name for name in NODES if name != "excitation" or options.robot == "arm"]
+    nodes = [name for name in NODES if name != "excitation" or options.robot in ARMS]
     with Processes(logs) as processes:
         for name in nodes:
             processes.start(name, command(name, ("-m", f"inertid_ros.nodes.{name}.node")))
@@ -90,7 +92,7 @@ def _run(options: argparse.Namespace, work: Path) -> int:
         if status not in (0, 3):
             raise DemoError(f"the calibration ended with status {status}")
         comparison = Comparison.receive(load_configuration(configuration).robot)
-        tracking = ""
+        tracking, payload = "", None
         if status == 0 and options.robot == "arm":
             print("tracking with gravity compensation, either set of parameters ...", flush=True)
             example = _share().parent.parent / "lib" / "inertid_ros" / "gravity_compensation"
@@ -98,6 +100,12 @@ def _run(options: argparse.Namespace, work: Path) -> int:
             if processes.wait("gravity_compensation", 120.0) != 0:
                 raise DemoError(f"gravity compensation failed:\n{processes.tail('gravity_compensation')}")
             tracking = processes.tail("gravity_compensation", 2)
+        if status == 0 and options.robot == "payload":
+            recordings = json.dumps([str(bag) for bag in sorted((work / "recordings").iterdir())])
+            own["online"] = [f"result:={work / 'calibration'}", f"recordings:={recordings}"]
+            processes.start("online", command("online", ("-m", "inertid_ros.nodes.online.node")))
+            payload = hold_a_box(comparison.given, options.seed)
+            (work / "payload.json").write_text(payload.answer.payload_json + "\n")
     for file in (work / "calibration").iterdir():
         file.rename(work / file.name)
     (work / "calibration").rmdir()
@@ -105,7 +113,9 @@ def _run(options: argparse.Namespace, work: Path) -> int:
     (work / "given.urdf").write_text(comparison.given.urdf)
     (work / "comparison.json").write_text(json.dumps(comparison.content(report), indent=1) + "\n")
     print_comparison(comparison, report)
-    if options.robot != "arm":
+    if payload is not None:
+        print_payload(payload)
+    if options.robot not in ARMS:
         tracking = describe_centre_of_mass(comparison, report, held_out_configurations(comparison, configuration, work))
     print(f"{tracking}\n{time.monotonic() - began:.0f} s in all")
     return status
@@ -115,7 +125,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="demo", description="Calibrate a simulated robot.")
     parser.add_argument(
         "--robot", default="arm", choices=CONFIGURATIONS,
-        help="arm: seven joints; biped: an exoskeleton on two force plates; humanoid: on one foot",
+        help="arm: seven joints; payload: it then grasps a box; biped: an exoskeleton on two force plates; humanoid: on"
+        " one foot",
     )
     parser.add_argument("--output", default="result", help="result directory; that of an earlier demo is replaced")
     parser.add_argument("--seed", type=int, default=0, help="of the point masses, the drives and the noise")

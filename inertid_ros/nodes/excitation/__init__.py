@@ -15,6 +15,6 @@ How a goal becomes motion:
 6. A fault, a cancel or a missing tick ends in a brake from the table; the goal ends when the robot is at rest.
 
 Files: ``node``; without ROS ``state_machine`` and ``goal``, the steps of a goal; ``messages``, what is answered;
-``robot_interface``, what is received from the robot, with ``joint_state_window``, ``speed_scaling`` and
-``publishers``; ``commander``; ``diagnostics``; ``parameters``.
+``robot_interface``, what is received from the robot beside what :mod:`inertid_ros.nodes.hardware` has, with
+``speed_scaling``; ``commander``; ``diagnostics``; ``parameters``.
 """

@@ -15,12 +15,10 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.execution.horizons import Horizon
 from inertid_ros.excitation.execution.supervisor import CommandInterface
+from inertid_ros.nodes.hardware.command_topic import CommandTopic, of_controller
 from inertid_ros.robot.recorded_joints import RecordedJoints
 from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory, to_time
 from inertid_ros.ros.polling import PacedGroup
-from inertid_ros.ros.qos import COMMAND
-
-from .publishers import Publishers
 
 _ANSWER_S = 0.25  # a controller on the same machine answers within milliseconds
 _PACE_S, _TAKING_S = 0.02, 0.003  # answers are taken every 20 ms, for so long
@@ -44,52 +42,7 @@ class Commander(CommandInterface, Protocol):
         ...
 
 
-class _PublishingCommander:
-    """A command interface that is a topic.
-
-    Parameters
-    ----------
-    node : Node
-    message_type : type
-    topic : str
-    joints : RecordedJoints
-        What the controller calls the joints.
-    """
-
-    def __init__(self, node: Node, message_type: Any, topic: str, joints: RecordedJoints) -> None:
-        self._node, self._joints = node, joints
-        self._publisher = node.create_publisher(message_type, topic, COMMAND)
-        self._publishers = Publishers(node, self._publisher.topic_name)
-
-    @property
-    def name(self) -> str:
-        """Resolved name of the topic."""
-        return str(self._publisher.topic_name)
-
-    @property
-    def has_controller(self) -> bool:
-        """Whether somebody subscribes."""
-        return bool(self._publisher.get_subscription_count())
-
-    def begin(self) -> None:
-        """Nothing to forget."""
-
-    def problem(self) -> str:
-        """Why commands do not arrive, in one line; empty if they do. Who else commands is told by name."""
-        if not self.has_controller:
-            return (
-                f"nobody subscribes to {self.name}; start and activate the robot's controller, or set the parameter"
-                " controller to its name"
-            )
-        own = (self._node.get_name(), self._node.get_namespace())
-        others = [publisher for publisher in self._publishers.look() if publisher != own]
-        if not others:
-            return ""
-        name, namespace = others[0]
-        return f"{namespace.rstrip('/')}/{name} commands the robot on {self.name} too; stop it"
-
-
-class TrajectoryCommander(_PublishingCommander):
+class TrajectoryCommander(CommandTopic):
     """``trajectory_msgs/JointTrajectory`` on ``joint_trajectory``."""
 
     streams = False
@@ -105,7 +58,7 @@ class TrajectoryCommander(_PublishingCommander):
         """Nothing: the controller interpolates."""
 
 
-class StreamCommander(_PublishingCommander):
+class StreamCommander(CommandTopic):
     """``std_msgs/Float64MultiArray`` on ``position_commands``, one position each tick, in the model's joint order.
 
     A robot that is commanded like this holds the last position when its sender fails: it stops at once, not within
@@ -209,11 +162,6 @@ def _message(horizon: Horizon, joints: RecordedJoints) -> JointTrajectory:
     names = joints.recorded(horizon.joint_names)  # those that the controller knows
     arrays = TrajectoryArrays(names, horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration)
     return to_joint_trajectory(arrays, None if np.isnan(horizon.stamp) else to_time(round(horizon.stamp * 1e9)))
-
-
-def of_controller(controller: str, name: str) -> str:
-    """Return the name of a topic or action of a controller; the name itself where that has none."""
-    return f"{controller}/{name}" if controller else name
 
 
 COMMANDERS: Mapping[str, Callable[[Node, RecordedJoints, str], Commander]] = {

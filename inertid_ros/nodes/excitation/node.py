@@ -23,6 +23,7 @@ from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.live.stream_watch import StreamWatch
 from inertid_ros.msg import ExcitationStatus
+from inertid_ros.nodes.hardware.diagnostics import joint_states, timing
 from inertid_ros.nodes.spin import raise_priority, run_node
 from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
 from inertid_ros.ros.joint_order import JointSample
@@ -213,9 +214,9 @@ class Excitation(LifecycleNode):
         now = time.monotonic()
         return [
             diagnostics.motion(self.machine, now),
-            diagnostics.joint_states(self.robot, read(self, MonitorOptions, "monitor.")),
+            joint_states(self.robot, read(self, MonitorOptions, "monitor.")),
             diagnostics.controller(self.robot, self.fixed, self.machine.is_armed),
-            diagnostics.timing(self.ticks.report(now), self.fixed.tick_s),
+            timing(self.ticks.report(now), self.fixed.tick_s),
         ]
 
     # Ending

@@ -9,9 +9,12 @@ import attrs
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.schema.option_fields import REQUIRED, Option, options
 from inertid_ros.config.schema.structuring import flow
+from inertid_ros.nodes.adaptation.parameters import AdaptationNodeOptions
 from inertid_ros.nodes.calibrate.parameters import CalibrateOptions
 from inertid_ros.nodes.excitation.parameters import ExcitationNodeOptions, MotionOptions
 from inertid_ros.nodes.identifier.parameters import IdentifierOptions
+from inertid_ros.nodes.measure_payload.parameters import MeasurePayloadOptions
+from inertid_ros.nodes.online.parameters import OnlineNodeOptions
 from inertid_ros.nodes.recorder.parameters import RecorderOptions
 from inertid_ros.nodes.replay.parameters import ReplayOptions
 from inertid_ros.nodes.simulator.parameters import FaultOptions, SimulatorOptions
@@ -21,9 +24,12 @@ NODES: Mapping[str, tuple[tuple[type, str], ...]] = {
     "excitation": ((ExcitationNodeOptions, ""), (MotionOptions, "")),
     "recorder": ((RecorderOptions, ""),),
     "identifier": ((IdentifierOptions, ""), (Configuration, "")),
+    "online": ((OnlineNodeOptions, ""),),
     "calibrate": ((CalibrateOptions, ""),),
+    "measure_payload": ((MeasurePayloadOptions, ""),),
     "replay": ((ReplayOptions, ""),),
     "simulator": ((SimulatorOptions, ""), (FaultOptions, "fault.")),
+    "adaptation": ((AdaptationNodeOptions, ""),),
 }
 """Node to the trees of its parameters and their prefixes."""
 
@@ -72,6 +78,16 @@ _MOTION = {
     "monitor.progress_tolerance": 0.05,
 }
 
+_ADAPTED = {
+    "control.adapted_links": ("panda_link7",),
+    "control.longest_pause_s": 0.2,
+    "monitor.tracking_tolerance": 0.3,
+    "monitor.state_timeout_s": 0.2,
+    "monitor.max_age_s": 0.4,
+    "monitor.min_rate_hz": 20.0,
+}
+_READY = (0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785)
+
 FILES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "calibrate": {"excitation": {}, "recorder": {}, "identifier": {}, "calibrate": {}},
     "simulate": {
@@ -85,7 +101,22 @@ FILES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "humanoid": _legged(
         "humanoid", joint_rad=0.3, torso_rad=(0.1, 0.1, 0.1), one_tilt_at_a_time=False, movements=30
     ),
+    "online": {"online": {}},
+    "payload": {
+        # What the robot holds is not in the model that the motion is planned for.
+        "excitation": {
+            "limits.velocity_fraction": 0.4, "limits.effort_fraction": 0.5, "excitation.duration_s": 8.0,
+            "excitation.base_frequency_hz": 0.125,
+        },
+        "online": {},
+        "measure_payload": {},
+    },
     "replay": {"recorder": {}, "identifier": {"automatic": True}, "replay": {}},
+    "adapt_hardware": {"adaptation": {}},
+    "adapt_simulated": {
+        "simulator": {**_PANDA, "start": _READY, "state_hz": 500.0},
+        "adaptation": {**_PANDA, **_ADAPTED, "autostart": True},
+    },
 }
 """File to its nodes and the values that differ from the defaults."""
 
@@ -94,7 +125,11 @@ _HEADS = {
     "simulate": "Calibrate a simulated Panda (simulate.launch.py).",
     "biped": "Calibrate a simulated biped on two force plates (stand.launch.py).",
     "humanoid": "Calibrate a simulated humanoid on one foot (stand.launch.py robot:=humanoid).",
+    "online": "Follow a calibrated robot while it moves (online.launch.py). Every value is the default.",
+    "payload": "Move a calibrated robot to identify what it holds (payload.launch.py).",
     "replay": "Identify from a bag that is played (replay.launch.py).",
+    "adapt_hardware": "Control an arm by torques while parameters adapt (adapt.launch.py). Every value is the default.",
+    "adapt_simulated": "Control a simulated Panda by torques (adapt.launch.py robot:=simulated).",
 }
 _TYPES = {bool: "bool", int: "int", float: "double", str: "string"}
 

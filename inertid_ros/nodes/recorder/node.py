@@ -17,7 +17,7 @@ from rclpy.task import Future
 from std_srvs.srv import Trigger
 
 from inertid_ros.core.errors import InertidError, RecordingError
-from inertid_ros.data.files.mcap_format import Topic
+from inertid_ros.data.bag_storage.mcap_format import Topic
 from inertid_ros.data.live.batches import Batch
 from inertid_ros.data.live.stream_watch import StreamWatch
 from inertid_ros.data.live.wrench_watch import WrenchWatch

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.data.assembly import RecordingAssembler
+from inertid_ros.data.bag_storage.mcap_format import Topic
 from inertid_ros.data.files.live_bag import Committer, LiveBag
-from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.live.batches import Batch
 from inertid_ros.data.live.live_recording import LiveRecording
 from inertid_ros.data.messages import JOINT_STATE, channels_of

@@ -10,7 +10,7 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from std_srvs.srv import Trigger
 
 from inertid_ros.core.errors import InertidError
-from inertid_ros.data.files.bag_backends import BagMessage
+from inertid_ros.data.bag_storage.bag_backends import BagMessage
 from inertid_ros.data.files.bag_playback import open_playback
 from inertid_ros.msg import RecorderStatus
 from inertid_ros.nodes.spin import run_node

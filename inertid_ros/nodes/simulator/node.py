@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from geometry_msgs.msg import InertiaStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -13,12 +14,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
-from inertid_ros.config.robot import DRIVE_TERMS
+from inertid_ros.config.robot import DRIVE_TERMS, LoadOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.msg import InertialParameters
 from inertid_ros.nodes.spin import run_node
 from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import load_model
+from inertid_ros.robot.loads import load_bodies
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros.conversions import from_joint_trajectory, to_joint_state, to_nanoseconds, to_time
 from inertid_ros.ros.diagnostics import DiagnosticsPublisher
@@ -53,6 +55,7 @@ class Simulator(Node):
             return
         truth = load_model(read_description(self.options.urdf or example_urdf()), model_options(self.options.robot))
         described = described_model(truth, self.options)
+        self.empty = truth  # without what is attached
         self.robot = SimulatedRobot(
             truth,
             self.options.simulation,
@@ -68,20 +71,14 @@ class Simulator(Node):
         self.description_publisher = self.create_publisher(String, "robot_description", LATCHED)
         self.description_publisher.publish(String(data=described.urdf))
         self.truth_publisher = self.create_publisher(InertialParameters, "~/true_parameters", LATCHED)
-        self.truth_publisher.publish(
-            known_parameters(
-                truth,
-                self.robot.bodies,
-                {term: self.robot.drives.term(term) for term in DRIVE_TERMS},
-                self.get_clock().now().to_msg(),
-            )
-        )
+        self._publish_truth()
         robot = self.robot
         self._take_commands(JointTrajectory, "joint_trajectory", self._follow)
         self._take_commands(Float64MultiArray, "position_commands", lambda given: robot.stream(np.array(given.data)))
         self._take_commands(
             Float64MultiArray, "effort_commands", lambda given: robot.command_effort(np.array(given.data))
         )
+        self.create_subscription(InertiaStamped, "~/attach", self._attach, COMMAND)
         self.steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.lost_s = 0.0  # by which the robot has fallen behind the steady clock
         self.diagnostics = DiagnosticsPublisher(
@@ -126,6 +123,33 @@ class Simulator(Node):
             drop=faults.drop,
             stamp_offset=faults.stamp_offset_s,
         )
+
+    def _publish_truth(self) -> None:
+        drives = {term: self.robot.drives.term(term) for term in DRIVE_TERMS}
+        stamp = self.get_clock().now().to_msg()
+        self.truth_publisher.publish(known_parameters(self.empty, self.robot.bodies, drives, stamp))
+
+    def _attach(self, message: InertiaStamped) -> None:
+        """Hold a body fixed to the link of its frame from now on, in place of what was held; without mass, nothing."""
+        try:
+            self.robot.become(self._holding(message))
+        except InertidError as error:
+            self.get_logger().error(f"attach: {error}")
+            return
+        self._publish_truth()
+        self.get_logger().info(f"holds {message.inertia.m:g} kg")
+
+    def _holding(self, message: InertiaStamped) -> RobotModel:
+        if message.inertia.m == 0:
+            return self.empty
+        com = message.inertia.com
+        upper = tuple(getattr(message.inertia, f"i{axes}") for axes in ("xx", "xy", "xz", "yy", "yz", "zz"))
+        load = LoadOptions(
+            message.header.frame_id, message.inertia.m, ("*",), com=(com.x, com.y, com.z),
+            inertia=upper if any(upper) else (),
+        )  # fmt: skip
+        bodies = self.empty.consistent_body_prior + load_bodies(self.empty, {"attached": load}, "attached")
+        return self.empty.with_prior_bodies(bodies)
 
     # Commands
 

@@ -8,10 +8,10 @@ import pytest
 
 from inertid_ros.config.recording_topics import BagWritingOptions, RecordingTopics, WrenchTopic
 from inertid_ros.data.assembly import RecordingAssembler
+from inertid_ros.data.bag_storage.mcap_format import Topic
+from inertid_ros.data.bag_storage.rosbags_backend import typestore
 from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.files.live_bag import LiveBag
-from inertid_ros.data.files.mcap_format import Topic
-from inertid_ros.data.files.rosbags_backend import typestore
 from inertid_ros.data.live.live_recording import LiveRecording
 from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, tare_topic
 

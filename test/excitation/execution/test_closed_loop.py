@@ -135,6 +135,19 @@ def test_an_undisturbed_motion_runs_to_its_end():
     assert check(robot)[-1] == pytest.approx(BEGIN + TABLE.plan.duration, abs=0.1)
 
 
+def test_a_motion_begins_when_its_first_horizon_has_arrived():
+    limits, sent = TABLE.limits, []
+    options = MonitorOptions()
+    watch = StateMonitor(limits.joint_names, limits.lower, limits.upper, limits.velocity, limits.effort, options, BEGIN)
+    commands = Commands(lambda horizon, _: sent.append(horizon))
+    node = Supervisor(TABLE, watch, Lease(options.lease_timeout_s, BEGIN), commands)
+    node.start(BEGIN, EPOCH)
+    latency = TABLE.options.latency_s
+    assert sent[0].stamp == pytest.approx(BEGIN + EPOCH + latency, abs=1e-6)
+    assert node.commanded(BEGIN + latency) == pytest.approx(TABLE.plan.start)
+    assert node.commanded(BEGIN + latency + 0.1) == pytest.approx(TABLE.plan.sample(np.array([0.1]))[0][0], abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("change", "reason", "within_s"),
     [

@@ -209,6 +209,22 @@ def test_commanded_is_what_was_sent():
         execution.start(11.0)
 
 
+def test_a_plan_that_begins_soon_is_stamped_so_and_a_stop_before_brakes_at_once():
+    table = TABLES[0]
+    execution = MotionExecution(table)
+    execution.clock_offset = 1000.0
+    first = execution.start(10.02)
+    assert first.stamp == pytest.approx(1010.02) and not np.abs(first.velocity[0]).any()
+    early = execution.step(10.01)  # the same motion: a step before it begins does not move it
+    assert early.stamp == pytest.approx(1010.02)
+    assert execution.commanded(10.01)[0] == pytest.approx(table.plan.start) and execution.phase(10.01) == 0.0
+    brake = execution.stop(10.0, "asked to")
+    assert brake.stamp == pytest.approx(1010.02) and brake.position[0] == pytest.approx(table.plan.start)
+    rest = execution.commanded(12.0)[0]
+    assert rest == pytest.approx(brake.position[-1]) and np.abs(rest - table.plan.start).max() < 0.01
+    assert execution.at_rest(10.02 + table.brakes.longest)
+
+
 def test_approach_and_motion_run_as_one(robots):
     model = panda(robots)
     limits = panda_limits(model)

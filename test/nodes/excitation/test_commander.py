@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from inertid_ros.nodes.excitation.commander import TrajectoryCommander
-from inertid_ros.nodes.excitation.publishers import Publishers
 from inertid_ros.nodes.excitation.robot_interface import RobotInterface
+from inertid_ros.nodes.hardware.publishers import Publishers
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
 OWN, OTHER, UNNAMED = "excitation", "teleop", "_NODE_NAME_UNKNOWN_"

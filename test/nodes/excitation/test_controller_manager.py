@@ -9,8 +9,8 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 from rcl_interfaces.msg import ParameterValue  # noqa: E402
 from rcl_interfaces.srv import GetParameters  # noqa: E402
 
-from inertid_ros.nodes.excitation import controller_manager  # noqa: E402
-from inertid_ros.nodes.excitation.controller_manager import ControllerManager, controller_problem  # noqa: E402
+from inertid_ros.nodes.hardware import controller_manager  # noqa: E402
+from inertid_ros.nodes.hardware.controller_manager import ControllerManager, controller_problem  # noqa: E402
 
 JOINTS = ("shoulder", "elbow")
 

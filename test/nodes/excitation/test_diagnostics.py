@@ -15,6 +15,7 @@ from inertid_ros.nodes.excitation import diagnostics  # noqa: E402
 from inertid_ros.nodes.excitation.goal import Planning  # noqa: E402
 from inertid_ros.nodes.excitation.parameters import ExcitationNodeOptions  # noqa: E402
 from inertid_ros.nodes.excitation.state_machine import StateMachine  # noqa: E402
+from inertid_ros.nodes.hardware.diagnostics import joint_states, timing  # noqa: E402
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN  # noqa: E402
 
 GOOD = StreamReport(1000, False, 200.0, 0, 0.006, 0.001, 0.002, ())
@@ -44,7 +45,7 @@ def robot(report: StreamReport = GOOD, rejection: str = "", several: str = "", p
     ],
 )
 def test_joint_states(source, level: bytes, message: str) -> None:
-    status = diagnostics.joint_states(source, MonitorOptions())
+    status = joint_states(source, MonitorOptions())
     assert status.level == level and message in status.message
 
 
@@ -72,5 +73,5 @@ def test_a_missing_controller_is_an_error_once_armed() -> None:
 
 
 def test_a_process_that_is_held_up() -> None:
-    assert diagnostics.timing(GOOD, 0.005).level == OK
-    assert diagnostics.timing(replace(GOOD, longest_step_s=0.08), 0.005).level == WARN
+    assert timing(GOOD, 0.005).level == OK
+    assert timing(replace(GOOD, longest_step_s=0.08), 0.005).level == WARN

@@ -13,7 +13,7 @@ from inertid_ros.config.execution import MonitorOptions  # noqa: E402
 from inertid_ros.core.errors import ExcitationError, RecordingError  # noqa: E402
 from inertid_ros.excitation.execution.horizons import Horizon  # noqa: E402
 from inertid_ros.nodes.excitation.commander import TrajectoryCommander  # noqa: E402
-from inertid_ros.nodes.excitation.joint_state_window import JointStateWindow  # noqa: E402
+from inertid_ros.nodes.hardware.joint_state_window import JointStateWindow  # noqa: E402
 from inertid_ros.robot.recorded_joints import RecordedJoints  # noqa: E402
 from inertid_ros.ros.joint_order import JointOrder  # noqa: E402
 

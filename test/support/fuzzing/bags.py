@@ -11,10 +11,10 @@ import numpy as np
 from support.recordings.message_bag import MessageBag
 
 from inertid_ros.config.recording_topics import RecordingTopics, WrenchTopic
-from inertid_ros.data.files.bag_metadata import METADATA
+from inertid_ros.data.bag_storage.bag_metadata import METADATA
+from inertid_ros.data.bag_storage.mcap_format import CHANNEL, CHUNK, MAGIC, MESSAGE, SCHEMA
+from inertid_ros.data.bag_storage.mcap_recovery import recover
 from inertid_ros.data.files.loading import load_recording
-from inertid_ros.data.files.mcap_format import CHANNEL, CHUNK, MAGIC, MESSAGE, SCHEMA
-from inertid_ros.data.files.mcap_recovery import recover
 
 from .target import Target, from_file
 from .texts import YAML_WORDS, other_yaml

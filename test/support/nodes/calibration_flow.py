@@ -48,11 +48,14 @@ MANY_NODES = {
 
 
 def start_flow(
-    folder: Path, script: Sequence[str] = ("-m", "inertid_ros.nodes.calibrate.node"), **parameters: float
+    folder: Path,
+    script: Sequence[str] = ("-m", "inertid_ros.nodes.calibrate.node"),
+    namespace: str = "/",
+    **parameters: float,
 ) -> subprocess.Popen:
     file = folder / "calibrate.yaml"
     file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
-    command = [sys.executable, *script, "--ros-args", "--params-file", str(file)]
+    command = [sys.executable, *script, "--ros-args", "--params-file", str(file), "-r", f"__ns:={namespace}"]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder, env=dict(os.environ)
     )

@@ -13,14 +13,17 @@ from support.nodes.two_links import URDF
 
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.recording import Recording
+from inertid_ros.nodes.adaptation.node import Adaptation
 from inertid_ros.nodes.excitation.node import Excitation
 from inertid_ros.nodes.identifier.node import Identifier
+from inertid_ros.nodes.online.node import Online
 from inertid_ros.nodes.recorder.node import Recorder
 from inertid_ros.nodes.replay.node import Replay
 from inertid_ros.nodes.simulator.node import Simulator
 
 CLASSES = {
-    "excitation": Excitation, "recorder": Recorder, "identifier": Identifier, "simulator": Simulator, "replay": Replay,
+    "excitation": Excitation, "recorder": Recorder, "identifier": Identifier, "online": Online, "simulator": Simulator,
+    "replay": Replay, "adaptation": Adaptation,
 }  # fmt: skip
 
 
@@ -32,8 +35,10 @@ def local_nodes(folder: Path, names: Mapping[str, Mapping[str, Any]]) -> Iterato
         "excitation": {"urdf": str(folder / "robot.urdf")},
         "recorder": {"directory": str(folder / "recordings"), "min_free_mb": 1},
         "identifier": {"urdf": str(folder / "robot.urdf"), "output_directory": ""},
+        "online": {},
         "simulator": {"urdf": str(folder / "robot.urdf")},
         "replay": {},
+        "adaptation": {"urdf": str(folder / "robot.urdf")},
     }
     if "replay" in names:
         time, zero = np.arange(0.0, 0.1, 0.01), np.zeros((10, 2))

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 # What must keep time while a robot moves. All nodes before all else would leave planning and fitting no time at all.
-_ROBOT_SIDE = ("simulator", "driver", "excitation", "recorder")
+_ROBOT_SIDE = ("simulator", "driver", "excitation", "adaptation", "recorder")
 
 
 def raise_priority(process: int = 0) -> None:

@@ -1,0 +1,153 @@
+"""Hours at 1 kHz: time and memory of `inertid identify` on one bag, stage by stage.
+
+    PYTHONPATH=benchmarks:test python benchmarks/long_recording.py --minutes 10 60
+"""
+
+import argparse
+import json
+import os
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from rosbags.typesys import Stores, get_typestore
+from tables import machine, publish, table
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import Samples
+from inertid_ros.data.bag_storage import mcap_format
+from inertid_ros.data.columns.cdr_layout import layout_of
+from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.perturbation import perturb
+from inertid_ros.simulation.example_robots import example_urdf
+
+ROBOT = "xarm_description/urdf/xarm7.urdf"
+TERMS = ("rotor_inertia", "viscous", "coulomb", "offset")
+RATE_HZ, NOISE = 1000, 0.3  # N m
+TYPE = "sensor_msgs/msg/JointState"
+PART = 10_000  # messages of a chunk
+START_NS = 1_700_000_000_000_000_000
+GOAL = {"seconds": 20.0, "memory": 400.0}  # for one hour
+
+
+def write_bag(file: Path, model: RobotModel, messages: int) -> None:
+    """One long motion, in chunks without compression, as `ros2 bag record` writes them."""
+    template, offsets = _template(model)
+    length = len(template)
+    record = np.zeros((PART, 31 + length), dtype=np.uint8)
+    record[:, :9] = np.frombuffer(struct.pack("<BQ", mcap_format.MESSAGE, 22 + length), dtype=np.uint8)
+    record[:, 9:11] = np.frombuffer(struct.pack("<H", 1), dtype=np.uint8)
+    record[:, 31:] = template
+    rng = np.random.default_rng(0)
+    truth = np.concatenate([perturb(model, rng).ravel(), np.repeat([0.1, 2.0, 1.5, 0.1], model.joints)])
+    motion = _Motion(model, rng)
+    topic = mcap_format.Topic("/joint_states", TYPE, "")
+    with file.open("wb") as out:
+        out.write(mcap_format.header())
+        for start in range(0, messages, PART):
+            count = min(PART, messages - start)
+            samples = motion.samples(np.arange(start, start + count) / RATE_HZ)
+            effort = predict_torque(model, truth, samples) + NOISE * rng.standard_normal(samples.q.shape)
+            stamps = START_NS + np.arange(start, start + count, dtype=np.int64) * (10**9 // RATE_HZ)
+            rows = record[:count]
+            rows[:, 15:23] = stamps.astype("<u8").view(np.uint8).reshape(count, 8)
+            rows[:, 23:31] = rows[:, 15:23]
+            rows[:, 35:39] = (stamps // 10**9).astype("<i4").view(np.uint8).reshape(count, 4)
+            rows[:, 39:43] = (stamps % 10**9).astype("<u4").view(np.uint8).reshape(count, 4)
+            for name, values in (("position", samples.q), ("velocity", samples.v), ("effort", effort)):
+                at = 31 + offsets[name]
+                rows[:, at : at + 8 * model.joints] = np.ascontiguousarray(values).view(np.uint8).reshape(count, -1)
+            described = mcap_format.schemas_and_channels([topic]) if start == 0 else b""
+            content = described + rows.tobytes()
+            head = struct.pack("<QQQII", stamps[0], stamps[-1], len(content), 0, 0) + struct.pack("<Q", len(content))
+            out.write(struct.pack("<BQ", mcap_format.CHUNK, len(head) + len(content)) + head + content)
+        out.write(mcap_format.end(out.tell()))
+
+
+def _template(model: RobotModel) -> tuple[Array, dict[str, int]]:
+    """A serialised joint state, and where its numbers are."""
+    store = get_typestore(Stores.ROS2_JAZZY)
+    zero = store.types["builtin_interfaces/msg/Time"](sec=0, nanosec=0)
+    header = store.types["std_msgs/msg/Header"](stamp=zero, frame_id="")
+    values = np.zeros(model.joints)
+    state = store.types[TYPE](header, list(model.joint_names), values, values, values)
+    data = bytes(store.serialize_cdr(state, TYPE))
+    return np.frombuffer(data, dtype=np.uint8), {k: at for k, (at, _) in layout_of(data, TYPE).fields.items()}
+
+
+class _Motion:
+    """Sums of sines within a share of every joint's range."""
+
+    def __init__(self, model: RobotModel, rng: np.random.Generator) -> None:
+        self._frequency = 2 * np.pi * rng.uniform(0.05, 0.4, (6, model.joints))
+        self._amplitude = rng.uniform(0.05, 0.25, self._frequency.shape)
+        self._phase = rng.uniform(0, 2 * np.pi, self._frequency.shape)
+        self._middle = 0.5 * (np.maximum(model.limits.lower, -3.0) + np.minimum(model.limits.upper, 3.0))
+
+    def samples(self, time: Array) -> Samples:
+        angle = time[:, None, None] * self._frequency + self._phase
+        q = self._middle + np.sum(self._amplitude * np.sin(angle), axis=1)
+        v = np.sum(self._amplitude * self._frequency * np.cos(angle), axis=1)
+        a = np.sum(-self._amplitude * self._frequency**2 * np.sin(angle), axis=1)
+        every = np.ones(q.shape, dtype=bool)
+        return Samples(time, q, v, a, np.zeros_like(q), every, every[:, 0], "long")
+
+
+def identify(urdf: Path, bag: Path, folder: Path) -> dict[str, float]:
+    """The command as a user gives it; seconds by the clock and of the processor, peak memory, and its own stages."""
+    command = [sys.executable, "-m", "inertid_ros.cli.main", "identify", str(bag), "--urdf", str(urdf)]
+    command += ["--output", str(folder)]
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ)
+    said = done.communicate()[0]
+    seconds, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode not in (0, 3):
+        sys.exit(said)
+    report = json.loads(next(folder.rglob("report.json")).read_text())
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"seconds": seconds, "cpu": cpu, "memory": after.ru_maxrss * 1024 / 1e6, **report["timing"]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, nargs="+", default=[10.0, 60.0])
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        urdf = Path(folder) / "robot.urdf"
+        urdf.write_text(Path(example_urdf(ROBOT)).read_text())
+        model = load_model(urdf, ModelOptions(drive_terms=TERMS))
+        for minutes in sorted(parser.parse_args().minutes):  # the peak of children is the largest so far
+            bag = Path(folder) / "long.mcap"
+            messages = int(60 * minutes * RATE_HZ)
+            write_bag(bag, model, messages)
+            began = time.perf_counter()
+            bag.read_bytes()
+            through = time.perf_counter() - began
+            found = identify(urdf, bag, Path(folder) / f"result_{minutes:g}")
+            print(found, flush=True)
+            stages = ", ".join(f"{key} {found[key]:.1f}" for key in found if key not in ("seconds", "cpu", "memory"))
+            rows.append([
+                f"{minutes:g} min", f"{messages:,}", f"{bag.stat().st_size / 1e6:.0f} MB", f"{found['seconds']:.1f}",
+                f"{found['cpu']:.1f}", f"{found['memory']:.0f}", stages, f"{found['seconds'] / through:.0f}",
+            ])  # fmt: skip
+    header = ["length", "messages", "file", "clock [s]", "processor [s]", "peak [MB]", "stages [s]", "passes of a file"]
+    text = f"""## Long recordings
+
+`inertid identify robot.urdf long.mcap` of an xArm7 at 1 kHz, {len(TERMS)} drive terms of each joint in the truth;
+libraries are loaded and the result is written within the time. Wanted for an hour: {GOAL['seconds']:g} s,
+{GOAL['memory']:g} MB. A pass is `read_bytes` of the file from the cache.
+
+{table(header, rows)}
+
+{machine()}"""
+    publish("long-recordings", text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""Joint states of a robot that holds a payload, collected while it moves, and what they leave uncertain so far."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from inertid_ros.adaptation.calibrated_robot import FrictionDrift
+from inertid_ros.adaptation.online.followed_robot import FollowedRobot
+from inertid_ros.adaptation.online.stream_checks import CheckedState, JointState, StreamFault
+from inertid_ros.adaptation.payload.equations import payload_equations
+from inertid_ros.adaptation.payload.tool_frame import ToolFrame
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.samples import Samples
+from inertid_ros.data.recording import Recording
+from inertid_ros.identification.information.information import Information, compress
+
+_ENDING = (StreamFault.CLOCK, StreamFault.JUMP, StreamFault.HELD_JOINT)  # after which states do not belong together
+_MASS_SHARE, _MASS, _COM = 0.02, 0.02, 0.01  # of the mass, kg, and m, above which something is still uncertain
+
+
+@dataclass(frozen=True)
+class PayloadProgress:
+    """What is known of a payload before it is identified; by a normal distribution, without bounds.
+
+    Attributes
+    ----------
+    seconds : float
+        Of joint states so far [s].
+    mass, mass_deviation : float
+        [kg]; NaN while nothing is known.
+    com, com_deviation : ndarray, shape (3,)
+        Centre of mass in the tool frame [m].
+    """
+
+    seconds: float
+    mass: float
+    mass_deviation: float
+    com: Array
+    com_deviation: Array
+
+    @property
+    def uncertain(self) -> str:
+        """One line on what is still uncertain, and what helps; empty where nothing is."""
+        if not np.isfinite(self.mass):
+            return "nothing is known yet: move the robot"
+        if self.mass_deviation > max(_MASS_SHARE * abs(self.mass), _MASS):
+            return f"mass is known to {self.mass_deviation:.2g} kg: move the joints that feel the weight"
+        axes = [axis for axis, each in zip("xyz", self.com_deviation, strict=True) if each > _COM]
+        if not axes or abs(self.mass) < 2 * self.mass_deviation:
+            return ""
+        widest = 100 * self.com_deviation.max()
+        return f"centre of mass along {', '.join(axes)} is known to {widest:.2g} cm: turn the wrist further"
+
+
+class PayloadMeasurement:
+    """Collects the joint states of a payload.
+
+    Parameters
+    ----------
+    followed : FollowedRobot
+        The robot that holds it.
+    tool : ToolFrame
+        Where the payload is.
+    seconds : float
+        Of joint states that are wanted [s].
+    drift : FrictionDrift, optional
+        How much friction may have changed.
+    """
+
+    def __init__(
+        self, followed: FollowedRobot, tool: ToolFrame, seconds: float, drift: FrictionDrift | None = None
+    ) -> None:
+        self._robot, self._weights = followed.robot, followed.weights
+        self._tool, self._wanted, self._drift = tool, seconds, drift or FrictionDrift()
+        self._states: list[tuple[float, JointState]] = []
+        self._information: Information | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Of joint states so far [s]."""
+        return self._states[-1][0] - self._states[0][0] if self._states else 0.0
+
+    @property
+    def done(self) -> bool:
+        """Whether there are as many as wanted."""
+        return self.seconds >= self._wanted
+
+    @property
+    def fraction(self) -> float:
+        """Share of the wanted time."""
+        return min(self.seconds / self._wanted, 1.0)
+
+    def add(self, state: JointState, checked: CheckedState, block: Samples | None) -> None:
+        """Take a joint state as it is received, what checks say of it, and the block that it completed, if any.
+
+        Raises
+        ------
+        RecordingError
+            What comes now does not belong to what came before.
+        """
+        if checked.fault in _ENDING and (self._states or checked.fault is StreamFault.HELD_JOINT):
+            raise RecordingError(f"payload: {checked.message}; measure again")
+        if checked.usable:
+            self._states.append((checked.time, state))
+        if block is not None and self._states and block.time[0] >= self._states[0][0]:
+            own = compress(self._robot.equations, [block])
+            self._information = own if self._information is None else self._information + own
+
+    def progress(self) -> PayloadProgress:
+        """What is known so far."""
+        unknown = np.full(3, np.nan)
+        if self._information is None:
+            return PayloadProgress(self.seconds, np.nan, np.nan, unknown, unknown)
+        found = payload_equations(self._robot, self._tool, ((self._information, self._weights),), self._drift)
+        inverse = np.linalg.inv(found.R)
+        mass, moment = found.payload[0], found.payload[1:4]
+        com = moment / mass
+        root = (inverse[1:4] - np.outer(com, inverse[0])) / mass  # of the centre of mass, linearised
+        deviations = np.linalg.norm(inverse[0]), np.linalg.norm(root, axis=1)
+        return PayloadProgress(self.seconds, float(mass), float(deviations[0]), com, deviations[1])
+
+    def recording(self) -> Recording:
+        """The joint states, with those joints that the model holds and the robot reports."""
+        model = self._robot.equations.model
+        times, states = zip(*self._states, strict=True)
+        held = np.array([state.held for state in states])
+        reported = np.isfinite(held).all(axis=0) if held.size else np.zeros(0, dtype=bool)
+        names = np.array(tuple(model.options.locked_joints))[reported] if held.size else ()
+        still = np.zeros((len(states), len(names)))
+        channels = ("position", "velocity", "effort")
+        own = {channel: np.array([getattr(state, channel) for state in states]) for channel in channels}
+        return Recording(
+            (*model.joint_names, *names),
+            np.array(times) - times[0],
+            np.hstack([own["position"], held[:, reported]]) if len(names) else own["position"],
+            np.hstack([own["effort"], np.full_like(still, np.nan)]),
+            np.hstack([own["velocity"], still]),
+            name="joint_states",
+        )

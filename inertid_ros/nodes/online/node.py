@@ -1,0 +1,227 @@
+"""Online node: parameters, changes and payloads of a calibrated robot from its joint states as they come."""
+
+import math
+import sys
+import traceback
+
+from geometry_msgs.msg import InertiaStamped
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.task import Future
+from sensor_msgs.msg import JointState
+
+from inertid_ros.action import IdentifyPayload
+from inertid_ros.adaptation.online.followed_robot import Followed, FollowedRobot
+from inertid_ros.adaptation.online.online_identification import OnlineEstimate
+from inertid_ros.core.errors import IdentificationError, InertidError, one_line
+from inertid_ros.data.live.stream_watch import StreamWatch
+from inertid_ros.msg import IdentificationReport, InertialParameters, RobotChange
+from inertid_ros.nodes.spin import run_node
+from inertid_ros.ros.conversions import to_nanoseconds, to_time
+from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
+from inertid_ros.ros.online_messages import (
+    describe_change,
+    followed_parameters,
+    to_payload_feedback,
+    to_payload_result,
+    to_robot_change,
+)
+from inertid_ros.ros.parameters import declare
+from inertid_ros.ros.polling import PolledSubscription
+from inertid_ros.ros.qos import LATCHED, recording_profile
+
+from . import diagnostics
+from .following import Following
+from .parameters import OnlineNodeOptions
+from .payload_goal import PayloadGoal
+
+_STATES_S, _POLL_S, _FEEDBACK_S, _LOG_S = 0.02, 0.05, 0.5, 2.0
+
+
+class Online(Node):
+    """Subscription, publishers and action around a :class:`~.following.Following`."""
+
+    def __init__(self) -> None:
+        super().__init__("online")
+        self.options = declare(self, OnlineNodeOptions)
+        self.options.following()  # refuses what cannot be before anything runs
+        self.steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.watch = StreamWatch()
+        self.following: Following | None = None
+        self.estimate: OnlineEstimate | None = None
+        self.sequence, self.solved_ns, self.problem = 0, 0, ""
+        self.goal: PayloadGoal | None = None
+        self.asked: ServerGoalHandle | None = None
+        self.outcome: Future | None = None
+        self.payload_state, self.payload_failure, self.payload_mass, self.fed_back = "none asked for", "", math.nan, 0.0
+        self.parameters_publisher = self.create_publisher(InertialParameters, "~/parameters", LATCHED)
+        self.change_publisher = self.create_publisher(RobotChange, "~/change", LATCHED)
+        self.payload_publisher = self.create_publisher(InertiaStamped, "~/payload", LATCHED)
+        if self.options.result:
+            self._follow(self.options.result)
+        else:
+            self.create_subscription(IdentificationReport, "identifier/report", self._receive_report, LATCHED)
+        # Taken in batches: an executor that wakes up for each costs more than all that is done with it.
+        self.states = PolledSubscription(self, JointState, "joint_states", recording_profile("best_effort"))
+        self.create_timer(_STATES_S, self._take_states, clock=self.steady)
+        self.server = ActionServer(
+            self,
+            IdentifyPayload,
+            "~/identify_payload",
+            self._execute,
+            goal_callback=self._accept,
+            cancel_callback=lambda _goal: CancelResponse.ACCEPT,
+            callback_group=ReentrantCallbackGroup(),
+        )
+        self.create_timer(_POLL_S, self._poll, clock=self.steady)
+        self.diagnostics = DiagnosticsPublisher(
+            self, self._statuses, lambda: self.following.result.model.name if self.following is not None else ""
+        )
+
+    # The robot
+
+    def _receive_report(self, report: IdentificationReport) -> None:
+        """A new calibration is followed once its result is written and may be used."""
+        if report.verdict == InertialParameters.DO_NOT_USE or not report.result_directory:
+            return
+        try:
+            self._follow(report.result_directory)
+        except InertidError as error:
+            self.problem = str(error)
+            self.get_logger().error(self.problem)
+
+    def _follow(self, directory: str) -> None:
+        self.following = Following(directory, self.options)
+        if self.goal is not None:
+            self.goal.cancel("another calibration is followed now; measure again")
+        self.estimate, self.problem = None, ""
+        self.get_logger().info(f"following '{self.following.result.model.name}' of {directory}")
+
+    def _take_states(self) -> None:
+        late = self.get_clock().now().nanoseconds * 1e-9 - self._now()  # from the steady clock to that of the stamps
+        for message, received in self.states.take():
+            self._receive(message, received, received + late - to_nanoseconds(message.header.stamp) * 1e-9)
+
+    def _receive(self, message: JointState, now: float, delay: float) -> None:
+        if self.following is None:
+            self.watch.add(now, delay)
+            return
+        fault = self.following.last_fault
+        try:
+            found = self.following.take(message)
+        except IdentificationError as error:
+            self.problem = str(error)
+            return
+        if not self.following.foreign:
+            self.watch.add(now, delay)
+        if self.following.last_fault != fault:
+            self.get_logger().warning(self.following.last_fault, throttle_duration_sec=_LOG_S)
+        if found is None:
+            return
+        state, followed = found
+        self._publish(followed)
+        if self.goal is not None:
+            self.goal.take(state, followed, now)
+
+    def _publish(self, followed: Followed) -> None:
+        following, robot = self.following, self.following.robot if self.following is not None else None
+        if following is None or robot is None:
+            return
+        if followed.news:
+            self._publish_change(robot)
+        if followed.estimate is not None:
+            self.estimate, self.problem = followed.estimate, ""
+            self.sequence, self.solved_ns = self.sequence + 1, self.get_clock().now().nanoseconds
+            stamp = to_time(robot.stamp_ns(self.estimate.time))
+            message = followed_parameters(following.result.model, self.estimate, self.sequence, stamp)
+            self.parameters_publisher.publish(message)
+
+    def _publish_change(self, robot: FollowedRobot) -> None:
+        change, changes = robot.change, robot.changes
+        stamp, since = (to_time(robot.stamp_ns(time)) for time in (changes.time, changes.since))
+        rate = self.options.false_alarms_per_hour
+        self.change_publisher.publish(to_robot_change(robot.robot.equations.model, change, stamp, since, rate))
+        self.get_logger().info(describe_change(change))
+
+    # Payload
+
+    def _accept(self, _goal: IdentifyPayload.Goal) -> GoalResponse:
+        if self.outcome is not None:
+            self.get_logger().error("goal refused: another payload is being identified")
+            return GoalResponse.REJECT
+        self.outcome = Future()
+        return GoalResponse.ACCEPT
+
+    async def _execute(self, handle: ServerGoalHandle) -> IdentifyPayload.Result:
+        outcome, answer = self.outcome or Future(), IdentifyPayload.Result()
+        try:
+            self.goal, self.asked = PayloadGoal(handle.request, self.following, self.options, self._now()), handle
+            self.payload_state = "measuring"
+            await outcome
+            answer = to_payload_result(self.goal.answer(), self.get_clock().now().to_msg())
+            self.payload_publisher.publish(answer.payload)
+            self.payload_state, self.payload_failure = answer.message, ""
+            self.payload_mass = answer.payload.inertia.m
+            self.get_logger().info(answer.message)
+        except InertidError as error:
+            answer.message = str(error)
+        except Exception as error:  # rclpy's action server would answer without a word
+            traceback.print_exc()
+            answer.message = one_line(f"internal error: {type(error).__name__}: {error}")
+        finally:
+            self.goal = self.asked = self.outcome = None
+        if answer.success:
+            handle.succeed()
+            return answer
+        self.payload_state, self.payload_failure = "failed", answer.message
+        self.get_logger().error(answer.message)
+        if handle.is_cancel_requested:
+            handle.canceled()
+        else:
+            handle.abort()
+        return answer
+
+    def _poll(self) -> None:
+        self._take_states()  # where this process was held up, they wait, and the robot was not silent
+        goal, handle, outcome, now = self.goal, self.asked, self.outcome, self._now()
+        if goal is None or handle is None or outcome is None or outcome.done():
+            return
+        if handle.is_cancel_requested:
+            goal.cancel()
+        if goal.over(now):
+            outcome.set_result(None)
+        elif now - self.fed_back > _FEEDBACK_S:
+            self.fed_back = now
+            handle.publish_feedback(to_payload_feedback(*goal.stage, goal.progress))
+
+    # Status
+
+    def _statuses(self) -> list[Status]:
+        now = self.get_clock().now().nanoseconds
+        age = (now - self.solved_ns) * 1e-9 if self.solved_ns else math.nan
+        return [
+            diagnostics.joint_states(self.following, self.watch.report(self._now())),
+            diagnostics.parameters(self.following, self.estimate, age, self.problem),
+            diagnostics.robot(self.following),
+            diagnostics.payload(self.payload_state, self.payload_failure, self.payload_mass),
+        ]
+
+    def _now(self) -> float:
+        return float(self.steady.now().nanoseconds) * 1e-9
+
+    def begin_shutdown(self) -> None:
+        """A signal came, or a callback raised: give up the payload that is being identified."""
+        if self.goal is not None:
+            self.goal.cancel()
+
+
+def main() -> int:
+    """Entry point of the executable."""
+    return run_node(Online)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""Control an arm by torques while its inertial parameters adapt, or a simulated one with robot:=simulated.
+
+The robot's own drivers run already: they publish `joint_states` with velocities and efforts, and an effort controller
+takes commands. With hardware nothing is commanded before the node is configured and activated by its lifecycle; see
+docs/adaptive_control.md for the order in which controllers are switched. The simulated arm is taken over at once.
+"""
+
+from launch import LaunchDescription
+from launch.conditions import IfCondition
+from launch.substitutions import EqualsSubstitution, LaunchConfiguration
+
+from inertid_ros.nodes.launching import ParameterFile, declared, flag, node, package_file, text
+
+ROBOTS = ("hardware", "simulated")
+ARGUMENTS = (
+    ("robot", "hardware", "hardware whose drivers run, or simulated, an arm in MuJoCo"),
+    ("namespace", "", "namespace of all nodes and topics, one for each robot"),
+    ("urdf", "", "URDF file of the robot; empty takes the topic robot_description, and simulates the Panda"),
+    ("result", "", "result directory of a calibration to begin with; empty begins with the description"),
+    ("controller", "", "name of the effort controller, whose topic <controller>/commands takes the efforts"),
+    ("defaults", "", "parameter file that is read first; empty takes the package's own, adapt_<robot>.yaml"),
+    ("config", "", "parameter file that is read after it and may hold only what differs; empty takes none"),
+    ("use_sim_time", "false", "take the time from /clock"),
+)
+OWN = (package_file("config", "adapt_"), LaunchConfiguration("robot"), ".yaml")
+
+
+def generate_launch_description() -> LaunchDescription:
+    defaults = ParameterFile("defaults", OWN)
+    files = (defaults, ParameterFile("config", defaults))
+    simulated = IfCondition(EqualsSubstitution(LaunchConfiguration("robot"), "simulated"))
+    common = (*files, {"use_sim_time": flag("use_sim_time")})
+    return LaunchDescription(
+        [
+            *declared(ARGUMENTS, robot=ROBOTS),
+            node("simulator", {"urdf": text("urdf")}, files, condition=simulated),
+            node(
+                "adaptation",
+                {"urdf": text("urdf"), "result": text("result"), "controller": text("controller")},
+                common,
+            ),
+        ]
+    )

@@ -1,0 +1,140 @@
+"""Payloads: the equations of what a robot holds, the bodies that they leave possible, and the tool frame."""
+
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from support.recordings.synthetic import random_motion
+from support.robots.random_robots import random_urdf
+
+from inertid_ros.adaptation.calibrated_robot import CalibratedRobot, FrictionDrift
+from inertid_ros.adaptation.payload.equations import PayloadEquations, payload_equations
+from inertid_ros.adaptation.payload.payload import Payload, Quantity
+from inertid_ros.adaptation.payload.posterior import sample_bodies, shortest_interval
+from inertid_ros.adaptation.payload.tool_frame import ToolFrame
+from inertid_ros.core.errors import ModelError
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.information.information import compress
+from inertid_ros.regressors.equations import dense_equations, equations_of
+from inertid_ros.report.payload_content import as_robots_take_it
+from inertid_ros.robot.bodies.inertial_parameters import (
+    from_mass_com_inertia,
+    inertia_about_origin,
+    is_consistent,
+    transform,
+)
+from inertid_ros.robot.model import load_model
+
+DEVIATION = 0.05
+
+
+def arm_and_samples(seed=3, count=120):
+    rng = np.random.default_rng(seed)
+    model = load_model(random_urdf(rng, 3, branched=False))
+    time = 0.02 * np.arange(count)
+    q, v, a = random_motion(rng, 3).sample(time)
+    every = np.ones(q.shape, dtype=bool)
+    return rng, model, Samples(time, q, v, a, rng.normal(size=q.shape), every, every[:, 0])
+
+
+def dense(equations, samples):
+    """Regressor ``(N c, p)`` and measured side ``(N c,)`` of all samples."""
+    rows, sides = [], []
+    for chunk in dense_equations(equations, samples):
+        for channel, (A, b) in enumerate(chunk):
+            whole = np.zeros((len(b), equations.model.layout.size))
+            whole[:, equations.columns[channel]] = A
+            rows.append(whole)
+            sides.append(b)
+    return np.vstack(rows), np.concatenate(sides)
+
+
+@pytest.mark.parametrize("with_reference", [False, True])
+def test_what_is_known_of_the_robot_is_marginalised_out(with_reference):
+    """The ten rows are the generalised least squares whose covariance holds robot, drift and noise."""
+    rng, model, loaded = arm_and_samples()
+    _, _, unloaded = arm_and_samples(seed=3, count=80)
+    unloaded = replace(unloaded, tau=rng.normal(size=unloaded.tau.shape))
+    equations, size = equations_of(model), model.layout.size
+    root = rng.normal(size=(size, size)) * 0.01
+    x = model.prior + 0.01 * rng.normal(size=size)
+    x[model.layout.drive("coulomb")] = 0.3
+    robot = CalibratedRobot(equations, x, root @ root.T, np.full(3, DEVIATION), np.full(3, 50.0))
+    placement = transform(np.eye(10), pin.rpy.rpyToMatrix(0.3, -0.5, 1.0), np.array([0.1, 0.2, -0.1])).T
+    tool, drift = ToolFrame("link", 2, placement), FrictionDrift(0.2, 0.1)
+    groups = [loaded, unloaded] if with_reference else [loaded]
+    weights = np.full(3, 1 / DEVIATION)
+    found = payload_equations(robot, tool, tuple((compress(equations, [g]), weights) for g in groups), drift)
+
+    A, b = zip(*(dense(equations, group) for group in groups), strict=True)
+    common = np.hstack([root, drift.root(model.layout, x, 0.2)])
+    own = drift.root(model.layout, x, 0.1) if with_reference else np.zeros((size, 1))
+    errors = [np.hstack([A[0] @ common, A[0] @ own])]
+    errors += [np.hstack([each @ common, np.zeros((len(each), own.shape[1]))]) for each in A[1:]]
+    errors = np.vstack(errors)
+    held = A[0][:, model.layout.body(2)] @ placement
+    held = np.vstack([held, np.zeros((len(errors) - len(held), 10))])
+    inverse = np.linalg.inv(DEVIATION**2 * np.eye(len(errors)) + errors @ errors.T)
+    side = np.concatenate([each - rows @ x for rows, each in zip(A, b, strict=True)])
+    np.testing.assert_allclose(found.R.T @ found.R, held.T @ inverse @ held, rtol=1e-6, atol=1e-4)
+    np.testing.assert_allclose(found.R.T @ found.z, held.T @ inverse @ side, rtol=1e-6, atol=1e-5)
+
+
+def test_far_from_the_border_the_samples_are_those_of_the_normal_distribution():
+    body = from_mass_com_inertia(2.0, [0.02, -0.03, 0.1], np.diag([0.02, 0.025, 0.03]))
+    deviation = np.array([2e-3, *[2e-4] * 3, *[1e-5] * 6])
+    equations = equations_with(np.diag(1 / deviation), body / deviation)
+    drawn = sample_bodies(equations).parameters
+    np.testing.assert_allclose(drawn.std(axis=0), deviation, rtol=0.1)
+    assert np.abs((drawn.mean(axis=0) - body) / deviation).max() < 0.2
+    assert is_consistent(drawn).all()
+
+
+def test_a_payload_below_the_noise_has_an_interval_from_zero():
+    equations = equations_with(np.diag(1 / np.array([0.05, *[0.01] * 3, *[0.02] * 6])), np.zeros(10))
+    drawn = sample_bodies(equations)
+    low, high = shortest_interval(drawn.mass, least=0.0)
+    assert low == 0.0 and 0.05 < high < 0.15
+    assert is_consistent(drawn.parameters).all()
+
+
+def equations_with(R, z):
+    zero = np.zeros(1)
+    return PayloadEquations(R, z, np.linalg.solve(R, z), zero, zero, np.zeros((1, 1)), 0.0)
+
+
+def test_the_tool_frame_places_what_it_holds_as_pinocchio_does():
+    _, model, _ = arm_and_samples()
+    assert ToolFrame.of(model).body == 2
+    name = model.link_names[1]
+    tool = ToolFrame.of(model, name)
+    own = pin.Inertia(1.5, np.array([0.1, 0.0, 0.2]), np.diag([0.1, 0.2, 0.25]))
+    frame = model.pinocchio.frames[model.pinocchio.getFrameId(name)]
+    added = tool.bodies(own.toDynamicParameters(), 3)
+    np.testing.assert_allclose(added[1], frame.placement.act(own).toDynamicParameters(), atol=1e-12)
+    assert not added[[0, 2]].any()
+    with pytest.raises(ModelError, match="has no link 'hand'.*--frame"):
+        ToolFrame.of(model, "hand")
+
+
+def test_robots_take_inertia_about_the_centre_of_mass():
+    """In their order: URScript xx yy zz xy xz yz, libfranka column after column, ROS named."""
+
+    def fixed(value):
+        return Quantity(value, 0.0, (value, value))
+
+    inertia = (0.1, 0.01, 0.02, 0.2, 0.03, 0.25)
+    nothing = np.zeros(0)
+    payload = Payload(
+        ToolFrame("tool0", 0, np.eye(10)), fixed(2.0), tuple(map(fixed, (0.1, 0.2, 0.3))), tuple(map(fixed, inertia)),
+        np.zeros((10, 10)), nothing, nothing, equations_with(np.eye(10), np.zeros(10)),
+    )  # fmt: skip
+    taken = as_robots_take_it(payload)
+    assert taken["set_target_payload"]["inertia"] == [0.1, 0.2, 0.25, 0.01, 0.02, 0.03]
+    assert taken["setLoad"]["load_inertia"] == [0.1, 0.01, 0.02, 0.01, 0.2, 0.03, 0.02, 0.03, 0.25]
+    message = taken["geometry_msgs/InertiaStamped"]["inertia"]
+    assert (message["ixx"], message["iyz"], message["com"]["z"]) == (0.1, 0.03, 0.3)
+    shift = np.array([0.1, 0.2, 0.3])
+    about_origin = payload.inertia_matrix + 2.0 * (shift @ shift * np.eye(3) - np.outer(shift, shift))
+    np.testing.assert_allclose(inertia_about_origin(payload.parameters), about_origin)
