@@ -31,10 +31,11 @@ class FakeController(Node):
         self.current: tuple[ServerGoalHandle, Future] | None = None
         self.ends_at = 0.0
         self.commands = self.create_publisher(JointTrajectory, "joint_trajectory", COMMAND)
-        group = ReentrantCallbackGroup()
         self.create_service(SetBool, "~/reject", self.reject)
         self.create_service(Trigger, "~/abort", self.abort)
         self.create_timer(0.005, self.look)
+        while not self.commands.get_subscription_count():  # a controller is up once it moves its robot
+            time.sleep(0.01)
         self.server = ActionServer(
             self,
             FollowJointTrajectory,
@@ -42,7 +43,7 @@ class FakeController(Node):
             self.execute,
             goal_callback=lambda goal: GoalResponse.REJECT if self.rejecting else GoalResponse.ACCEPT,
             cancel_callback=self.cancel,
-            callback_group=group,
+            callback_group=ReentrantCallbackGroup(),
         )
 
     def reject(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:

@@ -80,7 +80,8 @@ class Command:
 class Record:
     """What the robot did and received: steady time ``(N,)`` [s], position, velocity, acceleration ``(N, 2)``.
 
-    ``holds`` counts commands to hold the position where it is.
+    ``commands`` are those that the robot took: what comes after its own end changes nothing. ``holds`` counts commands
+    to hold the position where it is.
     """
 
     time: np.ndarray
@@ -107,12 +108,19 @@ class Record:
         jump = np.abs(np.diff(self.position, axis=0)) - slack * limits.velocity * step
         for received in self.late_commands:
             jump[np.abs(self.time[1:] - received) < 2 * PERIOD_S + step.max()] = 0.0
-        assert jump.max() < 1e-3, jump.max()
+        at = self.time[1:][np.argmax(jump.max(axis=1))]
+        commands = [(command.received - at, command.start - at) for command in self.commands]
+        assert jump.max() < 1e-3, f"{jump.max()} at {at}; commands were received, and begin, from then: {commands}"
 
     @property
     def late_commands(self) -> list[float]:
-        """When commands were received that differ from those of before since earlier than that [s, steady]."""
-        pairs = zip(self.commands, self.commands[1:], strict=False)
+        """When commands were received that differ from those of before since earlier than that [s, steady].
+
+        Before the first the robot rests.
+        """
+        one_point = np.zeros(1), self.position[:1], self.velocity[:1], self.acceleration[:1]
+        before = [Command(-np.inf, -np.inf, *one_point), *self.commands]
+        pairs = zip(before, self.commands, strict=False)
         return [after.received for before, after in pairs if after.differs_from(before) < after.received]
 
     def stop_after(self, moment: float) -> float:

@@ -51,7 +51,6 @@ class Robot:
         self.node.create_subscription(Float64MultiArray, "position_commands", self._stream, COMMAND)
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
-        self._offset_ns = time.time_ns() - time.monotonic_ns()
 
     def run(self) -> None:
         """Until the test closes the connection."""
@@ -106,7 +105,7 @@ class Robot:
         if faults.silent:
             return
         position = np.full_like(position, np.nan) if faults.not_finite else position + faults.disturbance
-        stamp = to_time(round((now + faults.stamp_offset_s) * 1e9) + self._offset_ns)
+        stamp = to_time(round((now + faults.stamp_offset_s) * 1e9) + _wall_offset_ns())
         self._publisher.publish(
             to_joint_state(self._joint_names, stamp, position, velocity, effort)
         )
@@ -121,11 +120,11 @@ class Robot:
         try:
             points = from_joint_trajectory(message, self._joint_names)
             stamp = to_nanoseconds(message.header.stamp)
-            start = (stamp - self._offset_ns) * 1e-9 if stamp else now
+            start = (stamp - _wall_offset_ns()) * 1e-9 if stamp else now
             arrays = points.time, points.position, points.velocity, points.acceleration
-            self.commands.append(Command(now, start, *arrays))
             trajectory = CommandedTrajectory(*arrays)
             self._follower.follow(trajectory, now, start)
+            self.commands.append(Command(now, start, *arrays))
         except ExcitationError as error:
             if "ended" not in str(error):  # what comes after its end changes nothing
                 self.problems.append(str(error))
@@ -139,6 +138,11 @@ class Robot:
             self._follower.stream(np.array(message.data), now)
         except ExcitationError as error:
             self.problems.append(str(error))
+
+
+def _wall_offset_ns() -> int:
+    """Asked each time, as the wall clock may be set."""
+    return time.time_ns() - time.monotonic_ns()
 
 
 if __name__ == "__main__":
