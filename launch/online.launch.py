@@ -4,9 +4,8 @@ The robot's own drivers run already and publish `joint_states`; nothing is comma
 """
 
 from launch import LaunchDescription
-from launch.substitutions import LaunchConfiguration
 
-from inertid_ros.nodes.launching import ParameterFile, declared, flag, node, package_file, text
+from inertid_ros.nodes.launching import common_parameters, declared, node, package_file, text
 
 ARGUMENTS = (
     ("namespace", "", "namespace of the node and its topics, one for each robot"),
@@ -15,11 +14,7 @@ ARGUMENTS = (
     ("config", "", "parameter file that is read after it and may hold only what differs; empty takes none"),
     ("use_sim_time", "false", "take the time from /clock"),
 )
-COMMON = (
-    ParameterFile("defaults"),
-    ParameterFile("config", LaunchConfiguration("defaults")),
-    {"use_sim_time": flag("use_sim_time")},
-)
+COMMON = common_parameters()
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -9,7 +9,7 @@ from launch.conditions import IfCondition
 from launch.substitutions import LaunchConfiguration
 from launch_ros.parameter_descriptions import ParameterValue
 
-from inertid_ros.nodes.launching import JointNamesFile, ParameterFile, declared, node, package_file, text
+from inertid_ros.nodes.launching import JOINT_NAMES, JointNamesFile, ParameterFile, declared, node, package_file, text
 
 DEFAULTS = package_file("config", "replay.yaml")
 ARGUMENTS = (
@@ -21,17 +21,13 @@ ARGUMENTS = (
         "",
         "parameter file that is read after the package's own and may hold only what differs; empty takes none",
     ),
-    (
-        "joint_names",
-        "",
-        "names in the URDF of joints that recordings and controllers call otherwise, as in '{fer_*: panda_*}'",
-    ),
+    JOINT_NAMES,
     ("output", "results", "directory of the results"),
     ("rate", "1.0", "speed; 2.0 plays twice as fast"),
     ("play", "true", "play the bag; false waits for another player"),
 )
 FILES = (DEFAULTS, ParameterFile("config", DEFAULTS))
-COMMON = (*FILES, JointNamesFile(LaunchConfiguration("joint_names")), {"use_sim_time": True})  # the bag's clock
+COMMON = (*FILES, JointNamesFile(), {"use_sim_time": True})  # the bag's clock
 
 
 def generate_launch_description() -> LaunchDescription:

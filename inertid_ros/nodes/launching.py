@@ -5,8 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from ament_index_python.packages import get_package_share_directory
-from launch import LaunchContext, Substitution
-from launch.actions import DeclareLaunchArgument
+from launch import Condition, LaunchContext, LaunchDescriptionEntity, Substitution
+from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction, RegisterEventHandler
+from launch.event_handlers import OnProcessExit
+from launch.events import Shutdown
+from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch.utilities import normalize_to_list_of_substitutions, perform_substitutions
 from launch_ros.actions import Node
@@ -16,6 +19,12 @@ from inertid_ros.core.errors import ConfigurationError
 
 from .joint_names_file import joint_names_file
 
+JOINT_NAMES = (
+    "joint_names",
+    "",
+    "names in the URDF of joints that recordings and controllers call otherwise, as in '{fer_*: panda_*}'",
+)
+"""Argument of launch files whose nodes know the robot's joints."""
 
 def node(executable: str, parameters: dict[str, Any], common: Iterable[Any], **keywords: Any) -> Node:
     """Return a node of this package in the namespace of the argument ``namespace``.
@@ -41,6 +50,40 @@ def node(executable: str, parameters: dict[str, Any], common: Iterable[Any], **k
         additional_env={"PYTHONUNBUFFERED": "1"},
         **keywords,
     )
+
+
+def excitation(common: Iterable[Any], condition: Condition | None = None) -> LaunchDescriptionEntity:
+    """Return the node that moves the robot, by the arguments ``urdf`` and ``controller``.
+
+    A controller that is not given leaves that of the parameter files.
+    """
+
+    def made(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+        controller = LaunchConfiguration("controller").perform(context)
+        named = {"controller": controller} if controller else {}
+        return [node("excitation", {"urdf": text("urdf"), **named}, common, condition=condition)]
+
+    return OpaqueFunction(function=made)
+
+
+def ended_by(flow: Node, what: str, reason: str, condition: Condition | None = None) -> LaunchDescriptionEntity:
+    """Return what ends everything once a flow has ended.
+
+    Parameters
+    ----------
+    flow : Node
+    what, reason : str
+        Subject of the message where the flow fails, and why everything ends where it does not.
+    condition : Condition, optional
+        Under which everything ends.
+    """
+
+    def end(event: ProcessExited, _context: LaunchContext) -> EmitEvent:
+        if event.returncode:  # an exception is how a launch file makes `ros2 launch` end with a status other than 0
+            raise RuntimeError(f"{what} ended with status {event.returncode}; see its output above")
+        return EmitEvent(event=Shutdown(reason=reason))
+
+    return RegisterEventHandler(OnProcessExit(target_action=flow, on_exit=end), condition=condition)
 
 
 def declared(arguments: Iterable[tuple[str, str, str]], **choices: Iterable[str]) -> list[DeclareLaunchArgument]:
@@ -95,19 +138,18 @@ class ParameterFile(Substitution):
         return path
 
 
+def common_parameters(*others: Any) -> tuple[Any, ...]:
+    """Return those of all nodes: the files of the arguments ``defaults`` and ``config``, others, and the time's."""
+    files = ParameterFile("defaults"), ParameterFile("config", LaunchConfiguration("defaults"))
+    return (*files, *others, {"use_sim_time": flag("use_sim_time")})
+
+
 class JointNamesFile(Substitution):
-    """Path of a parameter file with the names of joints that an argument gives.
+    """Path of a parameter file with what the argument ``joint_names`` gives.
 
-    Parameters
-    ----------
-    names : LaunchConfiguration
-        Text of the argument, see :func:`~.joint_names_file.joint_names_file`.
+    See :func:`~.joint_names_file.joint_names_file`.
     """
-
-    def __init__(self, names: LaunchConfiguration) -> None:
-        super().__init__()
-        self._names = names
 
     def perform(self, context: LaunchContext) -> str:
         """Write the file."""
-        return joint_names_file(self._names.perform(context))
+        return joint_names_file(LaunchConfiguration("joint_names").perform(context))

@@ -9,9 +9,9 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 from std_srvs.srv import Trigger  # noqa: E402
 
 from inertid_ros.msg import IdentifierStatus, RecorderStatus  # noqa: E402
-from inertid_ros.nodes.calibrate.client import FlowError, ReceivedMessages  # noqa: E402
-from inertid_ros.nodes.calibrate.node import Flow  # noqa: E402
+from inertid_ros.nodes.calibrate.node import CalibrationFlow  # noqa: E402
 from inertid_ros.nodes.calibrate.parameters import CalibrateOptions  # noqa: E402
+from inertid_ros.nodes.flow.client import FlowError, ReceivedMessages  # noqa: E402
 
 NAME = "recording_001"
 
@@ -44,9 +44,9 @@ class Client:
 
 
 @pytest.fixture
-def flow() -> Flow:
+def flow() -> CalibrationFlow:
     """A flow whose robot moves at once, and whose nodes have all told their status."""
-    flow = Flow(Client(), CalibrateOptions())
+    flow = CalibrationFlow(Client(), CalibrateOptions())
     flow.mover = SimpleNamespace(
         name="excitation", is_gone=False, wait=lambda _s: None, move=lambda *_a: None,
         disarm=lambda: flow.client.asked.append("disarm"),
@@ -56,29 +56,29 @@ def flow() -> Flow:
     return flow
 
 
-def test_a_recording_that_a_killed_flow_left_is_ended(flow: Flow) -> None:
+def test_a_recording_that_a_killed_flow_left_is_ended(flow: CalibrationFlow) -> None:
     flow.recorder.take(RecorderStatus(name=NAME, recording=True))
     flow._wait_for_nodes()
     assert flow.client.asked == ["recorder/stop"]
     assert f"{NAME} was still being recorded: ended" in flow.client.told
 
 
-def test_an_idle_recorder_is_left_alone(flow: Flow) -> None:
+def test_an_idle_recorder_is_left_alone(flow: CalibrationFlow) -> None:
     flow._wait_for_nodes()
     assert not flow.client.asked
 
 
-def test_a_recording_arrives(flow: Flow) -> None:
+def test_a_recording_arrives(flow: CalibrationFlow) -> None:
     assert flow._record("training", "fourier", 1.0, 1) == NAME
 
 
-def test_an_identifier_that_has_gone_is_named_with_what_is_kept(flow: Flow) -> None:
+def test_an_identifier_that_has_gone_is_named_with_what_is_kept(flow: CalibrationFlow) -> None:
     flow.identifier = ReceivedMessages()
     with pytest.raises(FlowError, match=f"no message from identifier.*{NAME} is kept"):
         flow._record("training", "fourier", 1.0, 1)
 
 
-def test_what_has_gone_is_not_asked_to_disarm(flow: Flow) -> None:
+def test_what_has_gone_is_not_asked_to_disarm(flow: CalibrationFlow) -> None:
     flow._leave()
     flow.mover.is_gone = True
     flow._leave()

@@ -1,17 +1,15 @@
 """The payload flow: the excitation node moves the arm along a short motion, the online node tells what it holds."""
 
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import yaml
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 
 from geometry_msgs.msg import InertiaStamped  # noqa: E402
-from support.nodes.calibration_flow import MANY_NODES  # noqa: E402
+from support.nodes.calibration_flow import MANY_NODES, start_flow  # noqa: E402
 from support.nodes.processes import raise_priority  # noqa: E402
 from support.nodes.ros_client import RosClient, ros_client_in  # noqa: E402
 from support.nodes.two_links import TRUE_URDF, two_links, write_plan  # noqa: E402
@@ -28,6 +26,7 @@ from inertid_ros.simulation.simulated_robot import SimulatedRobot  # noqa: E402
 
 MASS, FORWARD = 1.0, 0.25  # kg, m
 RATE = 100.0  # Hz
+SCRIPT = ("-m", "inertid_ros.nodes.measure_payload.node")
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +44,6 @@ def calibration(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return write_result(outcome, folder / "result"), path
 
 
-def start_flow(folder: Path, namespace: str = "/", **parameters: float | str) -> subprocess.Popen:
-    file = folder / "flow.yaml"
-    file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
-    command = [sys.executable, "-m", "inertid_ros.nodes.measure_payload.node", "--ros-args", "--params-file", str(file)]
-    command += ["-r", f"__ns:={namespace}"]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder)
-
-
 def said_by(ros: RosClient, flow: subprocess.Popen, timeout: float) -> str:
     try:
         ros.until(lambda: flow.poll() is not None, "end of the flow", timeout)
@@ -64,7 +55,7 @@ def said_by(ros: RosClient, flow: subprocess.Popen, timeout: float) -> str:
 def test_missing_nodes_are_named(tmp_path: Path) -> None:
     with ros_client_in(tmp_path) as ros:
         # In a namespace of its own: a node that a test before has killed may still be in the graph.
-        flow = start_flow(tmp_path, "/alone", wait_s=1.0)
+        flow = start_flow(tmp_path, SCRIPT, "/alone", wait_s=1.0)
         said = said_by(ros, flow, 30.0)
     assert flow.returncode == 2, said
     assert "error: /alone/excitation/get_state is not there; start /alone/excitation" in said, said
@@ -89,7 +80,7 @@ def test_a_motion_is_planned_and_the_payload_identified_meanwhile(
         held.header.frame_id, held.inertia.m, held.inertia.com.x = "lower", MASS, FORWARD
         attach.publish(held)
         ros.until(lambda: len(truth) > known, "payload")
-        flow = start_flow(tmp_path, wait_s=30.0, duration_s=6.0, frame="lower")
+        flow = start_flow(tmp_path, SCRIPT, wait_s=30.0, duration_s=6.0, frame="lower")
         raise_priority(flow.pid)
         payloads = ros.listen(InertiaStamped, "online/payload")
         said = said_by(ros, flow, 100.0)

@@ -2,7 +2,7 @@
 
 import io
 
-from inertid_ros.nodes.calibrate.progress_line import ProgressLine
+from inertid_ros.nodes.flow.progress_line import ProgressLine
 
 
 def test_log_has_few_lines_and_no_percentage_of_what_has_none():

@@ -9,6 +9,7 @@ from support.package_parameters import declared_options
 from support.paths import ROOT
 
 FILES = sorted((ROOT / "launch").glob("*.launch.py"))
+SHARED = ast.parse((ROOT / "inertid_ros" / "nodes" / "launching.py").read_text(encoding="utf-8"))
 # Parameters that rclpy itself declares in every node.
 RCLPY = {"use_sim_time"}
 
@@ -19,6 +20,14 @@ def installed_executables() -> set[str]:
     return set(" ".join(re.findall(r"foreach\(name ([^)]*)\)", text)).split()) | set(
         re.findall(r"executables/(\w+)", text)
     )
+
+
+def read(file: Path) -> ast.Module:
+    """A launch file with what it uses of the shared parts, as if that stood in it."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    parts = [part for part in SHARED.body if isinstance(part, (ast.FunctionDef, ast.ClassDef))]
+    values = [part for part in SHARED.body if isinstance(part, ast.Assign)]
+    return ast.Module([*values, *tree.body, *(part for part in parts if calls(tree, part.name))], [])
 
 
 def strings(tree: ast.AST) -> set[str]:
@@ -46,16 +55,14 @@ def arguments(tree: ast.Module) -> dict[str, str]:
     """Declared launch arguments with their descriptions."""
     table = constants(tree)["ARGUMENTS"]
     assert isinstance(table, ast.Tuple)
-    rows = [[ast.literal_eval(cell) for cell in (row.elts[0], row.elts[2])] for row in table.elts]  # type: ignore
-    return {str(name): str(description) for name, description in rows}
+    rows = [constants(tree)[row.id] if isinstance(row, ast.Name) else row for row in table.elts]
+    return {ast.literal_eval(row.elts[0]): ast.literal_eval(row.elts[2]) for row in rows if isinstance(row, ast.Tuple)}
 
 
 def used_arguments(tree: ast.Module) -> set[str]:
-    """Read arguments: LaunchConfiguration("x"), text("x"), flag("x"), names passed on, and those of node()."""
+    """Read arguments: LaunchConfiguration("x"), text("x"), flag("x"), and names passed on."""
     first = [call.args[0] for call in calls(tree, "LaunchConfiguration", "ParameterFile", "text", "flag")]
     used = {node.value for node in first if isinstance(node, ast.Constant)}
-    if calls(tree, "node"):
-        used.add("namespace")
     passed_on = constants(tree).get("PASSED_ON")
     return used | (set(ast.literal_eval(passed_on)) if passed_on else set())
 
@@ -65,7 +72,7 @@ def included_arguments(tree: ast.Module) -> set[str]:
     files = [name for name in strings(tree) if re.fullmatch(r"\w+\.launch\.py", name)]
     if not calls(tree, "IncludeLaunchDescription"):
         return set()
-    return set().union(*(arguments(ast.parse((ROOT / "launch" / file).read_text(encoding="utf-8"))) for file in files))
+    return set().union(*(arguments(read(ROOT / "launch" / file)) for file in files))
 
 
 def node_parameters(tree: ast.Module) -> list[tuple[str, set[str]]]:
@@ -91,7 +98,7 @@ def file(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def tree(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"))
+    return read(file)
 
 
 def test_there_is_a_file_for_every_use():
@@ -131,13 +138,13 @@ def test_parameters_are_declared_by_their_node(tree: ast.Module):
 
 
 def test_replay_cannot_move_a_robot():
-    tree = ast.parse((ROOT / "launch" / "replay.launch.py").read_text(encoding="utf-8"))
+    tree = read(ROOT / "launch" / "replay.launch.py")
     assert {name for name, _ in node_parameters(tree)} <= {"recorder", "identifier", "replay"}
     assert not calls(tree, "IncludeLaunchDescription")
 
 
 def test_included_files_take_the_arguments_that_are_passed():
-    launches = {file.name.split(".")[0]: ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
+    launches = {file.name.split(".")[0]: read(file) for file in FILES}
     passed_on = set(ast.literal_eval(constants(launches["simulate"])["PASSED_ON"]))
     assert passed_on | {"urdf"} <= set(arguments(launches["calibrate"]))
     assert {"defaults", "excitation"} <= strings(launches["stand"]) & set(arguments(launches["simulate"]))
@@ -153,7 +160,7 @@ def test_real_launch_reads_the_file(file: Path):
     context = launch.LaunchContext()
     description = PythonLaunchDescriptionSource(str(file)).get_launch_description(context)
     declared = {argument.name: argument for argument in description.get_launch_arguments()}
-    expected = arguments(ast.parse(file.read_text(encoding="utf-8")))
+    expected = arguments(read(file))
     for name, about in expected.items():
         assert declared[name].description.startswith(about)  # choices are told after it
     for argument in declared.values():
@@ -163,7 +170,7 @@ def test_real_launch_reads_the_file(file: Path):
     nodes = [entity for entity in description.entities if isinstance(entity, Node)]
     functions = [entity for entity in description.entities if isinstance(entity, launch.actions.OpaqueFunction)]
     nodes += [node for function in functions for node in function.execute(context) or () if isinstance(node, Node)]
-    assert len(nodes) == len(node_parameters(ast.parse(file.read_text(encoding="utf-8"))))
+    assert len(nodes) == len(node_parameters(read(file)))
 
 
 @pytest.mark.parametrize("argument", ["defaults", "config"])

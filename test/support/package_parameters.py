@@ -1,4 +1,4 @@
-"""Which parameters each node declares, found without ROS: from the `declare` calls in the node's source."""
+"""Which parameters each node declares, found without ROS: from calls in the node's source."""
 
 import ast
 import importlib
@@ -12,6 +12,7 @@ from inertid_ros.config.schema.option_fields import Option, options
 from inertid_ros.config.schema.structuring import flat
 
 NODES = ROOT / "inertid_ros" / "nodes"
+DECLARING = ("declare", "run_flow")
 
 
 def node_names() -> list[str]:
@@ -37,10 +38,10 @@ def parameters_in(file: str, node: str) -> dict[str, Any]:
 
 
 def _declarations(path: Path) -> list[tuple[str, str]]:
-    """Option class and prefix of every `declare(self, Class, ..., prefix="...")`."""
+    """Option class and prefix of every `declare(self, Class, ..., prefix="...")` and `run_flow(name, Class, ...)`."""
     found = []
     for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "declare":
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in DECLARING:
             tree = call.args[1]
             prefix = next((k.value for k in call.keywords if k.arg == "prefix"), ast.Constant(""))
             found.append((ast.unparse(tree), str(ast.literal_eval(prefix))))

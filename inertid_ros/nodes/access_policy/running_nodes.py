@@ -18,10 +18,10 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.recording import Recording
 from inertid_ros.nodes.adaptation.node import Adaptation
-from inertid_ros.nodes.calibrate.client import FlowClient
-from inertid_ros.nodes.calibrate.node import Flow
+from inertid_ros.nodes.calibrate.node import CalibrationFlow
 from inertid_ros.nodes.calibrate.parameters import CalibrateOptions
 from inertid_ros.nodes.excitation.node import Excitation
+from inertid_ros.nodes.flow.client import FlowClient
 from inertid_ros.nodes.identifier.node import Identifier
 from inertid_ros.nodes.measure_payload.node import PayloadFlow
 from inertid_ros.nodes.measure_payload.parameters import MeasurePayloadOptions
@@ -98,7 +98,7 @@ def used_by_nodes(arguments: Sequence[str] = ()) -> dict[tuple[str, str], Used]:
                 node.destroy_node()
             rclpy.try_shutdown()
     calibrate = _used_by_flow(
-        "calibrate", lambda client: Flow(client, declare(client.node, CalibrateOptions)), FLOW_REQUESTS
+        "calibrate", lambda client: CalibrationFlow(client, declare(client.node, CalibrateOptions)), FLOW_REQUESTS
     )
     measure_payload = _used_by_flow(
         "measure_payload",

@@ -2,7 +2,5 @@
 
 - ``node``: the steps in order, and the exit status.
 - ``movers``: the excitation node, or a robot that moves by itself.
-- ``client``: services, actions and lifecycle nodes step by step, with timeouts and interruption.
-- ``progress_line``: progress for the user.
 - ``parameters``: the parameters of the node.
 """

@@ -1,83 +1,13 @@
 """Who moves the robot: the excitation node, or the robot itself, when it balances with a controller of its own."""
 
-from collections.abc import Callable
-
-from action_msgs.msg import GoalStatus
-from lifecycle_msgs.msg import State, Transition
 from std_msgs.msg import Bool
 
 from inertid_ros.action import Excite
-from inertid_ros.msg import ExcitationStatus
+from inertid_ros.nodes.flow.client import FlowClient, FlowError
+from inertid_ros.nodes.flow.excitation_mover import MOTION_S, Check, ExcitationMover
 from inertid_ros.ros.qos import LATCHED
 
-from .client import FlowClient, FlowError
 from .parameters import CalibrateOptions
-
-_MOTION_S = 1800.0  # longest time for planning and one motion
-
-Check = Callable[[], str]
-"""Why the motion has become useless; empty while it has not."""
-
-
-class ExcitationMover:
-    """The excitation node moves the robot; it is armed only as long as motions are wanted."""
-
-    name = "excitation"
-
-    def __init__(self, client: FlowClient, wait_s: float) -> None:
-        self._client, self._wait_s = client, wait_s
-        self._status = client.received(ExcitationStatus, "excitation/status", LATCHED)
-        self._armed = False
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether its node must be taken for dead."""
-        return bool(self._status.stale("excitation"))
-
-    def wait(self, timeout_s: float) -> None:
-        """Wait until its services and its action are there."""
-        self._client.wait_for_service("excitation/get_state", timeout_s)
-        self._client.wait_for_action(Excite, "excitation/excite", timeout_s)
-
-    def arm(self) -> None:
-        """Make it active and not latched, whatever it was before."""
-        client = self._client
-        state = client.lifecycle_state("excitation")
-        if state == State.PRIMARY_STATE_ACTIVE:
-            client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
-            state = State.PRIMARY_STATE_INACTIVE
-        if state == State.PRIMARY_STATE_UNCONFIGURED:
-            client.with_retries(
-                lambda: client.change_state("excitation", Transition.TRANSITION_CONFIGURE), self._wait_s
-            )
-        client.change_state("excitation", Transition.TRANSITION_ACTIVATE)
-        self._armed = True
-        client.show("excitation is armed")
-
-    def disarm(self) -> None:
-        """Deactivate it, where it is active."""
-        if self._armed:
-            self._armed = False
-            self._client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
-
-    def move(self, purpose: str, goal: Excite.Goal, check: Check) -> None:
-        """Have the node plan and execute the motion."""
-
-        def describe(feedback: Excite.Feedback) -> tuple[str, float | None]:
-            if not feedback.stage:
-                return f"{purpose}: checking", None
-            return f"{purpose}: {feedback.stage}", feedback.fraction
-
-        def watch() -> str:
-            return self._status.stale("excitation") or check()
-
-        goal.lease = True
-        status, result = self._client.run_action(
-            Excite, "excitation/excite", goal, describe, _MOTION_S, lease=True, watch=watch
-        )
-        if status != GoalStatus.STATUS_SUCCEEDED:
-            raise FlowError(f"{purpose} motion: {result.message}")
-        self._client.show(f"{purpose} motion: {result.message}, condition number {result.condition_number:.1f}")
 
 
 class SelfMovingRobot:
@@ -115,7 +45,7 @@ class SelfMovingRobot:
                 raise FlowError(problem)
             return not self._is_moving()
 
-        client.until(ended, f"{purpose} motion: the robot does not end it", _MOTION_S)
+        client.until(ended, f"{purpose} motion: the robot does not end it", MOTION_S)
 
     def _is_moving(self) -> bool:
         return self._moving.last is not None and bool(self._moving.last.data)

@@ -15,21 +15,20 @@ from action_msgs.msg import GoalStatus
 
 from inertid_ros.action import Excite, Identify
 from inertid_ros.cli.printing.report_tables import print_report
-from inertid_ros.core.errors import InertidError
 from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters, RecorderStatus
-from inertid_ros.ros.parameters import declare
+from inertid_ros.nodes.flow.client import FlowClient, FlowError
+from inertid_ros.nodes.flow.excitation_mover import ExcitationMover
+from inertid_ros.nodes.flow.running import DONE, REJECTED, run_flow
 from inertid_ros.ros.qos import LATCHED
 
-from .client import FlowClient, FlowError, Interrupted
-from .movers import ExcitationMover, Mover, SelfMovingRobot
+from .movers import Mover, SelfMovingRobot
 from .parameters import CalibrateOptions
 
-_DONE, _FAILED, _REJECTED, _INTERRUPTED = 0, 2, 3, 130
 _IDENTIFY_S = 1800.0
 _SEEDS_APART = 1000  # from round to round, so that none has the seed of the held-out motion
 
 
-class Flow:
+class CalibrationFlow:
     """The steps of a calibration, in order. Every step raises FlowError with one line that names the remedy.
 
     Parameters
@@ -187,35 +186,19 @@ class Flow:
             client.show(f"result: {result.result_directory}")
         if result.verdict == InertialParameters.USE_WITH_CARE:
             client.show_warning(f"use with care: {'; '.join(result.reasons)}")
-        return _REJECTED if result.verdict == InertialParameters.DO_NOT_USE else _DONE
+        return REJECTED if result.verdict == InertialParameters.DO_NOT_USE else DONE
 
     def _leave(self) -> None:
         """Leave nothing armed or recording; a node that does not answer any more is no reason to fail here."""
         steps: list[Callable[[], object]] = [] if self.mover.is_gone else [self.mover.disarm]
         if self.recording and not self.recorder.stale("recorder"):
             steps.append(lambda: self.client.trigger("recorder/stop"))
-        for step in steps:
-            try:
-                step()
-            except (InertidError, Interrupted) as error:
-                self.client.show_error(str(error))
+        self.client.attempt_all(steps)
 
 
 def main() -> int:
     """Entry point of the executable."""
-    try:
-        with FlowClient("calibrate", lease_topic="excitation/lease") as client:
-            try:
-                return Flow(client, declare(client.node, CalibrateOptions)).run()
-            except Interrupted:
-                client.show_error("interrupted; the robot is at rest")
-                return _INTERRUPTED
-            except InertidError as error:
-                client.show_error(str(error))
-                return _FAILED
-    except InertidError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return _FAILED
+    return run_flow("calibrate", CalibrateOptions, CalibrationFlow)
 
 
 if __name__ == "__main__":

@@ -11,16 +11,14 @@ from rclpy.action import ActionClient
 from rclpy.task import Future
 
 from inertid_ros.action import Excite, IdentifyPayload
-from inertid_ros.core.errors import InertidError
 from inertid_ros.msg import ExcitationStatus
-from inertid_ros.nodes.calibrate.client import FlowClient, FlowError, Interrupted
-from inertid_ros.nodes.calibrate.movers import ExcitationMover
-from inertid_ros.ros.parameters import declare
+from inertid_ros.nodes.flow.client import FlowClient, FlowError
+from inertid_ros.nodes.flow.excitation_mover import ExcitationMover
+from inertid_ros.nodes.flow.running import DONE, run_flow
 from inertid_ros.ros.qos import LATCHED
 
 from .parameters import MeasurePayloadOptions
 
-_DONE, _FAILED, _INTERRUPTED = 0, 2, 130
 _ACTION = "online/identify_payload"
 _SOLVE_S = 90.0  # longest time from the end of the motion to the answer
 
@@ -99,34 +97,19 @@ class PayloadFlow:
         self.client.show(f"libfranka: {answer.set_load}")
         for notice in answer.notices:
             self.client.show_warning(notice)
-        return _DONE
+        return DONE
 
     def _leave(self) -> None:
         """Leave nothing armed and no goal running."""
         if self.asked is not None and self.asked.done() and self.asked.result().accepted and self._answer() is None:
             self.asked.result().cancel_goal_async()
         if not self.mover.is_gone:
-            try:
-                self.mover.disarm()
-            except (InertidError, Interrupted) as error:
-                self.client.show_error(str(error))
+            self.client.attempt_all([self.mover.disarm])
 
 
 def main() -> int:
     """Entry point of the executable."""
-    try:
-        with FlowClient("measure_payload", lease_topic="excitation/lease") as client:
-            try:
-                return PayloadFlow(client, declare(client.node, MeasurePayloadOptions)).run()
-            except Interrupted:
-                client.show_error("interrupted; the robot is at rest")
-                return _INTERRUPTED
-            except InertidError as error:
-                client.show_error(str(error))
-                return _FAILED
-    except InertidError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return _FAILED
+    return run_flow("measure_payload", MeasurePayloadOptions, PayloadFlow)
 
 
 if __name__ == "__main__":

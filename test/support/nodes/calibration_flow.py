@@ -1,4 +1,4 @@
-"""The calibrate node as a process, and parameters with which a flow takes seconds."""
+"""A flow as a process, the calibrate node unless another is named, and parameters with which a flow takes seconds."""
 
 import os
 import subprocess
@@ -51,9 +51,9 @@ def start_flow(
     folder: Path,
     script: Sequence[str] = ("-m", "inertid_ros.nodes.calibrate.node"),
     namespace: str = "/",
-    **parameters: float,
+    **parameters: float | str,
 ) -> subprocess.Popen:
-    file = folder / "calibrate.yaml"
+    file = folder / "flow.yaml"
     file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
     command = [sys.executable, *script, "--ros-args", "--params-file", str(file), "-r", f"__ns:={namespace}"]
     return subprocess.Popen(

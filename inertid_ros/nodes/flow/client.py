@@ -4,7 +4,7 @@ import math
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
@@ -218,6 +218,14 @@ class FlowClient:
                 if time.monotonic() > end:
                     raise
                 self._pause(0.5)
+
+    def attempt_all(self, steps: Iterable[Callable[[], object]]) -> None:
+        """Take every step that leaves the robot safe, whatever the others do, and show what went wrong."""
+        for step in steps:
+            try:
+                step()
+            except (InertidError, Interrupted) as error:
+                self.show_error(str(error))
 
     def run_action(
         self,
