@@ -6,7 +6,7 @@ import tempfile
 
 import numpy as np
 from studies.online_study import Detection, OnlineRun, Stream, detection, holding, losing, online_run, rubbing
-from studies.payload_study import Box, CalibratedPanda
+from studies.payload_study import CalibratedPanda, random_box
 from tables import machine, publish, table
 
 from inertid_ros.adaptation.online.causal_filter import CausalFilter
@@ -48,8 +48,8 @@ def changes(stream: Stream, rng: np.random.Generator) -> dict[str, tuple[Detecti
     robot, true = stream.robot(), stream.arm.arm.true
     joint = int(rng.integers(true.joints))
     wanted = {
-        "payload of 0.5 kg": (holding(true, Box.random(rng, 0.5)), Cause.PAYLOAD),
-        "payload of 2 kg": (holding(true, Box.random(rng, 2.0)), Cause.PAYLOAD),
+        "payload of 0.5 kg": (holding(true, random_box(rng, 0.5)), Cause.PAYLOAD),
+        "payload of 2 kg": (holding(true, random_box(rng, 2.0)), Cause.PAYLOAD),
         "half of the hand lost": (losing(true, 0.5), Cause.LOST_PART),
         "friction of a joint twice as large": (rubbing(joint, 2.0), Cause.RISING_FRICTION),
     }

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from studies.payload_study import DRIFT, Box, CalibratedPanda
+from studies.payload_study import DRIFT, CalibratedPanda, random_box
 from tables import machine, publish, table
 
 from inertid_ros.adaptation.payload.payload import Payload
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
+from inertid_ros.simulation.held_box import Box
 
 ARMS, DRAWS, REFERENCES = 20, 10, 2
 GIVEN_MASS = 2.0
@@ -47,7 +48,7 @@ def draws(
     """Boxes that the arm can hold, one after another."""
     index = refused = 0
     while count:
-        box = Box.random(np.random.default_rng([arm.seed, seed, index]), mass)
+        box = random_box(np.random.default_rng([arm.seed, seed, index]), mass)
         try:
             begin = time.perf_counter()
             payload = arm.payload(box, 1000 * seed + index, reference)

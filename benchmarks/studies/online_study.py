@@ -25,10 +25,11 @@ from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 from inertid_ros.robot.loads import load_bodies
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
+from inertid_ros.simulation.held_box import Box
 from inertid_ros.simulation.plan_recording import simulate
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
-from .payload_study import Box, CalibratedPanda
+from .payload_study import CalibratedPanda, box_load
 from .simulated_panda import MODEL, START, SimulatedPanda
 
 PERIOD, SOLVE_EVERY = 0.005, 4  # s; blocks
@@ -95,7 +96,7 @@ class Stream:
 
 def holding(model: RobotModel, box: Box) -> Callable[[SimulatedRobot], None]:
     """Change by which the hand holds a box."""
-    bodies = model.body_prior + load_bodies(model, {"box": box.options}, "box")
+    bodies = model.body_prior + load_bodies(model, {"box": box_load(box)}, "box")
     loaded = load_model(write_urdf(model, bodies), MODEL)
     return lambda robot: robot.become(loaded)
 

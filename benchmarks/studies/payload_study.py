@@ -5,7 +5,6 @@ from functools import cached_property
 
 import attrs
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from inertid_ros.adaptation.calibrated_robot import FrictionDrift
 from inertid_ros.adaptation.payload.payload import Payload
@@ -24,6 +23,7 @@ from inertid_ros.report.results import StoredResult, read_result, write_result
 from inertid_ros.robot.loads import load_bodies
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
+from inertid_ros.simulation.held_box import Box
 from inertid_ros.simulation.plan_recording import simulate
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
@@ -34,43 +34,16 @@ DRIFT = FrictionDrift()
 _MOVES, _AMPLITUDE, _KNOT_S = 4, 0.6, 0.01
 
 
-@dataclass(frozen=True)
-class Box:
-    """A homogeneous box in the hand.
+def random_box(rng: np.random.Generator, mass: float | None = None) -> Box:
+    """Return a box of a mass [kg], or of 0.2 to 5 kg, that the flange can hold."""
+    mass = float(rng.uniform(0.2, 5.0)) if mass is None else mass
+    return Box.random(rng, mass, sides=(0.04, 0.25), ahead=(0.03, 0.15))
 
-    Attributes
-    ----------
-    mass : float
-        [kg].
-    com : ndarray, shape (3,)
-        In the tool frame [m].
-    inertia : ndarray, shape (3, 3)
-        About the centre of mass [kg m^2].
-    """
 
-    mass: float
-    com: Array
-    inertia: Array
-
-    @classmethod
-    def random(cls, rng: np.random.Generator, mass: float | None = None) -> "Box":
-        """Sides of 4 to 25 cm, in any orientation, its centre within 5 cm beside and 3 to 15 cm before the flange."""
-        mass = float(rng.uniform(0.2, 5.0)) if mass is None else mass
-        squares = rng.uniform(0.04, 0.25, 3) ** 2
-        turn = Rotation.random(random_state=rng).as_matrix()
-        com = np.array([*rng.uniform(-0.05, 0.05, 2), rng.uniform(0.03, 0.15)])
-        return cls(mass, com, turn @ np.diag(mass / 12 * (squares.sum() - squares)) @ turn.T)
-
-    @property
-    def options(self) -> LoadOptions:
-        """The box as a load of recordings named ``box``."""
-        upper = tuple(self.inertia[np.triu_indices(3)].tolist())
-        return LoadOptions(TOOL, self.mass, ("box*",), com=tuple(self.com.tolist()), inertia=upper)
-
-    @property
-    def numbers(self) -> Array:
-        """``(10,)`` mass, centre of mass, inertia xx, xy, xz, yy, yz, zz."""
-        return np.array([self.mass, *self.com, *self.inertia[np.triu_indices(3)]])
+def box_load(box: Box) -> LoadOptions:
+    """Return the box as a load of recordings named ``box``."""
+    upper = tuple(box.inertia[np.triu_indices(3)].tolist())
+    return LoadOptions(TOOL, box.mass, ("box*",), com=tuple(box.com.tolist()), inertia=upper)
 
 
 @dataclass(frozen=True)
@@ -103,7 +76,7 @@ class CalibratedPanda:
 
     def record(self, box: Box | None, draw: int, friction: Array, seconds: float = 5.0) -> Recording:
         """Recording of four movements from rest to rest, with friction times factors ``(2, n)``."""
-        loads = {} if box is None else {"box": box.options}
+        loads = {} if box is None else {"box": box_load(box)}
         name = "empty" if box is None else "box"
         true = self.arm.true
         loaded = load_model(write_urdf(true, true.body_prior + load_bodies(true, loads, name)), MODEL)

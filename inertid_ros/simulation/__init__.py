@@ -5,6 +5,7 @@
 - ``drives``: friction, rotor inertia and offsets of the joints.
 - ``joint_sensors``: noise, resolution, and faults of the state channel.
 - ``commands``: trajectories and streams that the controller follows.
+- ``held_box``: a box that an arm can hold.
 - ``simulated_robot``: an arm with drives, controller and sensors.
 - ``plan_recording``: a plan executed and recorded without ROS.
 - ``free_floating``: a space robot, whose base follows from momentum.
