@@ -119,7 +119,7 @@ def trial(flow: Calibration, node: str, stage: str) -> Outcome:
     if node not in STOPPING:
         check_rest(outcome, flow.robot, flow.ros, moment)
     flow.ros.spin(LEASE_S + 0.5)  # a lease runs out
-    status = flow.nodes["calibrate"].process.returncode
+    status = flow.nodes["calibrate"].process.wait()
     judge_end(outcome, flow, status, begin, was_over)
     again(outcome, flow)
     flow.robot.record().check_limits()
@@ -137,7 +137,7 @@ def again(outcome: Outcome, flow: Calibration) -> None:
         flow.ros.until(lambda: flow.flow_ended or flow.reached("moving"), "second motion", LONGEST_S)
         flow.nodes["calibrate"].signal(signal.SIGINT)
     flow.ros.until(lambda: flow.flow_ended, "end of the second flow", 2 * LONGEST_S)
-    status = flow.nodes["calibrate"].process.returncode
+    status = flow.nodes["calibrate"].process.wait()
     outcome.restarted = f"calibrated, {status}" if whole else f"moved, {status}"
     if status not in (WELL if whole else (130,)) or whole and not flow.reached("publishing"):
         said = [line for line in flow.nodes["calibrate"].log().splitlines() if line.startswith("error: ")]

@@ -21,9 +21,9 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
-from support.nodes.calibration_flow import MANY_NODES
 from support.nodes.fake_robot import FakeRobot
 from support.nodes.processes import NodeProcess
+from support.nodes.quick_parameters import MANY_NODES
 from support.nodes.ros_client import RosClient, ros_client_in
 from tables import machine, publish, table
 
@@ -121,7 +121,7 @@ class Soak:
         flow = self.ros.start("calibrate", {"wait_s": 30.0, "tables": False})
         self.ros.until(lambda: flow.process.poll() is not None, "end of the flow", 180.0)
         self.ros.spin(3.0)
-        self.ended[flow.process.returncode] += 1
+        self.ended[flow.process.wait()] += 1
         self.said += [line for line in flow.log().splitlines() if line.startswith("error: ")]
         end = time.monotonic()
         self.rates.append({topic: self.counts[topic] / (end - begin) for topic in TOPICS})

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from support.nodes.calibration_flow import MANY_NODES
 from support.nodes.fake_robot import FakeRobot
 from support.nodes.processes import NodeProcess
+from support.nodes.quick_parameters import MANY_NODES
 from support.nodes.relay_driver import ROBOT_SIDE
 from support.nodes.ros_client import RosClient, ros_client_in
 from support.paths import SUPPORT

@@ -4,8 +4,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from support.nodes.calibration_flow import SHORT_MOTION, start_flow
 from support.nodes.fake_robot import FakeRobot
+from support.nodes.processes import NodeProcess
+from support.nodes.quick_parameters import SHORT_MOTION
 from support.nodes.ros_client import ros_client_in
 
 from inertid_ros.msg import ExcitationStatus, RecorderStatus
@@ -13,9 +14,9 @@ from inertid_ros.msg import ExcitationStatus, RecorderStatus
 
 def test_missing_nodes_are_named(tmp_path: Path) -> None:
     # In a namespace of its own: a node that a test before has killed may still be in the graph.
-    flow = start_flow(tmp_path, namespace="/alone", wait_s=1.0)
-    output, _ = flow.communicate(timeout=30)
-    assert flow.returncode == 2, output
+    flow = NodeProcess("calibrate", tmp_path, {"wait_s": 1.0}, namespace="/alone")
+    status, output = flow.process.wait(30), flow.log()
+    assert status == 2, output
     assert "error: /alone/excitation/get_state is not there; start /alone/excitation" in output
     assert "Traceback" not in output
 
@@ -28,16 +29,13 @@ def test_interruption_leaves_robot_at_rest_and_nothing_armed(tmp_path: Path) -> 
         ros.start("identifier", {"output_directory": ""})
         status = ros.listen(ExcitationStatus, "excitation/status")
         recorder = ros.listen(RecorderStatus, "recorder/status")
-        flow = start_flow(tmp_path, wait_s=30.0)
-        try:
-            ros.until(lambda: robot.speed > 0.3 or flow.poll() is not None, "motion", 40.0)
-            assert flow.poll() is None, flow.communicate()[0]
-            flow.send_signal(signal.SIGINT)
-            ros.until(lambda: flow.poll() is not None, "end of the flow", 20.0)
-        finally:
-            flow.kill()
-        output, _ = flow.communicate()
-        assert flow.returncode == 130, output
+        flow = ros.start("calibrate", {"wait_s": 30.0})
+        ros.until(lambda: robot.speed > 0.3 or flow.ended, "motion", 40.0)
+        assert not flow.ended, flow.log()
+        flow.signal(signal.SIGINT)
+        ros.until(lambda: flow.ended, "end of the flow", 20.0)
+        output = flow.log()
+        assert flow.process.returncode == 130, output
         assert "interrupted; the robot is at rest" in output
         assert robot.at_rest
         ros.spin(0.3)

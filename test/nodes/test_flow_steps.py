@@ -34,6 +34,10 @@ class Client:
     def with_retries(self, step, _timeout_s: float):
         return step()
 
+    def attempt_all(self, steps) -> None:
+        for step in steps:
+            step()
+
     def wait_for_service(self, *_arguments: object) -> None: ...
 
     wait_for_action = wait_for_service

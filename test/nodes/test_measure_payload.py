@@ -1,6 +1,5 @@
 """The payload flow: the excitation node moves the arm along a short motion, the online node tells what it holds."""
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,9 +8,9 @@ import pytest
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 
 from geometry_msgs.msg import InertiaStamped  # noqa: E402
-from support.nodes.calibration_flow import MANY_NODES, start_flow  # noqa: E402
 from support.nodes.processes import raise_priority  # noqa: E402
-from support.nodes.ros_client import RosClient, ros_client_in  # noqa: E402
+from support.nodes.quick_parameters import MANY_NODES  # noqa: E402
+from support.nodes.ros_client import ros_client_in  # noqa: E402
 from support.nodes.two_links import TRUE_URDF, two_links, write_plan  # noqa: E402
 
 from inertid_ros.app.calibrate_offline import calibrate  # noqa: E402
@@ -26,7 +25,6 @@ from inertid_ros.simulation.simulated_robot import SimulatedRobot  # noqa: E402
 
 MASS, FORWARD = 1.0, 0.25  # kg, m
 RATE = 100.0  # Hz
-SCRIPT = ("-m", "inertid_ros.nodes.measure_payload.node")
 
 
 @pytest.fixture(scope="module")
@@ -44,20 +42,13 @@ def calibration(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return write_result(outcome, folder / "result"), path
 
 
-def said_by(ros: RosClient, flow: subprocess.Popen, timeout: float) -> str:
-    try:
-        ros.until(lambda: flow.poll() is not None, "end of the flow", timeout)
-    finally:
-        flow.kill()
-    return flow.communicate()[0]
-
-
 def test_missing_nodes_are_named(tmp_path: Path) -> None:
     with ros_client_in(tmp_path) as ros:
         # In a namespace of its own: a node that a test before has killed may still be in the graph.
-        flow = start_flow(tmp_path, SCRIPT, "/alone", wait_s=1.0)
-        said = said_by(ros, flow, 30.0)
-    assert flow.returncode == 2, said
+        flow = ros.start("measure_payload", {"wait_s": 1.0}, namespace="/alone")
+        ros.until(lambda: flow.ended, "end of the flow")
+    said = flow.log()
+    assert flow.process.returncode == 2, said
     assert "error: /alone/excitation/get_state is not there; start /alone/excitation" in said, said
 
 
@@ -80,11 +71,12 @@ def test_a_motion_is_planned_and_the_payload_identified_meanwhile(
         held.header.frame_id, held.inertia.m, held.inertia.com.x = "lower", MASS, FORWARD
         attach.publish(held)
         ros.until(lambda: len(truth) > known, "payload")
-        flow = start_flow(tmp_path, SCRIPT, wait_s=30.0, duration_s=6.0, frame="lower")
-        raise_priority(flow.pid)
+        flow = ros.start("measure_payload", {"wait_s": 30.0, "duration_s": 6.0, "frame": "lower"})
+        raise_priority(flow.process.pid)
         payloads = ros.listen(InertiaStamped, "online/payload")
-        said = said_by(ros, flow, 100.0)
-        assert flow.returncode == 0, said
+        ros.until(lambda: flow.ended, "end of the flow", 100.0)
+        said = flow.log()
+        assert flow.process.returncode == 0, said
         ros.until(lambda: payloads, "payload")
         assert payloads[-1].inertia.m == pytest.approx(MASS, rel=0.05), said
         assert payloads[-1].inertia.com.x == pytest.approx(FORWARD, abs=0.02), said

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from support.nodes.calibration_flow import MANY_NODES, STATE_HZ, start_flow
 from support.nodes.processes import raise_priority
+from support.nodes.quick_parameters import MANY_NODES, STATE_HZ
 from support.nodes.ros_client import ros_client_in
 from support.nodes.two_links import URDF
 from support.paths import SUPPORT
@@ -28,10 +28,11 @@ def test_every_round_adds_to_what_is_known(tmp_path: Path) -> None:
         ros.start("identifier", {"output_directory": str(output)})
         wanted = {"rounds": ROUNDS, "least_gain": 0.0, "output_directory": str(output), "wait_s": 40.0}
         log = tmp_path / "requests.txt"
-        flow = start_flow(tmp_path, (str(SUPPORT / "nodes" / "logged_flow.py"), str(log)), **wanted)
-        raise_priority(flow.pid)
-        said, _ = flow.communicate(timeout=170)
-    assert flow.returncode == 0, said
+        flow = ros.start("calibrate", wanted, script=(str(SUPPORT / "nodes" / "logged_flow.py"), str(log)))
+        raise_priority(flow.process.pid)
+        ros.until(lambda: flow.ended, "end of the flow", 170.0)
+    said = flow.log()
+    assert flow.process.returncode == 0, said
     known = [float(share) for share in re.findall(r"round \d: torque known to ([\d.e-]+) % \(", said)]
     # The noise is estimated anew from a few seconds of motion, within some ten per cent: so far may the figure rise.
     assert len(known) == ROUNDS and known[-1] < 1.25 * known[0], said

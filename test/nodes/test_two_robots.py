@@ -1,14 +1,11 @@
 """Two robots calibrate side by side, each in its namespace, and receive nothing of each other."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-import yaml
-from support.nodes.calibration_flow import MANY_NODES, STATE_HZ
 from support.nodes.processes import raise_priority
+from support.nodes.quick_parameters import MANY_NODES, STATE_HZ
 from support.nodes.ros_client import ros_client_in
 from support.nodes.two_links import URDF
 
@@ -32,23 +29,11 @@ def test_two_robots_side_by_side(tmp_path: Path) -> None:
             ros.start("identifier", {"output_directory": str(folder / "results")}, namespace=namespace)
             reports[namespace] = ros.listen(IdentificationReport, f"{namespace}/identifier/report")
         for namespace in reports:
-            file = tmp_path / "calibrate.yaml"
-            file.write_text(yaml.safe_dump({"/**": {"ros__parameters": {"wait_s": 40.0}}}))
-            command = [sys.executable, "-m", "inertid_ros.nodes.calibrate.node"]
-            command += ["--ros-args", "-r", f"__ns:={namespace}"]
-            with (tmp_path / f"{namespace.strip('/')}.log").open("wb") as log:
-                flows[namespace] = subprocess.Popen(
-                    [*command, "--params-file", str(file)], stdout=log, stderr=subprocess.STDOUT, cwd=tmp_path
-                )
-            raise_priority(flows[namespace].pid)
-        try:
-            ros.until(lambda: all(flow.poll() is not None for flow in flows.values()), "both calibrations", 150.0)
-        finally:
-            for flow in flows.values():
-                flow.kill()
+            flows[namespace] = ros.start("calibrate", {"wait_s": 40.0}, namespace=namespace)
+            raise_priority(flows[namespace].process.pid)
+        ros.until(lambda: all(flow.ended for flow in flows.values()), "both calibrations", 150.0)
         for namespace, flow in flows.items():
-            log = (tmp_path / f"{namespace.strip('/')}.log").read_text()
-            assert flow.returncode == 0, log
+            assert flow.process.returncode == 0, flow.log()
             ros.until(lambda received=reports[namespace]: received, "report")
     masses = []
     for namespace, received in reports.items():

@@ -10,8 +10,8 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from support.latencies import Latencies
 from support.nodes.armed_excitation import PARAMETERS, excitation_in
-from support.nodes.calibration_flow import SHORT_MOTION, start_flow
 from support.nodes.fake_robot import FakeRobot
+from support.nodes.quick_parameters import SHORT_MOTION
 from support.nodes.ros_client import RosClient, ros_client_in
 from support.paths import SUPPORT
 
@@ -96,17 +96,14 @@ def test_recorder_that_dies_ends_the_flow_with_the_robot_at_rest(tmp_path: Path,
         ros.start("excitation", {**SHORT_MOTION, "excitation.duration_s": 9.0})
         recorder = ros.start("recorder", {"directory": str(tmp_path / "recordings"), "min_free_mb": 1})
         ros.start("identifier", {"output_directory": ""})
-        flow = start_flow(tmp_path, wait_s=30.0)
-        try:
-            ros.until(lambda: robot.speed > 0.3 or flow.poll() is not None, "motion", 60.0)
-            assert flow.poll() is None, flow.communicate()[0]
-            moment = time.monotonic()
-            recorder.signal(signal.SIGKILL)
-            ros.until(lambda: flow.poll() is not None, "end of the flow", 30.0)
-        finally:
-            flow.kill()
-        output, _ = flow.communicate()
-        assert flow.returncode == 2, output
+        flow = ros.start("calibrate", {"wait_s": 30.0})
+        ros.until(lambda: robot.speed > 0.3 or flow.ended, "motion", 60.0)
+        assert not flow.ended, flow.log()
+        moment = time.monotonic()
+        recorder.signal(signal.SIGKILL)
+        ros.until(lambda: flow.ended, "end of the flow", 30.0)
+        output = flow.log()
+        assert flow.process.returncode == 2, output
         assert "error: no message from recorder for" in output and output.count("error:") == 1, output
         record = robot.record()
         record.check_limits()

@@ -1,16 +1,16 @@
 """FakeRobot: what a test asks of the robot that runs beside it as :mod:`support.nodes.fake_robot_process`."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from multiprocessing import Pipe
+from multiprocessing.connection import Connection, Listener
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from support.nodes.node_server import ForkedProcess, Start
 from support.nodes.two_links import two_links
-from support.paths import TEST
 
 from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
 
@@ -145,22 +145,28 @@ class FakeRobot:
     """
 
     def __init__(self, prefix: str = "", remaps: Mapping[str, str] | None = None) -> None:
-        self._started = False
         self._arguments = [prefix, "--ros-args"]
         for old, new in (remaps or {}).items():
             self._arguments += ["-r", f"{old}:={new}"]
+        self._connection: Connection | None = None
 
     def __enter__(self) -> "FakeRobot":
-        path = os.pathsep.join([str(TEST), os.environ.get("PYTHONPATH", "")])
-        self._connection, other = Pipe()
-        with other:
-            command = [sys.executable, "-m", "support.nodes.fake_robot_process", str(other.fileno()), *self._arguments]
-            self._process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, pass_fds=[other.fileno()])
+        self._folder = TemporaryDirectory()
+        folder = Path(self._folder.name)
+        self._listener = Listener(str(folder / "robot"))
+        arguments = [str(self._listener.address), *self._arguments]
+        start = Start("support.nodes.fake_robot_process", arguments, dict(os.environ), folder, folder / "log")
+        self._process = ForkedProcess(start)
         return self  # others start meanwhile
 
     def __exit__(self, *_error: object) -> None:
-        self._connection.close()
+        self._listener.close()
+        if self._connection is not None:
+            self._connection.close()
+        else:
+            self._process.kill()
         self._process.wait()
+        self._folder.cleanup()
 
     def reset(self) -> None:
         """At rest where plans begin, without faults, nothing done and nothing commanded yet."""
@@ -184,9 +190,8 @@ class FakeRobot:
         return self.speed < 1e-6
 
     def _ask(self, name: str, *arguments: object) -> Any:
-        if not self._started:
-            assert self._connection.poll(30.0), "the fake robot does not start"
-            self._started = self._connection.recv() == "ready"
+        if self._connection is None:
+            self._connection = self._listener.accept()
         self._connection.send((name, *arguments))
         assert self._connection.poll(10.0), "the fake robot does not answer"
         return self._connection.recv()

@@ -1,17 +1,17 @@
 """A robot that follows commands exactly and keeps what it did.
 
-``python -m support.nodes.fake_robot_process FD PREFIX [--ros-args ...]``; its joints have the prefix in all messages.
+Its arguments are ADDRESS PREFIX [--ros-args ...]; its joints have the prefix in all messages.
 
 A process of its own, without garbage collection and before other processes where that is allowed: whatever holds the
 test up, its joint states come every 5 ms. It integrates joint trajectories as a controller does. The test asks and
-changes it over the connection of that file descriptor, see :mod:`support.nodes.fake_robot`.
+changes it over the connection to that address, see :mod:`support.nodes.fake_robot`.
 """
 
 import contextlib
 import gc
 import sys
 import time
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Client, Connection
 
 import numpy as np
 import pinocchio
@@ -145,11 +145,9 @@ def _wall_offset_ns() -> int:
     return time.time_ns() - time.monotonic_ns()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Move, and answer, until the test ends."""
     gc.disable()
     raise_priority()
-    with Connection(int(sys.argv[1])) as connection:
-        robot = Robot(connection, sys.argv[2])
-        connection.send("ready")
-        with contextlib.suppress(EOFError, ConnectionError, KeyboardInterrupt):  # the test has ended
-            robot.run()
+    with Client(sys.argv[1]) as connection, contextlib.suppress(EOFError, ConnectionError, KeyboardInterrupt):
+        Robot(connection, sys.argv[2]).run()

@@ -3,13 +3,13 @@
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import yaml
+from support.nodes.node_server import ForkedProcess, Start
 
 # What must keep time while a robot moves. All nodes before all else would leave planning and fitting no time at all.
 _ROBOT_SIDE = ("simulator", "driver", "excitation", "adaptation", "recorder")
@@ -36,27 +36,32 @@ class NodeProcess:
         namespace: str = "",
         remaps: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
-        script: Sequence[str] = (),  # in place of the node's own
+        script: Sequence[str] = (),  # and its arguments, in place of the node's own
     ) -> None:
         self.name = name
         label = f"{namespace.strip('/').replace('/', '_') or 'root'}_{name}"
         count = len(list(folder.glob(f"{label}*.log")))
         self._log = folder / f"{label}_{count}.log"
-        command = [sys.executable, *(script or ("-m", f"inertid_ros.nodes.{name}.node")), "--ros-args"]
+        target, *arguments = script or (f"inertid_ros.nodes.{name}.node",)
+        arguments.append("--ros-args")
         if parameters:
             file = folder / f"{label}_{count}.yaml"
             file.write_text(yaml.safe_dump({"/**": {"ros__parameters": _nested(parameters)}}))
-            command += ["--params-file", str(file)]
+            arguments += ["--params-file", str(file)]
         if namespace:
-            command += ["-r", f"__ns:={namespace}"]
+            arguments += ["-r", f"__ns:={namespace}"]
         for old, new in (remaps or {}).items():
-            command += ["-r", f"{old}:={new}"]
-        with self._log.open("wb") as output:
-            self.process = subprocess.Popen(
-                command, stdout=output, stderr=subprocess.STDOUT, cwd=folder, env={**os.environ, **(environment or {})}
-            )
+            arguments += ["-r", f"{old}:={new}"]
+        self._log.touch()
+        start = Start(target, arguments, {**os.environ, **(environment or {})}, folder, self._log)
+        # The loader reads the environment once, at the start of a program.
+        self.process = ForkedProcess(start) if environment is None else start.alone()
         if name in _ROBOT_SIDE:
             raise_priority(self.process.pid)
+
+    @property
+    def ended(self) -> bool:
+        return self.process.poll() is not None
 
     def log(self) -> str:
         return self._log.read_text(errors="replace")

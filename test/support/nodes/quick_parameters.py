@@ -1,12 +1,5 @@
-"""A flow as a process, the calibrate node unless another is named, and parameters with which a flow takes seconds."""
+"""Parameters with which a flow takes seconds."""
 
-import os
-import subprocess
-import sys
-from collections.abc import Sequence
-from pathlib import Path
-
-import yaml
 from support.nodes.armed_excitation import PARAMETERS
 
 # The fake robot moves for six seconds.
@@ -45,17 +38,3 @@ MANY_NODES = {
     "execution.settle_s": 0.2,
     "execution.approach_speed": 1.0,
 }
-
-
-def start_flow(
-    folder: Path,
-    script: Sequence[str] = ("-m", "inertid_ros.nodes.calibrate.node"),
-    namespace: str = "/",
-    **parameters: float | str,
-) -> subprocess.Popen:
-    file = folder / "flow.yaml"
-    file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
-    command = [sys.executable, *script, "--ros-args", "--params-file", str(file), "-r", f"__ns:={namespace}"]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder, env=dict(os.environ)
-    )
