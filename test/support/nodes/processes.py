@@ -54,7 +54,7 @@ class NodeProcess:
             arguments += ["-r", f"{old}:={new}"]
         self._log.touch()
         start = Start(target, arguments, {**os.environ, **(environment or {})}, folder, self._log)
-        # The loader reads the environment once, at the start of a program.
+        # The loader reads the environment once, when a process begins.
         self.process = ForkedProcess(start) if environment is None else start.alone()
         if name in _ROBOT_SIDE:
             raise_priority(self.process.pid)
