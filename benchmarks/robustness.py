@@ -16,7 +16,7 @@ from support.recordings.synthetic import inverse_dynamics, random_motion
 from tables import datasets, machine, publish, table
 
 from inertid_ros.data.files.loading import load_recording
-from inertid_ros.data.preparation.prepare import prepare, with_common_cutoff
+from inertid_ros.data.preparation.prepare import Preparation, common_cutoff
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.identify import identify
 from inertid_ros.robot.bodies.layout import Coupling
@@ -41,8 +41,9 @@ class Case:
 
     def error(self, train: list[Recording]) -> float:
         """Relative torque error of a fit to ``train``, with the defaults."""
-        options = with_common_cutoff(train, self.model)
-        estimate = identify(self.model, [prepare(recording, self.model, options) for recording in train])
+        preparations = [Preparation(recording, self.model) for recording in train]
+        cutoff = common_cutoff(preparations)
+        estimate = identify(self.model, [preparation.samples(cutoff) for preparation in preparations])
         return FixedFilter(self.model, [], self.test, FIXED_HZ).of(estimate).relative
 
 

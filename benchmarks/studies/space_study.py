@@ -11,7 +11,7 @@ from inertid_ros.config.least_squares import ESTIMATORS
 from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.preparation.momentum_samples import prepare_momentum
+from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.dynamics.floating_base_motion import predict_floating
 from inertid_ros.excitation.direction_combinations.interval_motion import IntervalMotion
@@ -63,7 +63,7 @@ METHODS: dict[str, Callable[[RobotModel, Recording], Array]] = {
 
 
 def _prepared(model: RobotModel, recording: Recording) -> Samples:
-    return prepare_momentum(recording, model, PrepareOptions(cutoff_hz=3.0))
+    return prepare(recording, model, PrepareOptions(cutoff_hz=3.0), equation_type="momentum")
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from inertid_ros.robot.model import RobotModel
 from .earlier_result import earlier_fit
 from .fixed_bands import band_errors
 from .known_loads import LoadedRecordings
-from .screened_samples import screened_samples, with_common_filter
+from .screened_samples import cutoff_of, screened
 
 _PREPARED, _SOLVED = 0.3, 0.9
 
@@ -59,12 +59,12 @@ def calibrate(
     configuration = configuration or Configuration()
     check_different_samples(train, held_out)
     options, clock = configuration.identify, _Clock()
-    samples = []
-    everything = [*train, *held_out]
-    filtered = with_common_filter(train, model, configuration, held_out)
-    for index, recording in enumerate(everything):
+    everything, samples = [*train, *held_out], []
+    recordings = screened(everything, model, configuration)
+    cutoff = cutoff_of(recordings[: len(train)], recordings[len(train) :])
+    for index, recording in enumerate(recordings):
         progress(IdentificationProgress("preparing", _PREPARED * index / len(everything)))
-        samples.append(screened_samples(recording, model, filtered))
+        samples.append(recording.samples(cutoff))
     loaded = None
     if options.drive_gains:
         loaded = LoadedRecordings.of(model, everything, samples, len(train), configuration)
@@ -94,7 +94,7 @@ def calibrate(
         tuple(without_delay(each, estimate.delay) for each in group) for group in (fitted, held_out_samples)
     )
     blocks = None if held_out else validate_on_blocks(estimate, fitted, options, constraints)
-    bands = () if loaded is not None else band_errors(estimate, held_out or train, configuration)
+    bands = () if loaded is not None else band_errors(estimate, recordings[len(train) :] or recordings)
     findings += check_new_motion(estimate, fitted, held_out_samples, options, constraints)
     clock.stop("validating")
     roles = ["train"] * len(train) + ["validation"] * len(held_out)

@@ -4,35 +4,28 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-import attrs
 import numpy as np
 
-from inertid_ros.config.configuration import Configuration
 from inertid_ros.data.preparation.bandwidth import HIGHEST_CUTOFF
-from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.validation import BandErrors, torque_errors
 from inertid_ros.identification.information.delay import without_delay
 
-from .screened_samples import prepared_samples
+from .screened_samples import ScreenedRecording
 
 BANDS_HZ = (2.0, 5.0, 10.0)
 _PERIODS = 20.0  # of a band's highest frequency in the shortest recording; less is all filter transient
 
 
-def band_errors(
-    estimate: Estimate, recordings: Sequence[Recording], configuration: Configuration
-) -> tuple[BandErrors, ...]:
+def band_errors(estimate: Estimate, recordings: Sequence[ScreenedRecording]) -> tuple[BandErrors, ...]:
     """Errors of an estimate and of the URDF as given below 2, 5 and 10 Hz, as far as the sample rates allow.
 
     Parameters
     ----------
     estimate : Estimate
         Of equations of force; of others there are no such errors.
-    recordings : sequence of Recording
-        As recorded.
-    configuration : Configuration
-        With which they were prepared; its cutoff does not matter here.
+    recordings : sequence of ScreenedRecording
+        Of the same robot; the cutoff with which they were prepared does not matter here.
 
     Returns
     -------
@@ -41,19 +34,16 @@ def band_errors(
     """
     if estimate.equations.equation_type != "force":
         return ()
-    slowest = max(float(np.median(np.diff(recording.time))) for recording in recordings)
-    shortest = min(recording.duration for recording in recordings)
+    raw = [each.preparation.recording for each in recordings]
+    slowest = max(float(np.median(np.diff(recording.time))) for recording in raw)
+    shortest = min(recording.duration for recording in raw)
     bands = [band for band in BANDS_HZ if _PERIODS / shortest < band < HIGHEST_CUTOFF / slowest]
     with _without_notices():
-        return tuple(_errors(estimate, recordings, configuration, band) for band in bands)
+        return tuple(_errors(estimate, recordings, band) for band in bands)
 
 
-def _errors(
-    estimate: Estimate, recordings: Sequence[Recording], configuration: Configuration, band: float
-) -> BandErrors:
-    filtered = attrs.evolve(configuration, prepare=attrs.evolve(configuration.prepare, cutoff_hz=band))
-    prepared = (prepared_samples(recording, estimate.model, filtered) for recording in recordings)
-    samples = [without_delay(each, estimate.delay) for each in prepared]
+def _errors(estimate: Estimate, recordings: Sequence[ScreenedRecording], band: float) -> BandErrors:
+    samples = [without_delay(recording.prepared(band), estimate.delay) for recording in recordings]
     own, given = (
         torque_errors(estimate.equations, parameters, samples) for parameters in (estimate.parameters, estimate.prior)
     )

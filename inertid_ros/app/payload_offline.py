@@ -22,7 +22,7 @@ from inertid_ros.report.payload_content import payload_content
 from inertid_ros.report.report_content import plain
 from inertid_ros.report.results import REPORT, ResultError, StoredResult, as_written
 
-from .screened_samples import screened_samples, with_common_filter
+from .screened_samples import cutoff_of, screened
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,11 @@ def payload_offline(
     everything = [*loaded, *reference]
     _check_new(result, everything)
     check_recordings(model, everything)
-    filtered = with_common_filter(loaded, model, _without_effort_checks(configuration), reference, cutoff)
-    samples = []
-    for index, recording in enumerate(everything):
+    recordings, samples = screened(everything, model, _without_effort_checks(configuration)), []
+    cutoff = cutoff_of(recordings[: len(loaded)], recordings[len(loaded) :], cutoff)
+    for index, recording in enumerate(recordings):
         progress("preparing", index / len(everything))
-        samples.append(without_delay(screened_samples(recording, model, filtered), delay))
+        samples.append(without_delay(recording.samples(cutoff), delay))
     progress("solving", 0.9)
     findings = tuple(finding for each in samples for finding in each.findings)
     _refuse_rejected(findings)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from inertid_ros.app.screened_samples import screened_samples, with_common_filter
+from inertid_ros.app.screened_samples import cutoff_of, screened
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
@@ -70,11 +70,11 @@ def run(options: argparse.Namespace) -> int:
     model = subject.model
     with progress_bar(options) as progress:
         recordings = recordings_from(options.recordings, config, model.recorded_joints)
-        samples = []
-        config = with_common_filter(recordings, model, config, cutoff_hz=subject.cutoff)
-        for index, recording in enumerate(recordings):
+        usable, samples = screened(recordings, model, config), []
+        cutoff = cutoff_of(usable, fitted_hz=subject.cutoff)
+        for index, recording in enumerate(usable):
             progress("preparing", index / len(recordings))
-            samples.append(without_delay(screened_samples(recording, model, config), subject.delay))
+            samples.append(without_delay(recording.samples(cutoff), subject.delay))
         progress("validating", 0.9)
         equations = equations_of(model, config.identify.equations)
         errors = torque_errors(equations, subject.parameters, samples)

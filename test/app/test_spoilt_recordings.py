@@ -9,7 +9,7 @@ from support.recordings.simulated_arms import simulated_case
 from support.recordings.spoiling import in_degrees, mistakes, with_gripper
 
 from inertid_ros.app.calibrate_offline import calibrate
-from inertid_ros.app.screened_samples import screened_samples
+from inertid_ros.app.screened_samples import ScreenedRecording
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import CAUSES, Severity
@@ -24,7 +24,7 @@ pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 def _causes(case) -> tuple[str, list[str]]:
     """The gravest cause, and those of all findings; of a refusal the one that its message states."""
     try:
-        samples = [screened_samples(recording, case.given, Configuration()) for recording in case.train]
+        samples = [ScreenedRecording.of(recording, case.given, Configuration()).samples() for recording in case.train]
         motion = check_motion(samples, case.given)
         refuse(motion)
     except RecordingError as error:
@@ -58,10 +58,10 @@ def test_what_is_found_may_be_switched_off():
     signs = np.where(np.isin(case.given.joint_names, ["elbow_joint", "wrist_1_joint"]), -1.0, 1.0)
     spoilt = case.changed(lambda recording: replace(recording, effort=signs * recording.effort))
     unchecked = attrs.evolve(Configuration(), prepare=attrs.evolve(Configuration().prepare, check_efforts=False))
-    found = screened_samples(spoilt.train[0], case.given, unchecked).findings
+    found = ScreenedRecording.of(spoilt.train[0], case.given, unchecked).samples().findings
     assert all(finding.severity is Severity.NOTICE for finding in found)
     with pytest.raises(RecordingError, match="joint opposes .* robot.effort_scale to {"):
-        screened_samples(spoilt.train[0], case.given, Configuration())
+        ScreenedRecording.of(spoilt.train[0], case.given, Configuration()).samples()
 
 
 @pytest.mark.parametrize("kilograms", [1.5, 4.0])
@@ -90,19 +90,19 @@ def test_currents_are_found_with_a_gripper_that_the_urdf_does_not_know():
 def test_all_currents_of_about_one_gain_are_told_as_currents():
     """They are so nearly proportional to torques that bodies of a tenth explain them as well."""
     case = simulated_case("ur10")
-    samples = screened_samples(case.train[0], case.given, Configuration())
+    samples = ScreenedRecording.of(case.train[0], case.given, Configuration()).samples()
     found = check_efforts(replace(samples, tau=samples.tau / np.array([11.1, 11.8, 9.5, 12.6, 10.2, 9.5])), case.given)
     assert found[0].cause == "effort_current" and found[0].severity >= Severity.REJECT
 
 
 def _with_a_gripper(kilograms):
     case = with_gripper(simulated_case("ur10"), "wrist_3_link", kilograms)
-    return screened_samples(case.train[0], case.given, Configuration()), case.given
+    return ScreenedRecording.of(case.train[0], case.given, Configuration()).samples(), case.given
 
 
 def test_two_mistakes_are_both_named():
     case = simulated_case("ur10")
-    samples = screened_samples(case.train[0], case.given, Configuration())
+    samples = ScreenedRecording.of(case.train[0], case.given, Configuration()).samples()
     wrong = ("elbow_joint", "wrist_1_joint")
     signs = np.where(np.isin(case.given.joint_names, wrong), -1.0, 1.0)
     found = check_efforts(replace(samples, tau=signs * samples.tau), case.given)
@@ -118,7 +118,7 @@ def test_the_remedy_cures():
     scale = dict(zip(case.given.joint_names, constants.tolist(), strict=True))
     cured = replace(case.given, options=replace(case.given.options, effort_scale=scale))
     assert _causes(replace(current, given=cured))[0] == ""
-    clean, scaled = (screened_samples(each.train[0], robot, Configuration()).tau
+    clean, scaled = (ScreenedRecording.of(each.train[0], robot, Configuration()).samples().tau
                      for each, robot in ((case, case.given), (current, cured)))
     np.testing.assert_allclose(scaled, clean, rtol=1e-9, atol=1e-9)
 

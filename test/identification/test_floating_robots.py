@@ -8,7 +8,7 @@ from support.robots.space_robot import OFFSET, TRUE, WHEEL_RANGE, bodies, space_
 from inertid_ros.config.least_squares import ESTIMATORS
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.preparation.momentum_samples import prepare_momentum
+from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.excitation.direction_combinations.interval_motion import IntervalMotion, direction_combinations
 from inertid_ros.identification.assessment.uncertainty import uncertainty
 from inertid_ros.identification.assessment.validation import validate
@@ -69,7 +69,7 @@ def test_other_shapes_need_no_other_code(make, equation_type):
         )
         for seed in range(2)
     ]
-    train, held_out = (prepare_momentum(r, guess, change=equation_type == "momentum_change") for r in recordings)
+    train, held_out = (prepare(r, guess, equation_type=equation_type) for r in recordings)
     equations = equations_of(guess, equation_type)
     estimate = identify(equations, [train], IdentifyOptions(equations=equation_type))
     assert estimate.consistent
@@ -90,13 +90,13 @@ def test_information_of_momentum_survives_a_file(tmp_path):
     found = float_freely(model, model.body_prior, motion(model, 16).trajectory, 50.0)
     recording = measured(model, found, RateNoise(), np.random.default_rng(0), "flight")
     equations = equations_of(model, "momentum")
-    information = compress(equations, [prepare_momentum(recording, model)])
+    information = compress(equations, [prepare(recording, model, equation_type="momentum")])
     again = read_information(write_information(information, tmp_path / "information.npz"))
     np.testing.assert_array_equal(again.noise, information.noise)
     both = information + again
     np.testing.assert_allclose(both.noise, information.noise)
     np.testing.assert_allclose(both.deviation(model.prior), information.deviation(model.prior), rtol=1e-6)
-    changes = prepare_momentum(recording, model, change=True)
+    changes = prepare(recording, model, equation_type="momentum_change")
     with pytest.raises(IdentificationError, match="cannot be merged"):
         information + compress(equations_of(model, "momentum_change"), [changes])
 
@@ -106,7 +106,7 @@ def test_weights_do_not_run_away():
     model = satellite(np.random.default_rng(4), 4)
     found = float_freely(model, model.body_prior, motion(model, 40).trajectory, 50.0)
     recording = measured(model, found, RateNoise(2e-3, 2e-3, 2e-3), np.random.default_rng(0), "noisy flight")
-    samples = prepare_momentum(recording, model)
+    samples = prepare(recording, model, equation_type="momentum")
     estimate = least_squares(equations_of(model, "momentum"), [samples], ESTIMATORS["wls"])
     base = closed_form_base_parameters(model)
     mass = int(np.flatnonzero(base.independent == 0)[0])
@@ -120,7 +120,7 @@ def test_wheels_that_stand_still_leave_the_scale_open():
     still = IntervalMotion(run.directions, run.start, run.range * np.repeat([1.0, 1e-12], 3), 1.0)
     found = float_freely(model, model.body_prior, still.trajectory, 50.0)
     recording = measured(model, found, RateNoise(1e-6, 1e-6, 0.0), np.random.default_rng(0), "wheels off")
-    samples = prepare_momentum(recording, model)
+    samples = prepare(recording, model, equation_type="momentum")
     with pytest.raises(IdentificationError, match="wheels off: the reaction wheels do not turn, or hardly"):
         identify(equations_of(model, "momentum"), [samples])
 
@@ -132,7 +132,6 @@ def test_what_one_wheel_leaves_open_is_told():
     held = IntervalMotion(run.directions, run.start, run.range * np.repeat([1e-9, 1.0], (2, 3)), 1.0)
     found = float_freely(model, model.body_prior, held.trajectory, 50.0)
     recording = measured(model, found, RateNoise(1e-6, 1e-6, 0.0), np.random.default_rng(0), "arm still")
-    estimate = identify(
-        equations_of(model, "momentum"), [prepare_momentum(recording, model)], IdentifyOptions(estimator="ols")
-    )
+    samples = prepare(recording, model, equation_type="momentum")
+    estimate = identify(equations_of(model, "momentum"), [samples], IdentifyOptions(estimator="ols"))
     assert estimate.base.count < closed_form_base_parameters(model).count

@@ -29,33 +29,33 @@ def spectra(recordings: Sequence[StampedChannels], base: str | None = None) -> t
     return joints, None if base is None else spectrum(*((piece.channels[base], piece.period) for piece in pieces))
 
 
-def checked_cutoff(name: str, options: PrepareOptions, joints: Spectrum, base: Spectrum | None = None) -> float:
-    """Cutoff of the low-pass [Hz]: the configured one, or one that suits the motion.
+def checked_cutoff(name: str, wanted_hz: float, joints: Spectrum, base: Spectrum | None = None) -> float:
+    """Cutoff of the low-pass [Hz]: the one that is wanted, or one that suits the motion.
 
     Parameters
     ----------
     name : str
         Name of the recording, for messages.
-    options : PrepareOptions
-        Holds ``cutoff_hz``; 0 is automatic, see :func:`.bandwidth.automatic_cutoff`.
+    wanted_hz : float
+        As configured [Hz]; 0 is automatic, see :func:`.bandwidth.automatic_cutoff`.
     joints, base : Spectrum
         Spectra of the joint positions and of the motion of a free base.
 
     Raises
     ------
     RecordingError
-        The configured cutoff is not below half the sample rate.
+        The wanted cutoff is not below half the sample rate.
     """
-    if options.cutoff_hz == 0.0:
+    if wanted_hz == 0.0:
         if not joints.motion_hz.any():
             _log.warning("%s: no joint moves; filtering at a tenth of the sample rate", name)
         return automatic_cutoff(joints, base)
-    if options.cutoff_hz >= 0.5 * joints.rate_hz:
+    if wanted_hz >= 0.5 * joints.rate_hz:
         raise RecordingError(
-            f"{name}: prepare.cutoff_hz is {options.cutoff_hz:g} but the sample rate is {joints.rate_hz:.1f} Hz;"
+            f"{name}: prepare.cutoff_hz is {wanted_hz:g} but the sample rate is {joints.rate_hz:.1f} Hz;"
             f" choose it below {HIGHEST_CUTOFF * joints.rate_hz:.1f}, or 0 for automatic"
         )
-    return options.cutoff_hz
+    return wanted_hz
 
 
 def longest_gap(period: float, cutoff: float, joints: Spectrum, options: PrepareOptions) -> float:

@@ -11,7 +11,6 @@ from inertid_ros.config.preparation import PrepareOptions, WrenchOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.core.undecimated_velocity import UndecimatedVelocity
-from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.sensor_faults import flagged_within, saturated
 from inertid_ros.data.screening.transients import without_transients
 from inertid_ros.data.screening.wrench_checks import check_wrenches, notice_slipping, slipping
@@ -19,10 +18,10 @@ from inertid_ros.dynamics.contact_wrenches import UNMEASURED, on_ground
 from inertid_ros.kinematics.contact_jacobians import ContactPath, external_force
 from inertid_ros.robot.model import RobotModel
 
-from .filter_settings import checked_cutoff, long_enough, longest_gap, sample_stride, spectra
+from .bandwidth import Spectrum
+from .filter_settings import long_enough, longest_gap, sample_stride
 from .filtered_motion import FilteredMotion, filter_motion
 from .filters import low_pass
-from .free_base import noisiest_channel
 from .friction_direction import FrictionDirection
 from .recorded_channels import BASE_POSE, ForceChannels
 from .resampling import StampedChannels, resample
@@ -30,7 +29,9 @@ from .resampling import StampedChannels, resample
 _log = logging.getLogger(__name__)
 
 
-def prepare_force(recording: Recording, model: RobotModel, options: PrepareOptions | None = None) -> Samples:
+def force_samples(
+    recorded: ForceChannels, joints: Spectrum, cutoff: float, model: RobotModel, options: PrepareOptions
+) -> Samples:
     """Samples for :class:`~inertid_ros.regressors.force_equations.ForceEquations`.
 
     All channels pass the same zero-phase filter, so that they stay in phase and equally delayed; velocity and
@@ -40,11 +41,15 @@ def prepare_force(recording: Recording, model: RobotModel, options: PrepareOptio
 
     Parameters
     ----------
-    recording : Recording
-        Raw channels.
+    recorded : ForceChannels
+        Clean channels of a recording.
+    joints : Spectrum
+        Of the joint positions.
+    cutoff : float
+        Of the low-pass [Hz].
     model : RobotModel
         The robot.
-    options : PrepareOptions, optional
+    options : PrepareOptions
         Filters, cuts and sources of motion.
 
     Returns
@@ -55,18 +60,14 @@ def prepare_force(recording: Recording, model: RobotModel, options: PrepareOptio
     Raises
     ------
     RecordingError
-        A joint of the model or a chosen channel is missing, nothing is left after cutting, the cutoff does not fit the
-        sample rate, or wrenches contradict the robot's weight.
+        Nothing is left after cutting, or wrenches contradict the robot's weight.
     """
-    options = options or PrepareOptions()
-    recorded = ForceChannels.of(recording, model, options)
-    joints, base = spectra([recorded.stamped], noisiest_channel(options.base) if model.free else None)
-    cutoff = checked_cutoff(recording.name, options, joints, base)
+    name = recorded.stamped.name
     segments = resample(recorded.stamped, longest_gap(recorded.stamped.period, cutoff, joints, options))
     period = segments[0].period
     pieces = [
-        filter_motion(recording.name, segment, cutoff, model, options)
-        for segment in long_enough(recording.name, segments, cutoff)
+        filter_motion(name, segment, cutoff, model, options)
+        for segment in long_enough(name, segments, cutoff)
     ]
     stride = sample_stride(period, cutoff, options.rate_hz)
     motion = FilteredMotion.concatenate([piece.select(slice(None, None, stride)) for piece in pieces])
@@ -80,12 +81,12 @@ def prepare_force(recording: Recording, model: RobotModel, options: PrepareOptio
     slides &= joints.motion_hz > 0
     margin = 1.0 / cutoff  # as far as the filter mixes a fault into its neighbours
     faulty = {
-        key: flagged_within(flags[:, None], recording.time, motion.time, margin)[:, 0]
+        key: flagged_within(flags[:, None], recorded.time, motion.time, margin)[:, 0]
         for key, flags in recorded.faulty.items()
     }
     usable = motion.usable & ~faulty.pop(BASE_POSE, np.zeros_like(motion.usable))
     if options.trim_transients:
-        usable &= _without_transients(recording.name, motion.time, motion.a[:, of_joints])
+        usable &= _without_transients(name, motion.time, motion.a[:, of_joints])
     if not model.free:
         usable &= slides.any(axis=1)  # a robot at rest shows stiction, which no model describes
     measured = _measured(recorded, model, motion, usable, faulty, options.wrenches)
@@ -95,9 +96,9 @@ def prepare_force(recording: Recording, model: RobotModel, options: PrepareOptio
     measured[:, of_joints] &= motion.effort_measured
     mask = usable[:, None] & measured
     mask[:, of_joints] &= slides & ~_saturated(recorded.stamped, model.joint_names, motion.time, margin)
-    _notice_unused(recording, model, mask[:, of_joints])
+    _notice_unused(name, model, mask[:, of_joints])
     return Samples(
-        motion.time, motion.q, motion.v, motion.a, tau, mask, usable, name=recording.name,
+        motion.time, motion.q, motion.v, motion.a, tau, mask, usable, name=name,
         undecimated=undecimated, sliding=_of_channels(slides, model), cutoff_hz=cutoff,
         measured=None if measured.all() else measured, noise=_of_channels(noise, model), findings=recorded.findings,
     )
@@ -157,8 +158,8 @@ def _saturated(recorded: StampedChannels, joints: Sequence[str], instants: Array
     return flagged_within(flags, recorded.time, instants, margin)
 
 
-def _notice_unused(recording: Recording, model: RobotModel, mask: NDArray[np.bool_]) -> None:
+def _notice_unused(recording: str, model: RobotModel, mask: NDArray[np.bool_]) -> None:
     unused = [name for name, column in zip(model.joint_names, mask.T, strict=True) if not column.any()]
     if unused:
         names = ", ".join(unused)
-        _log.warning("%s: no usable sample of %s (it rests, or the recording is too short)", recording.name, names)
+        _log.warning("%s: no usable sample of %s (it rests, or the recording is too short)", recording, names)

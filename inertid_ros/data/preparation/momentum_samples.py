@@ -1,6 +1,6 @@
 """Samples for equations of momentum of a floating robot: rates of base, joints and wheels, filtered alike."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,16 +17,9 @@ from inertid_ros.data.screening.momentum_checks import check_conservation, check
 from inertid_ros.dynamics.floating_base_motion import BaseMotion
 from inertid_ros.robot.model import RobotModel
 
+from .bandwidth import Spectrum
 from .dead_reckoning import dead_reckoning
-from .filter_settings import (
-    away_from_edges,
-    checked_cutoff,
-    hardly_interpolated,
-    long_enough,
-    longest_gap,
-    sample_stride,
-    spectra,
-)
+from .filter_settings import away_from_edges, hardly_interpolated, long_enough, longest_gap, sample_stride
 from .filters import derivatives, low_pass
 from .recorded_channels import joint_columns, revolute_joints, wheel_columns
 from .resampling import Segment, StampedChannels, resample
@@ -35,23 +28,80 @@ _REST_POSE = np.array([0.0, 0, 0, 0, 0, 0, 1.0])
 _NORMAL = 1.4826  # standard deviation of a normal distribution over the median of its size
 
 
-def prepare_momentum(
-    recording: Recording, model: RobotModel, options: PrepareOptions | None = None, change: bool = False
+@dataclass(frozen=True)
+class MomentumChannels:
+    """What equations of momentum need of a recording.
+
+    Attributes
+    ----------
+    stamped : StampedChannels
+        Clean channels of joints, wheels and base at their stamps, without the ends that are skipped.
+    findings : tuple of Finding
+        About the channels.
+    """
+
+    stamped: StampedChannels
+    findings: tuple[Finding, ...]
+
+    @classmethod
+    def of(cls, recording: Recording, model: RobotModel, options: PrepareOptions) -> "MomentumChannels":
+        """Channels of a recording for a robot.
+
+        Velocities are taken as measured where they were recorded, else from positions.
+
+        Raises
+        ------
+        RecordingError
+            A joint, a wheel or the base twist is missing, or nothing is left after cutting.
+        """
+        columns = joint_columns(recording, model) + wheel_columns(recording, model)
+        if recording.base_twist is None:
+            raise RecordingError(
+                f"{recording.name}: base_twist is missing; record the base's odometry or twist, without it there is no"
+                " momentum"
+            )
+        clean = CleanChannels(recording.name)
+        raw = {"position": recording.position[:, columns]}
+        if recording.velocity is not None and options.motion_from != "acceleration":
+            raw["velocity"] = recording.velocity[:, columns]
+        turning = np.concatenate([revolute_joints(model), np.ones(len(model.wheels.names), dtype=bool)])
+        clean.add_joints(recording.time, raw, (*model.joint_names, *model.wheels.names), turning)
+        lost = clean.add_finite(recording.time, "twist", recording.base_twist)
+        if recording.base_pose is not None:
+            quaternions, _ = checked_quaternions(recording.base_pose[:, 3:], recording.name)
+            lost = lost | clean.add_finite(recording.time, "pose", np.hstack([recording.base_pose[:, :3], quaternions]))
+        clean.replaced["twist"] = lost[:, None]
+        stamped = StampedChannels(
+            recording.name, recording.time, clean.channels, clean.replaced, clean.motion_replaced | lost
+        )
+        return cls(stamped.without_ends(options.skip_start_s, options.skip_end_s), tuple(clean.findings))
+
+
+def momentum_samples(
+    recorded: MomentumChannels,
+    joints: Spectrum,
+    cutoff: float,
+    model: RobotModel,
+    options: PrepareOptions,
+    change: bool = False,
 ) -> Samples:
     """Samples for :mod:`inertid_ros.regressors.momentum_equations`.
 
-    Velocities are taken as measured where they were recorded, else from positions. The same zero-phase filter on all
-    rates keeps them in step and takes out noise, which would make least squares underestimate every parameter, as
-    noise in the regressor does. A base pose that was not recorded is integrated from the twist ([Naveen2019]_
-    sec. 7.3).
+    The same zero-phase filter on all rates keeps them in step and takes out noise, which would make least squares
+    underestimate every parameter, as noise in the regressor does. A base pose that was not recorded is integrated from
+    the twist ([Naveen2019]_ sec. 7.3).
 
     Parameters
     ----------
-    recording : Recording
-        Raw channels, with the twist of the base.
+    recorded : MomentumChannels
+        Clean channels of a recording.
+    joints : Spectrum
+        Of the joint positions.
+    cutoff : float
+        Of the low-pass [Hz].
     model : RobotModel
         The robot, with its reaction wheels.
-    options : PrepareOptions, optional
+    options : PrepareOptions
         Filters and cuts.
     change : bool
         For equations of the change of momentum, in the world, see
@@ -65,53 +115,18 @@ def prepare_momentum(
     Raises
     ------
     RecordingError
-        A joint, a wheel or the base twist is missing, the recording is too short, momentum is not conserved, or pose
-        and twist contradict each other.
+        The recording is too short, momentum is not conserved, or pose and twist contradict each other.
     """
-    options = options or PrepareOptions()
-    stamped, findings = _momentum_channels(recording, model, options)
-    joints, _ = spectra([stamped])
-    cutoff = checked_cutoff(recording.name, options, joints)
-    segments = resample(stamped, longest_gap(stamped.period, cutoff, joints, options))
+    name = recorded.stamped.name
+    segments = resample(recorded.stamped, longest_gap(recorded.stamped.period, cutoff, joints, options))
     period = segments[0].period
     pieces = [
-        _piece(recording.name, segment, model, cutoff, options, change)
-        for segment in long_enough(recording.name, segments, cutoff)
+        _piece(name, segment, model, cutoff, options, change) for segment in long_enough(name, segments, cutoff)
     ]
-    samples = replace(_concatenate(pieces, sample_stride(period, cutoff, options.rate_hz)), findings=findings)
+    samples = _concatenate(pieces, sample_stride(period, cutoff, options.rate_hz))
+    samples = replace(samples, findings=recorded.findings)
     # Of the change of momentum only its deviation from the mean is an equation.
     return replace(samples, tau=samples.tau - samples.tau[samples.usable].mean(axis=0)) if change else samples
-
-
-def momentum_channels(recording: Recording, model: RobotModel, options: PrepareOptions) -> StampedChannels:
-    """Clean channels of joints, wheels and base, without the ends that are skipped."""
-    return _momentum_channels(recording, model, options)[0]
-
-
-def _momentum_channels(
-    recording: Recording, model: RobotModel, options: PrepareOptions
-) -> tuple[StampedChannels, tuple[Finding, ...]]:
-    columns = joint_columns(recording, model) + wheel_columns(recording, model)
-    if recording.base_twist is None:
-        raise RecordingError(
-            f"{recording.name}: base_twist is missing; record the base's odometry or twist, without it there is no"
-            " momentum"
-        )
-    clean = CleanChannels(recording.name)
-    raw = {"position": recording.position[:, columns]}
-    if recording.velocity is not None and options.motion_from != "acceleration":
-        raw["velocity"] = recording.velocity[:, columns]
-    turning = np.concatenate([revolute_joints(model), np.ones(len(model.wheels.names), dtype=bool)])
-    clean.add_joints(recording.time, raw, (*model.joint_names, *model.wheels.names), turning)
-    lost = clean.add_finite(recording.time, "twist", recording.base_twist)
-    if recording.base_pose is not None:
-        quaternions, _ = checked_quaternions(recording.base_pose[:, 3:], recording.name)
-        lost = lost | clean.add_finite(recording.time, "pose", np.hstack([recording.base_pose[:, :3], quaternions]))
-    clean.replaced["twist"] = lost[:, None]
-    stamped = StampedChannels(
-        recording.name, recording.time, clean.channels, clean.replaced, clean.motion_replaced | lost
-    )
-    return stamped.without_ends(options.skip_start_s, options.skip_end_s), tuple(clean.findings)
 
 
 def _piece(

@@ -98,6 +98,8 @@ class ForceChannels:
 
     Attributes
     ----------
+    time : ndarray, shape (N,)
+        Stamps of the recording [s].
     stamped : StampedChannels
         Clean channels at their stamps, without the ends that are skipped.
     without_effort : ndarray of bool, shape (n,)
@@ -108,6 +110,7 @@ class ForceChannels:
         About the channels.
     """
 
+    time: Array
     stamped: StampedChannels
     without_effort: NDArray[np.bool_]
     faulty: Mapping[str, NDArray[np.bool_]]
@@ -149,4 +152,4 @@ class ForceChannels:
         stamped = StampedChannels(
             recording.name, recording.time, clean.channels, clean.replaced, clean.motion_replaced
         ).without_ends(options.skip_start_s, options.skip_end_s)
-        return cls(stamped, clean.without_effort, faulty, tuple(clean.findings))
+        return cls(recording.time, stamped, clean.without_effort, faulty, tuple(clean.findings))

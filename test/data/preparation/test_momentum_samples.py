@@ -10,7 +10,7 @@ from inertid_ros.config.recording_topics import RecordingTopics
 from inertid_ros.core.errors import ConfigurationError, RecordingError
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording
-from inertid_ros.data.preparation.momentum_samples import prepare_momentum
+from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 
 
@@ -26,28 +26,28 @@ def recorded(model, momentum=None, torque=None, noise=None, intervals=8):
 
 def test_samples_hold_the_momentum_of_the_wheels(robot):
     recording = recorded(robot)
-    samples = prepare_momentum(recording, robot)
+    samples = prepare(recording, robot, equation_type="momentum")
     expected = -0.1 * np.interp(samples.time, recording.time, recording.velocity[:, 3])
     np.testing.assert_allclose(samples.tau[samples.usable, 3], expected[samples.usable], atol=2e-3)
     assert not samples.tau[:, :3].any()
     assert samples.q.shape[1] == 10
     assert samples.v.shape[1] == 9
-    noisy = prepare_momentum(recorded(robot, noise=RateNoise(1e-3, 1e-3, 1e-3)), robot)
+    noisy = prepare(recorded(robot, noise=RateNoise(1e-3, 1e-3, 1e-3)), robot, equation_type="momentum")
     np.testing.assert_allclose(noisy.noise, 1e-3 * np.sqrt(2 * noisy.cutoff_hz * 0.01), rtol=0.3)
 
 
 def test_wheels_on_a_moving_link_turn_with_it():
     model = diver(np.random.default_rng(1))
-    samples = prepare_momentum(recorded(model), model)
+    samples = prepare(recorded(model), model, equation_type="momentum")
     assert np.linalg.norm(samples.tau[:, 3:], axis=1).max() > 0.05
 
 
 def test_without_a_recorded_pose_or_velocity(robot):
     recording = replace(recorded(robot), base_pose=None)
-    samples = prepare_momentum(recording, robot)
-    known = prepare_momentum(recorded(robot), robot)
+    samples = prepare(recording, robot, equation_type="momentum")
+    known = prepare(recorded(robot), robot, equation_type="momentum")
     np.testing.assert_allclose(samples.q[:, :7], known.q[:, :7], atol=1e-3)
-    differentiated = prepare_momentum(replace(recording, velocity=None), robot)
+    differentiated = prepare(replace(recording, velocity=None), robot, equation_type="momentum")
     usable = samples.usable
     np.testing.assert_allclose(differentiated.v[usable], samples.v[usable], atol=0.02)
 
@@ -55,10 +55,10 @@ def test_without_a_recorded_pose_or_velocity(robot):
 def test_missing_channels_are_named(robot):
     recording = recorded(robot)
     with pytest.raises(RecordingError, match="base_twist is missing; record the base's odometry or twist"):
-        prepare_momentum(replace(recording, base_twist=None), robot)
+        prepare(replace(recording, base_twist=None), robot, equation_type="momentum")
     names = ("J1", "J2", "J3", "wheel_x", "wheel_y", "other")
     with pytest.raises(RecordingError, match="lacks the speed of wheel wheel_z"):
-        prepare_momentum(replace(recording, joint_names=names), robot)
+        prepare(replace(recording, joint_names=names), robot, equation_type="momentum")
 
 
 def test_external_torque_is_detected(robot):
@@ -67,15 +67,15 @@ def test_external_torque_is_detected(robot):
         return np.outer((time > 3) * (time < 4), [0.0, 0.3, 0.0])
 
     with pytest.raises(RecordingError, match=r"not conserved, or not zero: the base \w+ at 0\.\d+ \w+/s at"):
-        prepare_momentum(recorded(robot, torque=push), robot)
-    prepare_momentum(recorded(robot), robot)
+        prepare(recorded(robot, torque=push), robot, equation_type="momentum")
+    prepare(recorded(robot), robot, equation_type="momentum")
 
 
 def test_drift_from_the_start_is_detected_and_has_a_remedy(robot):
     recording = recorded(robot, np.array([0.5, 0, 0, 0, 0.3, 0]))
     with pytest.raises(RecordingError, match="if it drifted so from the start, set identify.equations"):
-        prepare_momentum(recording, robot)
-    assert np.abs(prepare_momentum(recording, robot, change=True).tau.mean(axis=0)).max() < 0.1
+        prepare(recording, robot, equation_type="momentum")
+    assert np.abs(prepare(recording, robot, equation_type="momentum_change").tau.mean(axis=0)).max() < 0.1
 
 
 def test_pose_that_drifts_too_far_is_refused(robot):
@@ -83,8 +83,8 @@ def test_pose_that_drifts_too_far_is_refused(robot):
     recording = recorded(robot, np.array([0.5, 0, 0, 0, 0.3, 0]))
     biased = replace(recording, base_twist=recording.base_twist + [0, 0, 0, 0, 0, 0.03])
     with pytest.raises(RecordingError, match=r"drift apart by 0\.\d+ (rad|m) within 8 s, \d+ % of the"):
-        prepare_momentum(biased, robot, change=True)
-    prepare_momentum(recording, robot, change=True)
+        prepare(biased, robot, equation_type="momentum_change")
+    prepare(recording, robot, equation_type="momentum_change")
 
 
 def test_too_short(robot):
@@ -95,7 +95,7 @@ def test_too_short(robot):
            ("time", "position", "velocity", "effort", "base_pose", "base_twist")},
     )
     with pytest.raises(RecordingError, match="time has no piece longer than"):
-        prepare_momentum(short, robot)
+        prepare(short, robot, equation_type="momentum")
 
 
 @pytest.mark.parametrize("topic", ["odometry", "twist"])
@@ -108,7 +108,7 @@ def test_bags_of_floating_robots(robot, tmp_path, topic):
     write_bag(silent, tmp_path / "flight")
     again = load_recording(tmp_path / "flight", RecordingTopics(**{topic: f"/{topic}"}), robot.recorded_joints)
     assert again.joint_names == recording.joint_names
-    one, two = prepare_momentum(recording, robot), prepare_momentum(again, robot)
+    one, two = prepare(recording, robot, equation_type="momentum"), prepare(again, robot, equation_type="momentum")
     np.testing.assert_allclose(two.tau, one.tau, atol=1e-4)
     np.testing.assert_allclose(two.v, one.v, atol=1e-4)
 
