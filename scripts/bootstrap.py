@@ -199,6 +199,7 @@ class Setup:
             "CMAKE_PREFIX_PATH": f"{self.install}:{self.venv}",
             "LD_LIBRARY_PATH": f"{self.install / 'lib'}:{libraries}",
             "PYTHONPATH": self.install / "lib" / self.version / "site-packages",
+            "PYTHONPYCACHEPREFIX": self.base / "bytecode",  # without it a node starts in 2 s, not 0.7 s
             "PYTHONSAFEPATH": "1",  # the source folder must not shadow the installed package, which has the messages
             "ROS_DISTRO": self.distro,
             "ROS_VERSION": "2",
@@ -210,7 +211,7 @@ class Setup:
         lines += [f"export {name}={shlex.quote(str(value))}" for name, value in values.items()]
         lines += [f'export PATH={shlex.quote(str(self.install / "lib" / PACKAGE))}'
                   f':{shlex.quote(str(self.venv / "bin"))}:"$PATH"']  # fmt: skip
-        lines += ["unset PYTHONHOME COLCON_PREFIX_PATH AMENT_CURRENT_PREFIX", ""]
+        lines += ["unset PYTHONDONTWRITEBYTECODE PYTHONHOME COLCON_PREFIX_PATH AMENT_CURRENT_PREFIX", ""]
         replace(self.base / "env.sh", "\n".join(lines))
 
 
