@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -156,7 +157,7 @@ def main() -> None:
 
 {table(header, rows)}
 
-{" ".join(notes)} On {machine()}."""
+{textwrap.fill(f"{' '.join(notes)} On {machine()}.", 120)}"""
     if not options.dry:
         publish("stop-latency", text, PAGE)
 
