@@ -19,6 +19,7 @@ from inertid_ros.robot.model import RobotModel
 
 # Legs are below the base they belong to; arms on a table are not, but for some centimetres where they lie stretched.
 _LEG, _LEAST_LEG = 0.15, 0.1  # of its length, and m, that a limb is below the base at least
+_TURNS, _ROUND = 16, 0.01  # angles at which a wheel is looked at, and m by which its height may differ between them
 _UPRIGHT = 0.5  # cosine between gravity and the direction that a mounting stands for, at least
 
 Shapes = tuple[CollisionShape, ...]
@@ -62,8 +63,8 @@ class Surroundings:
 def surroundings(model: RobotModel, limits: MotionLimits, options: ExcitationOptions) -> Surroundings:
     """What surrounds the robot by its options and its base.
 
-    A robot is mounted by the lowest point of what does not move with its joints, unless its limbs are farther down, as
-    legs are.
+    A robot is mounted by the lowest point of what does not move with its joints, or of its wheels, unless its limbs are
+    farther down, as legs are.
 
     Raises
     ------
@@ -86,7 +87,7 @@ def _floor(
     if base is None:
         root = model.pinocchio.frames[1].name
         return Surroundings(-np.inf, f"no floor is looked at, since link '{root}' has no collision geometry", True)
-    height, link = base
+    height, link = min([base, *_wheels(model, shapes)]) if options.mounting == "floor" else base
     leg = _leg(model, limits, shapes, height)
     if leg is not None:
         name, depth = leg
@@ -134,6 +135,23 @@ def _lowest_of_base(model: RobotModel, shapes: Shapes, problems: Mapping[str, st
         if frame.parentJoint == 0:
             found.append((float(frame.placement.translation[2]), name))
     return min(found, default=None)
+
+
+def _wheels(model: RobotModel, shapes: Shapes) -> list[tuple[float, str]]:
+    """Height [m] and link of the lowest points of links that turn without limit on the base, all at one height."""
+    endless = np.isinf(model.limits.lower) & np.isinf(model.limits.upper)
+    found = []
+    for body in range(model.joints):
+        points = [_points(shape) for shape in shapes if shape.body == body]
+        if not points or not endless[body] or int(model.pinocchio.parents[body + 1]):
+            continue
+        poses = np.zeros((_TURNS, model.joints))
+        poses[:, body] = 2 * np.pi * np.arange(_TURNS) / _TURNS
+        placements = TreeKinematics.of(model).placements(poses)[:, body]
+        lowest = (placements[:, 2, :3] @ np.vstack(points).T + placements[:, 2, 3, None]).min(axis=1)
+        if np.ptp(lowest) < _ROUND:
+            found.append((float(lowest.min()), model.link_names[body]))
+    return found
 
 
 def _leg(model: RobotModel, limits: MotionLimits, shapes: Shapes, height: float) -> tuple[str, float] | None:
