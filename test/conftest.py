@@ -36,7 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
     claim = contextlib.ExitStack()
     config.add_cleanup(claim.close)
     os.environ["ROS_DOMAIN_ID"] = str(claim.enter_context(claim_domain()))
-    # As the profile says, which is LOCALHOST without shared memory; other middlewares keep to this domain.
+    # The profile is as LOCALHOST, but without shared memory; other middlewares keep to this domain.
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
     os.environ["FASTRTPS_DEFAULT_PROFILES_FILE"] = str(SUPPORT / "loopback_only.xml")
     for variable in ("ROS_DISCOVERY_SERVER", "ROS_LOCALHOST_ONLY", "ROS_STATIC_PEERS", "ROS_NAMESPACE"):

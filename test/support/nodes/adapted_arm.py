@@ -111,12 +111,12 @@ class AdaptedArm:
         self.in_control()
 
     def in_control(self) -> None:
-        """Wait until efforts come."""
-        def comes() -> bool:
+        """Wait until efforts come, and joint states: each node is discovered for itself, within seconds."""
+        def come() -> bool:
             self.take()
-            return len(self.efforts) > 10
+            return len(self.efforts) > 10 and len(self.states) > 0
 
-        self.ros.until(comes, "efforts")
+        self.ros.until(come, "efforts and joint states")
         self.ros.until(self._reference.get_subscription_count, "the node's subscription")
         self.spin(0.6)  # until the node has discovered this client, too
 
