@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.latencies import all_latencies, latencies, print_latencies  # noqa: F401 - the first two are fixtures
-from support.paths import ROOT, SUPPORT
+from support.paths import ROOT
 
 # Before NumPy is imported: two workers with a thread pool each are slower than with one thread each.
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -36,9 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
     claim = contextlib.ExitStack()
     config.add_cleanup(claim.close)
     os.environ["ROS_DOMAIN_ID"] = str(claim.enter_context(claim_domain()))
-    # The profile is as LOCALHOST, but without shared memory; other middlewares keep to this domain.
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
-    os.environ["FASTRTPS_DEFAULT_PROFILES_FILE"] = str(SUPPORT / "loopback_only.xml")
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     for variable in ("ROS_DISCOVERY_SERVER", "ROS_LOCALHOST_ONLY", "ROS_STATIC_PEERS", "ROS_NAMESPACE"):
         os.environ.pop(variable, None)
 
