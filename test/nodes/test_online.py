@@ -28,7 +28,7 @@ from inertid_ros.action import IdentifyPayload  # noqa: E402
 from inertid_ros.app.calibrate_offline import calibrate  # noqa: E402
 from inertid_ros.data.files.npz import write_npz  # noqa: E402
 from inertid_ros.msg import IdentificationReport, InertialParameters, RobotChange  # noqa: E402
-from inertid_ros.nodes.demo.work import held, movements  # noqa: E402
+from inertid_ros.nodes.demo.work import attached, movements  # noqa: E402
 from inertid_ros.report.results import read_result, write_result  # noqa: E402
 from inertid_ros.robot.bodies.inertial_parameters import is_consistent  # noqa: E402
 from inertid_ros.ros.conversions import NANOSECONDS, to_joint_trajectory, to_nanoseconds  # noqa: E402
@@ -107,7 +107,7 @@ def test_a_payload_grasped_in_motion_is_told_and_identified(
     ros.until(lambda: "Filter restarts" in status["online: joint states"][-1][1], "status")
     before = int(status["online: joint states"][-1][1]["Filter restarts"])
     began = time.monotonic()
-    attach.publish(held(box, LINK, ros.node.get_clock().now().to_msg()))
+    attach.publish(attached(box, LINK, ros.node.get_clock().now().to_msg()))
     ros.until(lambda: len(changes) > 1, "change")
     latencies.add("payload told after it was attached", time.monotonic() - began)
     ros.until(lambda: len(truth) > known, "truth with the payload")

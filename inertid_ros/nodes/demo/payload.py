@@ -24,7 +24,7 @@ from inertid_ros.ros.joint_order import JointOrder
 from inertid_ros.ros.qos import COMMAND, LATCHED, STATE
 from inertid_ros.simulation.held_box import Box
 
-from .work import held, movements
+from .work import attached, movements
 
 LINK = "panda_link8"  # the flange
 _WORK_S, _WAIT_S = 90.0, 30.0
@@ -90,7 +90,7 @@ class PayloadDemo:
         """Hold a box, or nothing, and wait until the node has told so."""
         known, began = len(self._changes), time.monotonic()
         stamp = self._node.get_clock().now().to_msg()
-        self._attach.publish(InertiaStamped() if box is None else held(box, LINK, stamp))
+        self._attach.publish(InertiaStamped() if box is None else attached(box, LINK, stamp))
         told = {RobotChange.AS_CALIBRATED} if box is None else {RobotChange.PAYLOAD}
         self._until(lambda: len(self._changes) > known, "change")
         print(f"  after {self._changes[known][0] - began:.2f} s: {self._changes[known][1].message}", flush=True)

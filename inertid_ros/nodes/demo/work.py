@@ -13,8 +13,8 @@ from inertid_ros.simulation.held_box import Box
 _MARGIN = 0.1  # rad from the limits
 
 
-def held(box: Box, link: str, stamp: Time) -> InertiaStamped:
-    """Return what the simulator attaches to a link."""
+def attached(box: Box, link: str, stamp: Time) -> InertiaStamped:
+    """Return the message by which the simulator attaches a box to a link."""
     mass, x, y, z, xx, xy, xz, yy, yz, zz = box.numbers.tolist()
     inertia = Inertia(m=mass, com=Vector3(x=x, y=y, z=z), ixx=xx, ixy=xy, ixz=xz, iyy=yy, iyz=yz, izz=zz)
     return InertiaStamped(header=Header(stamp=stamp, frame_id=link), inertia=inertia)
