@@ -29,6 +29,7 @@ from host import (  # noqa: E402 - found through the line above, also when Pytho
     find_headers,
     use_supported_python,
 )
+from installer import uv_command  # noqa: E402
 from stamps import Stamps, digest, files_below, locked, replace, say  # noqa: E402
 
 DISTROS = ("jazzy", "kilted")
@@ -97,18 +98,24 @@ class Setup:
         )
         return env
 
+    def log(self, step: str) -> Path:
+        return self.base / f"{step}.log"
+
+    def status(self, step: str, command: list, env: dict[str, str]) -> int:
+        """Exit status of a command whose output goes to a log."""
+        with open(self.log(step), "w", encoding="utf-8") as out:
+            return subprocess.run(
+                list(map(str, command)),
+                stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=env, cwd=self.base, check=False,
+            ).returncode  # fmt: skip
+
     def call(self, step: str, command: list, remedy: str) -> None:
         """Run a command with its output in a log, whose end is shown when the command fails."""
-        log = self.base / f"{step}.log"
-        with open(log, "w", encoding="utf-8") as out:
-            done = subprocess.run(
-                list(map(str, command)),
-                stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=self.environment(), cwd=self.base,
-                check=False,
-            )  # fmt: skip
-        if done.returncode:
-            print(*log.read_text(encoding="utf-8", errors="replace").splitlines()[-25:], sep="\n", file=sys.stderr)
-            raise SetupError(f"{step} ended with status {done.returncode} (whole output in {log}): {remedy}")
+        status = self.status(step, command, self.environment())
+        if status:
+            output = self.log(step).read_text(encoding="utf-8", errors="replace")
+            print(*output.splitlines()[-25:], sep="\n", file=sys.stderr)
+            raise SetupError(f"{step} ended with status {status} (whole output in {self.log(step)}): {remedy}")
 
     def make_venv(self) -> str:
         """Create the virtual environment or keep one that works. A half-done installation is started anew."""
@@ -140,12 +147,13 @@ class Setup:
         find_compiler()  # fails now rather than after the downloads
         headers = find_headers(self.debian)
         say("installing packages (a minute or two)")
-        command = [self.python, "-m", "pip", "install", "--progress-bar=off", "--no-compile", "-c", self.constraints]
-        for file in self.requirements:
-            command += ["-r", file]
+        wanted = ["-c", self.constraints, *(word for file in self.requirements for word in ("-r", file))]
         self.installing.touch()
         try:
-            self.call("pip", command, "check the connection to the package index and the free space, then run again")
+            if not self.install_by_uv(wanted):
+                command = [self.python, "-m", "pip", "install", "--progress-bar=off", "--no-compile", *wanted]
+                remedy = "check the connection to the package index and the free space, then run again"
+                self.call("pip", command, remedy)
         except SetupError:
             self.installing.unlink()  # pip undoes what it did; only a killed pip leaves pieces behind
             raise
@@ -154,6 +162,17 @@ class Setup:
         self.installing.unlink()
         self.stamps.write("packages", key)
         return key
+
+    def install_by_uv(self, wanted: list) -> bool:
+        """Install with uv where it is to be had. What fails here is left to pip, which also says why."""
+        found = uv_command(self.python, self.constraints, self.environment())
+        if found is None:
+            return False
+        command, env = found
+        if self.status("uv", [*command, *wanted], env) == 0:
+            return True
+        say(f"uv did not install them (see {self.log('uv')}): trying pip")
+        return False
 
     def build(self, packages_key: str) -> None:
         """Generate and compile the interfaces; link the library's files into the installation.

@@ -64,7 +64,7 @@ def _group(item: pytest.Item) -> str:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """What nobody waits for leaves the processor to the nodes of the worker beside; a process does so once for all."""
     if _group(item) not in ("realtime", "nodes") and "PYTEST_XDIST_WORKER" in os.environ:
-        os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), 10))
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
