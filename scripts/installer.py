@@ -45,7 +45,8 @@ def uv_command(python: Path, constraints: Path, env: Mapping[str, str]) -> tuple
     variables = uv_variables(settings.stdout) if settings.returncode == 0 else None
     if variables is None:
         return None
-    if subprocess.run([*pip, "install", "-q", "-c", str(constraints), "uv"], env=env, capture_output=True, check=False).returncode:
+    install = [*pip, "install", "-q", "-c", str(constraints), "uv"]
+    if subprocess.run(install, env=env, capture_output=True, check=False).returncode:
         return None
     # Copies, since the files of the wheels are patched and uv's cache is shared with other environments.
     command = [str(python), "-m", "uv", "pip", "install", "--python", str(python), "--link-mode=copy"]

@@ -52,7 +52,6 @@ def test_missing_nodes_are_named(tmp_path: Path) -> None:
     assert "error: /alone/excitation/get_state is not there; start /alone/excitation" in said, said
 
 
-@pytest.mark.realtime
 @pytest.mark.timeout(150)
 def test_a_motion_is_planned_and_the_payload_identified_meanwhile(
     tmp_path: Path, calibration: tuple[Path, Path]

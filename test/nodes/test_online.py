@@ -75,7 +75,6 @@ def statuses(ros: RosClient) -> dict[str, list[tuple[str, dict[str, str]]]]:
     return found
 
 
-@pytest.mark.realtime
 @pytest.mark.timeout(180)
 def test_a_payload_grasped_in_motion_is_told_and_identified(
     ros: RosClient, calibration: tuple[Path, Path], latencies: Latencies

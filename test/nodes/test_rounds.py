@@ -15,7 +15,6 @@ from inertid_ros.nodes.access_policy.running_nodes import FLOW_REQUESTS
 ROUNDS = 2
 
 
-@pytest.mark.realtime
 @pytest.mark.timeout(200)  # as for two robots at once
 def test_every_round_adds_to_what_is_known(tmp_path: Path) -> None:
     (tmp_path / "robot.urdf").write_text(URDF)

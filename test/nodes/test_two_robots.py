@@ -12,7 +12,6 @@ from support.nodes.two_links import URDF
 from inertid_ros.msg import IdentificationReport
 
 
-@pytest.mark.realtime
 @pytest.mark.timeout(200)  # a minute alone on two slow cores, and other tests run beside it
 def test_two_robots_side_by_side(tmp_path: Path) -> None:
     (tmp_path / "robot.urdf").write_text(URDF)

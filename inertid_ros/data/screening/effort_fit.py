@@ -194,15 +194,19 @@ class EffortEquations:
         counted: NDArray[np.bool_],
     ) -> None:
         self._bodies, self._counted = bodies, np.flatnonzero(counted)
-        columns = np.concatenate([bodies, drives], axis=2)
+        # Columns whose parameters may have either sign come first.
+        order = np.argsort(not_negative, kind="stable")
+        columns = np.concatenate([bodies, drives[..., order]], axis=2)
         turned = np.swapaxes(columns, 1, 2)
         self._gram, self._cross = turned @ columns, turned @ efforts
         self._squares, self._mean = efforts.T @ efforts, efforts.mean(axis=0)
         size, self._rows = bodies.shape[2], len(efforts)
         self._start = np.zeros(columns.shape[2])
         self._start[:size] = self.unchanged(size)
-        self._fixed = np.r_[np.zeros(size), not_negative] > 0
-        self._size = size
+        self._size, self._free = size, columns.shape[2] - int(not_negative.sum())
+        self._share = np.full(len(order), _FRICTION)
+        self._share[3 * len(counted) : 4 * len(counted)] = _OFFSET
+        self._share = self._share[order]
 
     @staticmethod
     def unchanged(size: int) -> Array:
@@ -221,7 +225,7 @@ class EffortEquations:
             weights[at] = INDEPENDENT / self._rows / (FLOOR**2 * variance[at] + error[at])
             x = self._within(x, self._solve(weights, cross, precision, x))
             before, error = error, np.maximum(squares + ((self._gram @ x - 2 * cross) @ x) / self._rows, 0.0)
-            if np.allclose(error, before, rtol=_SETTLED, atol=0.0):
+            if (np.abs(error - before) <= _SETTLED * before).all():
                 break
         share = np.zeros_like(error)
         share[at] = np.sqrt(error[at] / variance[at])
@@ -247,31 +251,36 @@ class EffortEquations:
         size = np.sqrt(np.einsum("jpp->jp", self._gram)[:, self._size :] / self._rows)
         effort = np.sqrt(squares)[:, None]
         largest = np.max(size / np.where(effort > 0, effort, np.inf), axis=0)
-        share = np.full(len(largest), _FRICTION)
-        joints = len(squares)
-        share[3 * joints : 4 * joints] = _OFFSET
-        return np.asarray(np.maximum((largest / share) ** 2, 1e-12))
+        return np.asarray(np.maximum((largest / self._share) ** 2, 1e-12))
 
     def _solve(self, weights: Array, cross: Array, precision: Array, before: Array) -> Array:
         """One step of Newton's method from the parameters before it."""
-        count = self._size
+        size, free = self._size, self._free
         hessian = np.tensordot(weights, self._gram, 1)
         gradient = weights @ cross
-        curvature, right = _expanded(before[:count])
-        hessian[:count, :count] += curvature / PRIOR_SPREAD**2
-        gradient[:count] += right / PRIOR_SPREAD**2
-        hessian[range(count, len(hessian)), range(count, len(hessian))] += precision
-        free, fixed = ~self._fixed, self._fixed
-        scale = 1 / np.sqrt(np.diagonal(hessian))
-        hessian, gradient = scale[:, None] * hessian * scale + _RIDGE * np.eye(len(scale)), scale * gradient
-        factor = scipy.linalg.cho_factor(hessian[np.ix_(free, free)])
-        across = scipy.linalg.cho_solve(factor, np.column_stack([hessian[np.ix_(free, fixed)], gradient[free]]))
-        reduced = hessian[np.ix_(fixed, fixed)] - hessian[np.ix_(fixed, free)] @ across[:, :-1]
-        right = gradient[fixed] - hessian[np.ix_(fixed, free)] @ across[:, -1]
-        root = np.linalg.cholesky(reduced + _RIDGE * np.eye(len(reduced))).T
-        x = np.zeros(len(gradient))
-        x[fixed] = scipy.optimize.nnls(root, scipy.linalg.solve_triangular(root, right, trans=1))[0]
-        x[free] = across[:, -1] - across[:, :-1] @ x[fixed]
+        curvature, right = _expanded(before[:size])
+        for first, of_body in zip(range(0, size, BODY_PARAMETERS), curvature, strict=True):
+            own = slice(first, first + BODY_PARAMETERS)
+            hessian[own, own] += of_body / PRIOR_SPREAD**2
+        gradient[:size] += right / PRIOR_SPREAD**2
+        diagonal = hessian.reshape(-1)[:: len(hessian) + 1]
+        diagonal[size:] += precision
+        scale = 1 / np.sqrt(diagonal)
+        hessian *= scale
+        hessian *= scale[:, None]
+        gradient *= scale
+        diagonal += _RIDGE
+        _, across, singular = scipy.linalg.lapack.dposv(
+            hessian[:free, :free], np.column_stack([hessian[:free, free:], gradient[:free]])
+        )
+        if singular:
+            raise np.linalg.LinAlgError("effort equations are singular")
+        reduced = hessian[free:, free:] - hessian[free:, :free] @ across[:, :-1]
+        right = gradient[free:] - hessian[free:, :free] @ across[:, -1]
+        root = np.linalg.cholesky(reduced + _RIDGE * np.eye(len(reduced)))
+        x = np.empty_like(gradient)
+        x[free:] = scipy.optimize.nnls(root.T, scipy.linalg.lapack.dtrtrs(root, right, lower=1)[0])[0]
+        x[:free] = across[:, -1] - across[:, :-1] @ x[free:]
         return np.asarray(scale * x)
 
 
@@ -285,14 +294,14 @@ def divergence(bodies: Array) -> float:
 
 
 def _expanded(bodies: Array) -> tuple[Array, Array]:
-    """Hessian of the divergence, and what it makes the right-hand side of a Newton step."""
+    """``(nb, 10, 10)`` Hessians of the divergence, and ``(10 nb,)`` their right-hand side of a Newton step."""
     inverse = np.linalg.inv(_matrices(bodies))
     turned = np.einsum("bij,pjk->bpik", inverse, _BASIS)
     twice = turned @ inverse[:, None]
     blocks = np.einsum("bpij,bqji->bpq", turned, twice)
     slopes = 0.5 * (np.einsum("pii->p", _BASIS) - np.einsum("bpii->bp", twice))
     right = np.einsum("bpq,bq->bp", blocks, bodies.reshape(len(blocks), -1)) - slopes
-    return scipy.linalg.block_diag(*blocks), right.ravel()
+    return blocks, right.ravel()
 
 
 def _matrices(bodies: Array) -> Array:
