@@ -34,7 +34,8 @@ def uv_variables(pip_settings: str) -> dict[str, str] | None:
         if key in PIP_ALONE:
             return None
         if key in SHARED:
-            variables[SHARED[key]] = " ".join(shlex.split(value)).replace("\\n", " ").strip()
+            separator = "," if key == "find-links" else " "
+            variables[SHARED[key]] = separator.join(" ".join(shlex.split(value)).replace("\\n", " ").split())
     return variables
 
 

@@ -14,6 +14,7 @@ sys.path.append(str(SCRIPTS))
 
 import bootstrap  # noqa: E402
 import host  # noqa: E402
+import installer  # noqa: E402
 import patch_wheels  # noqa: E402
 import stamps  # noqa: E402
 
@@ -144,3 +145,17 @@ def test_the_command_line_reports_errors_in_one_line():
     assert done.returncode == 1
     assert done.stderr == "error: found ROS_DISTRO=foxy: set it to jazzy or kilted, or unset it\n"
     assert done.stdout == ""
+
+
+def test_uv_takes_the_settings_of_pip_or_leaves_the_work_to_it():
+    said = (
+        "global.index-url='https://index.example/simple'\n:env:.find-links='/wheels /more'\n"
+        "global.disable-pip-version-check='1'\nfreeze.timeout='3'\ninstall.default-timeout='180'\n"
+    )
+    assert installer.uv_variables(said) == {
+        "UV_DEFAULT_INDEX": "https://index.example/simple",
+        "UV_FIND_LINKS": "/wheels,/more",
+        "UV_HTTP_TIMEOUT": "180",
+    }
+    assert installer.uv_variables("") == {}
+    assert installer.uv_variables("global.no-index='true'\n") is None
