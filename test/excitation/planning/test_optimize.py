@@ -23,7 +23,8 @@ from inertid_ros.robot.bodies.layout import ParameterLayout
 QUICK = ExcitationOptions(duration_s=10.0, starts=12, improved=1, iterations=25, criterion_samples=80)
 CYCLOIDAL = attrs.evolve(QUICK, kind="cycloidal", intervals=10)
 SPLINE = attrs.evolve(QUICK, kind="bspline", intervals=16)
-FEW = attrs.evolve(QUICK, starts=3, iterations=5)  # where it does not matter how good the motion is
+# Where it does not matter how good the motion is.
+FEW = attrs.evolve(QUICK, starts=3, iterations=5, collision=CollisionOptions(self_collision=False))
 
 
 @pytest.fixture(scope="module")
