@@ -10,6 +10,8 @@ from .errors import RecordingError
 from .findings import Finding
 from .undecimated_velocity import UndecimatedVelocity
 
+_OF_PRODUCTS = 4  # samples per period of the cutoff that show all of a product of two filtered signals
+
 
 @dataclass(frozen=True)
 class Samples:
@@ -85,6 +87,16 @@ class Samples:
     def channels(self) -> int:
         """Number of channels of the equations."""
         return self.tau.shape[1]
+
+    @property
+    def period(self) -> float:
+        """Median step of time [s]."""
+        return float(np.median(np.diff(self.time))) if len(self) > 1 else 1.0
+
+    @property
+    def stride_of_products(self) -> int:
+        """Every how many samples show all of a product of two channels, whose band is twice that of the low-pass."""
+        return max(1, int(1.0 / (_OF_PRODUCTS * self.cutoff_hz * self.period))) if self.cutoff_hz > 0 else 1
 
     @property
     def valid(self) -> NDArray[np.bool_]:

@@ -26,7 +26,6 @@ _TIMES, _LONG_TIMES = 16, 4  # short and long pieces of a recording
 _REGIONS = 16  # of a joint's range, for each direction
 _ROWS = 4096  # samples that are sorted into blocks at a time
 _MOST_PIECES = 64  # of all recordings together: memory does not grow with their number
-_PER_PERIOD = 4  # samples per period of the cutoff that show all of a product of two filtered signals
 
 
 @dataclass(frozen=True)
@@ -187,7 +186,7 @@ def band_fraction(recordings: Sequence[Samples]) -> Array:
     What passes a low-pass has two independent values per period of its cutoff; without one, all may be independent.
     """
     counts = np.array([samples.mask.sum(axis=0) for samples in recordings], dtype=float)
-    shares = [2 * samples.cutoff_hz * _period(samples) if samples.cutoff_hz > 0 else 1.0 for samples in recordings]
+    shares = [2 * samples.cutoff_hz * samples.period if samples.cutoff_hz > 0 else 1.0 for samples in recordings]
     return np.asarray(np.minimum(shares, 1.0) @ counts / np.maximum(counts.sum(axis=0), 1.0)).clip(1e-9, 1.0)
 
 
@@ -223,14 +222,8 @@ class _Regions:
 
 def _thinned(samples: Samples, residuals: Array) -> tuple[Samples, int]:
     """Samples with residuals for what is measured, no more than show all of the scores, and every how many is kept."""
-    stride = 1
-    if samples.cutoff_hz > 0:
-        stride = max(1, int(1.0 / (_PER_PERIOD * samples.cutoff_hz * _period(samples))))
+    stride = samples.stride_of_products
     return replace(samples, tau=residuals).select(slice(None, None, stride)), stride
-
-
-def _period(samples: Samples) -> float:
-    return float(np.median(np.diff(samples.time))) if len(samples) > 1 else 1.0
 
 
 def _pieces(lengths: Sequence[int]) -> tuple[list[NDArray[np.intp]], tuple[NDArray[np.intp], ...]]:

@@ -9,8 +9,8 @@ import scipy
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.kinematics.tree_kinematics import batches
-from inertid_ros.regressors.equations import Equations, dense_equations
+from inertid_ros.kinematics.tree_kinematics import BATCH, batches
+from inertid_ros.regressors.equations import Equations
 
 LONGEST = 0.05  # s; no driver is later, and a larger shift is another motion
 _STEP = 2.5e-3  # s between shifts; what lies between is interpolated, as filtered torque changes little in that time
@@ -47,25 +47,39 @@ class ShiftedTorque:
 
     @classmethod
     def of(cls, equations: Equations, samples: Samples, rows: slice) -> "ShiftedTorque":
-        """Of some rows of a recording, whose torque before and after them is known."""
+        """Of some rows of a recording, whose torque before and after them is known.
+
+        Products of filtered signals do not need all samples: those that are left count for the others.
+        """
         torque = scipy.interpolate.make_interp_spline(samples.time, samples.tau, k=3)
-        inside = (samples.time >= samples.time[0] + LONGEST) & (samples.time <= samples.time[-1] - LONGEST)
-        block, inside = samples.select(rows), inside[rows]
-        mask = block.mask & inside[:, None]
-        sizes = [len(columns) for columns in equations.columns]
+        stride = samples.stride_of_products
+        block = samples.select(slice(rows.start, rows.stop, stride))
+        first, last = samples.time[[0, -1]]
+        mask = block.mask & ((block.time >= first + LONGEST) & (block.time <= last - LONGEST))[:, None]
+        writer = equations.writer()
+        sizes = [span.stop - span.start - 1 for span in writer.spans]
         gram = [np.zeros((size, size)) for size in sizes]
         moments = [np.zeros((len(SHIFTS), size)) for size in sizes]
         energy = np.zeros((equations.count, len(SHIFTS)))
+        work = np.zeros((equations.count, writer.width, BATCH))
         for part in batches(len(block)):
-            times = np.clip(block.time[part, None] + SHIFTS, samples.time[0], samples.time[-1])
-            shifted = torque(times)
-            for channel, (A, _) in enumerate(next(dense_equations(equations, block.select(part)))):
-                kept = inside[part][block.mask[part, channel]]
-                own, b = A[kept], shifted[mask[part, channel], :, channel]
-                gram[channel] += own.T @ own
-                moments[channel] += b.T @ own
-                energy[channel] += np.sum(b**2, axis=0)
-        return cls(equations.columns, tuple(gram), tuple(moments), energy, mask.sum(axis=0))
+            shifted = torque(np.clip(block.time[part, None] + SHIFTS, first, last))
+            new = work[..., : len(shifted)]
+            writer.write(block, part, new)
+            for channel, span in enumerate(writer.spans):
+                used = mask[part, channel]
+                own, b = new[channel, span.start : span.stop - 1][:, used], shifted[used, :, channel]
+                gram[channel] += stride * (own @ own.T)
+                moments[channel] += stride * (own @ b).T
+                energy[channel] += stride * np.sum(b**2, axis=0)
+        expanded = list(zip(gram, moments, writer.expansions, strict=True))
+        return cls(
+            equations.columns,
+            tuple(expansion.T @ own @ expansion for own, _, expansion in expanded),
+            tuple(own @ expansion for _, own, expansion in expanded),
+            energy,
+            stride * mask.sum(axis=0),
+        )
 
     @classmethod
     def sum(cls, parts: Sequence["ShiftedTorque"]) -> "ShiftedTorque":
@@ -101,14 +115,31 @@ class ShiftedTorque:
             variance = self.mean_squares(shift, parameters)
         return parameters
 
-    def _solution(self, weights: Array, moments: Sequence[Array]) -> Array:
+    @cached_property
+    def _excited(self) -> Array:
+        """``(p, r)`` directions of the parameters that the motion excites, the same for all weights and shifts."""
         size = 1 + max(int(columns.max()) for columns in self.columns if len(columns))
-        gram, moment = np.zeros((size, size)), np.zeros(size)
-        for columns, own, right, weight in zip(self.columns, self.gram, moments, weights, strict=True):
-            gram[np.ix_(columns, columns)] += weight * own
-            moment[columns] += weight * right
+        gram, energy = np.zeros((size, size)), self.energy[:, len(SHIFTS) // 2]
+        for columns, own, of_channel in zip(self.columns, self.gram, energy, strict=True):
+            gram[np.ix_(columns, columns)] += own / max(of_channel, 1e-18 * energy.max(), _TINY)
         length = np.sqrt(gram.diagonal())
         length[length == 0] = 1.0
         values, vectors = np.linalg.eigh(gram / length / length[:, None])
-        kept = values > _RANK * values[-1]
-        return np.asarray(vectors[:, kept] @ (vectors[:, kept].T @ (moment / length) / values[kept]) / length)
+        return np.asarray(vectors[:, values > _RANK * values[-1]] / length[:, None])
+
+    @cached_property
+    def _reduced(self) -> Array:
+        """``(c, r, r)`` Gram matrices of the channels in these directions."""
+        directions = [self._excited[columns] for columns in self.columns]
+        return np.array([own.T @ gram @ own for own, gram in zip(directions, self.gram, strict=True)])
+
+    def _solution(self, weights: Array, moments: Sequence[Array]) -> Array:
+        moment = np.zeros(len(self._excited))
+        for columns, right, weight in zip(self.columns, moments, weights, strict=True):
+            moment[columns] += weight * right
+        gram, right = np.tensordot(weights, self._reduced, 1), self._excited.T @ moment
+        length = np.sqrt(gram.diagonal())
+        _, solution, singular = scipy.linalg.lapack.dposv(gram / length / length[:, None], right / length)
+        if singular:  # to rounding, by weights of many orders
+            solution = np.linalg.lstsq(gram / length / length[:, None], right / length, rcond=_RANK)[0]
+        return np.asarray(self._excited @ (solution / length))
