@@ -41,7 +41,7 @@ docs:  ## build the documentation in .build/docs; warnings are errors
 test:  ## check style and types, build the documentation and run all tests; ARGS is given to pytest
 	@$(enter); status=0 others=0 realtime=0; ruff check . || status=1; \
 	pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not realtime" $(ARGS) || others=$$?; \
-	{ chrt --idle 0 bash -euc '$(types); $(documentation)'; } & checked=$$!; \
+	{ nice -n 19 bash -euc '$(types); $(documentation)'; } & checked=$$!; \
 	pytest -n 0 -m realtime $(or $(ARGS),test/nodes) || realtime=$$?; wait $$checked || status=1; \
 	for code in $$others $$realtime; do [ $$code = 0 ] || [ $$code = 5 ] || status=$$code; done; \
 	[ "$$others$$realtime" != 55 ] || status=5; exit $$status

@@ -48,9 +48,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Tests that move a robot in real time come first, then those of other nodes, then all others, file by file.
     """
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
+        if item.get_closest_marker("xdist_group") is None:  # tests of several files that share what is slow to make
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
     order = {"realtime": 0, "nodes": 1}
     items.sort(key=lambda item: order.get(_group(item), 2))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuse to run tests of nodes side by side because pytest-xdist has lost their groups."""
+    if getattr(session.config.option, "loadgroup", False) and any("@" not in item.nodeid for item in session.items):
+        raise pytest.UsageError("pytest-xdist does not group tests with this pytest: see requirements/dev.txt")
 
 
 def _group(item: pytest.Item) -> str:
@@ -64,7 +71,7 @@ def _group(item: pytest.Item) -> str:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """What nobody waits for leaves the processor to the nodes of the worker beside; a process does so once for all."""
     if _group(item) not in ("realtime", "nodes") and "PYTEST_XDIST_WORKER" in os.environ:
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        os.setpriority(os.PRIO_PROCESS, 0, 19)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -95,6 +95,7 @@ def test_a_short_recording_has_no_blocks(case):
     assert "not_validated" in causes(outcome)
 
 
+@pytest.mark.xdist_group("biped")
 def test_a_simulated_biped_gives_use():
     pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
     train, held_out = (replace(biped(seed=seed), name=f"biped {seed}") for seed in (1, 2))

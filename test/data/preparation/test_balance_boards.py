@@ -122,6 +122,7 @@ def without_the_unmeasured(recording):
     return replace(recording, wrenches=wrenches)
 
 
+@pytest.mark.xdist_group("biped")
 def test_biped_on_balance_boards_is_weighed_and_its_centre_found(recorded_biped):
     """Only vertical force and centre of pressure, and no torque of a leg that stands on a board."""
     options = PrepareOptions(base=BaseMotionOptions(motion_from="twist"))

@@ -22,6 +22,7 @@ from inertid_ros.robot.model import load_model
 from inertid_ros.simulation.force_plates.catalogue import legged_robot
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
+pytestmark = pytest.mark.xdist_group("biped")  # whose simulation takes seconds
 
 LEFT, RIGHT = "left_plate", "right_plate"
 
