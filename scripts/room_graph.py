@@ -47,16 +47,19 @@ ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
     "config": (("schema",), ("",)),
     "robot": (("bodies",), ("urdf",), ("geometry",), ("",)),
     "data": (
-        ("",), ("bag_storage",), ("columns",), ("files",), ("screening",), ("live",), ("cleaning",), ("preparation",)
+        ("",), ("bag_storage",), ("columns",), ("files",), ("screening",), ("live",), ("cleaning",), ("preparation",),
+        ("health",)
     ),
     "identification": (
-        ("information",), ("base_parameters",), ("prior",), ("solvers",), ("assessment",), ("least_squares",), ("",)
+        ("information",), ("base_parameters",), ("prior",), ("solvers",), ("assessment",), ("details",),
+        ("least_squares",), ("",)
     ),
     "excitation": (
         ("motions",), ("limits",), ("plans",), ("constraints",), ("criteria",), ("planning",),
         ("direction_combinations",), ("execution",), ("",)
     ),
     "adaptation": (("",), ("payload", "online", "control"), ("execution",)),
+    "report": (("content",), ("plots",), ("schemas",), ("",)),
 }  # fmt: skip
 
 

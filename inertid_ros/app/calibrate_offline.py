@@ -10,6 +10,7 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.findings import subjects_of
 from inertid_ros.core.samples import Samples
+from inertid_ros.data.health.recording_health import recording_health
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.data.screening.repeated_motion import check_different_samples
@@ -20,10 +21,10 @@ from inertid_ros.identification.held_out_blocks import validate_on_blocks
 from inertid_ros.identification.identify import IdentificationProgress, identify
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.new_motion import check_new_motion
-from inertid_ros.identification.outcome import IdentificationOutcome
 from inertid_ros.identification.prior.constraints import configured_constraints
 from inertid_ros.identification.prior.regularizers import OWN_SPREADS
 from inertid_ros.identification.provenance import provenance, recording_source
+from inertid_ros.report.notebook import CalibrationOutcome
 from inertid_ros.robot.model import RobotModel
 
 from .earlier_result import earlier_fit
@@ -40,7 +41,7 @@ def calibrate(
     held_out: Sequence[Recording] = (),
     configuration: Configuration | None = None,
     progress: Callable[[IdentificationProgress], None] = lambda report: None,
-) -> IdentificationOutcome:
+) -> CalibrationOutcome:
     """Prepare, identify and validate; the command line and the identifier node both do exactly this.
 
     Parameters
@@ -99,8 +100,9 @@ def calibrate(
     clock.stop("validating")
     roles = ["train"] * len(train) + ["validation"] * len(held_out)
     sources = [recording_source(*entry) for entry in zip(everything, samples, roles, strict=True)]
+    health = tuple(recording_health(*entry, model) for entry in zip(everything, samples, strict=True))
     progress(IdentificationProgress("validating", 1.0))
-    return IdentificationOutcome(
+    return CalibrationOutcome(
         estimate,
         fitted,
         held_out_samples,
@@ -112,6 +114,7 @@ def calibrate(
         constraints=constraints,
         drive_gains=None if loaded is None else loaded.gains,
         bands=bands,
+        health=health,
     )
 
 

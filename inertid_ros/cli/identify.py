@@ -36,7 +36,8 @@ def run(options: argparse.Namespace) -> int:
         read = time.perf_counter() - start
         outcome = calibrate(model, train, held_out, config, lambda now: progress(now.stage, 0.1 + 0.7 * now.fraction))
         timing = {"reading": read, **outcome.timing, "total": time.perf_counter() - start}
-        outcome = replace(outcome, timing=timing)
+        origin = replace(outcome.provenance, command=options.command_line)
+        outcome = replace(outcome, timing=timing, provenance=origin)
         progress("writing", 0.8)
         directory = write_result(outcome, options.output, options.force)
     report = report_content(outcome)

@@ -8,6 +8,7 @@ import contextlib
 import importlib
 import math
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, value in (("OMP_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1")):
         os.environ.setdefault(name, value)  # the matrices are small: threads cost more than they gain
     options = _parser().parse_args(arguments)
+    options.command_line = shlex.join(["inertid", *(sys.argv[1:] if arguments is None else arguments)])
     try:
         with _stoppable():
             from .settings import set_up_logging  # with it comes what help and usage errors need not wait for
@@ -171,8 +173,11 @@ def _parser() -> argparse.ArgumentParser:
     info.add_argument("subject", metavar="RECORDING|URDF|RESULT_DIR")
 
     report = add("report", "print a result directory as tables, or write its page", force)
-    report.add_argument("directory", metavar="RESULT_DIR")
+    report.add_argument("directory", metavar="RESULT_DIR", nargs="?")
     report.add_argument("--html", metavar="FILE", help="write the report as one HTML page")
+    report.add_argument(
+        "--compare", nargs=2, metavar=("RESULT_A", "RESULT_B"), help="what differs between two results of one robot"
+    )
 
     perturb = add("perturb", "perturb a URDF by point masses, to try calibration in simulation", settings, force)
     perturb.add_argument("urdf", metavar="URDF")

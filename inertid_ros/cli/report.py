@@ -3,7 +3,6 @@
 import argparse
 from pathlib import Path
 
-from inertid_ros.report.pages import render_page
 from inertid_ros.report.results import REPORT, as_written, read_result
 
 from .printing.output import print_json, write_text
@@ -14,7 +13,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     result = read_result(options.directory)
     if options.html:
-        write_text(Path(options.html), render_page(result.report), options.force)
+        write_text(Path(options.html), result.page, options.force)
     if options.json:
         print_json(result.report)
     else:

@@ -11,8 +11,9 @@
 - ``screening/``: sensor faults, and recordings that contradict themselves.
 - ``cleaning/``: channels without spikes, lost and held values, and turns of encoders.
 - ``preparation/``: from a recording to :class:`~inertid_ros.core.samples.Samples`.
+- ``health/``: gaps, jitter, spikes, saturation and spectra of recordings, for reports.
 
 Imports ``core``, ``config``, ``robot``, ``kinematics`` and ``dynamics``. Inside, ``files``, ``live`` and ``screening``
-import the files here, ``cleaning`` also ``screening``, and ``preparation`` both. Nothing of ROS is imported at module
-level.
+import the files here, ``cleaning`` also ``screening``, ``preparation`` both, and ``health`` all.
+Nothing of ROS is imported at module level.
 """

@@ -11,7 +11,7 @@ from inertid_ros.excitation.constraints.collision.surroundings import Surroundin
 from inertid_ros.excitation.constraints.effort import prior_effort
 from inertid_ros.excitation.criteria.criterion import make_criterion, regressor_condition
 from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
-from inertid_ros.excitation.criteria.weak_parameters import weak_parameters
+from inertid_ros.excitation.criteria.weak_parameters import mostly_of, weak_parameters
 from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.limits.constraint import Constraint, ConstraintUsage
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, usage
@@ -49,6 +49,8 @@ class Inspection:
         Usage of each constraint beside the limits of position, velocity, acceleration.
     findings : tuple of Finding
         What the motion may meet, and what it does not excite, and why.
+    directions : tuple of tuple of str
+        Base parameters that each direction of ``spectrum`` is mostly of, most first.
     surroundings : tuple of str
         What the motion keeps clear of, and what was not looked at; sentences.
     """
@@ -64,6 +66,7 @@ class Inspection:
     constraint_usage: tuple[ConstraintUsage, ...] = ()
     findings: tuple[Finding, ...] = ()
     surroundings: tuple[str, ...] = ()
+    directions: tuple[tuple[str, ...], ...] = ()
 
 
 def inspect_plan(
@@ -86,7 +89,7 @@ def inspect_plan(
     used = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
     criterion = regressor_condition(model, limits)
     information = criterion.evaluate(motion_samples(criterion, plan))
-    after, before = _spectra(plan, model, limits, earlier)
+    after, before, directions = _spectra(plan, model, limits, earlier)
     return Inspection(
         plan=plan,
         limits=limits,
@@ -102,6 +105,7 @@ def inspect_plan(
             *weak_parameters(criterion, information, model, limits, _tightest(used_by)),
         ),
         surroundings=around.sentences if around else (),
+        directions=directions,
     )
 
 
@@ -123,12 +127,15 @@ def _tightest(used: Sequence[ConstraintUsage]) -> str:
 
 def _spectra(
     plan: Plan, model: RobotModel, limits: MotionLimits, earlier: EarlierInformation | None
-) -> tuple[Array, Array | None]:
-    """Singular values with the motion, and of earlier recordings alone, in columns of unit norm with the motion."""
+) -> tuple[Array, Array | None, tuple[tuple[str, ...], ...]]:
+    """Singular values with the motion, and of earlier recordings alone, in columns of unit norm with the motion; and
+    the base parameters that the directions of the first are mostly of."""
     criterion = make_criterion(model, limits, earlier=earlier)
     information = criterion.evaluate(motion_samples(criterion, plan))
     after = np.sqrt(np.maximum(information.eigenvalues[::-1], 0.0))
+    names = criterion.column_names
+    directions = tuple(mostly_of(weights, names) for weights in information.vectors.T[::-1] ** 2)
     if earlier is None:
-        return after, None
+        return after, None, directions
     earlier_rows = information.scaled[len(information.rows) - len(criterion.earlier_rows) :]
-    return after, np.asarray(np.linalg.svd(earlier_rows, compute_uv=False), dtype=float)
+    return after, np.asarray(np.linalg.svd(earlier_rows, compute_uv=False), dtype=float), directions

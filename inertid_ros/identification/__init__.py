@@ -7,6 +7,7 @@ Folders, in the order in which they may import one another:
 - ``prior``: normalised coordinates, distances, regularizers, constraints and the convex program they make.
 - ``solvers``: interior point, Riemannian, geodesic, and convex and quadratic programs by other packages.
 - ``assessment``: estimates, their uncertainty and identifiability, torque confidence, validation, gate.
+- ``details``: what reports show of a result beside its parameters.
 - ``least_squares``: classical estimators.
 
 Files:

@@ -9,12 +9,15 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding, Severity, subjects_of
 from inertid_ros.core.samples import Samples
+from inertid_ros.data.health.recording_health import RecordingHealth
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.identification.assessment.plausibility import plausibility
 from inertid_ros.identification.assessment.solution_checks import check_borders, check_excitation, check_solution
 from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence, torque_confidence
 from inertid_ros.identification.assessment.validation import BandErrors, TorqueErrors, Validation, torque_errors
+from inertid_ros.identification.details.next_action import NextAction, next_action
+from inertid_ros.identification.details.result_details import ResultDetails
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.robot.urdf_writing import write_urdf
 
@@ -61,6 +64,8 @@ class IdentificationOutcome:
         Errors in fixed bands, on held-out recordings, or on those fitted where nothing was held out.
     rounds : tuple
         Options of the rounds that this is one of, and the torque confidence after each round before it.
+    health : tuple of RecordingHealth
+        Of every recording, those fitted first.
     """
 
     estimate: Estimate
@@ -75,6 +80,7 @@ class IdentificationOutcome:
     drive_gains: DriveGains | None = None
     bands: tuple[BandErrors, ...] = ()
     rounds: tuple[RoundsOptions, tuple[Round, ...]] = (RoundsOptions(), ())
+    health: tuple[RecordingHealth, ...] = ()
 
     @cached_property
     def train_errors(self) -> TorqueErrors:
@@ -161,6 +167,16 @@ class IdentificationOutcome:
     def confidence(self) -> TorqueConfidence | None:
         """Uncertainty of torque over the robot's range; None on a free base."""
         return None if self.estimate.model.free else torque_confidence(self.estimate)
+
+    @cached_property
+    def details(self) -> ResultDetails:
+        """Intervals of bodies, ellipsoids, curves, coverage and margins, for reports."""
+        return ResultDetails.of(self.estimate, self.train, self.held_out, self.confidence)
+
+    @property
+    def next_action(self) -> NextAction:
+        """What to do next with this result."""
+        return next_action(self.gate, self.provenance.names_in_commands)
 
     @property
     def history(self) -> tuple[Round, ...]:

@@ -3,6 +3,7 @@
 import hashlib
 import platform
 import resource
+import shlex
 import sys
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -92,6 +93,8 @@ class Provenance:
         Time of creation, UTC, ISO 8601.
     earlier : EarlierSource or None
         The result that it continued.
+    command : str
+        The command line that made it; empty where a node or a Python program did.
     """
 
     robot: str
@@ -103,6 +106,18 @@ class Provenance:
     created: str
     cutoff_hz: float
     earlier: EarlierSource | None = None
+    command: str = ""
+
+    @property
+    def names_in_commands(self) -> dict[str, str]:
+        """What ``RECORDINGS``, ``RECORDING``, and of a command line ``URDF`` and ``RESULT`` stand for, quoted."""
+        fitted = [source.name for source in self.recordings if source.role == "train"]
+        names = {"RECORDINGS": shlex.join(fitted), "RECORDING": shlex.quote(fitted[0])} if fitted else {}
+        words = shlex.split(self.command)
+        for option, name in (("--urdf", "URDF"), ("--output", "RESULT")):
+            if option in words[:-1]:
+                names[name] = shlex.quote(words[words.index(option) + 1])
+        return names
 
 
 def provenance(

@@ -1,65 +1,69 @@
 """Results and planned motions as HTML pages that need no other file."""
 
-from collections.abc import Mapping, Sequence
-from importlib import resources
+from collections.abc import Mapping
 from typing import Any
 
 from inertid_ros.excitation.inspection import Inspection
-from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.assessment.identifiability import VERDICTS
-from inertid_ros.identification.outcome import IdentificationOutcome
 
-from .plots import limits_plot, measurement_plot, spectrum_plot
+from .curves import Curves
+from .glossary import GLOSSARY
+from .plots.ellipsoid_plots import ellipsoid_plots
+from .plots.friction_plots import friction_plot
+from .plots.motion_plots import limits_plots, spectrum_plot
+from .plots.prediction_plots import prediction_plots
+from .plots.spectrum_plots import effort_spectrum_plot
+from .plots.standalone import standalone
+from .templating import rendered
 
 MOTION_PAGE = "excitation.html"
+_SECTIONS = (
+    ("verdict", "Verdict"),
+    ("errors", "Errors"),
+    ("ellipsoids", "Ellipsoids of inertia"),
+    ("links", "Links"),
+    ("predictions", "Measured and predicted"),
+    ("friction", "Friction"),
+    ("coverage", "What the motion covered"),
+    ("feasibility", "Feasibility and correlation"),
+    ("urdf", "Changes of the URDF"),
+    ("health", "Health of the data"),
+    ("provenance", "Provenance"),
+    ("glossary", "Glossary"),
+)
 
 
-def render_page(report: Mapping[str, Any], outcome: IdentificationOutcome | None = None) -> str:
+def render_page(report: Mapping[str, Any], curves: Curves | None = None) -> str:
     """HTML of a report.
 
     Parameters
     ----------
     report : mapping
-        Content of ``report.json``.
-    outcome : IdentificationOutcome, optional
-        Where it is given, torque is plotted on the first held-out recording, else on the first fitted one.
+        Content of ``report.json``; what an older one does not hold is left out.
+    curves : Curves, optional
+        What is plotted; without it there are no plots but those of ellipsoids.
     """
-    plot, plotted = _plot(outcome) if outcome is not None else ("", "")
-    return _rendered("page.html.j2", report=report, plot=plot, plotted=plotted)
+    curves = curves or Curves()
+    channels = list(report.get("channels", report["joint_names"]))
+    unit = report["train"].get("unit", "N m or N")
+    return rendered(
+        "report.html.j2",
+        report=report,
+        sections=_SECTIONS,
+        glossary=GLOSSARY,
+        ellipsoid_drawings=ellipsoid_plots(report.get("ellipsoids", [])),
+        prediction_drawings=[(each.name, prediction_plots(each, channels, unit)) for each in curves.predictions],
+        friction_drawings=[(each.joint, friction_plot(each)) for each in curves.friction],
+        spectrum_drawings=[(each.name, effort_spectrum_plot(each)) for each in curves.spectra],
+    )
 
 
-def _plot(outcome: IdentificationOutcome) -> tuple[str, str]:
-    samples = (outcome.held_out or outcome.train)[0]
-    estimate: Estimate = outcome.estimate
-    prior = estimate.equations.predict(estimate.prior, samples)
-    return measurement_plot(estimate.equations, samples, estimate.torque(samples), prior), samples.name
-
-
-def _identifiability(verdicts: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[list[str]]]]:
-    """For each body or joint the names of its parameters by verdict, best identified first."""
-    owners: dict[str, list[list[str]]] = {}
-    for parameter in verdicts:
-        owner, _, name = parameter["parameter"].rpartition(".")
-        owners.setdefault(owner, [[] for _ in VERDICTS])[-1 - VERDICTS.index(parameter["verdict"])].append(name)
-    return list(owners.items())
-
-
-def _rendered(template: str, **content: Any) -> str:
-    from jinja2 import Environment, StrictUndefined
-
-    text = (resources.files(__package__) / template).read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"number": _number, "identifiability": _identifiability}
-    return environment.from_string(text).render(**content)
-
-
-def _number(value: float | None, digits: int = 4) -> str:
-    """A number with so many significant digits."""
-    return "–" if value is None else f"{value:.{digits}g}"
+def render_summary(report: Mapping[str, Any]) -> str:
+    """Part of a page for notebooks: verdict, errors and links, without scripts."""
+    return rendered("summary.html.j2", report=report)
 
 
 def motion_files(inspection: Inspection, summary: Mapping[str, Any]) -> dict[str, bytes]:
-    """Names and contents of the page and the plots; without Matplotlib there are no plots.
+    """Names and contents of the page and the plots.
 
     Parameters
     ----------
@@ -68,7 +72,8 @@ def motion_files(inspection: Inspection, summary: Mapping[str, Any]) -> dict[str
     summary : mapping
         Content of ``excitation.json``.
     """
+    motion = limits_plots(inspection)
     spectrum = spectrum_plot(inspection.spectrum_before, inspection.spectrum)
-    plots = {"motion": limits_plot(inspection), "spectrum": spectrum}
-    page = _rendered("motion_page.html.j2", summary=summary, **plots)
-    return {MOTION_PAGE: page.encode(), **{f"{name}.svg": plot.encode() for name, plot in plots.items() if plot}}
+    page = rendered("motion.html.j2", summary=summary, motion=motion, spectrum=spectrum)
+    files = {"motion": standalone([drawing for _, drawing in motion]), "spectrum": standalone([spectrum])}
+    return {MOTION_PAGE: page.encode(), **{f"{name}.svg": drawing.encode() for name, drawing in files.items()}}

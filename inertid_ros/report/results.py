@@ -1,4 +1,4 @@
-"""The result directory: parameters.yaml, calibrated.urdf, report.json, report.html, information.npz."""
+"""The result directory: parameters.yaml, calibrated.urdf, report.json, report.html, information.npz, curves.npz."""
 
 import json
 import os
@@ -27,11 +27,12 @@ from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.wheels import Wheel
 
-from .pages import render_page
+from .curves import Curves, read_curves
+from .pages import render_page, render_summary
 from .report_content import FORMAT, plain, report_content
 
 PARAMETERS, REPORT, PAGE = "parameters.yaml", "report.json", "report.html"
-INFORMATION = "information.npz"
+INFORMATION, CURVES = "information.npz", "curves.npz"
 
 
 class ResultError(InertidError):
@@ -76,6 +77,14 @@ class StoredResult:
             return read_information(self.directory / INFORMATION)
         except IdentificationError as error:
             raise ResultError(f"{error}; results of this version hold it, so identify again") from None
+
+    @property
+    def page(self) -> str:
+        """HTML of the report, with its plots where the directory holds their curves."""
+        return render_page(self.report, read_curves(self.directory / CURVES))
+
+    def _repr_html_(self) -> str:
+        return render_summary(self.report)
 
 
 def check_target(
@@ -136,13 +145,14 @@ def write_result(outcome: IdentificationOutcome, directory: str | Path, overwrit
     """
     target = Path(directory)
     check_target(target, overwrite)
-    report = report_content(outcome)
+    report, curves = report_content(outcome), Curves.of(outcome)
     files = {
         PARAMETERS: _dump(parameters_content(outcome, report)).encode(),
         URDF: outcome.urdf.encode(),
         REPORT: (json.dumps(report, indent=1, allow_nan=False) + "\n").encode(),
-        PAGE: render_page(report, outcome).encode(),
+        PAGE: render_page(report, curves).encode(),
         INFORMATION: information_bytes(outcome.estimate.information),
+        CURVES: curves.to_bytes(),
     }
     try:
         write_directory(target, files, overwrite)

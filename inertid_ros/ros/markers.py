@@ -2,33 +2,19 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, Quaternion, Vector3
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.bodies.inertial_parameters import is_consistent, pseudo_inertia
+from inertid_ros.robot.bodies.inertial_parameters import is_consistent
+from inertid_ros.robot.bodies.uniform_ellipsoid import uniform_ellipsoid
 
 from .transforms import matrix_to_quaternion
 
 GIVEN = ColorRGBA(r=0.6, g=0.6, b=0.6, a=0.35)
 CALIBRATED = ColorRGBA(r=0.1, g=0.7, b=0.3, a=0.6)
-
-
-def uniform_ellipsoid(pi: Array) -> tuple[Array, Array, Array]:
-    """Centre (3,) [m], rotation (3, 3) of the axes, semi-axes (3,) [m] of a body ``(10,)``.
-
-    A solid ellipsoid of even density with semi-axes ``r`` has second moments ``m r^2 / 5`` about its centre.
-    """
-    matrix = pseudo_inertia(pi)
-    centre = matrix[:3, 3] / matrix[3, 3]
-    second = matrix[:3, :3] / matrix[3, 3] - np.outer(centre, centre)
-    moments, axes = np.linalg.eigh(second)
-    if np.linalg.det(axes) < 0:
-        axes[:, 0] *= -1
-    return centre, axes, np.sqrt(5.0 * np.maximum(moments, 0.0))
 
 
 def inertia_markers(

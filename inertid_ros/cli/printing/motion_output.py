@@ -64,6 +64,7 @@ def summarise(
             "criterion": criterion,
             "condition_number": inspection.condition_number,
             "singular_values": {"before": inspection.spectrum_before, "after": inspection.spectrum},
+            "singular_directions": inspection.directions,
             "surroundings": inspection.surroundings,
             "constraints": [{"used": usage.used, "words": usage.description} for usage in inspection.constraint_usage],
             "findings": [finding.content() for finding in inspection.findings],

@@ -59,6 +59,11 @@ class Criterion:
         """Number of base parameters."""
         return len(self.columns)
 
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """``r`` names of the base columns, such as ``forearm.mcx``."""
+        return tuple(self.measured.model.layout.names[column] for column in self.measured.columns[self.columns])
+
     def evaluate(self, motion: MotionSamples) -> MotionInformation:
         """Information of a motion together with that of earlier recordings."""
         regressor = self.measured.regressor(motion, self.columns).reshape(-1, self.count)

@@ -1,10 +1,12 @@
 """What a motion does not excite, and why: the motion itself, the robot's limits, or its geometry."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
@@ -72,8 +74,7 @@ def _weak_combinations(
     values = np.sqrt(np.maximum(information.eigenvalues, 0.0))
     weak = values * WELL_CONDITIONED < values[-1]
     weights = (information.vectors[:, weak] ** 2).sum(axis=1)
-    order = [int(k) for k in np.argsort(-weights) if weights[k] >= _SHARE * weights.max()]
-    names = [model.layout.names[criterion.measured.columns[criterion.columns[k]]] for k in order]
+    names = list(mostly_of(weights, criterion.column_names, len(weights)))
     reason, remedy, subjects = _reason(criterion, information.condition_number, model, limits, constrained)
     return Finding(
         "not_excited",
@@ -83,6 +84,12 @@ def _weak_combinations(
         remedy,
         subjects,
     )
+
+
+def mostly_of(weights: Array, names: Sequence[str], most: int = _NAMED) -> tuple[str, ...]:
+    """Names of the parameters that a combination with squared weights ``(r,)`` is mostly of, most first."""
+    order = np.argsort(-weights)[:most]
+    return tuple(names[int(k)] for k in order if weights[k] >= _SHARE * weights.max())
 
 
 def _reason(

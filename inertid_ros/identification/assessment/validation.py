@@ -20,6 +20,8 @@ from .estimate import Estimate
 from .solution_checks import check_solution
 from .torque_scale import TorqueScale, bodies_as_given
 
+_ROUNDING = 1e-6  # of the torque; less is no noise of a sensor
+
 
 @dataclass(frozen=True)
 class TorqueErrors:
@@ -40,6 +42,12 @@ class TorqueErrors:
         Their names.
     quantity, unit : str
         What the channels measure, see :class:`Equations`; "torque" stands for it everywhere else.
+    r_squared : ndarray or None, shape (c,)
+        Share of the torque's variance about its mean that is explained; negative where the mean alone does better, NaN
+        where nothing varies.
+    noise : ndarray or None, shape (c,)
+        Standard deviation of the sensor's noise below the cutoff, the least error there can be; NaN where it is not
+        known.
     """
 
     relative_error: float
@@ -51,6 +59,8 @@ class TorqueErrors:
     recordings: tuple[str, ...]
     quantity: str = "torque"
     unit: str = "N m or N"
+    r_squared: Array | None = None
+    noise: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -153,7 +163,14 @@ def errors_of_each(
         recordings=tuple(names),
         quantity=equations.quantity[0],
         unit=equations.quantity[1],
+        r_squared=_explained(tau, residual, every),
+        noise=_known_noise(_noise(equations, [samples for _, samples in predictions]), tau),
     )
+
+
+def _known_noise(noise: Array, measured: Array) -> Array:
+    """``(c,)`` noise where it is one: what a driver has low-passed has none in the band where noise is looked for."""
+    return np.where(noise > _ROUNDING * np.sqrt(np.mean(measured**2, axis=0)), noise, np.nan)
 
 
 def _rms(values: Array, of: NDArray[np.bool_]) -> Array:
@@ -161,6 +178,14 @@ def _rms(values: Array, of: NDArray[np.bool_]) -> Array:
     counts = of.sum(axis=0)
     squares = np.sum(np.where(of, values, 0.0) ** 2, axis=0)
     return np.sqrt(np.divide(squares, counts, out=np.full(len(counts), np.nan), where=counts > 0))
+
+
+def _explained(values: Array, residual: Array, of: NDArray[np.bool_]) -> Array:
+    """``(c,)`` coefficient of determination of some values ``(N, c)``; NaN where they do not vary."""
+    mean = np.sum(np.where(of, values, 0.0), axis=0) / np.maximum(of.sum(axis=0), 1)
+    total = np.sum(np.where(of, values - mean, 0.0) ** 2, axis=0)
+    left = np.sum(np.where(of, residual, 0.0) ** 2, axis=0)
+    return 1.0 - np.divide(left, total, out=np.full(len(total), np.nan), where=total > 0)
 
 
 def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:

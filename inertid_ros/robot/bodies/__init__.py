@@ -4,5 +4,6 @@
 - ``layout``: which column of the parameter vector is which parameter.
 - ``user_terms``: torque of a joint that a configuration adds.
 - ``rotors``: motors as bodies of their own.
+- ``uniform_ellipsoid``: the ellipsoid of even density with the inertia of a body.
 - ``ellipsoids``: ellipsoids that bound where the mass of a link can be.
 """

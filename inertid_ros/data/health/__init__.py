@@ -1,0 +1,7 @@
+"""Health of recorded data, for reports: figures of what screening and cleaning judge.
+
+- ``recording_health``: stamps and channels of one recording.
+- ``effort_spectrum``: where motion and noise of the efforts lie, beside the cutoff.
+
+It may import ``preparation`` and the folders before it.
+"""
