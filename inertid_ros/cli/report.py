@@ -1,24 +1,50 @@
-"""``inertid report``: a result directory as tables, JSON or one HTML page."""
+"""``inertid report``: a result directory as tables, JSON or one HTML page; or two of them compared."""
 
 import argparse
 from pathlib import Path
 
+from inertid_ros.core.errors import InertidError
+from inertid_ros.report.comparison import comparison_content, render_comparison
 from inertid_ros.report.results import REPORT, as_written, read_result
 
+from .printing.comparison_tables import print_comparison
 from .printing.output import print_json, write_text
 from .printing.report_tables import print_report
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
+    if bool(options.directory) == bool(options.compare):
+        raise InertidError("inertid report: name one result directory, or two with --compare")
+    return _compare(options) if options.compare else _show(options)
+
+
+def _show(options: argparse.Namespace) -> int:
     result = read_result(options.directory)
     if options.html:
-        write_text(Path(options.html), result.page, options.force)
+        with as_written(result.directory / REPORT):
+            page = result.page
+        write_text(Path(options.html), page, options.force)
     if options.json:
         print_json(result.report)
     else:
         with as_written(result.directory / REPORT):
             print_report(result.report)
+        if options.html:
+            print(f"written to {options.html}")
+    return 0
+
+
+def _compare(options: argparse.Namespace) -> int:
+    first, second = map(read_result, options.compare)
+    with as_written(second.directory / REPORT):
+        content = comparison_content(first, second)
+    if options.html:
+        write_text(Path(options.html), render_comparison(content), options.force)
+    if options.json:
+        print_json(content)
+    else:
+        print_comparison(content)
         if options.html:
             print(f"written to {options.html}")
     return 0

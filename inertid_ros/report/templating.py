@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jinja2 import Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup
 
 from inertid_ros.identification.assessment.identifiability import COMBINED, IDENTIFIED, PARTLY, PRIOR, VERDICTS
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 # What a table says of a parameter, and the class by which it is coloured.
 _DETERMINED = {
@@ -30,7 +31,9 @@ def rendered(template: str, **content: Any) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def _environment() -> "Environment":
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
     environment = Environment(
         loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -96,7 +99,7 @@ def _channel_faults(health: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     return rows
 
 
-def _drawn_ellipsoids(ellipsoids: Sequence[Mapping[str, Any]]) -> Markup:
+def _drawn_ellipsoids(ellipsoids: Sequence[Mapping[str, Any]]) -> str:
     """What the script turns, as JSON with short names and few digits, safe within a script element."""
 
     def short(values: Any) -> Any:
@@ -115,4 +118,4 @@ def _drawn_ellipsoids(ellipsoids: Sequence[Mapping[str, Any]]) -> Markup:
         }
         for each in ellipsoids
     ]
-    return Markup(json.dumps(content, separators=(",", ":")).replace("<", "\\u003c"))
+    return json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")

@@ -8,6 +8,7 @@
 - ``correlated_parameters``: pairs of base parameters that are not apart.
 - ``feasibility``: margins to bodies that cannot exist.
 - ``next_action``: what to do next, and its command.
+- ``result_comparison``: differences between two results of one robot.
 - ``result_details``: all of these of one result, but for the next action.
 
 It may import ``assessment`` and the folders before it.

@@ -60,7 +60,8 @@ def friction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[
         torque.append(np.where(slides[rows][:, equations.joint_channels], (own + residual)[rows], np.nan))
     all_v, all_torque = np.concatenate(velocity), np.concatenate(torque)
     fastest = np.abs(all_v).max(axis=0, initial=0.0)
-    speeds = np.linspace(-1.0, 1.0, _SPEEDS)[:, None] * fastest
+    even = np.linspace(-1.0, 1.0, _SPEEDS)[:, None]
+    speeds = even * np.abs(even) * fastest  # denser near zero, where friction turns
     friction, deviation = friction_torque(speeds, terms, *shape), _deviation(estimate, speeds)
     fitted = equations.of_joints(estimate.effective_counts) > 0
     return tuple(

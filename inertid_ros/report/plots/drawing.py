@@ -9,20 +9,16 @@ import io
 import re
 from collections.abc import Callable
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import rc_context
-from matplotlib.artist import Artist
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import PathPatch, Polygon
-from matplotlib.path import Path
-from matplotlib.ticker import LogLocator, MaxNLocator
-from matplotlib.transforms import IdentityTransform
-from matplotlib.typing import CapStyleType
 
 from inertid_ros.core.arrays import Array
+
+if TYPE_CHECKING:  # Matplotlib takes a second to load, and most commands draw nothing
+    from matplotlib.artist import Artist
+    from matplotlib.figure import Figure
+    from matplotlib.typing import CapStyleType
 
 # Colour given to Matplotlib, name of the variable in the style sheet, and colour where there is no style sheet.
 _COLOURS = {
@@ -58,7 +54,7 @@ class Panel:
 
     def __init__(
         self,
-        figure: Figure,
+        figure: "Figure",
         box: tuple[float, float, float, float],
         x: tuple[float, float],
         y: tuple[float, float],
@@ -103,10 +99,14 @@ class Panel:
 
     def line(self, x: Array, y: Array, colour: str, width: float = 1.0, style: str = "-") -> None:
         """A curve; beyond the range it runs along the border."""
+        from matplotlib.lines import Line2D
+
         self.add(Line2D(x, np.clip(y, *self.y), color=COLOURS[colour], linewidth=width, linestyle=style))
 
     def band(self, x: Array, low: Array, high: Array) -> None:
         """The area between two curves."""
+        from matplotlib.patches import Polygon
+
         corners = np.concatenate([x, x[::-1]]), np.clip(np.concatenate([high, low[::-1]]), *self.y)
         self.add(Polygon(np.column_stack(corners), facecolor=COLOURS["band"], linewidth=0))
 
@@ -119,13 +119,17 @@ class Panel:
         places = self.axes.transData.transform(np.column_stack([x[inside], y[inside]]))
         self._segments(np.repeat(places, 2, axis=0), colour, size, "round")
 
-    def add(self, artist: Artist) -> None:
+    def add(self, artist: "Artist") -> None:
         """Draw an artist in the coordinates of the axes; that their range follows it would take more time than that."""
         artist.set_clip_on(False)
         self.axes.add_artist(artist)
 
-    def _segments(self, corners: Array, colour: str, width: float, cap: CapStyleType) -> None:
+    def _segments(self, corners: Array, colour: str, width: float, cap: "CapStyleType") -> None:
         """Lines from each second of the corners ``(2 k, 2)`` of the figure to the next, as one path."""
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path
+        from matplotlib.transforms import IdentityTransform
+
         codes = np.tile([Path.MOVETO, Path.LINETO], len(corners) // 2)
         path = Path(corners, codes)
         path.should_simplify = False  # which would join what are single dots
@@ -139,7 +143,7 @@ class Panel:
         )  # fmt: skip
 
 
-def svg(width: float, height: float, label: str, draw: Callable[[Figure], Any]) -> str:
+def svg(width: float, height: float, label: str, draw: Callable[["Figure"], Any]) -> str:
     """SVG of a drawing that scales with the page.
 
     Parameters
@@ -151,6 +155,9 @@ def svg(width: float, height: float, label: str, draw: Callable[[Figure], Any]) 
     draw : callable
         Draws on the figure.
     """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
     with rc_context(_STYLE):
         figure = Figure(figsize=(width / _INCH, height / _INCH), dpi=_INCH, facecolor="none")
         draw(figure)
@@ -178,7 +185,7 @@ def _small(body: str) -> str:
     body = re.sub(r"<defs>.*?</defs>|<!--.*?-->", "", body, flags=re.DOTALL)
     body = re.sub(r' id="[^"]*"| xmlns:\w+="[^"]*"', "", body)
     body = re.sub(r' d="([^"]*)"', lambda found: f' d="{_relative(found[1])}"', body)
-    body = re.sub(r"(\d\.\d)\d+", r"\1", body)
+    body = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d)\d+", r"\1", tag[0]), body)
     body = re.sub(r"font: [^;\"]*", f"font-size: {FONT:g}px", body)
     body = re.sub(r"\s*\n\s*", " ", body)
     body = re.sub(r"<g>\s*</g>", "", body)
@@ -231,6 +238,8 @@ def _proper(limits: tuple[float, float], log: bool) -> tuple[float, float]:
 
 def _round_numbers(limits: tuple[float, float], log: bool) -> list[float]:
     """Few round numbers within a range."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
     locator = LogLocator(numticks=6) if log else MaxNLocator(4, steps=[1, 2, 5, 10])
     return [float(value) for value in locator.tick_values(*limits) if limits[0] <= value <= limits[1]]
 

@@ -1,16 +1,16 @@
 """Ellipsoids of inertia on the robot, before and after, seen from two sides."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Ellipse
 
 from inertid_ros.core.arrays import Array
 
 from .drawing import COLOURS, Panel, svg
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 VIEWS = {"from the side": (0, 2), "from the front": (1, 2)}  # axes of the root frame that are seen
 _SIZE = (360.0, 300.0)
@@ -42,7 +42,9 @@ def _extent(ellipsoids: Sequence[Mapping[str, Any]]) -> tuple[Array, float]:
 
 
 def _view(ellipsoids: Sequence[Mapping[str, Any]], label: str, axes: list[int], centre: Array, half: float) -> str:
-    def draw(figure: Figure) -> None:
+    from matplotlib.lines import Line2D
+
+    def draw(figure: "Figure") -> None:
         wide = half * _SIZE[0] / _SIZE[1]
         horizontal, vertical = centre[axes]
         panel = Panel(
@@ -69,6 +71,8 @@ def _outline(
     panel: Panel, ellipsoid: Mapping[str, Any], axes: list[int], colour: str, style: str, factor: Array | float = 1.0
 ) -> None:
     """Outline of an ellipsoid seen along an axis of the root frame, its semi-axes scaled."""
+    from matplotlib.patches import Ellipse
+
     semi_axes = (np.array(ellipsoid["axes"]) * factor)[axes]
     values, vectors = np.linalg.eigh(semi_axes @ semi_axes.T)
     width, height = (2 * np.sqrt(np.maximum(values, 0.0))).tolist()

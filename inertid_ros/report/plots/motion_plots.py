@@ -1,12 +1,16 @@
 """Planned motions against their limits, and what they reveal."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from matplotlib.figure import Figure
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.inspection import Inspection
 
 from .drawing import Panel, range_of, svg
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _SIZE, _SPECTRUM_SIZE = (360.0, 330.0), (720.0, 260.0)
 _POINTS = 300  # per curve, about what a page resolves
@@ -26,7 +30,7 @@ def limits_plots(inspection: Inspection) -> list[tuple[str, str]]:
     )
 
     def drawn(joint: int, name: str) -> str:
-        def draw(figure: Figure) -> None:
+        def draw(figure: "Figure") -> None:
             for row, (title, at, values, lower, upper) in enumerate(curves):
                 bounds, last = np.array([lower[joint], upper[joint]]), row == len(curves) - 1
                 box = (0.15, 0.79 - 0.235 * row, 0.83, 0.16)
@@ -54,7 +58,7 @@ def spectrum_plot(before: Array | None, after: Array) -> str:
     index: Array = 1.0 + np.arange(len(after), dtype=float)
     shown: list[Array] = [np.maximum(values, _LEAST) for values in (after, before) if values is not None]
 
-    def draw(figure: Figure) -> None:
+    def draw(figure: "Figure") -> None:
         low, high = min(float(each.min()) for each in shown), max(float(each.max()) for each in shown)
         panel = Panel(figure, (0.08, 0.15, 0.9, 0.75), (0.5, len(after) + 0.5), (0.7 * low, 1.4 * high), (False, True))
         panel.ticks("direction in the base parameters", "singular value")

@@ -1,11 +1,15 @@
 """Torque along recordings: measured and predicted, and below it the residual with its expected deviation."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from matplotlib.figure import Figure
 
 from inertid_ros.identification.details.prediction_curves import PredictionCurves
 
 from .drawing import Panel, range_of, svg
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _SIZE = (360.0, 200.0)
 _SIGMAS = 3.0
@@ -37,7 +41,7 @@ def _channel(curves: PredictionCurves, index: int, label: str, unit: str) -> str
     )
     residual = calibrated - measured
 
-    def draw(figure: Figure) -> None:
+    def draw(figure: "Figure") -> None:
         span = range_of(time)
         upper = Panel(figure, (0.13, 0.50, 0.85, 0.41), span, range_of(measured, given, calibrated))
         upper.ticks(y_label=f"torque [{unit}]" if unit.startswith("N m") else f"[{unit}]", x_numbers=False)

@@ -1,11 +1,15 @@
 """Spectrum of recorded efforts, with the cutoff of the low-pass."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from matplotlib.figure import Figure
 
 from inertid_ros.data.health.effort_spectrum import EffortSpectrum
 
 from .drawing import Panel, svg
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _SIZE = (360.0, 190.0)
 
@@ -14,7 +18,7 @@ def effort_spectrum_plot(spectrum: EffortSpectrum) -> str:
     """SVG with a line per joint, of which the strongest stands out, and the cutoff."""
     positive = np.where(spectrum.density > 0, spectrum.density, np.nan)
 
-    def draw(figure: Figure) -> None:
+    def draw(figure: "Figure") -> None:
         x = float(spectrum.frequency[0]), float(spectrum.frequency[-1])
         y = float(np.nanmin(positive)), float(np.nanmax(positive))
         panel = Panel(figure, (0.15, 0.17, 0.83, 0.72), x, (max(y[0], 1e-7 * y[1]), y[1]), (True, True))

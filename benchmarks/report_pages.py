@@ -1,0 +1,146 @@
+"""Pages of results in headless Chromium: size, requests, HTML, accessibility, and pictures to look at.
+
+    python benchmarks/report_pages.py [--only NAME] [--output DIR] [--tools DIR]
+
+Chromium is looked for on the path. Validity needs html-validate and accessibility needs axe-core, in a folder made by
+``npm install --prefix DIR axe-core html-validate``; without it they are skipped. Pictures of simulated robots are
+those of docs/report.md.
+"""
+
+import argparse
+import json
+import logging
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from studies.report_cases import cases
+from tables import machine, publish, table
+
+from inertid_ros.report.results import write_result
+
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+)  # fmt: skip
+DARK = "--blink-settings=preferredColorScheme=0"
+VIEWS = {"1280": ((1280, 2400), ()), "400": ((400, 3200), ()), "1280_dark": ((1280, 2400), (DARK,)),
+         "400_dark": ((400, 3200), (DARK,))}  # fmt: skip
+LARGEST_KB = 400
+_AXE = """<script>%s</script><script>axe.run().then(function (found) { document.documentElement.setAttribute(
+"data-axe", JSON.stringify(found.violations.map(function (v) { return [v.id, v.impact, v.nodes.length]; }))); });
+</script></body>"""
+
+
+def main() -> None:
+    """Make every page, check it, photograph it; publish the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="name of one case")
+    parser.add_argument("--output", type=Path, default=Path("report_pages"), help="folder of results and pictures")
+    parser.add_argument("--tools", type=Path, help="folder with node_modules of html-validate and axe-core")
+    options, _ = parser.parse_known_args()
+    logging.getLogger("inertid_ros").setLevel(logging.ERROR)
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    options.output.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for name, make in cases():
+        if options.only and name != options.only:
+            continue
+        outcome = make()
+        began = time.process_time()
+        page = write_result(outcome, options.output / name, overwrite=True) / "report.html"
+        seconds = time.process_time() - began
+        row = [name, outcome.gate.verdict.value, f"{page.stat().st_size / 1000:.0f}", f"{seconds:.2f}"]
+        rows.append([*row, *(_checks(chromium, page, options.tools) if chromium else ["–"] * 4)])
+        if chromium:
+            for view, (size, flags) in VIEWS.items():
+                photograph(chromium, page, options.output / f"{name}_{view}.png", size, flags)
+    header = ["robot", "verdict", "page [kB]", "written in [s]", "requests", "HTML errors", "accessibility", "sheets"]
+    text = table(header, rows)
+    if options.only:
+        print(text)
+        return
+    publish(
+        "report pages",
+        "## Pages of results\n\nIn headless Chromium: requests beyond the page itself, errors of html-validate (preset"
+        " standard), serious or critical findings of axe-core, light and dark together (all others in brackets), sheets"
+        f" in print. A page is to have at most {LARGEST_KB} kB."
+        f"\n\n{text}\n\n{machine()}",
+    )
+
+
+def _checks(chromium: str, page: Path, tools: Path | None) -> list[str]:
+    sheets = print_sheet(chromium, page, page.parent.with_suffix(".pdf"))
+    asked = len(requests(chromium, page))
+    return [str(asked), _html_errors(page, tools), _violations(chromium, page, tools), str(sheets)]
+
+
+def photograph(chromium: str, page: Path, picture: Path, size: tuple[int, int], flags: tuple[str, ...] = ()) -> None:
+    """Picture of the top of a page."""
+    _run(chromium, page, f"--window-size={size[0]},{size[1]}", f"--screenshot={picture.absolute()}", *flags)
+
+
+def print_sheet(chromium: str, page: Path, file: Path) -> int:
+    """Print a page; the number of sheets."""
+    _run(chromium, page, "--no-pdf-header-footer", f"--print-to-pdf={file.absolute()}")
+    return len(re.findall(rb"/Type\s*/Page\b", file.read_bytes()))
+
+
+def requests(chromium: str, page: Path) -> list[str]:
+    """Addresses that the page asked for beyond itself, by the network log; the browser has some of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        empty = Path(folder) / "empty.html"
+        empty.write_text("<!DOCTYPE html><title>empty</title>")
+        return sorted(_asked(chromium, page) - _asked(chromium, empty))
+
+
+def _asked(chromium: str, page: Path) -> set[str]:
+    """Addresses without their queries that a browser with this page asked for."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "net.json"
+        _run(chromium, page, f"--log-net-log={log}", "--dump-dom")
+        return set(re.findall(r'"url":"((?:https?|wss?|ftp)://[^"?]*)', log.read_text()))
+
+
+def _html_errors(page: Path, tools: Path | None) -> str:
+    command = tools and tools / "node_modules" / ".bin" / "html-validate"
+    if not command or not command.exists():
+        return "–"
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "html.json"
+        subprocess.run([command, "--preset", "standard", "--formatter", f"json={report}", page], capture_output=True)
+        return str(sum(result["errorCount"] for result in json.loads(report.read_text())))
+
+
+def _violations(chromium: str, page: Path, tools: Path | None) -> str:
+    """Serious and critical findings of axe-core, and others in brackets; the page's policy is taken out for it."""
+    script = tools and tools / "node_modules" / "axe-core" / "axe.min.js"
+    if not script or not script.exists():
+        return "–"
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text())
+    grave = others = 0
+    for flags in ((), (DARK,)):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "page.html"
+            copy.write_text(text.replace("</body>", _AXE % script.read_text().replace("</script>", "<\\/script>")))
+            shown = _run(chromium, copy, "--dump-dom", "--virtual-time-budget=60000", *flags)
+        found = re.search(r'data-axe="([^"]*)"', shown)
+        if not found:
+            return "not run"
+        for rule, impact, nodes in json.loads(found[1].replace("&quot;", '"')):
+            print(f"{page.parent.name}: {rule} ({impact}) {nodes}")
+            grave, others = grave + (impact in ("serious", "critical")), others + (impact in ("minor", "moderate"))
+    return f"{grave} ({others})"
+
+
+def _run(chromium: str, page: Path, *arguments: str) -> str:
+    with tempfile.TemporaryDirectory() as profile:
+        command = [chromium, *FLAGS, f"--user-data-dir={profile}", *arguments, page.absolute().as_uri()]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
+
+
+if __name__ == "__main__":
+    main()

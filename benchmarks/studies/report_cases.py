@@ -1,0 +1,74 @@
+"""Results whose pages are looked at: two recorded arms, three simulated robots, and a recording spoilt on purpose."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from spoilt_recordings import recorded_cases
+from support.recordings.biped import biped, prior
+from support.recordings.simulated_arms import simulated_case
+from support.robots.floating_robots import motion, satellite, with_prior
+from tables import datasets
+
+from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.data.recording import Recording
+from inertid_ros.identification.outcome import IdentificationOutcome
+from inertid_ros.robot.model import load_model
+from inertid_ros.robot.urdf_writing import write_urdf
+from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
+
+from .spoilt_recordings import SPOILT
+
+DRIFT, DRIFT_S = 1.5, 7.0  # of the gains of the bad recordings, and its period [s]
+_WHEELS_TURN = re.compile('lower="[^"]*" upper="[^"]*"')
+
+
+def cases() -> Iterator[tuple[str, Callable[[], IdentificationOutcome]]]:
+    """Name of a case and what makes its result; those of recorded robots only where their data are."""
+    folder = datasets()
+    if folder is not None:
+        for case in recorded_cases(folder):
+            yield case.name, partial(calibrate, case.given, case.train, case.held_out)
+    yield "panda", _panda
+    yield "biped", _biped
+    yield "space", _space
+    yield "bad", _bad
+
+
+def _panda() -> IdentificationOutcome:
+    case = simulated_case("panda")
+    return calibrate(case.given, case.train, case.held_out)
+
+
+def _bad() -> IdentificationOutcome:
+    """The same arm with spikes, lost and held values and gaps, and with torque sensors whose gains drift."""
+    case, rng = simulated_case("panda"), np.random.default_rng(0)
+    spoilt = []
+    for recording in (*case.train, *case.held_out):
+        for name in ("spikes of effort", "NaN", "values held", "long gaps"):
+            recording, _ = SPOILT[name](recording, rng)
+        gain = 1 + DRIFT * np.sin(2 * np.pi * recording.time[:, None] / DRIFT_S + rng.uniform(0, 6, case.given.joints))
+        spoilt.append(replace(recording, effort=gain * recording.effort, velocity=None))
+    return calibrate(case.given, spoilt[:1], spoilt[1:])
+
+
+def _biped() -> IdentificationOutcome:
+    held_out = replace(biped(movements=4, seed=3), name="biped, other movements")
+    return calibrate(prior(), [biped()], [held_out])
+
+
+def _space() -> IdentificationOutcome:
+    model = satellite(np.random.default_rng(0), 3)
+    text = write_urdf(model, with_prior(model, np.random.default_rng(1)).body_prior)
+    given = load_model(_WHEELS_TURN.sub('lower="-6.3" upper="6.3"', text), model.options)
+    recordings: list[Recording] = []
+    for seed, name in enumerate(("motion 1", "motion 2")):
+        found = float_freely(model, model.body_prior, motion(model, 24, seed).trajectory, 50.0)
+        recordings.append(measured(model, found, RateNoise(1e-4, 1e-4, 1e-4), np.random.default_rng(seed), name))
+    configuration = Configuration(identify=IdentifyOptions(equations="momentum"))
+    return calibrate(given, recordings[:1], recordings[1:], configuration)
+
