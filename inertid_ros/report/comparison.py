@@ -27,11 +27,12 @@ def comparison_content(first: StoredResult, second: StoredResult) -> dict[str, A
             " results of one robot"
         )
     sets = [ParameterSet(each.model, each.parameters, each.covariance) for each in (first, second)]
-    found = compare_results(*sets)
+    found, outlines = compare_results(*sets), [_outline(each) for each in (first, second)]
     content: dict[str, Any] = plain(
         {
             "robot": first.model.name,
-            "results": [_outline(each) for each in (first, second)],
+            "results": outlines,
+            "same_data": all(outlines[0][key] == outlines[1][key] for key in ("errors_on", "recordings")),
             "links": [
                 {"name": name, "mass": [own["mass"], other["mass"]], "com": [own["com"], other["com"]], "distance": far}
                 for name, own, other, far in zip(

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 from zipfile import BadZipFile
@@ -38,9 +38,10 @@ class Curves:
 
     @classmethod
     def of(cls, outcome: IdentificationOutcome) -> "Curves":
-        """Curves of an outcome."""
-        spectra = tuple(each.spectrum for each in outcome.health if each.spectrum is not None)
-        return cls(outcome.details.predictions, outcome.details.friction, spectra)
+        """Curves of an outcome, in the precision of the file, so that pages made now and from it are the same."""
+        spectra = [each.spectrum for each in outcome.health if each.spectrum is not None]
+        predictions, friction = outcome.details.predictions, outcome.details.friction
+        return cls(*(tuple(map(_rounded, group)) for group in (predictions, friction, spectra)))  # type: ignore
 
     def to_bytes(self) -> bytes:
         """Content of ``curves.npz``: arrays named ``<group>/<index>/<attribute>``, in single precision."""
@@ -75,6 +76,12 @@ def _read(content: Mapping[str, Array], group: str, kind: type[T]) -> tuple[T, .
     return tuple(kind(**{name: _plain(content[f"{group}/{k}/{name}"]) for name in names}) for k in range(count))
 
 
+def _rounded(curve: T) -> T:
+    """A curve with arrays in single precision."""
+    arrays = {name: value for name, value in vars(curve).items() if isinstance(value, np.ndarray)}
+    return replace(curve, **{name: np.float64(np.float32(value)) for name, value in arrays.items()})  # type: ignore
+
+
 def _plain(value: Array) -> Any:
     """An array, or the text or number that was stored as one."""
-    return value if value.ndim else value.item()
+    return np.float64(value) if value.ndim else value.item()

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import pytest
 import yaml
-from support.recordings.synthetic_calibration import COULOMB, held_recording, synthetic_case
+from support.recordings.synthetic_calibration import COULOMB, calibrated_case, held_recording, synthetic_case
 
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.app.earlier_result import earlier_fit
@@ -31,17 +31,17 @@ from inertid_ros.robot.bodies.rotors import Rotor
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import ModelOptions, load_model
 
-FILES = ["calibrated.urdf", "information.npz", "parameters.yaml", "report.html", "report.json"]
+FILES = ["calibrated.urdf", "curves.npz", "information.npz", "parameters.yaml", "report.html", "report.json"]
 
 
 @pytest.fixture(scope="module")
 def case():
-    return synthetic_case(3)
+    return calibrated_case()[0]
 
 
 @pytest.fixture(scope="module")
-def outcome(case):
-    return calibrate(case.given, case.recordings[:1], case.recordings[1:])
+def outcome():
+    return calibrated_case()[1]
 
 
 @pytest.fixture(scope="module")
@@ -141,25 +141,15 @@ def test_parameters_yaml_is_plain_yaml_with_names(written):
 def test_the_page_needs_nothing_else_and_shows_everything(case, written):
     page = (written / "report.html").read_text()
     assert not re.findall(r"""(?:src|href)=["'](?!#)""", page), "only references within the page"
-    assert "@import" not in page and "<script" not in page
+    assert "@import" not in page and "url(" not in page
     others = ("recording 0", "recording 1", "passed", "only in combination")
     for name in (*case.given.joint_names, *case.given.link_names, *others):
         assert name in page
-    pytest.importorskip("matplotlib")
-    assert page.count("<svg") == 1 and "predicted minus measured" in page
-
-
-def test_the_page_does_without_matplotlib(outcome, monkeypatch):
-    import sys
-
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    page = render_page(report_content(outcome), outcome)
-    assert "<svg" not in page and "Torque errors" in page
 
 
 def test_names_in_the_page_are_escaped(outcome):
     report = report_content(outcome) | {"robot": "<script>alert(1)</script>"}
-    assert "<script>" not in render_page(report)
+    assert "<script>alert" not in render_page(report)
 
 
 def test_without_held_out_data_the_result_is_not_validated(case, tmp_path):
@@ -237,7 +227,7 @@ def test_a_place_that_cannot_be_written_is_one_line(outcome, tmp_path):
 
 
 def test_a_failure_in_between_leaves_nothing(outcome, tmp_path, monkeypatch):
-    def fail(report, outcome):
+    def fail(report, curves):
         raise RuntimeError("no page")
 
     monkeypatch.setattr(results, "render_page", fail)

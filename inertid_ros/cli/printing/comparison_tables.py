@@ -15,8 +15,8 @@ def print_comparison(content: Mapping[str, Any]) -> None:
         error = percent(result["relative_error"])
         on = ", ".join(result["recordings"])
         print(f"{name}: {result['directory']}: {result['verdict']}, relative error {error} on {on}")
-    if results[0]["recordings"] != results[1]["recordings"]:
-        print("their errors are on different recordings, and cannot be compared with each other")
+    if not content["same_data"]:
+        print("their errors are on different data, and cannot be compared with each other")
     if content["torque_difference"]:
         rows = [(joint, percent(share)) for joint, share in content["torque_difference"].items()]
         print_table("Difference of predicted torque over the robot's range", ("joint", "of torque"), rows)

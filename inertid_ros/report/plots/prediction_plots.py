@@ -39,12 +39,12 @@ def _channel(curves: PredictionCurves, index: int, label: str, unit: str) -> str
     measured, given, calibrated, deviation = (
         each[:, index] for each in (curves.measured, curves.given, curves.calibrated, curves.deviation)
     )
-    residual = calibrated - measured
+    residual = measured - calibrated
 
     def draw(figure: "Figure") -> None:
         span = range_of(time)
         upper = Panel(figure, (0.13, 0.50, 0.85, 0.41), span, range_of(measured, given, calibrated))
-        upper.ticks(y_label=f"torque [{unit}]" if unit.startswith("N m") else f"[{unit}]", x_numbers=False)
+        upper.ticks(y_label=f"measured and predicted [{unit}]", x_numbers=False)
         upper.line(time, given, "given", 0.9)
         upper.line(time, measured, "measured", 1.2)
         upper.line(time, calibrated, "calibrated", 0.9)

@@ -1,12 +1,15 @@
 """A small robot whose truth is known, its wrong URDF, and recordings of it with friction and noise."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from support.recordings.synthetic import inverse_dynamics, random_motion
 from support.robots.random_robots import random_urdf
 
+from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.data.recording import Recording
+from inertid_ros.report.notebook import CalibrationOutcome
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
@@ -44,3 +47,10 @@ def _recorded(truth: RobotModel, rng: np.random.Generator, duration: float, name
     tau = inverse_dynamics(truth, q, v, a) + VISCOUS * v + COULOMB * np.sign(v)
     noisy = q + 1e-5 * rng.normal(size=q.shape), tau + 0.02 * rng.normal(size=q.shape)
     return Recording(truth.joint_names, time, *noisy, velocity=v, name=name)
+
+
+@cache
+def calibrated_case(seed: int = 3) -> tuple[Case, CalibrationOutcome]:
+    """A case with its calibration by the first recording, validated on the second; made once for all tests."""
+    case = synthetic_case(seed)
+    return case, calibrate(case.given, case.recordings[:1], case.recordings[1:])
