@@ -1,10 +1,10 @@
 """Pages of results in headless Chromium: size, requests, HTML, accessibility, and pictures to look at.
 
-    python benchmarks/report_pages.py [--only NAME] [--output DIR] [--tools DIR]
+    python benchmarks/report_pages.py [--only NAME] [--output DIR] [--tools DIR] [--figures]
 
 Chromium is looked for on the path. Validity needs html-validate and accessibility needs axe-core, in a folder made by
-``npm install --prefix DIR axe-core html-validate``; without it they are skipped. Pictures of simulated robots are
-those of docs/report.md.
+``npm install --prefix DIR axe-core html-validate``; without it they are skipped. With --figures the
+pictures of docs/report.md, of simulated robots only, are made again.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 from studies.report_cases import cases
+from tables import FIGURES as DOCS_FIGURES
 from tables import machine, publish, table
 
 from inertid_ros.report.results import write_result
@@ -29,6 +30,13 @@ FLAGS = (
 DARK = "--blink-settings=preferredColorScheme=0"
 VIEWS = {"1280": ((1280, 2400), ()), "400": ((400, 3200), ()), "1280_dark": ((1280, 2400), (DARK,)),
          "400_dark": ((400, 3200), (DARK,))}  # fmt: skip
+# Pictures of docs/report.md: case, section that is seen, size, flags.
+FIGURES = {
+    "report_panda": ("panda", "", (1000, 820), ()),
+    "report_curves": ("panda", "#predictions", (1000, 900), ()),
+    "report_bad": ("bad", "", (1000, 820), ()),
+    "report_bad_narrow": ("bad", "", (400, 1000), (DARK,)),
+}
 LARGEST_KB = 400
 _AXE = """<script>%s</script><script>axe.run().then(function (found) { document.documentElement.setAttribute(
 "data-axe", JSON.stringify(found.violations.map(function (v) { return [v.id, v.impact, v.nodes.length]; }))); });
@@ -41,6 +49,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="name of one case")
     parser.add_argument("--output", type=Path, default=Path("report_pages"), help="folder of results and pictures")
     parser.add_argument("--tools", type=Path, help="folder with node_modules of html-validate and axe-core")
+    parser.add_argument("--figures", action="store_true", help="make the pictures of docs/report.md")
     options, _ = parser.parse_known_args()
     logging.getLogger("inertid_ros").setLevel(logging.ERROR)
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
@@ -58,6 +67,9 @@ def main() -> None:
         if chromium:
             for view, (size, flags) in VIEWS.items():
                 photograph(chromium, page, options.output / f"{name}_{view}.png", size, flags)
+            for figure, (case, section, size, flags) in FIGURES.items() if options.figures else ():
+                if case == name:
+                    photograph(chromium, page, DOCS_FIGURES / f"{figure}.png", size, flags, section)
     header = ["robot", "verdict", "page [kB]", "written in [s]", "requests", "HTML errors", "accessibility", "sheets"]
     text = table(header, rows)
     if options.only:
@@ -78,9 +90,17 @@ def _checks(chromium: str, page: Path, tools: Path | None) -> list[str]:
     return [str(asked), _html_errors(page, tools), _violations(chromium, page, tools), str(sheets)]
 
 
-def photograph(chromium: str, page: Path, picture: Path, size: tuple[int, int], flags: tuple[str, ...] = ()) -> None:
-    """Picture of the top of a page."""
-    _run(chromium, page, f"--window-size={size[0]},{size[1]}", f"--screenshot={picture.absolute()}", *flags)
+def photograph(
+    chromium: str,
+    page: Path,
+    picture: Path,
+    size: tuple[int, int],
+    flags: tuple[str, ...] = (),
+    section: str = "",
+) -> None:
+    """Picture of a page, from its top or from one of its sections on."""
+    window = f"--window-size={size[0]},{size[1]}"
+    _run(chromium, page, window, f"--screenshot={picture.absolute()}", *flags, section=section)
 
 
 def print_sheet(chromium: str, page: Path, file: Path) -> int:
@@ -136,9 +156,9 @@ def _violations(chromium: str, page: Path, tools: Path | None) -> str:
     return f"{grave} ({others})"
 
 
-def _run(chromium: str, page: Path, *arguments: str) -> str:
+def _run(chromium: str, page: Path, *arguments: str, section: str = "") -> str:
     with tempfile.TemporaryDirectory() as profile:
-        command = [chromium, *FLAGS, f"--user-data-dir={profile}", *arguments, page.absolute().as_uri()]
+        command = [chromium, *FLAGS, f"--user-data-dir={profile}", *arguments, page.absolute().as_uri() + section]
         return subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
 
 

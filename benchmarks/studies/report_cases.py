@@ -71,4 +71,3 @@ def _space() -> IdentificationOutcome:
         recordings.append(measured(model, found, RateNoise(1e-4, 1e-4, 1e-4), np.random.default_rng(seed), name))
     configuration = Configuration(identify=IdentifyOptions(equations="momentum"))
     return calibrate(given, recordings[:1], recordings[1:], configuration)
-

@@ -94,7 +94,7 @@ class Provenance:
     earlier : EarlierSource or None
         The result that it continued.
     command : str
-        The command line that made it; empty where a node or a Python program did.
+        The command line that made it; empty where a node or Python code did.
     """
 
     robot: str

@@ -82,9 +82,7 @@ def recording_health(recording: Recording, samples: Samples, model: RobotModel) 
     steps = np.diff(recording.time)
     usual = float(np.median(steps))
     gaps = steps[steps > _LOST * usual]
-    channels = {
-        name: values[:, columns] for name in _CHANNELS if (values := getattr(recording, name)) is not None
-    }
+    channels = {name: values[:, columns] for name in _CHANNELS if (values := getattr(recording, name)) is not None}
     finite = {name: np.nan_to_num(values, posinf=0.0, neginf=0.0) for name, values in channels.items()}
     effort, noise, repairs = finite["effort"], samples.effort_noise, recording.repairs
     known = noise is not None and len(noise) == len(joints)

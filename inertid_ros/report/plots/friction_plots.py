@@ -1,6 +1,5 @@
 """Friction over velocity, and the data that show it."""
 
-
 from typing import TYPE_CHECKING
 
 from inertid_ros.identification.details.friction_curves import FrictionCurve
