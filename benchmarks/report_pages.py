@@ -33,7 +33,7 @@ VIEWS = {"1280": ((1280, 2400), ()), "400": ((400, 3200), ()), "1280_dark": ((12
 # Pictures of docs/report.md: case, section that is seen, size, flags.
 FIGURES = {
     "report_panda": ("panda", "", (1000, 820), ()),
-    "report_curves": ("panda", "#predictions", (1000, 900), ()),
+    "report_curves": ("panda", "predictions", (1000, 640), ()),
     "report_bad": ("bad", "", (1000, 820), ()),
     "report_bad_narrow": ("bad", "", (400, 1000), (DARK,)),
 }
@@ -98,9 +98,14 @@ def photograph(
     flags: tuple[str, ...] = (),
     section: str = "",
 ) -> None:
-    """Picture of a page, from its top or from one of its sections on."""
-    window = f"--window-size={size[0]},{size[1]}"
-    _run(chromium, page, window, f"--screenshot={picture.absolute()}", *flags, section=section)
+    """Picture of the top of a page, or of one of its sections."""
+    text = page.read_text()
+    if section:
+        text = text.replace("</head>", f"<style>h1, nav, section:not(#{section}) {{ display: none }}</style></head>", 1)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "page.html"
+        copy.write_text(text)
+        _run(chromium, copy, f"--window-size={size[0]},{size[1]}", f"--screenshot={picture.absolute()}", *flags)
 
 
 def print_sheet(chromium: str, page: Path, file: Path) -> int:
@@ -156,9 +161,9 @@ def _violations(chromium: str, page: Path, tools: Path | None) -> str:
     return f"{grave} ({others})"
 
 
-def _run(chromium: str, page: Path, *arguments: str, section: str = "") -> str:
+def _run(chromium: str, page: Path, *arguments: str) -> str:
     with tempfile.TemporaryDirectory() as profile:
-        command = [chromium, *FLAGS, f"--user-data-dir={profile}", *arguments, page.absolute().as_uri() + section]
+        command = [chromium, *FLAGS, f"--user-data-dir={profile}", *arguments, page.absolute().as_uri()]
         return subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
 
 

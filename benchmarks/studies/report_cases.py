@@ -23,7 +23,7 @@ from inertid_ros.simulation.free_floating import RateNoise, float_freely, measur
 
 from .spoilt_recordings import SPOILT
 
-DRIFT, DRIFT_S = 1.5, 7.0  # of the gains of the bad recordings, and its period [s]
+DRIFT, DRIFT_S = 1.5, 7.0  # of the gains of the bad recording, and its period [s]
 _WHEELS_TURN = re.compile('lower="[^"]*" upper="[^"]*"')
 
 
@@ -45,15 +45,14 @@ def _panda() -> IdentificationOutcome:
 
 
 def _bad() -> IdentificationOutcome:
-    """The same arm with spikes, lost and held values and gaps, and with torque sensors whose gains drift."""
+    """The same arm: fitted to a bag with spikes, lost and held values, gaps, and torque sensors whose gains drift."""
     case, rng = simulated_case("panda"), np.random.default_rng(0)
-    spoilt = []
-    for recording in (*case.train, *case.held_out):
-        for name in ("spikes of effort", "NaN", "values held", "long gaps"):
-            recording, _ = SPOILT[name](recording, rng)
-        gain = 1 + DRIFT * np.sin(2 * np.pi * recording.time[:, None] / DRIFT_S + rng.uniform(0, 6, case.given.joints))
-        spoilt.append(replace(recording, effort=gain * recording.effort, velocity=None))
-    return calibrate(case.given, spoilt[:1], spoilt[1:])
+    bag = case.train[0]
+    for name in ("spikes of effort", "NaN", "values held", "long gaps"):
+        bag, _ = SPOILT[name](bag, rng)
+    gain = 1 + DRIFT * np.sin(2 * np.pi * bag.time[:, None] / DRIFT_S + rng.uniform(0, 6, case.given.joints))
+    bag = replace(bag, effort=gain * bag.effort, velocity=None, name="bad bag")
+    return calibrate(case.given, [bag], case.held_out)
 
 
 def _biped() -> IdentificationOutcome:
