@@ -7,11 +7,9 @@ from inertid_ros.excitation.inspection import Inspection
 
 from .curves import Curves
 from .glossary import GLOSSARY
+from .plots.curve_plots import effort_spectrum_plot, friction_plot, prediction_plots
 from .plots.ellipsoid_plots import ellipsoid_plots
-from .plots.friction_plots import friction_plot
 from .plots.motion_plots import limits_plots, spectrum_plot
-from .plots.prediction_plots import prediction_plots
-from .plots.spectrum_plots import effort_spectrum_plot
 from .plots.standalone import standalone
 from .templating import rendered
 

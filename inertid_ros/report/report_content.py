@@ -15,7 +15,7 @@ from inertid_ros.identification.rounds import decide
 from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.bodies.layout import COUPLING_TERMS
 
-from .content.details_content import details_content
+from .content.details_content import details_content, links_content
 
 FORMAT = 1  # of report.json and parameters.yaml
 
@@ -46,7 +46,7 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
     content["prior"] = {**prior.get("validation", prior["train"]), **prior}
     content |= {
         "bands": [asdict(band) for band in outcome.bands],
-        "links": _links(outcome),
+        "links": links_content(outcome),
         "joints": _joints(estimate),
         "couplings": _couplings(estimate),
         "rotors": _rotors(estimate),
@@ -65,31 +65,6 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
     }
     report: dict[str, Any] = plain(content)
     return report
-
-
-def _links(outcome: IdentificationOutcome) -> list[dict[str, Any]]:
-    """Moving bodies; inertia (3x3) about the centre of mass, ``parameters`` about the joint frame origin."""
-    estimate = outcome.estimate
-    mass, com, inertia = mass_com_inertia(estimate.bodies)
-    prior_mass, prior_com, prior_inertia = mass_com_inertia(estimate.model.body_prior)
-    deviations = estimate.layout.bodies(estimate.standard_deviation)
-    intervals = estimate.interval[: estimate.layout.body_size].reshape(*deviations.shape, 2)
-    return [
-        {
-            "name": name,
-            "mass": mass[i],
-            "com": com[i],
-            "inertia": inertia[i],
-            "parameters": estimate.bodies[i],
-            "standard_deviation": deviations[i],
-            "interval": intervals[i],
-            "min_pseudo_inertia_eigenvalue": estimate.min_eigenvalues[i],
-            "geodesic_distance_to_prior": estimate.distance_to_prior[i],
-            "prior": {"mass": prior_mass[i], "com": prior_com[i], "inertia": prior_inertia[i]},
-            **asdict(outcome.details.bodies[i]),
-        }
-        for i, name in enumerate(estimate.model.link_names)
-    ]
 
 
 def _rotors(estimate: Estimate) -> list[dict[str, Any]]:

@@ -87,9 +87,7 @@ class StoredResult:
         return render_summary(self.report)
 
 
-def check_target(
-    directory: str | Path, overwrite: bool = False, marks: Sequence[str] = (PARAMETERS, REPORT)
-) -> None:
+def check_target(directory: str | Path, overwrite: bool = False, marks: Sequence[str] = (PARAMETERS, REPORT)) -> None:
     """Check before any long work that a result may be written to ``directory``.
 
     Parameters

@@ -103,7 +103,7 @@ def _drawn_ellipsoids(ellipsoids: Sequence[Mapping[str, Any]]) -> str:
     """What the script turns, as JSON with short names and few digits, safe within a script element."""
 
     def short(values: Any) -> Any:
-        return [short(each) for each in values] if isinstance(values, list) else float(f"{values:.4g}")
+        return [short(each) for each in values] if isinstance(values, list) else float(f"{values:.3g}")
 
     def placed(each: Mapping[str, Any] | None) -> dict[str, Any] | None:
         return None if each is None else {"m": short(each["centre"]), "a": short(each["axes"])}
@@ -114,7 +114,7 @@ def _drawn_ellipsoids(ellipsoids: Sequence[Mapping[str, Any]]) -> str:
             "p": each["parent"],
             "g": placed(each["given"]),
             "c": placed(each["calibrated"]),
-            "i": short(np.transpose(each["axes_interval"]).tolist()),
+            "i": short([high for _, high in each["axes_interval"]]),
         }
         for each in ellipsoids
     ]

@@ -13,7 +13,7 @@ from inertid_ros.regressors.drive_regressor import DriveMotion
 from inertid_ros.regressors.force_equations import ForceEquations
 
 TERMS = ("viscous", "coulomb", "stribeck")
-_POINTS, _TOTAL, _SPEEDS = 250, 2500, 61  # samples of a joint and of all joints, and points of a curve
+_POINTS, _TOTAL, _SPEEDS = 200, 1400, 41  # samples of a joint and of all joints, and points of a curve
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.regressors.equations import dense_equations
 
-POINTS, FEWEST = 400, 80  # per curve: about what a page resolves, and what still shows the motion
-_TOTAL = 5000  # of all channels and recordings, so that the page of a humanoid does not become large
+POINTS, FEWEST = 300, 60  # per curve: about what a page resolves, and what still shows the motion
+_TOTAL = 2100  # of all channels and recordings, so that the page of a humanoid does not become large
 
 
 @dataclass(frozen=True)

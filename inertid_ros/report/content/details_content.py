@@ -1,11 +1,37 @@
-"""Details of a result as parts of report.json; curves are kept beside it, in curves.npz."""
+"""Links and details of a result as parts of report.json; curves are kept beside it, in curves.npz."""
 
 from dataclasses import asdict
 from typing import Any
 
 from inertid_ros.data.health.recording_health import RecordingHealth
 from inertid_ros.identification.outcome import IdentificationOutcome
+from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.urdf.changes import urdf_changes
+
+
+def links_content(outcome: IdentificationOutcome) -> list[dict[str, Any]]:
+    """Moving bodies; inertia (3x3) about the centre of mass, ``parameters`` about the joint frame origin."""
+    estimate = outcome.estimate
+    mass, com, inertia = mass_com_inertia(estimate.bodies)
+    prior_mass, prior_com, prior_inertia = mass_com_inertia(estimate.model.body_prior)
+    deviations = estimate.layout.bodies(estimate.standard_deviation)
+    intervals = estimate.interval[: estimate.layout.body_size].reshape(*deviations.shape, 2)
+    return [
+        {
+            "name": name,
+            "mass": mass[i],
+            "com": com[i],
+            "inertia": inertia[i],
+            "parameters": estimate.bodies[i],
+            "standard_deviation": deviations[i],
+            "interval": intervals[i],
+            "min_pseudo_inertia_eigenvalue": estimate.min_eigenvalues[i],
+            "geodesic_distance_to_prior": estimate.distance_to_prior[i],
+            "prior": {"mass": prior_mass[i], "com": prior_com[i], "inertia": prior_inertia[i]},
+            **asdict(outcome.details.bodies[i]),
+        }
+        for i, name in enumerate(estimate.model.link_names)
+    ]
 
 
 def details_content(outcome: IdentificationOutcome) -> dict[str, Any]:

@@ -59,9 +59,7 @@ def _view(ellipsoids: Sequence[Mapping[str, Any]], label: str, axes: list[int], 
             if each["given"]:
                 _outline(panel, each["given"], axes, "given", "--")
             if each["calibrated"]:
-                low, high = np.array(each["axes_interval"]).T
-                for factor in (low, high):
-                    _outline(panel, each["calibrated"], axes, "band", "-", factor)
+                _outline(panel, each["calibrated"], axes, "band", "-", np.array(each["axes_interval"])[:, 1])
                 _outline(panel, each["calibrated"], axes, "calibrated", "-")
 
     return svg(*_SIZE, label, draw)

@@ -50,8 +50,7 @@
     bodies.forEach(function (body) {
       if (body.g) { outline(body.g, [1, 1, 1], "stroke:var(--given);stroke-dasharray:4 2"); }
       if (body.c) {
-        outline(body.c, body.i[0], "stroke:var(--band)");
-        outline(body.c, body.i[1], "stroke:var(--band)");
+        outline(body.c, body.i, "stroke:var(--band)");
         outline(body.c, [1, 1, 1], "stroke:var(--calibrated)");
       }
     });
