@@ -6,7 +6,7 @@ what is left determines what is shared, which gives back the parameters of all b
 errors of shared bodies are errors of every bag.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,11 +95,21 @@ def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np
     values, covariance = values * scale, np.array(covariances)
     values[:, : len(changing)] += estimate.parameters[changing]
     first = len(changing)
-    centring = np.eye(len(bags)) - 1 / len(bags)
-    values[:, first:] = scale[first:] + centring @ values[:, first:]
-    covariance[first:] = centring @ covariance[first:] @ centring
+    values[:, first:] += scale[first:] - values[:, first:].mean(axis=0)
+    covariance[first:] = [_about_mean(each) for each in covariance[first:]]
     names = tuple(layout.names[c] for c in changing) + tuple(f"{link}.{MASS}" for link in layout.links)
     return BagEffects(names, np.array([bag.day for bag in bags]), values, covariance)
+
+
+def _about_mean(covariance: Array) -> Array:
+    """Covariance ``(k, k)`` of values less their mean; that of the mean, which has no error then, is as that of others.
+
+    The level of masses is that of the bodies that all bags share.
+    """
+    k = len(covariance)
+    centring = np.eye(k) - 1 / k
+    about = centring @ covariance @ centring
+    return np.asarray(about + float(np.trace(about)) / max(k - 1, 1) / k)
 
 
 @dataclass(frozen=True)
@@ -130,8 +140,3 @@ def _prior(estimate: Estimate) -> Array:
     """Prior that the prior's covariance is about, ``(p,)``."""
     coordinates = prior_coordinates(estimate.model, estimate.information)
     return coordinates.physical(coordinates.prior)
-
-
-def scatters(series: Mapping[str, float], names: Sequence[str]) -> Array:
-    """Scatter of each named parameter; zero of those that have none."""
-    return np.array([series.get(name, 0.0) for name in names])

@@ -1,0 +1,142 @@
+"""Catalogue of a fleet: its robots, their bags, and known payloads."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import attrs
+
+from inertid_ros.config.robot import LoadOptions
+from inertid_ros.config.schema.option_fields import REQUIRED, option, vector
+from inertid_ros.core.errors import InertidError, one_line
+
+
+class FleetError(InertidError):
+    """A fleet cannot be processed at all: no catalogue, no scheduler, no place for results."""
+
+
+@attrs.frozen
+class RobotFields:
+    """A robot in a catalogue."""
+
+    serial: str = option(REQUIRED, "serial number, unique in the fleet", of=str)
+    model: str = option(REQUIRED, "name of its model; robots of a model have the same kinematics", of=str)
+    urdf: str = option(REQUIRED, "path or URL of its URDF", of=str)
+
+
+@attrs.frozen
+class BagFields:
+    """A bag in a catalogue."""
+
+    serial: str = option(REQUIRED, "serial number of the robot", of=str)
+    bag: str = option(REQUIRED, "path or URL of the recording", of=str)
+    date: str = option(REQUIRED, "ISO 8601 date, or date and time, at which it was recorded", of=str)
+    payload: str = option("", "name of the payload that the robot held; empty is none")
+
+
+@attrs.frozen
+class PayloadFields:
+    """A known payload in a catalogue."""
+
+    link: str = option(REQUIRED, "link of the URDF that holds it", of=str)
+    mass: float = option(REQUIRED, "of the payload [kg]", of=float, minimum=1e-9, maximum=1e6)
+    com: tuple[float, ...] = vector((0.0, 0.0, 0.0), "its centre of mass in the frame of the link [m]", 100.0)
+    inertia: tuple[float, ...] = option(
+        (), "xx, xy, xz, yy, yz, zz about its centre of mass, in the axes of the link [kg m^2]; empty is a point mass",
+        of=float, minimum=-1e9, maximum=1e9,
+    )
+
+    def load(self) -> LoadOptions:
+        """As a configuration has it, for every recording.
+
+        Raises
+        ------
+        ConfigurationError
+            The inertia has not six values.
+        """
+        return LoadOptions(self.link, self.mass, ("*",), self.com, self.inertia)
+
+
+@dataclass(frozen=True)
+class FleetRobot:
+    """A robot.
+
+    Attributes
+    ----------
+    serial, model : str
+    urdf : str
+        Path or URL.
+    """
+
+    serial: str
+    model: str
+    urdf: str
+
+
+@dataclass(frozen=True)
+class FleetBag:
+    """A bag of a robot.
+
+    Attributes
+    ----------
+    serial : str
+        Of the robot.
+    url : str
+        Path or URL.
+    date : datetime
+        Of the recording, UTC where it has no zone.
+    payload : str
+        Name of what the robot held; empty where it held nothing.
+    load : LoadOptions or None
+        The payload; None where there was none.
+    """
+
+    serial: str
+    url: str
+    date: datetime
+    payload: str = ""
+    load: LoadOptions | None = None
+
+    @property
+    def day(self) -> float:
+        """Days since 1970."""
+        return self.date.timestamp() / 86400.0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What could not be used, in one line; the rest of the fleet goes on.
+
+    Attributes
+    ----------
+    serial, bag : str
+        Whom it is about; empty where it is about more.
+    message : str
+    """
+
+    serial: str
+    bag: str
+    message: str
+
+    def __str__(self) -> str:
+        known = [part for part in (self.serial, self.bag) if part and part not in self.message]
+        return one_line(": ".join([*known, self.message]))
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Robots and bags of a fleet.
+
+    Attributes
+    ----------
+    robots : mapping of str to FleetRobot
+        By serial number.
+    bags : tuple of FleetBag
+        Of these robots, by serial number and date.
+    problems : tuple of Problem
+        What of the catalogue could not be used.
+    """
+
+    robots: Mapping[str, FleetRobot]
+    bags: tuple[FleetBag, ...]
+    problems: tuple[Problem, ...] = field(default=())
