@@ -50,12 +50,14 @@ ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
         ("",), ("bag_storage",), ("columns",), ("files",), ("screening",), ("live",), ("cleaning",), ("preparation",)
     ),
     "identification": (
-        ("information",), ("base_parameters",), ("prior",), ("solvers",), ("assessment",), ("least_squares",), ("",)
+        ("information",), ("base_parameters",), ("prior",), ("solvers",), ("assessment",), ("least_squares",),
+        ("population",), ("",)
     ),
     "excitation": (
         ("motions",), ("limits",), ("plans",), ("constraints",), ("criteria",), ("planning",),
         ("direction_combinations",), ("execution",), ("",)
     ),
+    "app": (("",), ("fleet",)),
     "adaptation": (("",), ("payload", "online", "control"), ("execution",)),
 }  # fmt: skip
 

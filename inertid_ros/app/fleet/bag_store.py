@@ -13,7 +13,7 @@ from inertid_ros.core.atomic_files import write_directory, write_file
 from inertid_ros.core.errors import FormatError
 from inertid_ros.core.formats.json_text import read_json
 
-from .catalogue import FleetError
+from .jobs.errors import FleetError
 
 _SUMMARY, _INFORMATION = "summary.json", "information.npz"
 _STATES = "files.jsonl"
@@ -91,7 +91,7 @@ class FileStates:
         return known[1] if known[0] == state else ""
 
     def last_sha256(self, url: str) -> str:
-        """Checksum that a file had when it was last read, whatever has changed since then; empty where none is known."""
+        """Checksum that a file had when it was last read, changed or not; empty where none is known."""
         return self._known.get(url, ("", ""))[1]
 
     def put(self, url: str, state: str, sha256: str) -> None:

@@ -8,11 +8,7 @@ import attrs
 
 from inertid_ros.config.robot import LoadOptions
 from inertid_ros.config.schema.option_fields import REQUIRED, option, vector
-from inertid_ros.core.errors import InertidError, one_line
-
-
-class FleetError(InertidError):
-    """A fleet cannot be processed at all: no catalogue, no scheduler, no place for results."""
+from inertid_ros.core.errors import one_line
 
 
 @attrs.frozen
@@ -42,8 +38,11 @@ class PayloadFields:
     mass: float = option(REQUIRED, "of the payload [kg]", of=float, minimum=1e-9, maximum=1e6)
     com: tuple[float, ...] = vector((0.0, 0.0, 0.0), "its centre of mass in the frame of the link [m]", 100.0)
     inertia: tuple[float, ...] = option(
-        (), "xx, xy, xz, yy, yz, zz about its centre of mass, in the axes of the link [kg m^2]; empty is a point mass",
-        of=float, minimum=-1e9, maximum=1e9,
+        (),
+        "xx, xy, xz, yy, yz, zz about its centre of mass, in the axes of the link [kg m^2]; empty is a point mass",
+        of=float,
+        minimum=-1e9,
+        maximum=1e9,
     )
 
     def load(self) -> LoadOptions:

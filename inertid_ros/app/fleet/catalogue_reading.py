@@ -16,9 +16,9 @@ from inertid_ros.config.schema.structuring import structure
 from inertid_ros.core.errors import ConfigurationError, FormatError
 from inertid_ros.core.formats.yaml_text import read_yaml
 
-from .catalogue import BagFields, Catalogue, FleetBag, FleetError, FleetRobot, PayloadFields, Problem, RobotFields
-from .fetching import resolved
-from .optional_packages import optional
+from .catalogue import BagFields, Catalogue, FleetBag, FleetRobot, PayloadFields, Problem, RobotFields
+from .jobs.errors import FleetError, optional
+from .jobs.fetching import resolved
 
 T = TypeVar("T")
 _PARQUET = b"PAR1"
@@ -130,7 +130,9 @@ class _Reader:
             robots[found.serial] = robot
         for serial in sorted(twice):
             del robots[serial]
-            self._tell(serial, "", f"{self.path}: two robots have the serial {serial}; correct one, its bags are left out")
+            self._tell(
+                serial, "", f"{self.path}: two robots have the serial {serial}; correct one, bags of both are left out"
+            )
         self._without = twice
         return robots
 
@@ -151,7 +153,7 @@ class _Reader:
             elif (found.serial, url) in seen:
                 message = f"{found.bag}: is listed twice for {found.serial} and would count twice; drop one"
             elif found.payload and found.payload not in payloads:
-                message = f"{found.bag}: payload '{found.payload}' is not known; describe it in payloads, or leave it out"
+                message = f"{found.bag}: payload '{found.payload}' is not known; describe it in payloads"
             else:
                 seen.add((found.serial, url))
                 yield FleetBag(found.serial, url, date, found.payload, payloads.get(found.payload))

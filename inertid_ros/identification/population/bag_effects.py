@@ -18,7 +18,7 @@ from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
 
 from .bag_information import BagInformation
-from .drift import Series
+from .random_effects import Series
 
 MASS = "m"  # name of a link's mass in the layout
 _ANY_MASS = 3.0  # standard deviation of the factor on a link's mass before the data, beyond all that happens

@@ -1,8 +1,8 @@
 """Information of one bag with the noise of its own fit, and the joint information of a robot's bags.
 
 Bodies are shared by all bags of a robot. Friction and offsets of a bag differ from those of the robot by a scatter that
-the bags show: its columns are marginalised out of every channel's equations, which is exact where a parameter appears in
-one channel alone, and takes the scatter of different channels for independent otherwise, as of coupled drives.
+the bags show: its columns are marginalised out of every channel's equations. That is exact where a parameter appears in
+one channel alone; of coupled drives it takes the scatter of different channels for independent.
 """
 
 from collections.abc import Sequence
@@ -93,9 +93,7 @@ def joint_information(bags: Sequence[BagInformation], changing: np.ndarray, scat
         Bags are of different robots or drive terms.
     """
     deviation = np.median([bag.deviation for bag in bags], axis=0)
-    return reduce(
-        add, (with_scatter(bag.with_deviation(deviation), changing, scatter, deviation) for bag in bags)
-    )
+    return reduce(add, (with_scatter(bag.with_deviation(deviation), changing, scatter, deviation) for bag in bags))
 
 
 def with_scatter(information: Information, changing: np.ndarray, scatter: Array, deviation: Array) -> Information:

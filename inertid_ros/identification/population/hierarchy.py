@@ -1,4 +1,4 @@
-"""Normal hierarchical model: parameters of every robot are drawn from one normal distribution, and measured with errors.
+"""Normal hierarchical model: parameters of all robots are drawn from one normal distribution, and measured with errors.
 
 ``beta_i ~ N(mu, Sigma)``, and robot ``i`` has the likelihood ``exp(-beta' L_i beta / 2 + beta' e_i)``, which need not
 determine all of ``beta_i``. Restricted maximum likelihood by expectation and maximisation ([Laird1982]_): the mean and
@@ -137,8 +137,9 @@ def _iterate(
     likelihoods: Likelihoods, prior: MeanPrior, covariance: Array, target: Array | None, weight: float
 ) -> Population:
     """Expectation and maximisation to the end; a diagonal covariance where there is no target."""
-    n, converged, iteration = likelihoods.count, False, 0
-    for iteration in range(1, _ITERATIONS + 1):
+    n, converged, iterations = likelihoods.count, False, 0
+    while not converged and iterations < _ITERATIONS:
+        iterations += 1
         step = _expectation(likelihoods, prior, covariance)
         if target is None:
             new = np.diag(np.maximum(np.diagonal(step.squares) / n, _LEAST))
@@ -147,10 +148,8 @@ def _iterate(
         size = np.sqrt(np.maximum(np.diagonal(new), 100 * _LEAST))
         converged = bool(np.max(np.abs(new - covariance) / np.outer(size, size)) < _TOLERANCE)
         covariance = new
-        if converged:
-            break
     step = _expectation(likelihoods, prior, covariance)
-    return Population(step.mean, step.mean_covariance, covariance, n, iteration, converged)
+    return Population(step.mean, step.mean_covariance, covariance, n, iterations, converged)
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,9 @@ class ModelDistribution:
         cls, coordinates: BaseCoordinates, likelihoods: Likelihoods, robots: Sequence[int] | np.ndarray
     ) -> "ModelDistribution":
         """Distribution between some robots, by restricted maximum likelihood."""
-        prior = MeanPrior(np.zeros(len(coordinates.scale)), np.linalg.inv(coordinates.prior_covariance))
+        prior = MeanPrior(
+            np.zeros(len(coordinates.scale)), np.asarray(np.linalg.inv(coordinates.prior_covariance), dtype=float)
+        )
         start = np.full(len(coordinates.scale), _START)
         return cls(coordinates, fit_population(likelihoods.of(np.asarray(robots, dtype=int)), prior, start))
 
@@ -114,17 +116,11 @@ class ModelDistribution:
 
     @cached_property
     def prior_of_robot(self) -> EarlierEquations:
-        """The distribution as equations that a robot's fit starts from: a further robot's, mean and scatter."""
-        return self._equations(self.population.predictive)
+        """The distribution as whitened rows that the fit of a robot starts from.
 
-    @cached_property
-    def mean_robot(self) -> EarlierEquations:
-        """The mean as equations, by which a fit finds physically consistent bodies of the mean robot."""
-        return self._equations(self.population.mean_covariance)
-
-    def _equations(self, covariance: Array) -> EarlierEquations:
-        """Normal distribution of base parameters of this covariance about the mean, as whitened rows."""
+        About the mean, with the scatter between robots and the error of the mean.
+        """
         projection = self.coordinates.base.projection / self.coordinates.scale[:, None]
-        root = semidefinite_root(np.linalg.inv(covariance))
+        root = semidefinite_root(np.asarray(np.linalg.inv(self.population.predictive), dtype=float))
         about = self.coordinates.centre / self.coordinates.scale + self.population.mean
         return EarlierEquations(root @ projection, root @ about)

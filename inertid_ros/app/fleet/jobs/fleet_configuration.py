@@ -10,7 +10,7 @@ from inertid_ros.config.robot import DRIVE_TERMS, LoadOptions
 from inertid_ros.identification.information.information_file import FORMAT as INFORMATION_FORMAT
 from inertid_ros.robot.bodies.layout import ParameterLayout
 
-from .catalogue import FleetError
+from .errors import FleetError
 
 FORMAT = 1  # of stored results of bags and robots: another one computes all of them anew
 CHANGING_TERMS = ("viscous", "coulomb", "offset")  # drive terms that every bag has of its own

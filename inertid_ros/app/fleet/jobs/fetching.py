@@ -10,7 +10,7 @@ from typing import Any
 
 from inertid_ros.core.errors import RecordingError
 
-from .optional_packages import optional
+from .errors import optional
 
 _CHUNK = 1 << 20
 _LOCAL = "file://"

@@ -82,9 +82,7 @@ def bag_job(job: BagJob) -> BagResult:
                 return BagResult(key, known)
             configuration = job.configuration
             model = load_model(job.urdf, model_options(configuration.robot))
-            recording = load_recording(
-                path, configuration.topics, model.recorded_joints, configuration.prepare.stamps
-            )
+            recording = load_recording(path, configuration.topics, model.recorded_joints, configuration.prepare.stamps)
             read = time.perf_counter() - start
             summary, information = _compressed(recording, job, model)
         except InertidError as error:

@@ -11,8 +11,9 @@ from inertid_ros.identification.assessment.estimate import NORMAL_95
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information_file import information_bytes, information_from_bytes
 from inertid_ros.identification.population.bag_effects import BagEffects, bag_effects
-from inertid_ros.identification.population.bag_information import BagInformation, joint_information
-from inertid_ros.identification.population.drift import FEWEST, Drift, Series, drift, scatter_about_mean
+from inertid_ros.identification.population.bag_information import joint_information
+from inertid_ros.identification.population.drift import FEWEST, Drift, drift, scatter_about_mean
+from inertid_ros.identification.population.random_effects import Series
 from inertid_ros.identification.prior.constraints import configured_constraints
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import load_model
@@ -81,8 +82,8 @@ class RobotResult:
 def robot_job(job: RobotJob) -> RobotResult:
     """Put the bags of a robot together.
 
-    Bodies are shared by all bags, changing terms are not: how much these scatter is found first, around a fit that shares
-    them.
+    Bodies are shared by all bags, changing terms are not: how much these scatter is found around a first fit that
+    shares them.
 
     Raises
     ------
