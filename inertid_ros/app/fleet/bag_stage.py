@@ -154,7 +154,7 @@ class BagStage:
                 outcomes[bag] = self._kept(bag, states[bag], result)
         for outcome in outcomes.values():
             if outcome.key and not outcome.used:
-                self.problems.append(Problem(outcome.bag.serial, outcome.bag.url, outcome.message))
+                self.problems.append(Problem(outcome.bag.serial, outcome.bag.url, outcome.message, input=False))
         return tuple(outcomes[bag] for bag in self.catalogue.bags)
 
     def _failed(self, outcomes: dict[FleetBag, BagOutcome], bag: FleetBag, message: str) -> None:

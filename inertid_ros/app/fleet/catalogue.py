@@ -111,11 +111,14 @@ class Problem:
     serial, bag : str
         Whom it is about; empty where it is about more.
     message : str
+    input : bool
+        Whether it could not be read or written; false of what was read and is not to be used.
     """
 
     serial: str
     bag: str
     message: str
+    input: bool = True
 
     def __str__(self) -> str:
         known = [part for part in (self.serial, self.bag) if part and part not in self.message]

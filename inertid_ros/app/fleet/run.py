@@ -62,6 +62,11 @@ class FleetOutcome:
         return sum(bag.computed for bag in self.bags)
 
     @property
+    def failed(self) -> bool:
+        """Whether something could not be used at all."""
+        return any(problem.input for problem in self.problems)
+
+    @property
     def rejected(self) -> bool:
         """Whether a bag or a robot is not to be used."""
         bags = any(outcome.summary.get("verdict") == Verdict.REJECT.value for outcome in self.bags)

@@ -1,7 +1,7 @@
 """Random-effects regression of estimates that have errors of their own and scatter beside them.
 
-``y = X b + u + e`` with ``e ~ N(0, V)`` of known covariance and a scatter ``u`` between recordings (of temperature) whose
-variance restricted maximum likelihood finds; intervals by [Hartung2001]_, whose residual scale makes them right
+``y = X b + u + e`` with ``e ~ N(0, V)`` of known covariance and a scatter ``u`` between recordings, whose variance
+restricted maximum likelihood finds; intervals by [Hartung2001]_, whose residual scale makes them right
 also where ``V`` is too small or too large by a factor.
 """
 
