@@ -115,15 +115,16 @@ def drift_found(fleet: SimulatedFleet, output: Path) -> dict[str, float]:
 
 
 def throughput(folder: Path, bags: int) -> list[list[str]]:
-    """Bags a second with one and two workers, each on an empty output."""
+    """Bags a second with one and two workers, each on an empty output, and what else the machine did meanwhile."""
     fleet = SimulatedFleet(folder / "small", THROUGHPUT_ROBOTS, bags)
     catalogue, rows, first = fleet.write(), [], 0.0
     for workers in (1, 2):
-        found = run(catalogue, folder / f"throughput_{workers}", workers)
-        rate = found["bags"] / found["seconds"]["bags"]
+        output = folder / f"throughput_{workers}"
+        found = run(catalogue, output, workers)
+        rate, load = found["bags"] / found["seconds"]["bags"], os.getloadavg()[0]
         first = first or rate
-        seconds = sum(row["seconds"] for row in _bags(folder / f"throughput_{workers}"))
-        rows.append([str(workers), f"{rate:.2f}", f"{rate / first:.2f}", f"{seconds / found['bags']:.2f}"])
+        processor = sum(row["seconds_processor"] for row in _bags(output)) / found["bags"]
+        rows.append([str(workers), f"{rate:.2f}", f"{rate / first:.2f}", f"{processor:.2f}", f"{load:.1f}"])
     return rows
 
 
@@ -173,10 +174,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--robots", type=int, default=200)
     parser.add_argument("--bags", type=int, default=10)
+    parser.add_argument("--folder", type=Path, help="empty folder that is kept (default a temporary one)")
     options = parser.parse_args()
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+        folder = options.folder or Path(name)
         text = study(folder, options.robots, options.bags)
     publish("fleet", text)
 
@@ -193,7 +195,7 @@ def study(folder: Path, robots: int, bags: int) -> str:
     counts = {robot.serial: bags + (index == 0) for index, robot in enumerate(fleet.robots)}
     added = run(fleet.write_catalogue(counts), output, 2)
     drift, long = drift_found(fleet, output), long_bag(folder)
-    rest = (resumed["clock"] - resumed["seconds"]["bags"]) * 2 / robots
+    rest = 2 * sum(resumed["seconds"][stage] for stage in ("robots", "models", "results")) / robots
     named = {each["serial"]: each["parameter"] for each in added["outlying"]}
     bad = {serial: parameter for serial, parameter in BAD.items() if serial in {r.serial for r in fleet.robots}}
     outlying = ", ".join(f"{serial} {parameter}" for serial, parameter in sorted(named.items())) or "none"
@@ -210,25 +212,26 @@ def study(folder: Path, robots: int, bags: int) -> str:
         ["bad robots", ", ".join(f"{serial} {parameter}" for serial, parameter in bad.items())],
         ["named", outlying],
         ["bad ones named / others named", f"{len(set(named) & set(bad))} of {len(bad)} / {len(set(named) - set(bad))}"],
-        [f"truth within the interval of 95 %, of {drift['trends']} drifting frictions", f"{100 * drift['within']:.1f} %"],
+        [f"{drift['trends']} drifting frictions: truth within the interval of 95 %", f"{100 * drift['within']:.1f} %"],
         ["of these named as drifting", f"{100 * drift['named']:.0f} %"],
-        [f"zero within it, of {drift['others']} parameters without drift", f"{100 * drift['others_within']:.1f} %"],
+        [f"{drift['others']} parameters without drift: zero within it", f"{100 * drift['others_within']:.1f} %"],
         ["of these named as drifting, false ones", str(drift["others_named"])],
         ["changes named, all false", str(drift["changed"])],
     ]  # fmt: skip
     return f"""## Fleets
 
 `inertid fleet`: {robots} simulated robots of one model, three joints, {bags} bags each of 8 s at 100 Hz, a month apart;
-masses differ by 2 % and friction by 5 % between robots, friction by 1 % between bags, and Coulomb friction drifts by 30 % a
-year (standard deviations). A worker and the client are killed on the way. Seconds a bag are those of a worker's clock.
+masses differ by 2 % and friction by 5 % between robots, friction by 1 % between bags, and Coulomb friction drifts by
+30 % a year (standard deviations). A worker and the client are killed on the way. The load counts the processes that want
+to run, these and others, on {os.cpu_count()} cores.
 
-{table(["workers", "bags a second", "times one worker", "seconds a bag"], rates)}
+{table(["workers", "bags a second", "times one worker", "processor [s] a bag", "load of the machine"], rates)}
 
 {table(["", ""], rows)}
 
 On paper, from one bag of {LONG_S / 60:g} minutes of an xArm7 at 1 kHz ({long["seconds"]:.1f} s of a core, reading
-{long["reading"]:.1f} s of it, {long["bytes"] / 1e6:.0f} MB; its result {long["result"] / 1e3:.0f} kB) and {rest:.2f} s of
-a core for each robot after its bags:
+{long["reading"]:.1f} s of it, {long["bytes"] / 1e6:.0f} MB; its result {long["result"] / 1e3:.0f} kB) and {rest:.2f} s
+of a core for each robot after its bags:
 
 {on_paper(long, rest)}
 

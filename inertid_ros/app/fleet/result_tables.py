@@ -169,4 +169,5 @@ def _bag(outcome: BagOutcome) -> dict[str, Any]:
         "samples": summary.get("samples"),
         "bytes": summary.get("bytes"),
         "seconds": summary.get("seconds_total"),
+        "seconds_processor": summary.get("seconds_processor"),
     }

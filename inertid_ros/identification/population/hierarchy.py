@@ -14,6 +14,7 @@ from inertid_ros.core.arrays import Array
 _ITERATIONS = 2000
 _TOLERANCE = 1e-4  # change of variances in one iteration, relative
 _LEAST = 1e-10  # variance in normalised units, so that matrices stay regular
+_NEGLIGIBLE = 0.01  # of the variance of the best known robot: less between robots changes nothing, and takes for ever
 
 
 @dataclass(frozen=True)
@@ -138,11 +139,13 @@ def _iterate(
 ) -> Population:
     """Expectation and maximisation to the end; a diagonal covariance where there is no target."""
     n, converged, iterations = likelihoods.count, False, 0
+    least = np.maximum(_NEGLIGIBLE / np.maximum(likelihoods.precision.max(axis=0).diagonal(), 1e-300), _LEAST)
+    least = np.minimum(least, np.diagonal(covariance))
     while not converged and iterations < _ITERATIONS:
         iterations += 1
         step = _expectation(likelihoods, prior, covariance)
         if target is None:
-            new = np.diag(np.maximum(np.diagonal(step.squares) / n, _LEAST))
+            new = np.diag(np.maximum(np.diagonal(step.squares) / n, least))
         else:
             new = (step.squares + weight * np.diag(target)) / (n + weight)
         size = np.sqrt(np.maximum(np.diagonal(new), 100 * _LEAST))

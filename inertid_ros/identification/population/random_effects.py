@@ -149,12 +149,13 @@ def _restricted_variance(series: Series, columns: Array) -> float:
     size = max(float(np.mean(squares)), 1e-300)
     values = np.maximum(values, 1e-12 * size)
 
-    def loss(variance: float) -> float:
-        return float(np.sum(np.log(values + variance) + squares / (values + variance)))
+    def loss(variance: float | Array) -> Array:
+        total = values[:, None] + variance
+        return np.asarray(np.sum(np.log(total) + squares[:, None] / total, axis=0))
 
     grid = np.concatenate([[0.0], size * np.logspace(-6, np.log10(_LARGEST_SCATTER), 40)])
-    losses = [loss(variance) for variance in grid]
+    losses = loss(grid)
     best = int(np.argmin(losses))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    refined = minimize_scalar(loss, bounds=(low, high), method="bounded")
+    refined = minimize_scalar(lambda variance: float(loss(variance)[0]), bounds=(low, high), method="bounded")
     return float(refined.x) if refined.fun < losses[best] else float(grid[best])

@@ -72,7 +72,7 @@ def bag_job(job: BagJob) -> BagResult:
     InertidError
         It cannot be used.
     """
-    start = time.perf_counter()
+    start, processor = time.perf_counter(), time.process_time()
     with fetched(job.url) as path:
         try:
             sha256, size = content_hash(path)
@@ -87,7 +87,11 @@ def bag_job(job: BagJob) -> BagResult:
             summary, information = _compressed(recording, job, model)
         except InertidError as error:
             raise type(error)(str(error).replace(str(path), job.url)) from None
-    seconds = {"seconds_reading": read, "seconds_total": time.perf_counter() - start}
+    seconds = {
+        "seconds_reading": read,
+        "seconds_total": time.perf_counter() - start,
+        "seconds_processor": time.process_time() - processor,
+    }
     return BagResult(key, {**known, **summary, **seconds}, information)
 
 
