@@ -222,8 +222,8 @@ def study(folder: Path, robots: int, bags: int) -> str:
 
 `inertid fleet`: {robots} simulated robots of one model, three joints, {bags} bags each of 8 s at 100 Hz, a month apart;
 masses differ by 2 % and friction by 5 % between robots, friction by 1 % between bags, and Coulomb friction drifts by
-30 % a year (standard deviations). A worker and the client are killed on the way. The load counts the processes that want
-to run, these and others, on {os.cpu_count()} cores.
+30 % a year (standard deviations). A worker and the client are killed on the way. The load counts the processes that
+want to run, these and others, on {os.cpu_count()} cores.
 
 {table(["workers", "bags a second", "times one worker", "processor [s] a bag", "load of the machine"], rates)}
 

@@ -137,13 +137,15 @@ class BagStage:
             except InertidError as error:
                 self._failed(outcomes, bag, str(error))
                 continue
-            last = self.files.last_sha256(bag.url)
-            key = key_of(last, urdf, configuration=configuration) if last else ""
+            sha256 = self.files.sha256(bag.url, states[bag])
+            key = key_of(sha256, urdf, configuration=configuration) if sha256 else ""
             summary = self.kept.store.read(key) if key else None
-            if summary is not None and self.files.sha256(bag.url, states[bag]):
+            if summary is not None:
                 outcomes[bag] = _outcome(bag, key, summary, computed=False)
                 continue
-            jobs[bag] = BagJob(bag.url, urdf, configuration, frozenset([key] if summary is not None else []))
+            keys = (key_of(each, urdf, configuration=configuration) for each in self.files.candidates(bag.url))
+            known = frozenset(each for each in keys if self.kept.store.read(each) is not None)
+            jobs[bag] = BagJob(bag.url, urdf, configuration, known)
         done = len(outcomes)
         for bag, result in cluster.results(bag_job, jobs):
             done += 1

@@ -17,6 +17,7 @@ from .jobs.errors import FleetError
 
 _SUMMARY, _INFORMATION = "summary.json", "information.npz"
 _STATES = "files.jsonl"
+_MOST_CANDIDATES = 100
 
 
 class ResultStore:
@@ -76,6 +77,7 @@ class FileStates:
     def __init__(self, folder: Path) -> None:
         self._path = folder / _STATES
         self._known: dict[str, tuple[str, str]] = {}
+        self._by_name: dict[str, set[str]] = {}
         try:
             lines = self._path.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError):
@@ -83,16 +85,18 @@ class FileStates:
         for line in lines:
             with suppress(FormatError, ValueError, TypeError):  # the last line of a run that was killed
                 url, state, sha256 = read_json(line)
-                self._known[str(url)] = (str(state), str(sha256))
+                self._add(str(url), str(state), str(sha256))
 
     def sha256(self, url: str, state: str) -> str:
         """Checksum of a file in this state; empty where it is not known."""
         known = self._known.get(url, ("", ""))
         return known[1] if known[0] == state else ""
 
-    def last_sha256(self, url: str) -> str:
-        """Checksum that a file had when it was last read, changed or not; empty where none is known."""
-        return self._known.get(url, ("", ""))[1]
+    def candidates(self, url: str) -> tuple[str, ...]:
+        """Checksums that a file may have whose state is another one: its last, or where it is new those of its name."""
+        if url in self._known:
+            return (self._known[url][1],)
+        return tuple(sorted(self._by_name.get(_name(url), ())))[:_MOST_CANDIDATES]
 
     def put(self, url: str, state: str, sha256: str) -> None:
         """Add the content of a file.
@@ -103,9 +107,17 @@ class FileStates:
             It cannot be written.
         """
         if self._known.get(url) != (state, sha256):
-            self._known[url] = (state, sha256)
+            self._add(url, state, sha256)
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps([url, state, sha256]) + "\n")
+
+    def _add(self, url: str, state: str, sha256: str) -> None:
+        self._known[url] = (state, sha256)
+        self._by_name.setdefault(_name(url), set()).add(sha256)
+
+
+def _name(url: str) -> str:
+    return url.rstrip("/").rpartition("/")[2]
 
 
 def prepared_folder(directory: Path) -> Path:

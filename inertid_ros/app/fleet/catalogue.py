@@ -121,8 +121,9 @@ class Problem:
     input: bool = True
 
     def __str__(self) -> str:
-        known = [part for part in (self.serial, self.bag) if part and part not in self.message]
-        return one_line(": ".join([*known, self.message]))
+        message = self.message if self.bag in self.message else f"{self.bag}: {self.message}"
+        told = not self.serial or message.startswith(f"{self.serial}: ")
+        return one_line(message if told else f"{self.serial}: {message}")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from inertid_ros import __version__
 from inertid_ros.core.errors import InertidError
 
 from .jobs.errors import FleetError, optional
@@ -25,7 +26,6 @@ _DISTRIBUTED = {
     # worker processes read this before they import NumPy
     "distributed.nanny.pre-spawn-environ": {**_THREADS, "MKL_NUM_THREADS": "1"},
     "distributed.scheduler.allowed-failures": 2,  # of workers under one task, which then fails alone
-    "distributed.comm.timeouts.connect": f"{_TIMEOUT_S}s",
 }
 
 
@@ -77,7 +77,7 @@ class Cluster:
 
         def submit() -> None:
             for key, job in waiting:
-                future = self.client.submit(_caught, function, job, pure=False)
+                future = self.client.submit(caught, function, job, pure=False)
                 keys[future.key] = key
                 running.add(future)
                 return
@@ -95,7 +95,7 @@ class Cluster:
             yield key, result
 
 
-def _caught(function: Callable[[Job], Result], job: Job) -> "Result | Failed":
+def caught(function: Callable[[Job], Result], job: Job) -> "Result | Failed":
     """Result of a job on a worker; errors as one line."""
     try:
         return function(job)
@@ -155,9 +155,33 @@ def _connected(distributed: Any, address: str) -> Iterator[Any]:
         message = f"{address}: no Dask scheduler answers there; check the address, or leave --scheduler off"
         raise FleetError(message) from None
     with client:
-        if not client.nthreads():
-            raise FleetError(f"{address}: the scheduler has no workers; start some with 'dask worker {address}'")
+        check_workers(client, address)
         yield client
+
+
+def check_workers(client: Any, address: str) -> None:
+    """Check that a scheduler has workers, which have this version of the package: tasks of others would never end.
+
+    Raises
+    ------
+    FleetError
+        It has none, or they have another version.
+    """
+
+    def version() -> str:  # goes to the workers as code, since they may not have the package
+        import inertid_ros
+
+        return inertid_ros.__version__
+
+    if not client.nthreads():
+        raise FleetError(f"{address}: the scheduler has no workers; start some with 'dask worker {address}'")
+    try:
+        versions = set(client.run(version).values())
+    except ImportError:
+        raise FleetError(f"{address}: its workers have no inertid_ros; install it there") from None
+    if versions != {__version__}:
+        found = ", ".join(sorted(versions))
+        raise FleetError(f"{address}: its workers have inertid_ros {found}, and this is {__version__}; install one")
 
 
 def _reason(error: BaseException) -> str:

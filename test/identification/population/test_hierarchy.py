@@ -26,7 +26,7 @@ def robots(rng, count, size, covariance, rows=None, noise=1.0):
 
 
 def dense_log_likelihood(likelihoods, covariance):
-    """Restricted likelihood of estimates ``beta_i ~ N(mu, Sigma + W_i)`` with ``mu`` integrated out, up to a constant."""
+    """Likelihood of estimates ``beta_i ~ N(mu, Sigma + W_i)`` with ``mu`` integrated out, up to a constant."""
     inverses, total, weighted = [], 0.0, 0.0
     for precision, product in zip(likelihoods.precision, likelihoods.product, strict=True):
         W = np.linalg.inv(precision)
