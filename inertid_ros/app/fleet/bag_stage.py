@@ -12,7 +12,7 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.identification.assessment.gate import Verdict
 
 from .bag_store import FileStates, ResultStore
-from .catalogue import Catalogue, FleetBag, Problem
+from .catalogue import Catalogue, FleetBag, FleetProblem
 from .cluster import Cluster, Failed
 from .jobs.bag_job import BagJob, BagResult, bag_job
 from .jobs.fetching import file_state
@@ -85,11 +85,11 @@ class KeptResults:
         return self._information.get(key) or self.store.information(key)
 
     @property
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[FleetProblem]:
         """One for every reason."""
         place = self.store.folder
         return [
-            Problem("", "", f"{place}: {count} results cannot be written ({reason}); make room and run again")
+            FleetProblem("", "", f"{place}: {count} results cannot be written ({reason}); make room and run again")
             for reason, count in self.unwritten.items()
         ]
 
@@ -105,14 +105,14 @@ class BagStage:
     Attributes
     ----------
     kept : KeptResults
-    problems : list of Problem
+    problems : list of FleetProblem
         What could not be used.
     """
 
     def __init__(self, catalogue: Catalogue, configuration: Configuration, folder: Path) -> None:
         self.catalogue, self.configuration = catalogue, configuration
         self.kept, self.files = KeptResults(folder), FileStates(folder)
-        self.problems: list[Problem] = []
+        self.problems: list[FleetProblem] = []
 
     def outcomes(
         self, urdfs: Mapping[str, str], cluster: Cluster, show: Callable[[float], None]
@@ -156,12 +156,12 @@ class BagStage:
                 outcomes[bag] = self._kept(bag, states[bag], result)
         for outcome in outcomes.values():
             if outcome.key and not outcome.used:
-                self.problems.append(Problem(outcome.bag.serial, outcome.bag.url, outcome.message, input=False))
+                self.problems.append(FleetProblem(outcome.bag.serial, outcome.bag.url, outcome.message, input=False))
         return tuple(outcomes[bag] for bag in self.catalogue.bags)
 
     def _failed(self, outcomes: dict[FleetBag, BagOutcome], bag: FleetBag, message: str) -> None:
         outcomes[bag] = BagOutcome(bag, message=message)
-        self.problems.append(Problem(bag.serial, bag.url, message))
+        self.problems.append(FleetProblem(bag.serial, bag.url, message))
 
     def _kept(self, bag: FleetBag, state: str, result: BagResult) -> BagOutcome:
         """Outcome of a bag whose result is written as soon as it is there."""

@@ -103,7 +103,7 @@ class FleetBag:
 
 
 @dataclass(frozen=True)
-class Problem:
+class FleetProblem:
     """What could not be used, in one line; the rest of the fleet goes on.
 
     Attributes
@@ -136,10 +136,10 @@ class Catalogue:
         By serial number.
     bags : tuple of FleetBag
         Of these robots, by serial number and date.
-    problems : tuple of Problem
+    problems : tuple of FleetProblem
         What of the catalogue could not be used.
     """
 
     robots: Mapping[str, FleetRobot]
     bags: tuple[FleetBag, ...]
-    problems: tuple[Problem, ...] = field(default=())
+    problems: tuple[FleetProblem, ...] = field(default=())

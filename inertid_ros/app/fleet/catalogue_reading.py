@@ -16,7 +16,7 @@ from inertid_ros.config.schema.structuring import structure
 from inertid_ros.core.errors import ConfigurationError, FormatError
 from inertid_ros.core.formats.yaml_text import read_yaml
 
-from .catalogue import BagFields, Catalogue, FleetBag, FleetRobot, PayloadFields, Problem, RobotFields
+from .catalogue import BagFields, Catalogue, FleetBag, FleetProblem, FleetRobot, PayloadFields, RobotFields
 from .jobs.errors import FleetError, optional
 from .jobs.fetching import resolved
 
@@ -98,7 +98,7 @@ class _Reader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.problems: list[Problem] = []
+        self.problems: list[FleetProblem] = []
 
     def catalogue(self, content: Mapping[str, Any]) -> Catalogue:
         payloads = dict(self._payloads(content.get("payloads", {})))
@@ -174,7 +174,7 @@ class _Reader:
             return None
 
     def _tell(self, serial: str, bag: str, message: str) -> None:
-        self.problems.append(Problem(serial, bag, message))
+        self.problems.append(FleetProblem(serial, bag, message))
 
 
 def _serial(value: Any) -> Any:

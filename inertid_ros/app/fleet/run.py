@@ -14,7 +14,7 @@ from inertid_ros.robot.model import load_model
 
 from .bag_stage import BagOutcome, BagStage, KeptResults
 from .bag_store import prepared_folder
-from .catalogue import Catalogue, Problem
+from .catalogue import Catalogue, FleetProblem
 from .catalogue_reading import serials_of
 from .cluster import Cluster, Failed
 from .jobs.estimate_job import EstimateJob, ParameterEstimates, estimate_job
@@ -42,7 +42,7 @@ class FleetOutcome:
         By name.
     estimates : mapping of str to ParameterEstimates
         By serial number.
-    problems : tuple of Problem
+    problems : tuple of FleetProblem
         What could not be used.
     seconds : mapping of str to float
         Of the stages.
@@ -53,7 +53,7 @@ class FleetOutcome:
     robots: Mapping[str, RobotResult]
     models: Mapping[str, ModelPopulation]
     estimates: Mapping[str, ParameterEstimates]
-    problems: tuple[Problem, ...]
+    problems: tuple[FleetProblem, ...]
     seconds: Mapping[str, float]
 
     @property
@@ -150,13 +150,13 @@ class _Run:
                 except InertidError as error:
                     texts[robot.urdf] = text = type(error)(f"{robot.urdf}: {error}")
             if isinstance(text, InertidError):
-                self.problems.append(Problem(serial, "", f"{serial}: {text}"))
+                self.problems.append(FleetProblem(serial, "", f"{serial}: {text}"))
             else:
                 found[serial] = text
         for serial, model in self._of_other_kinematics({serial: hashes[text] for serial, text in found.items()}):
             urdf = self.catalogue.robots[serial].urdf
             message = f"{urdf}: has other joints than most robots of model '{model}'; correct the URDF or the model"
-            self.problems.append(Problem(serial, "", message))
+            self.problems.append(FleetProblem(serial, "", message))
             del found[serial]
         return found
 
@@ -192,7 +192,7 @@ class _Run:
         for done, (serial, result) in enumerate(self.cluster.results(robot_job, jobs), 1):
             self._show("robots", done / len(jobs))
             if isinstance(result, Failed):
-                self.problems.append(Problem(serial, "", f"{serial}: {result.message}"))
+                self.problems.append(FleetProblem(serial, "", f"{serial}: {result.message}"))
                 continue
             robots[serial] = result
             self.kept_robots.write(keys[serial], result.summary, result.information)
@@ -207,7 +207,7 @@ class _Run:
             try:
                 found[name] = model_population(name, urdfs[min(members)], self.configuration, members)
             except InertidError as error:
-                self.problems.append(Problem("", "", f"model '{name}': {error}"))
+                self.problems.append(FleetProblem("", "", f"model '{name}': {error}"))
         return found
 
     def _estimates(
@@ -224,7 +224,7 @@ class _Run:
         for done, (serial, result) in enumerate(self.cluster.results(estimate_job, jobs), 1):
             self._show("results", done / len(jobs))
             if isinstance(result, Failed):
-                self.problems.append(Problem(serial, "", f"{serial}: {result.message}"))
+                self.problems.append(FleetProblem(serial, "", f"{serial}: {result.message}"))
             else:
                 estimates[serial] = result
         return dict(sorted(estimates.items()))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.stats
+import scipy
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.robot.bodies.layout import ParameterLayout

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.stats
+import scipy
 from scipy.linalg import null_space
-from scipy.optimize import minimize_scalar
 
 from inertid_ros.core.arrays import Array
 
@@ -157,5 +156,7 @@ def _restricted_variance(series: Series, columns: Array) -> float:
     losses = loss(grid)
     best = int(np.argmin(losses))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    refined = minimize_scalar(lambda variance: float(loss(variance)[0]), bounds=(low, high), method="bounded")
+    refined = scipy.optimize.minimize_scalar(
+        lambda variance: float(loss(variance)[0]), bounds=(low, high), method="bounded"
+    )
     return float(refined.x) if refined.fun < losses[best] else float(grid[best])
