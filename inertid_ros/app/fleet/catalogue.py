@@ -7,7 +7,7 @@ from datetime import datetime
 import attrs
 
 from inertid_ros.config.robot import LoadOptions
-from inertid_ros.config.schema.option_fields import REQUIRED, option, vector
+from inertid_ros.config.schema.option_fields import REQUIRED, option
 from inertid_ros.core.errors import one_line
 
 
@@ -28,32 +28,6 @@ class BagFields:
     bag: str = option(REQUIRED, "path or URL of the recording", of=str)
     date: str = option(REQUIRED, "ISO 8601 date, or date and time, at which it was recorded", of=str)
     payload: str = option("", "name of the payload that the robot held; empty is none")
-
-
-@attrs.frozen
-class PayloadFields:
-    """A known payload in a catalogue."""
-
-    link: str = option(REQUIRED, "link of the URDF that holds it", of=str)
-    mass: float = option(REQUIRED, "of the payload [kg]", of=float, minimum=1e-9, maximum=1e6)
-    com: tuple[float, ...] = vector((0.0, 0.0, 0.0), "its centre of mass in the frame of the link [m]", 100.0)
-    inertia: tuple[float, ...] = option(
-        (),
-        "xx, xy, xz, yy, yz, zz about its centre of mass, in the axes of the link [kg m^2]; empty is a point mass",
-        of=float,
-        minimum=-1e9,
-        maximum=1e9,
-    )
-
-    def load(self) -> LoadOptions:
-        """As a configuration has it, for every recording.
-
-        Raises
-        ------
-        ConfigurationError
-            The inertia has not six values.
-        """
-        return LoadOptions(self.link, self.mass, ("*",), self.com, self.inertia)
 
 
 @dataclass(frozen=True)

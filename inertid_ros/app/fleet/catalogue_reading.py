@@ -16,7 +16,7 @@ from inertid_ros.config.schema.structuring import structure
 from inertid_ros.core.errors import ConfigurationError, FormatError
 from inertid_ros.core.formats.yaml_text import read_yaml
 
-from .catalogue import BagFields, Catalogue, FleetBag, FleetProblem, FleetRobot, PayloadFields, RobotFields
+from .catalogue import BagFields, Catalogue, FleetBag, FleetProblem, FleetRobot, RobotFields
 from .jobs.errors import FleetError, optional
 from .jobs.fetching import resolved
 
@@ -108,13 +108,12 @@ class _Reader:
         return Catalogue(robots, tuple(bags), tuple(self.problems))
 
     def _payloads(self, given: Mapping[str, Any]) -> Iterator[tuple[str, LoadOptions]]:
+        """Known payloads, as a configuration has loads: of every recording for which one is named."""
         for name, fields in given.items():
-            found = self._structured(PayloadFields, fields, f"payloads.{name}")
+            every = {**fields, "recordings": ["*"]} if isinstance(fields, Mapping) else fields
+            found = self._structured(LoadOptions, every, f"payloads.{name}")
             if found is not None:
-                try:
-                    yield str(name), found.load()
-                except ConfigurationError as error:
-                    self._tell("", "", f"{self.path}: payloads.{name}: {error}")
+                yield str(name), found
 
     def _robots(self, given: Sequence[Any]) -> dict[str, FleetRobot]:
         """Robots by serial number; one that is given twice is none of them."""
