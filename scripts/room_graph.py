@@ -52,12 +52,13 @@ ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "identification": (
         ("information",), ("base_parameters",), ("prior",), ("solvers",), ("assessment",), ("details",),
-        ("least_squares",), ("",)
+        ("least_squares",), ("population",), ("",)
     ),
     "excitation": (
         ("motions",), ("limits",), ("plans",), ("constraints",), ("criteria",), ("planning",),
         ("direction_combinations",), ("execution",), ("",)
     ),
+    "app": (("",), ("fleet",)),
     "adaptation": (("",), ("payload", "online", "control"), ("execution",)),
     "report": (("content",), ("plots",), ("schemas",), ("",)),
 }  # fmt: skip

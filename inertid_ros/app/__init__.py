@@ -9,4 +9,5 @@
 - ``payload_measurement``, ``payload_job``: the same while it works, for a node and its worker process.
 - ``followed_result``: a robot that is followed by its joint states.
 - ``known_loads``: gains of drives that recordings with known loads determine.
+- ``fleet``: many robots with many bags each.
 """

@@ -164,6 +164,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     payload.add_argument("--output", metavar="FILE", help="payload.json to write")
 
+    fleet = add("fleet", "many robots with many bags: parameters, drift, and which robots differ", settings)
+    fleet.add_argument("catalogue", metavar="CATALOGUE", help="YAML or Parquet file with robots, bags and payloads")
+    fleet.add_argument(
+        "--output", required=True, metavar="DIR",
+        help="folder of results; what it has of an earlier run is not computed again",
+    )  # fmt: skip
+    fleet.add_argument(
+        "--scheduler", default="", metavar="ADDRESS", help="of a Dask cluster (default processes on this machine)"
+    )
+    fleet.add_argument(
+        "--workers", type=_count, default=0, metavar="N", help="worker processes on this machine (default one per core)"
+    )
+
     convert = add("convert", "convert a recording", settings, force)
     convert.add_argument("input", metavar="IN", help=_RECORDING)
     convert.add_argument("output", metavar="OUT", help="NAME.npz, NAME.mcap or NAME.db3; else a bag directory")
@@ -191,6 +204,13 @@ def _share(text: str) -> float:
     value = float(text)
     if not 0.0 <= value <= 10.0:
         raise argparse.ArgumentTypeError(f"{text} is not between 0 and 10")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= 10_000:
+        raise argparse.ArgumentTypeError(f"{text} is not between 1 and 10000")
     return value
 
 

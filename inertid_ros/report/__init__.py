@@ -11,6 +11,7 @@ Schemas of the files written). ``templates`` holds the pages' templates, style s
 - ``results``: the result directory, written and read back.
 - ``comparison``: two results of one robot beside each other.
 - ``notebook``: results as notebooks show them.
+- ``fleet_page``: the overview of a fleet.
 
 It may import ``core``, ``config``, ``robot``, ``kinematics``, ``dynamics``, ``data``, ``regressors``,
 ``identification``, ``excitation`` and ``simulation``.

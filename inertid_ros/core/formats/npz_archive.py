@@ -22,13 +22,13 @@ _MAGIC = b"\x93NUMPY"
 _SUFFIX = ".npy"
 
 
-def read_arrays(path: Path, wanted: Callable[[str], bool] = lambda name: True) -> dict[str, np.ndarray]:
+def read_arrays(source: Path | BinaryIO, wanted: Callable[[str], bool] = lambda name: True) -> dict[str, np.ndarray]:
     """Arrays of a file by their names, of any type but objects.
 
     Parameters
     ----------
-    path : Path
-        The file.
+    source : Path or binary file
+        The file, or one that is open and is closed afterwards.
     wanted : callable, optional
         Whether an array of a name is read; others are not even looked at.
 
@@ -40,7 +40,7 @@ def read_arrays(path: Path, wanted: Callable[[str], bool] = lambda name: True) -
         It is no npz, is damaged or encrypted, repeats a name, or its arrays as float64 need more than a
         :class:`.Budget`.
     """
-    with path.open("rb") as file:
+    with source.open("rb") if isinstance(source, Path) else source as file:
         if file.read(len(_MAGIC)) == _MAGIC:
             raise FormatError("holds a single array")
         try:

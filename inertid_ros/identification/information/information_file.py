@@ -19,7 +19,7 @@ from inertid_ros.robot.bodies.user_terms import UserTerm
 from .earlier_equations import EarlierEquations
 from .information import Channel, Information
 
-_FORMAT = 1
+FORMAT = 1
 _BROKEN = (OSError, LookupError, ValueError, TypeError, AttributeError, OverflowError)
 
 
@@ -46,7 +46,7 @@ def write_information(information: Information, path: str | Path) -> Path:
 def information_bytes(information: Information) -> bytes:
     """Content of the file of :func:`write_information`."""
     content: dict[str, Any] = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "layout": json.dumps(dataclasses.asdict(information.layout)),
         "robot": information.robot,
         "names": np.array(information.names),
@@ -71,11 +71,14 @@ def read_information(path: str | Path) -> Information:
     IdentificationError
         There is no such file, or it is another one or damaged.
     """
-    path = Path(path)
+    return _read(Path(path), Path(path))
+
+
+def _read(source: Path | io.BytesIO, path: Path) -> Information:
     try:
-        content = read_arrays(path)
-        if int(content["format"]) != _FORMAT:
-            raise IdentificationError(f"{path}: has format {content['format']}, this version reads {_FORMAT}; update")
+        content = read_arrays(source)
+        if int(content["format"]) != FORMAT:
+            raise IdentificationError(f"{path}: has format {content['format']}, this version reads {FORMAT}; update")
         return _information(path, content)
     except FileNotFoundError:
         raise IdentificationError(f"{path}: no such file; check the path") from None
@@ -87,6 +90,22 @@ def read_information(path: str | Path) -> Information:
         ) from None
     except ModelError as error:
         raise IdentificationError(f"{path}: {error}") from None
+
+
+def information_from_bytes(content: bytes, name: str) -> Information:
+    """Information of the content of a file, as :func:`information_bytes` gives it.
+
+    Parameters
+    ----------
+    name : str
+        Of what it is, for messages.
+
+    Raises
+    ------
+    IdentificationError
+        It is something else or damaged.
+    """
+    return _read(io.BytesIO(content), Path(name))
 
 
 def _information(path: Path, content: dict[str, np.ndarray]) -> Information:

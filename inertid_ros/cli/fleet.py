@@ -1,0 +1,95 @@
+"""``inertid fleet``: the robots and bags of a catalogue to tables and an overview."""
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from inertid_ros.app.fleet.catalogue_reading import read_catalogue
+from inertid_ros.app.fleet.cluster import cluster
+from inertid_ros.app.fleet.content import fleet_content
+from inertid_ros.app.fleet.jobs.errors import FleetError, optional
+from inertid_ros.app.fleet.jobs.fleet_configuration import fleet_configuration
+from inertid_ros.app.fleet.result_tables import fleet_tables, write_tables
+from inertid_ros.app.fleet.run import run_fleet
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.atomic_files import write_file
+from inertid_ros.report.fleet_page import FLEET_PAGE, render_fleet_page
+from inertid_ros.report.report_content import plain
+
+from .printing.output import number, print_json, print_table, progress_bar
+from .settings import configuration
+
+_BAD_INPUT, _REJECTED = 2, 3
+_JSON = "fleet.json"
+_SHOWN = 20  # lines of a table
+
+_log = logging.getLogger(__name__)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; 2 where something of the fleet could not be used, 3 where something is not to be used."""
+    for package in ("dask", "distributed", "fsspec", "pyarrow"):
+        optional(package)  # before any work
+    config = fleet_configuration(configuration(options, Configuration))
+    catalogue = read_catalogue(options.catalogue)
+    directory = Path(options.output)
+    with cluster(options.scheduler, options.workers) as dask, progress_bar(options) as progress:
+        if dask.dashboard:
+            _log.info("dashboard: %s", dask.dashboard)
+        outcome = run_fleet(catalogue, config, directory, dask, progress)
+        dashboard = dask.dashboard
+    tables = fleet_tables(outcome)
+    content = plain(fleet_content(outcome, tables, dashboard))
+    write_tables(tables, directory)
+    _write(directory / _JSON, json.dumps(content, indent=1, allow_nan=False) + "\n")
+    _write(directory / FLEET_PAGE, render_fleet_page(content))
+    if options.json:
+        print_json({**content, "directory": str(directory)})
+    else:
+        _print(content)
+        print(f"written to {directory}")
+    for problem in outcome.problems:
+        sys.stderr.write(f"inertid: {problem}\n")
+    if outcome.failed:
+        return _BAD_INPUT
+    return _REJECTED if outcome.rejected else 0
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        write_file(path, text.encode())
+    except OSError as error:
+        raise FleetError(f"{path}: cannot be written ({error.strerror}); make room and run again") from None
+
+
+def _print(content: dict[str, Any]) -> None:
+    print(
+        f"{content['robots_estimated']} of {content['robots']} robots estimated,"
+        f" {content['bags_used']} of {content['bags']} bags used, {content['bags_computed']} computed in this run"
+    )
+    outlying, drifting, changed = content["outlying"], content["drifting"], content["changed"]
+    if outlying:
+        rows = [(o["serial"], o["parameter"], number(o["change"], 3), number(o["deviation"], 2)) for o in outlying]
+        _table("Outlying robots", ("robot", "parameter", "change", "standard deviation"), rows)
+    if changed:
+        rows = [
+            (each["serial"], each["parameter"], f"{c['after'][:10]} to {c['before'][:10]}", number(c["change"], 3))
+            for each in changed
+            for c in each["changes"]
+        ]
+        _table("Changes", ("robot", "parameter", "between", "change"), rows)
+    if drifting:
+        rows = [
+            (d["serial"], d["parameter"], number(d["trend"], 3), f"{d['trend_low']:.3g} to {d['trend_high']:.3g}")
+            for d in drifting
+        ]
+        _table("Drift", ("robot", "parameter", "per year", "95 % interval"), rows)
+
+
+def _table(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    more = f", the first {_SHOWN} of {len(rows)}" if len(rows) > _SHOWN else ""
+    print_table(f"{title}{more}", header, rows[:_SHOWN])

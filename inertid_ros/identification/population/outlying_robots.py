@@ -1,0 +1,167 @@
+"""Robots that differ from the others of their model: which, in which parameter, and by how much.
+
+Every robot is compared with the distribution of the robots that are not outlying. For each of a number of changes, such
+as a heavier link or more friction of a joint, the most likely size is found, with the scatter between robots and the
+robot's own errors as noise; it is tested by Student's t distribution. The fleet has one level for all tests (Holm).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.robot.bodies.layout import ParameterLayout
+
+from .hierarchy import Likelihoods
+from .model_distribution import FEWEST_ROBOTS, BaseCoordinates, ModelDistribution
+from .multiple_tests import holm
+
+LEVEL = 0.01  # probability that a model without outlying robots has one named
+_ROUNDS = 10
+_LEAST = 1e-6  # of the largest direction: a smaller one shows in no measurement
+_NORMAL_MAD = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
+_FAR = 5.0  # robust deviations at which a robot is left out of the first distribution
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of a robot against its model.
+
+    Attributes
+    ----------
+    name : str
+        Of the parameter, such as ``arm.m`` or ``joint2.coulomb``.
+    unit : str
+    direction : ndarray, shape (p,)
+        Change of the parameters by one unit.
+    """
+
+    name: str
+    unit: str
+    direction: Array
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """An outlying robot.
+
+    Attributes
+    ----------
+    robot : int
+        Its index.
+    change : Change
+        That explains it best.
+    size, deviation : float
+        Of the change, in its unit.
+    p_value : float
+        With all changes that were tried counted.
+    """
+
+    robot: int
+    change: Change
+    size: float
+    deviation: float
+    p_value: float
+
+
+def changes_of(layout: ParameterLayout, parameters: Array) -> tuple[Change, ...]:
+    """What may be different of a robot: mass of a link at its shape, its centre of mass, and drive parameters.
+
+    Parameters
+    ----------
+    parameters : ndarray, shape (p,)
+        Of the mean robot.
+    """
+    found = []
+    bodies = layout.bodies(parameters)
+    for index, link in enumerate(layout.links):
+        span = layout.body(index)
+        mass = max(float(bodies[index, 0]), 1e-9)
+        found.append(_change(f"{link}.m", "kg", layout.size, span, bodies[index] / mass))
+        for axis, name in enumerate("xyz"):
+            shift = np.zeros(bodies.shape[1])
+            shift[1 + axis] = mass
+            found.append(_change(f"{link}.com_{name}", "m", layout.size, span, shift))
+    for column in range(layout.inertial_size, layout.size):
+        found.append(_change(layout.names[column], "SI", layout.size, slice(column, column + 1), np.ones(1)))
+    return tuple(found)
+
+
+def outlying_robots(
+    coordinates: BaseCoordinates, likelihoods: Likelihoods, changes: Sequence[Change], level: float = LEVEL
+) -> tuple[ModelDistribution, tuple[Outlier, ...]]:
+    """Distribution of the robots that are not outlying, and the others.
+
+    Outlying robots would widen the distribution and hide themselves: the first distribution leaves out what is far by
+    medians, and each next one what the one before names, until no other robot is named.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than :data:`~.model_distribution.FEWEST_ROBOTS` robots.
+    """
+    n = likelihoods.count
+    if n < FEWEST_ROBOTS:
+        raise ValueError(f"{n} robots show no distribution")
+    directions = np.array([coordinates.direction(change.direction) for change in changes])
+    size = np.linalg.norm(directions, axis=1)
+    shown = np.flatnonzero(size > _LEAST * size.max())
+    directions = directions[shown]
+    outliers: tuple[Outlier, ...] = ()
+    left_out = _far_by_medians(coordinates, likelihoods)
+    for _ in range(_ROUNDS):
+        kept = np.setdiff1d(np.arange(n), sorted(left_out))
+        distribution = ModelDistribution.of(coordinates, likelihoods, kept)
+        sizes, deviations = _sizes(distribution, likelihoods, directions)
+        freedom = len(kept) - 1
+        p_values = 2 * scipy.stats.t.sf(np.abs(sizes) / deviations, freedom) * len(directions)
+        best = np.argmin(p_values, axis=1)
+        least = np.minimum(p_values[np.arange(n), best], 1.0)
+        named = holm(least, level)
+        outliers = tuple(
+            Outlier(int(i), changes[shown[best[i]]], float(sizes[i, best[i]]), float(deviations[i, best[i]]), least[i])
+            for i in np.flatnonzero(named)
+        )
+        found = {outlier.robot for outlier in outliers}
+        if found == left_out or n - len(found) < FEWEST_ROBOTS:
+            break
+        left_out = found
+    return distribution, outliers
+
+
+def _sizes(distribution: ModelDistribution, likelihoods: Likelihoods, directions: Array) -> tuple[Array, Array]:
+    """Most likely size ``(n, m)`` of every change of every robot, and its standard deviation."""
+    population = distribution.population
+    inverse = np.linalg.inv(population.predictive)
+    precision = likelihoods.precision
+    shrunk = precision @ np.linalg.inv(inverse + precision)
+    marginal = precision - shrunk @ precision
+    residual = likelihoods.product - precision @ population.mean
+    score = residual - np.einsum("nij,nj->ni", shrunk, residual)
+    information = np.einsum("mi,nij,mj->nm", directions, marginal, directions, optimize=True)
+    information = np.maximum(information, 1e-12)
+    # the scatter was found from as many robots, of as many parameters: its inverse is too large by this factor
+    r, count = len(population.mean), population.count
+    wider = np.sqrt((count + r + 1.0) / count)
+    return score @ directions.T / information, wider / np.sqrt(information)
+
+
+def _far_by_medians(coordinates: BaseCoordinates, likelihoods: Likelihoods) -> set[int]:
+    """Robots with a base parameter far off the median, each by its own data and a vague prior; at most half of them."""
+    inverse = np.linalg.inv(coordinates.prior_covariance)
+    within = np.linalg.inv(likelihoods.precision + inverse)
+    estimates = np.einsum("nij,nj->ni", within, likelihoods.product)
+    away = np.abs(estimates - np.median(estimates, axis=0))
+    variances = np.diagonal(within, axis1=1, axis2=2)
+    robust = np.hypot(_NORMAL_MAD * np.median(away, axis=0), np.sqrt(variances))
+    far = np.max(away / robust, axis=1)
+    order = np.argsort(-far)[: max((likelihoods.count - FEWEST_ROBOTS) // 2, 0)]
+    return {int(robot) for robot in order if far[robot] > _FAR}
+
+
+def _change(name: str, unit: str, size: int, span: slice, values: Array) -> Change:
+    direction = np.zeros(size)
+    direction[span] = values
+    return Change(name, unit, direction)

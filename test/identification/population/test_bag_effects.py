@@ -1,0 +1,71 @@
+"""Friction and masses of single bags: against the truth, and against the joint problem written out densely."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.recordings.synthetic_calibration import COULOMB, synthetic_case
+
+from inertid_ros.data.preparation.prepare import prepare
+from inertid_ros.identification.identify import identify
+from inertid_ros.identification.population.bag_effects import bag_effects
+from inertid_ros.identification.population.bag_information import BagInformation, joint_information
+from inertid_ros.regressors.load_torque import load_torque
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.model import ModelOptions, load_model
+
+BAGS, STEP = 6, 0.12  # N m of Coulomb friction more from the fourth bag on
+HEAVIER, LINK = 0.3, 2  # share of a link's mass in the last bag
+
+
+@pytest.fixture(scope="module")
+def effects():
+    case = synthetic_case(1, joints=3, recordings=BAGS, duration=6.0)
+    model = load_model(case.given.urdf, ModelOptions(drive_terms=("rotor_inertia", "viscous", "coulomb")))
+    bags = []
+    for index, recording in enumerate(case.recordings):
+        samples = prepare(recording, model)
+        tau = samples.tau + (index >= 3) * STEP * np.sign(samples.v) * [0, 1, 0]
+        if index == BAGS - 1:
+            load = np.zeros((3, BODY_PARAMETERS))
+            load[LINK] = HEAVIER * case.truth.body_prior[LINK]
+            tau = tau + load_torque(model, load, samples)
+        estimate = identify(model, [replace(samples, tau=tau)])
+        bags.append(
+            BagInformation(
+                recording.name, 30.0 * index, estimate.information, estimate.residual_deviation,
+                estimate.effective_counts,
+            )
+        )  # fmt: skip
+    layout = model.layout
+    changing = np.r_[layout.drive("viscous"), layout.drive("coulomb")]
+    joint = identify(model, joint_information(bags, changing, np.zeros(len(changing))))
+    return case, {series.name: series for series in bag_effects(bags, joint, changing).series()}
+
+
+def test_friction_of_every_bag_is_the_true_one(effects):
+    _, found = effects
+    for joint in range(3):
+        series = found[f"joint{joint}.coulomb"]
+        truth = COULOMB + STEP * (joint == 1) * (np.arange(BAGS) >= 3)
+        assert (np.abs(series.values - truth) < 4 * series.deviation).all()
+        assert series.deviation.max() < 0.02
+
+
+def test_a_heavier_link_is_that_link_in_that_bag(effects):
+    case, found = effects
+    series = found[f"link{LINK}.m"]
+    added = HEAVIER * case.truth.body_prior[LINK, 0]
+    change = series.values[-1] - series.values[:-1].mean()
+    assert change == pytest.approx(added, rel=0.05)
+    # The shape of the link is known but for a little, and the rest of the change is taken for one of its neighbour.
+    neighbour = found[f"link{LINK - 1}.m"].values
+    assert abs(neighbour[-1] / neighbour[:-1].mean() - 1) < HEAVIER / 3
+
+
+def test_covariances_are_symmetric_and_errors_of_shared_bodies_are_common(effects):
+    _, found = effects
+    covariance = found["joint0.viscous"].covariance
+    np.testing.assert_allclose(covariance, covariance.T, atol=1e-15)
+    assert np.linalg.eigvalsh(covariance).min() > 0.0
+    assert np.abs(covariance - np.diag(np.diagonal(covariance))).max() > 0.0

@@ -1,0 +1,76 @@
+"""Trends and change points on random series whose truth is known: coverage, false alarms, what is found."""
+
+import numpy as np
+import pytest
+
+from inertid_ros.identification.population.drift import drift, scatter_about_mean
+from inertid_ros.identification.population.random_effects import Series
+
+TREND = 2.0  # per year
+
+
+def random_series(rng, count=10, common=0.0, scatter=0.0, step=0.0, place=5):
+    """Estimates with errors of different size, some of it common to all, and one step."""
+    days = np.sort(rng.uniform(0, 300, count))
+    covariance = np.diag(rng.uniform(0.2, 2.0, count)) + common
+    values = TREND * days / 365.25 + np.linalg.cholesky(covariance) @ rng.normal(size=count)
+    values += scatter * rng.normal(size=count) + step * (np.arange(count) >= place)
+    return Series("joint.coulomb", days, values, covariance)
+
+
+@pytest.mark.parametrize(("common", "scatter"), [(0.0, 0.0), (0.5, 0.5), (0.0, 2.0)])
+def test_interval_of_the_trend_holds_the_truth_and_steps_are_hardly_ever_false(common, scatter):
+    rng = np.random.default_rng(4)
+    within, false, trials = 0, 0, 120
+    for _ in range(trials):
+        found = drift(random_series(rng, common=common, scatter=scatter))
+        low, high = found.trend.interval
+        within += low < TREND < high
+        false += bool(found.changes)
+    assert within / trials >= 0.89  # 95 % less three deviations of so many trials
+    assert false / trials <= 0.04  # at a level of 1 %, and three deviations
+
+
+def test_steps_are_found_where_they_are():
+    rng = np.random.default_rng(5)
+    right, within, trials = 0, 0, 60
+    for _ in range(trials):
+        place = int(rng.integers(3, 8))
+        found = drift(random_series(rng, step=15.0, place=place))
+        if [change.index for change in found.changes] == [place]:
+            right += 1
+            low, high = found.changes[0].step.interval
+            within += low < 15.0 < high
+    assert right >= 0.9 * trials
+    assert within >= 0.85 * right
+
+
+def test_two_steps_are_told_apart_from_a_trend():
+    rng = np.random.default_rng(6)
+    days = np.arange(0.0, 400.0, 10.0)
+    values = 0.1 * rng.normal(size=40) + 3.0 * (days >= 100) - 3.0 * (days >= 250)
+    found = drift(Series("link.m", days, values, 0.01 * np.eye(40)))
+    assert [(change.first_day, change.last_day) for change in found.changes] == [(90.0, 100.0), (240.0, 250.0)]
+    np.testing.assert_allclose([change.step.value for change in found.changes], [3.0, -3.0], atol=0.3)
+    assert found.trend.interval[0] < 0.0 < found.trend.interval[1]
+
+
+def test_bags_of_one_date_are_not_split():
+    values = np.array([0.0, 0.0, 0.1, 5.0, 5.1, 5.0, 4.9, 5.0])
+    days = np.array([0.0, 0.0, 1.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+    found = drift(Series("a", days, values, 0.01 * np.eye(8)))
+    assert all(change.index != 3 for change in found.changes)
+
+
+def test_too_few_bags_and_bags_of_one_day_show_no_trend():
+    for days in ([0.0, 1.0, 2.0, 3.0], [0.0] * 6):
+        with pytest.raises(ValueError, match="show no trend"):
+            drift(Series("a", np.array(days), np.zeros(len(days)), np.eye(len(days))))
+
+
+def test_scatter_about_the_mean():
+    rng = np.random.default_rng(7)
+    days, values = np.arange(50.0), 0.5 * rng.normal(size=50)
+    found = scatter_about_mean(Series("a", days, values, 0.04 * np.eye(50)))
+    assert found**2 == pytest.approx(values.var(ddof=1) - 0.04, rel=1e-4)
+    assert scatter_about_mean(Series("a", days[:1], values[:1], np.eye(1))) == 0.0

@@ -1,0 +1,82 @@
+"""Outlying robots of random populations: false alarms at the stated rate, and bad ones named with what is wrong."""
+
+import numpy as np
+import pytest
+
+from inertid_ros.identification.base_parameters import BaseParameters
+from inertid_ros.identification.population.hierarchy import Likelihoods
+from inertid_ros.identification.population.model_distribution import BaseCoordinates
+from inertid_ros.identification.population.outlying_robots import Change, changes_of, outlying_robots
+from inertid_ros.robot.bodies.layout import ParameterLayout
+
+SIZE = 6
+LAYOUT = ParameterLayout((), tuple(f"joint{i}" for i in range(SIZE)), ("coulomb",))
+COORDINATES = BaseCoordinates(
+    BaseParameters(LAYOUT, np.arange(SIZE), np.zeros(0, dtype=int), np.zeros((SIZE, 0)), 1.0),
+    np.zeros(SIZE),
+    np.ones(SIZE),
+    np.eye(SIZE),
+)
+CHANGES = changes_of(LAYOUT, np.zeros(SIZE))
+
+
+def population(rng, count):
+    """Robots that differ along a few directions more than along others, each measured with errors of its own."""
+    root = rng.normal(size=(SIZE, SIZE)) * 0.1
+    truth = rng.normal(size=SIZE) * 0.3 + rng.normal(size=(count, SIZE)) @ root.T
+    precision, product = [], []
+    for each in truth:
+        R = rng.normal(size=(2 * SIZE, SIZE)) * rng.uniform(5, 40)
+        precision.append(R.T @ R)
+        product.append(R.T @ (R @ each + rng.normal(size=len(R))))
+    return Likelihoods(np.array(precision), np.array(product))
+
+
+def shifted(likelihoods, robot, parameter, size):
+    product = likelihoods.product.copy()
+    product[robot] += size * likelihoods.precision[robot][:, parameter]
+    return Likelihoods(likelihoods.precision, product)
+
+
+@pytest.mark.parametrize(("count", "trials"), [(60, 40), (8, 60)])
+def test_a_population_without_bad_robots_has_hardly_ever_one_named(count, trials):
+    rng = np.random.default_rng(count)
+    alarms = sum(
+        bool(outlying_robots(COORDINATES, population(rng, count), CHANGES, level=0.05)[1]) for _ in range(trials)
+    )
+    assert alarms <= 0.05 * trials + 3 * np.sqrt(0.05 * 0.95 * trials)
+
+
+def test_bad_robots_are_named_with_the_parameter_and_its_size():
+    rng, right = np.random.default_rng(3), 0
+    for _ in range(10):
+        likelihoods = population(rng, 60)
+        for robot, parameter in ((4, 2), (17, 0), (40, 5)):
+            likelihoods = shifted(likelihoods, robot, parameter, 2.0)
+        distribution, outliers = outlying_robots(COORDINATES, likelihoods, CHANGES)
+        named = {(outlier.robot, outlier.change.name) for outlier in outliers}
+        right += named == {(4, "joint2.coulomb"), (17, "joint0.coulomb"), (40, "joint5.coulomb")}
+        assert all(abs(outlier.size - 2.0) < 4 * outlier.deviation for outlier in outliers)
+        assert distribution.population.count == 60 - len(outliers)
+    assert right >= 9
+
+
+def test_a_change_that_shows_in_no_measurement_is_not_tried():
+    likelihoods = population(np.random.default_rng(5), 30)
+    hidden = Change("hidden", "SI", np.zeros(SIZE))
+    _, outliers = outlying_robots(COORDINATES, shifted(likelihoods, 3, 1, 2.0), (*CHANGES, hidden))
+    assert [outlier.change.name for outlier in outliers] == ["joint1.coulomb"]
+
+
+def test_three_robots_are_no_population():
+    with pytest.raises(ValueError, match="3 robots show no distribution"):
+        outlying_robots(COORDINATES, population(np.random.default_rng(0), 3), CHANGES)
+
+
+def test_changes_of_a_robot_are_of_its_links_and_drives():
+    layout = ParameterLayout(("arm",), ("joint",), ("viscous", "coulomb"))
+    parameters = np.array([2.0, 0.2, 0.0, 0.0, *np.ones(6), 0.1, 0.3])
+    changes = {change.name: change.direction for change in changes_of(layout, parameters)}
+    assert set(changes) == {"arm.m", "arm.com_x", "arm.com_y", "arm.com_z", "joint.viscous", "joint.coulomb"}
+    np.testing.assert_allclose(changes["arm.m"][:10], parameters[:10] / 2.0)
+    assert changes["arm.com_y"][2] == 2.0
