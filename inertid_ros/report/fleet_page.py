@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from importlib import resources
 from typing import Any
+
+from .templating import rendered
 
 FLEET_PAGE = "fleet.html"
 _WIDTH, _HEIGHT, _EDGE = 220.0, 56.0, 5.0  # of a plot, in its own units
@@ -18,12 +19,7 @@ def render_fleet_page(content: Mapping[str, Any]) -> str:
     content : mapping
         Content of ``fleet.json``.
     """
-    from jinja2 import Environment, StrictUndefined
-
-    text = (resources.files(__package__) / "fleet_page.html.j2").read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"number": _number, "day": _day}
-    return environment.from_string(text).render(fleet=content, most=_MOST, points=estimates_over_time)
+    return rendered("fleet.html.j2", fleet=content, most=_MOST, points=estimates_over_time)
 
 
 def estimates_over_time(series: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,11 +54,3 @@ def estimates_over_time(series: Mapping[str, Any]) -> dict[str, Any]:
         "estimates": [{"x": x(a), "y": y(b), "low": y(c), "high": y(d)} for a, b, c, d in places],
         "changes": changes,
     }
-
-
-def _number(value: float | None, digits: int = 3) -> str:
-    return "–" if value is None else f"{value:.{digits}g}"
-
-
-def _day(date: str) -> str:
-    return date[:10]
