@@ -77,7 +77,7 @@ class SimulatedFleet:
         if bad == "link2.m":
             bodies[2] *= 1.25
         elif bad == "joint0.coulomb":
-            parameters[layout.drive("coulomb")][0] *= 1.6
+            parameters[layout.drive("coulomb")][0] *= 2.0
         elif bad == "link1.com_y":
             bodies[1, 2] += 0.04 * bodies[1, 0]
         return SimulatedRobot(serial, parameters, rates)
