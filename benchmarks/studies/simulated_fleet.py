@@ -26,7 +26,7 @@ DAYS_APART = 30.0
 VISCOUS, COULOMB, EFFORT_NOISE, POSITION_NOISE = 0.4, 0.5, 0.02, 1e-5
 TERMS = ("rotor_inertia", "viscous", "coulomb", "offset")
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
-BAD = {"R001": "link2.m", "R002": "joint0.coulomb", "R003": "link1.com_y"}
+BAD = {"R001": "link2.m", "R002": "joint0.coulomb", "R003": "link2.com_y"}
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ class SimulatedFleet:
         if bad == "link2.m":
             bodies[2] *= 1.25
         elif bad == "joint0.coulomb":
-            parameters[layout.drive("coulomb")][0] *= 1.6
-        elif bad == "link1.com_y":
-            bodies[1, 2] += 0.04 * bodies[1, 0]
+            parameters[layout.drive("coulomb")][0] *= 2.0
+        elif bad == "link2.com_y":
+            bodies[2, 2] += 0.03 * bodies[2, 0]
         return SimulatedRobot(serial, parameters, rates)
 
     def path(self, serial: str, bag: int) -> Path:

@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 
 import numpy as np
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
+from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information_file import information_from_bytes
 from inertid_ros.identification.population.hierarchy import Likelihoods
 from inertid_ros.identification.population.model_distribution import (
@@ -67,15 +70,16 @@ def model_population(
     if len(serials) < FEWEST_ROBOTS:
         return ModelPopulation(name, serials)
     model = load_model(urdf, model_options(configuration.robot))
-    coordinates = BaseCoordinates.of(model, information_from_bytes(robots[serials[0]].information, serials[0]))
+    known = [information_from_bytes(robots[serial].information, serial) for serial in serials]
+    coordinates = BaseCoordinates.of(model, known[0])
     likelihoods = [
-        coordinates.likelihood(
-            information_from_bytes(robots[serial].information, serial), np.array(robots[serial].summary["deviation"])
-        )
-        for serial in serials
+        coordinates.likelihood(each, np.array(robots[serial].summary["deviation"]))
+        for each, serial in zip(known, serials, strict=True)
     ]
     every = Likelihoods(*(np.array(each) for each in zip(*likelihoods, strict=True)))
-    changes = changes_of(model.layout, model.prior)
+    # Shapes of links by the data of all: those of a URDF may be far off.
+    pooled = identify(model, reduce(add, known), configuration.identify)
+    changes = changes_of(model.layout, pooled.parameters)
     distribution, outliers = outlying_robots(coordinates, every, changes)
     inverse = np.linalg.inv(coordinates.prior_covariance)
     within = np.median([np.sqrt(np.diagonal(np.linalg.inv(each + inverse))) for each in every.precision], axis=0)

@@ -6,13 +6,15 @@ the parameters of the robots are integrated out, so that ``Sigma`` of few robots
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
 
-_ITERATIONS = 2000
+_ITERATIONS = 500
 _TOLERANCE = 1e-4  # change of variances in one iteration, relative
+_ROUNDING = 1e-14  # of the largest eigenvalue of a precision
 _LEAST = 1e-10  # variance in normalised units, so that matrices stay regular
 _NEGLIGIBLE = 0.01  # of the variance of the best known robot: less between robots changes nothing, and takes for ever
 
@@ -41,6 +43,26 @@ class Likelihoods:
         n, r = self.product.shape
         if self.precision.shape != (n, r, r):
             raise ValueError(f"precision has shape {self.precision.shape}, expected {(n, r, r)}")
+
+    @cached_property
+    def roots(self) -> tuple[Array, Array]:
+        """``R (n, r, r)`` and ``z (n, r)`` with ``precision = R' R`` and ``product = R' z``."""
+        values, vectors = np.linalg.eigh(self.precision)
+        shown = values > _ROUNDING * values[:, -1:]
+        root = np.sqrt(np.where(shown, values, 0.0))
+        R = root[:, :, None] * vectors.transpose(0, 2, 1)
+        z = np.where(shown, np.einsum("nji,nj->ni", vectors, self.product) / np.where(shown, root, 1.0), 0.0)
+        return R, z
+
+    def marginal(self, covariance: Array) -> tuple[Array, Array]:
+        """Precision ``(n, r, r)`` of robots' estimates about the mean of all, and its product ``(n, r)``.
+
+        ``(Sigma + L^-1)^-1`` without the inverse of ``L``, and without the difference of large numbers that
+        ``L - L (Sigma^-1 + L)^-1 L`` is where data outweighs the scatter.
+        """
+        R, z = self.roots
+        solved = np.linalg.solve(np.eye(len(covariance)) + R @ covariance @ R.transpose(0, 2, 1), R)
+        return R.transpose(0, 2, 1) @ solved, np.einsum("nji,nj->ni", solved, z)
 
     @property
     def count(self) -> int:
@@ -130,8 +152,13 @@ def fit_population(
 
 def restricted_log_likelihood(likelihoods: Likelihoods, prior: MeanPrior, covariance: Array) -> float:
     """Logarithm of the likelihood of ``Sigma`` with the mean and all robots integrated out, up to a constant."""
+    R, z = likelihoods.roots
+    whole = np.eye(R.shape[1]) + R @ covariance @ R.transpose(0, 2, 1)
     step = _expectation(likelihoods, prior, covariance)
-    return step.log_likelihood
+    right = prior.precision @ prior.mean + likelihoods.marginal(covariance)[1].sum(axis=0)
+    misfit = np.einsum("ni,ni->", z, np.linalg.solve(whole, z[..., None])[..., 0]) - right @ step.mean
+    volume = np.linalg.slogdet(whole)[1].sum() - np.linalg.slogdet(step.mean_covariance)[1]
+    return float(-0.5 * (volume + misfit))
 
 
 def _iterate(
@@ -162,25 +189,17 @@ class _Expectation:
     mean: Array
     mean_covariance: Array
     squares: Array
-    log_likelihood: float
 
 
 def _expectation(likelihoods: Likelihoods, prior: MeanPrior, covariance: Array) -> _Expectation:
-    precision, product = likelihoods.precision, likelihoods.product
-    inverse = np.linalg.inv(covariance)
-    within = np.linalg.inv(inverse + precision)  # (n, r, r) of a robot, given the mean
-    shrunk = precision @ within  # (n, r, r)
-    marginal = precision - shrunk @ precision  # of a robot's estimate about the mean
-    score = product - np.einsum("nij,nj->ni", shrunk, product)
+    n = likelihoods.count
+    marginal, product = likelihoods.marginal(covariance)
     mean_precision = prior.precision + marginal.sum(axis=0)
     mean_covariance = np.linalg.inv((mean_precision + mean_precision.T) / 2)
-    right = prior.precision @ prior.mean + score.sum(axis=0)
+    right = prior.precision @ prior.mean + product.sum(axis=0)
     mean = mean_covariance @ right
-    away = np.einsum("nij,nj->ni", within, product - precision @ mean)
-    squares = within.sum(axis=0) + away.T @ away
-    squares = squares + np.einsum("nji,jk,nkl->il", shrunk, mean_covariance, shrunk, optimize=True)
-    # log of the integral over all robots and the mean
-    log_determinants = np.linalg.slogdet(within)[1].sum() - len(product) * np.linalg.slogdet(covariance)[1]
-    quadratic = np.einsum("ni,nij,nj->", product, within, product) + right @ mean
-    log_likelihood = 0.5 * (log_determinants + np.linalg.slogdet(mean_covariance)[1] + quadratic)
-    return _Expectation(mean, mean_covariance, (squares + squares.T) / 2, float(log_likelihood))
+    pulled = covariance @ marginal  # (n, r, r): Sigma M, the same as within-robot covariance times precision
+    away = (product - marginal @ mean) @ covariance
+    squares = n * covariance - pulled.sum(axis=0) @ covariance + away.T @ away
+    squares = squares + (pulled @ mean_covariance @ pulled.transpose(0, 2, 1)).sum(axis=0)
+    return _Expectation(mean, mean_covariance, (squares + squares.T) / 2)

@@ -21,7 +21,7 @@ from inertid_ros.robot.model import RobotModel
 from .hierarchy import Likelihoods, MeanPrior, Population, fit_population
 
 FEWEST_ROBOTS = 4  # of a model for which a distribution is found
-_START = 0.2  # of the prior's standard deviation: where the search for that between robots begins
+_START = 1e-4  # of the prior's standard deviation: where the search for that between robots begins at least
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,11 @@ class ModelDistribution:
         prior = MeanPrior(
             np.zeros(len(coordinates.scale)), np.asarray(np.linalg.inv(coordinates.prior_covariance), dtype=float)
         )
-        start = np.full(len(coordinates.scale), _START)
-        return cls(coordinates, fit_population(likelihoods.of(np.asarray(robots, dtype=int)), prior, start))
+        chosen = likelihoods.of(np.asarray(robots, dtype=int))
+        within = np.linalg.inv(chosen.precision + prior.precision)
+        estimates = np.einsum("nij,nj->ni", within, chosen.product)
+        start = np.maximum(estimates.std(axis=0), _START)  # of estimates: not below that of the robots
+        return cls(coordinates, fit_population(chosen, prior, start))
 
     @property
     def names(self) -> tuple[str, ...]:

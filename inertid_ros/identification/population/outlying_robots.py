@@ -134,12 +134,8 @@ def outlying_robots(
 def _sizes(distribution: ModelDistribution, likelihoods: Likelihoods, directions: Array) -> tuple[Array, Array]:
     """Most likely size ``(n, m)`` of every change of every robot, and its standard deviation."""
     population = distribution.population
-    inverse = np.linalg.inv(population.predictive)
-    precision = likelihoods.precision
-    shrunk = precision @ np.linalg.inv(inverse + precision)
-    marginal = precision - shrunk @ precision
-    residual = likelihoods.product - precision @ population.mean
-    score = residual - np.einsum("nij,nj->ni", shrunk, residual)
+    marginal, product = likelihoods.marginal(population.predictive)
+    score = product - marginal @ population.mean
     information = np.einsum("mi,nij,mj->nm", directions, marginal, directions, optimize=True)
     information = np.maximum(information, 1e-12)
     # the scatter was found from as many robots, of as many parameters: its inverse is too large by this factor
