@@ -132,6 +132,6 @@ def test_drawings_are_small_and_take_the_colours_of_the_page():
         figure.add_artist(Line2D([0, 0.5, 1], [0, 1, 0], color="#060606", transform=figure.transFigure))
 
     drawing = svg(100, 50, "a < b", draw)
-    assert drawing.startswith('<svg viewBox="0 0 100 50" role="img" aria-label="a &lt; b">')
+    assert drawing.startswith('<svg viewBox="0 0 100 50" font-size="10" role="img" aria-label="a &lt; b">')
     assert "var(--calibrated)" in drawing and ' id="' not in drawing and "<defs" not in drawing
     assert 'd="m 0 50l 50-50 50 50"' in drawing

@@ -165,7 +165,8 @@ def svg(width: float, height: float, label: str, draw: Callable[["Figure"], Any]
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     text = buffer.getvalue()
     body = text[text.index(">", text.index("<svg")) + 1 : text.rindex("</svg>")]
-    return f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(label)}">{_small(body)}</svg>'
+    head = f'<svg viewBox="0 0 {width:g} {height:g}" font-size="{FONT:g}" role="img" aria-label="{escape(label)}">'
+    return f"{head}{_small(body)}</svg>"
 
 
 def range_of(*values: Array) -> tuple[float, float]:
@@ -186,9 +187,10 @@ def _small(body: str) -> str:
     body = re.sub(r' id="[^"]*"| xmlns:\w+="[^"]*"', "", body)
     body = re.sub(r' d="([^"]*)"', lambda found: f' d="{_relative(found[1])}"', body)
     body = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d)\d+", r"\1", tag[0]), body)
-    body = re.sub(r"font: [^;\"]*", f"font-size: {FONT:g}px", body)
+    body = re.sub(r"(font|font-size|font-family): [^;\"]*;? ?", "", body)  # one size, and the font of the page
+    body = re.sub(r' transform="rotate\(-?0 [^"]*"', "", body)
     body = re.sub(r"\s*\n\s*", " ", body)
-    body = re.sub(r"<g>\s*</g>", "", body)
+    body = re.sub(r"</?g>", "", body)
     for name, (drawn, _) in _COLOURS.items():
         body = body.replace(drawn, f"var(--{name})")
     body = body.replace("; stroke-linejoin: miter", "").replace("; stroke-linecap: square", "")
