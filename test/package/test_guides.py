@@ -1,0 +1,55 @@
+"""Commands and Python code of the README and of every guide run as they are written, on small simulated robots."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from support.guides import NOT_RUN, PAGES, blocks, run
+from support.paths import ROOT
+
+ARM = ROOT / "docs" / "guides" / "first_result.md"
+# Of the files that the first guide makes, those that others begin with.
+RECORDED = {"robot.urdf": "robot.urdf", "run1_bag": "run1_bag", "run2_bag": "run2_bag"}
+FILES = {
+    "README.md": {**RECORDED, "box_bag": "box_bag"},
+    "own_arm.md": {"robot.urdf": "my_robot.urdf", "run1_bag": "run1_bag", "run2_bag": "run2_bag"},
+    "bad_result.md": {**RECORDED, "result": "result"},
+    "controllers.md": {"result": "result"},
+}
+
+
+@pytest.fixture(scope="module")
+def arm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder in which the commands of the first guide have run."""
+    folder = tmp_path_factory.mktemp("first_result")
+    for block in blocks(ARM):
+        if not block.reason:
+            run(block, folder)
+    return folder
+
+
+def test_the_first_guide_comes_to_a_result_that_may_be_used(arm: Path) -> None:
+    assert "verdict: use\n" in (arm / "result" / "parameters.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != ARM], ids=lambda page: page.name)
+def test_what_a_page_shows_runs(page: Path, arm: Path, tmp_path: Path) -> None:
+    for source, name in FILES.get(page.name, {}).items():
+        copy = shutil.copytree if (arm / source).is_dir() else shutil.copyfile
+        copy(arm / source, tmp_path / name)
+    for block in blocks(page):
+        if not block.reason:
+            run(block, tmp_path)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_blocks_that_do_not_run_say_why(page: Path) -> None:
+    found = blocks(page)
+    assert [str(block) for block in found if block.reason and block.reason not in NOT_RUN] == []
+    shown = len(re.findall(r"^ *```(?:bash|python|sh|shell|console)$", page.read_text(encoding="utf-8"), re.M))
+    assert shown == len(found), "a block that is not found is not run"
+
+
+def test_pages_show_something_to_run() -> None:
+    assert sum(not block.reason for page in PAGES for block in blocks(page)) >= 15
