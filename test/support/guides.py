@@ -6,6 +6,7 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,6 +27,16 @@ NOT_RUN = {
     "excerpt": "lines of Python code that is not shown in whole",
 }
 """Why a block may be left out; a comment such as ``<!-- not run: hardware -->`` before it says so."""
+
+FIRST = ROOT / "docs" / "guides" / "first_result.md"
+_RECORDED = {"run1_bag": "run1_bag", "run2_bag": "run2_bag"}
+FILES = {
+    "README.md": {**_RECORDED, "robot.urdf": "robot.urdf", "box_bag": "box_bag"},
+    "own_arm.md": {**_RECORDED, "robot.urdf": "my_robot.urdf"},
+    "bad_result.md": {**_RECORDED, "robot.urdf": "robot.urdf", "result": "result"},
+    "controllers.md": {"result": "result"},
+}
+"""Of the files that the first guide makes those that other pages begin with, and their names there."""
 
 _BLOCK = re.compile(
     r"^ *(?:<!-- not run: (?P<reason>[^>]*?) -->\n+ *)?```(?P<language>bash|python)\n(?P<text>.*?)^ *```$", re.M | re.S
@@ -67,6 +78,13 @@ def blocks(page: Path) -> list[Block]:
         Block(page, line, block["language"], block["text"], block["reason"] or "")
         for line, block in zip(lines, found, strict=True)
     ]
+
+
+def begin(page: Path, first: Path, folder: Path) -> None:
+    """Copy the files that a page begins with from the folder of the first guide."""
+    for source, name in FILES.get(page.name, {}).items():
+        copy = shutil.copytree if (first / source).is_dir() else shutil.copyfile
+        copy(first / source, folder / name)
 
 
 def run(block: Block, folder: Path) -> str:
