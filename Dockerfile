@@ -13,10 +13,8 @@ RUN apt-get update \
  && rosdep install --from-paths src --ignore-src -y --rosdistro jazzy \
  && rm -rf /var/lib/apt/lists/*
 
-# The simulator and its robots: simulate.launch.py, stand.launch.py.
-# Of example-robot-data only the files are wanted: its dependencies would bring a second Pinocchio's libraries along.
-RUN pip install --no-cache-dir --break-system-packages "mujoco>=3.2" \
- && pip install --no-cache-dir --break-system-packages --no-deps "example-robot-data>=4"
+# The simulator and its robots, which have no rosdep key: simulate.launch.py, stand.launch.py.
+RUN pip install --no-cache-dir --break-system-packages "mujoco>=3.2" "example-robot-data>=4"
 
 COPY . src/inertid_ros
 RUN source /opt/ros/jazzy/setup.bash && colcon build --packages-select inertid_ros --cmake-args -DBUILD_TESTING=OFF
