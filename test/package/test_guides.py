@@ -36,8 +36,10 @@ def test_what_a_page_shows_runs(page: Path, arm: Path, tmp_path: Path) -> None:
 def test_blocks_that_do_not_run_say_why(page: Path) -> None:
     found = blocks(page)
     assert [str(block) for block in found if block.reason and block.reason not in NOT_RUN] == []
-    shown = len(re.findall(r"^ *```(?:bash|python|sh|shell|console)$", page.read_text(encoding="utf-8"), re.M))
+    text = page.read_text(encoding="utf-8")
+    shown = len(re.findall(r"^ *```(?:bash|python|sh|shell|console)$", text, re.M))
     assert shown == len(found), "a block that is not found is not run"
+    assert not re.search(r"^ *```\n *(?:cd|docker|inertid|make|pip|python|ros2) ", text, re.M), "commands are bash"
 
 
 def test_pages_show_something_to_run() -> None:

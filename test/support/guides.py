@@ -24,6 +24,7 @@ NOT_RUN = {
     "ROS": "needs an installation of ROS 2, with ros2 launch or other packages",
     "installs": "changes the machine",
     "slow": "takes long; run by benchmarks/guide_commands.py",
+    "make": "sets up the checkout itself; the tests run in what it has set up",
     "excerpt": "lines of Python code that is not shown in whole",
 }
 """Why a block may be left out; a comment such as ``<!-- not run: hardware -->`` before it says so."""
