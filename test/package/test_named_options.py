@@ -1,4 +1,4 @@
-"""Options that guides and remedies name are options of the configuration."""
+"""Options that guides and remedies name are options of the configuration, and files that guides show can be read."""
 
 import re
 
@@ -7,6 +7,7 @@ from support.guides import PAGES
 
 from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
 from inertid_ros.config.schema.option_fields import options
+from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.causes.table import CAUSES
 
 TREES = (Configuration, ExcitationConfiguration)
@@ -35,3 +36,12 @@ def test_of_remedies() -> None:
     text = "\n".join(remedy for cause in CAUSES.values() for remedy in cause.remedies.values())
     assert unknown(text) == set()
     assert unknown("set robot.effort_skale") == {"robot.effort_skale"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_configurations_of_pages_can_be_read(page, tmp_path) -> None:
+    for number, text in enumerate(re.findall(r"^```yaml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)):
+        file = tmp_path / f"{number}.yaml"
+        file.write_text(text, encoding="utf-8")
+        for tree in TREES:
+            load_configuration(file, tree)
