@@ -43,7 +43,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
 )
 # The same within a folder; "" are the files that lie in it directly.
 ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
-    "core": (("",), ("formats",)),
+    "core": (("causes",), ("",), ("formats",)),
     "config": (("schema",), ("",)),
     "robot": (("bodies",), ("urdf",), ("geometry",), ("",)),
     "data": (

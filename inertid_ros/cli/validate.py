@@ -9,6 +9,7 @@ from typing import Any
 from inertid_ros.app.screened_samples import cutoff_of, screened
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import Recording
@@ -53,9 +54,9 @@ class _Subject:
         """Findings on recordings that the result was fitted to."""
         sources = self.result.report["provenance"]["recordings"] if self.result is not None else ()
         known = {source["sha256"] for source in sources if source["role"] == "train"}
-        evidence, remedy = "is a recording that the result was fitted to", "validate with another motion"
+        evidence = "is a recording that the result was fitted to"
         return [
-            Finding("held_out_not_new", Severity.CARE, evidence, remedy, (), recording.name)
+            Finding("held_out_not_new", Severity.CARE, evidence, remedy_for("held_out_not_new"), (), recording.name)
             for recording in recordings
             if checksum(recording) in known
         ]

@@ -3,6 +3,7 @@
 - ``arrays``: the array type.
 - ``atomic_files``: files and directories that appear complete or not at all.
 - ``blas_threads``: one thread for linear algebra.
+- ``causes``: what findings may have as a cause, with the remedies, in one table.
 - ``errors``: the errors that a user can act on.
 - ``expressions``: formulas of signals, as a configuration gives them.
 - ``findings``: :class:`~.findings.Finding`, what a check saw, its likely cause and the remedy.

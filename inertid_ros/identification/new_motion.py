@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.blas_threads import one_thread
+from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.screening.repeated_motion import RepeatedMotion, repeated_motion
@@ -76,4 +77,4 @@ def _finding(samples: Samples, repeated: RepeatedMotion, by: Sequence[str], erro
     if error is not None:
         evidence += f", and a fit without {names} predicts it with a torque error of {100 * error:.2f} %"
     severity = Severity.CARE if error is None else Severity.NOTICE
-    return Finding("held_out_not_new", severity, evidence, "validate with another motion", (), samples.name)
+    return Finding("held_out_not_new", severity, evidence, remedy_for("held_out_not_new"), (), samples.name)

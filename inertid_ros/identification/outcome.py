@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.findings import Finding, Severity, subjects_of
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.health.recording_health import RecordingHealth
@@ -31,7 +32,7 @@ _NOT_VALIDATED = Finding(
     "not_validated",
     Severity.CARE,
     "no recording of another motion was held out",
-    "record a second, different motion and give it with --validate",
+    remedy_for("not_validated"),
 )
 
 

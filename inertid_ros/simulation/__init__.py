@@ -10,6 +10,7 @@
 - ``plan_recording``: a plan executed and recorded without ROS.
 - ``free_floating``: a space robot, whose base follows from momentum.
 - ``force_plates``: legged robots on force plates.
+- ``examples``: files to try the guides with.
 
 It may import ``core``, ``config``, ``robot``, ``kinematics``, ``dynamics``, ``data``, ``regressors``,
 ``identification`` and ``excitation``.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import Recording
@@ -23,7 +24,6 @@ _COARSE = 20  # quanta in the range of a channel; rounding then is more than one
 _LOST = 2.0  # periods: in a longer step samples were lost, as jitter of up to half a period to either side cannot
 _PRESENT = 0.5  # share of samples that a usable channel has
 _MOTION = ("position", "velocity", "acceleration")
-_LEFT_OUT = "these samples are left out; check wiring, driver and network"
 
 
 @dataclass
@@ -126,7 +126,7 @@ class CleanChannels:
             raise RecordingError(f"{self.name}: {channel} holds {share} NaN; check its sensor and record again")
         self.channels[channel] = filled(time, values, lost)
         if rows.any():
-            self._add("dropouts", rows.mean(), f"{channel} lacks {rows.sum()} samples", _LEFT_OUT)
+            self._add("dropouts", rows.mean(), f"{channel} lacks {rows.sum()} samples")
         return np.asarray(rows)
 
     def gap_findings(self, time: Array) -> None:
@@ -138,18 +138,14 @@ class CleanChannels:
             share = float(gaps.sum() - len(gaps) * usual) / float(time[-1] - time[0])
             severity = Severity.CARE if share > _MOST else Severity.NOTICE
             text = f"stamps have {len(gaps)} gaps of up to {gaps.max():.3g} s, {100 * share:.1f} % of its time"
-            remedy = "short gaps are bridged and left out of the fit, long ones split the recording; record locally"
-            self.findings.append(Finding("gaps", severity, text, remedy, recording=self.name))
+            self.findings.append(Finding("gaps", severity, text, remedy_for("gaps"), recording=self.name))
 
     def effort_findings(self, joints: Sequence[str]) -> None:
         """Add a finding of the joints whose effort cannot be used."""
         names = [joint for joint, without in zip(joints, self.without_effort, strict=True) if without]
         if names:
             text = f"effort of {', '.join(names)} is missing or zero in most samples"
-            remedy = (
-                "their equations are left out, so that their drives, and bodies after them, are known less well or not"
-                " at all; enable their effort interface, or lock them (robot.locked_joints)"
-            )
+            remedy = remedy_for("no_effort")
             self.findings.append(Finding("no_effort", Severity.CARE, text, remedy, tuple(names), self.name))
 
     def _unwrapped(self, values: Array, joints: Sequence[str], revolute: NDArray[np.bool_]) -> Array:
@@ -157,7 +153,7 @@ class CleanChannels:
         for joint, count in zip(joints, counts * revolute, strict=True):
             if count:
                 text = f"position of {joint} jumps by a full turn {count} times"
-                remedy = "full turns are added, nothing needs to be done"
+                remedy = remedy_for("wrapped_angle")
                 self.findings.append(Finding("wrapped_angle", Severity.NOTICE, text, remedy, (joint,), self.name))
         return np.where(revolute, turned, values)
 
@@ -168,7 +164,7 @@ class CleanChannels:
         what = {"dropouts": "lacks values of", "stuck_channel": "repeats values of", "spikes": "has spikes of"}[cause]
         found = {joint: count for joint, count in zip(joints, counts, strict=True) if count}
         each = ", ".join(f"{joint} ({count} of {len(flags)} samples)" for joint, count in found.items())
-        self._add(cause, counts.max() / len(flags), f"{channel} {what} {each}", _LEFT_OUT, tuple(found))
+        self._add(cause, counts.max() / len(flags), f"{channel} {what} {each}", tuple(found))
 
     def _coarse(self, channel: str, values: Array, joints: Sequence[str]) -> None:
         levels = np.ptp(values, axis=0) / np.maximum(resolution(values), 1e-300)
@@ -176,12 +172,12 @@ class CleanChannels:
         names = tuple(joint for joint, few in zip(joints, coarse, strict=True) if few)
         if names:
             text = f"{channel} of {', '.join(names)} has fewer than {_COARSE} steps in its whole range"
-            remedy = "record a larger motion or a finer channel"
+            remedy = remedy_for("coarse_channel")
             self.findings.append(Finding("coarse_channel", Severity.NOTICE, text, remedy, names, self.name))
 
-    def _add(self, cause: str, share: float, text: str, remedy: str, subjects: tuple[str, ...] = ()) -> None:
+    def _add(self, cause: str, share: float, text: str, subjects: tuple[str, ...] = ()) -> None:
         severity = Severity.CARE if share > _MANY else Severity.NOTICE
-        self.findings.append(Finding(cause, severity, text, remedy, subjects, self.name))
+        self.findings.append(Finding(cause, severity, text, remedy_for(cause), subjects, self.name))
 
 
 def repaired(recording: Recording) -> Recording:

@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.findings import Finding, Severity
 
 from .effort_fit import EffortFit
 from .effort_hypotheses import Hypothesis
 
 _ALIKE = np.log(2.0)  # factors of joints that lie within this of a power of ten are a unit, not currents
-_SCALE_REMEDY = "set robot.effort_scale to gear ratio times torque constant of every joint"
 _GRAVEST = {"coupling": Severity.REJECT, "undeclared_load": Severity.NOTICE}
 _MASSES, _GAIN = 2.0, 3.0  # factors nearer to one are rather, or may as well be, errors of the URDF's masses
 
@@ -46,19 +46,19 @@ def finding_of(
 
 
 def _sign(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
-    remedy = f"set robot.effort_scale to {_mapping(dict.fromkeys(names, -1.0))}, or correct the driver"
+    remedy = remedy_for("effort_sign", scales=_mapping(dict.fromkeys(names, -1.0)))
     whose = names[0] if hypothesis.joints else "all joints"
     return "effort_sign", f"effort of {whose} opposes what the URDF predicts", remedy
 
 
 def _exchange(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
     what = f"efforts of {names[0]} and {names[1]} fit one another's motion"
-    return "effort_exchange", what, f"exchange the efforts of {names[0]} and {names[1]} in the driver or the recording"
+    return "effort_exchange", what, remedy_for("effort_exchange", one=names[0], other=names[1])
 
 
 def _joints(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
     what = f"positions and efforts of {names[0]} and {names[1]} fit one another's place in the URDF"
-    return "joint_exchange", what, f"exchange the names {names[0]} and {names[1]} in the driver or the recording"
+    return "joint_exchange", what, remedy_for("joint_exchange", one=names[0], other=names[1])
 
 
 def _factors(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
@@ -70,8 +70,7 @@ def _factors(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
     shown = dict(zip(names, 1 / factors[known], strict=False)) if len(names) == known.sum() else {}
     listed = ", ".join(f"{factor:.3g}" for factor in factors[known])
     what = f"efforts are {listed} times the torques that the URDF predicts"
-    example = f" (about {_mapping(shown)})" if shown else ""
-    return "effort_current", what, f"{_SCALE_REMEDY}{example}"
+    return "effort_current", what, _gains(_mapping(shown) if shown else "")
 
 
 def _unit(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
@@ -79,50 +78,52 @@ def _unit(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
     unit = {1e3: "N mm or mN m", 1e-3: "kN m"}.get(power)
     if unit is None:
         what = f"efforts are about {power:g} times the torques that the URDF predicts, which is no unit of torque"
-        return "effort_current", what, f"{_SCALE_REMEDY} (about {1 / power:g})"
+        return "effort_current", what, _gains(f"{1 / power:g}")
     what = f"efforts are {power:g} times the torques that the URDF predicts (they look like {unit})"
-    return "effort_unit", what, f"set robot.effort_scale to {_mapping(dict.fromkeys(names, 1 / power))}"
+    return "effort_unit", what, remedy_for("effort_unit", scales=_mapping(dict.fromkeys(names, 1 / power)))
+
+
+def _gains(scales: str) -> str:
+    return remedy_for("effort_current", "estimated" if scales else "", scales=scales)
 
 
 def _compensated(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
-    remedy = "record the whole torque of the joints, or set robot.gravity to [0, 0, 0] and trust no mass"
-    return "gravity_compensated", "efforts lack the torque of gravity", remedy
+    return "gravity_compensated", "efforts lack the torque of gravity", remedy_for("gravity_compensated")
 
 
 def _gravity(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
     vector = "[" + ", ".join(f"{round(x, 2) + 0.0:g}" for x in hypothesis.amount) + "]"
-    return "gravity_direction", f"efforts fit a gravity of {vector} in the root frame", f"set robot.gravity to {vector}"
+    what = f"efforts fit a gravity of {vector} in the root frame"
+    return "gravity_direction", what, remedy_for("gravity_direction", vector=vector)
 
 
 def _delay(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
     milliseconds = 1e3 * hypothesis.amount[0]
     order = "after" if milliseconds > 0 else "before"
     what = f"efforts are stamped about {abs(milliseconds):.0f} ms {order} the motion"
-    return "delay", what, "stamp both alike; identify.remove_delay takes out small delays"
+    return "delay", what, remedy_for("delay")
 
 
 def _coupling(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
     what = f"efforts of {names[0]} and {names[1]} follow the {'sum' if hypothesis.amount[1] > 0 else 'difference'} of"
     ratios = ", ".join(f"{ratio:g}" for ratio in hypothesis.amount)
-    remedy = f"declare the drive: robot.couplings: {{wrist: {{joints: [{', '.join(names)}], ratios: [{ratios}]}}}}"
-    return "coupling", f"{what} their speeds", remedy
+    drive = f"{{wrist: {{joints: [{', '.join(names)}], ratios: [{ratios}]}}}}"
+    return "coupling", f"{what} their speeds", remedy_for("coupling", drive=drive)
 
 
 def _offset(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
     turn = hypothesis.amount[0]
     what = f"gravity of {names[0]} fits positions that are {-turn:g} degrees further"
-    remedy = f"subtract {turn:g} degrees from the positions of {names[0]}, or correct its <origin> in the URDF"
-    return "position_offset", what, remedy
+    return "position_offset", what, remedy_for("position_offset", turn=f"{turn:g}", joint=names[0])
 
 
 def _degrees(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
-    return "position_unit", "efforts fit positions in degrees", "convert the positions to radians"
+    return "position_unit", "efforts fit positions in degrees", remedy_for("position_unit", "by_effort")
 
 
 def _load(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
     what = f"{hypothesis.link} carries about {hypothesis.amount[0]:.2g} kg more than in the URDF"
-    remedy = "the result holds it; add it to the URDF, so that collisions and limits know it too"
-    return "undeclared_load", what, remedy
+    return "undeclared_load", what, remedy_for("undeclared_load")
 
 
 def _mapping(values: dict[str, float]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.robot.model import RobotModel
@@ -56,12 +57,12 @@ def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Find
     if duration < _SHORTEST_S or len(recordings) == 1 and (~hardly).any() and traverses[~hardly].max() < _TRAVERSES:
         evidence = f"{duration:.2g} s of motion, in which no joint goes through its range more than"
         evidence += f" {traverses[~hardly].max(initial=0.0):.1f} times"
-        remedy = "record longer, so that every joint goes there and back several times"
+        remedy = remedy_for("short_recording")
         findings.append(Finding("short_recording", Severity.REFUSE, evidence, remedy, (), name))
     if hardly.any():
         which = tuple(map(str, names[hardly]))
         evidence = f"{', '.join(which)} moves by {', '.join(f'{x:.2g}' for x in ranges[hardly])} rad or m"
-        remedy = "excite it too, or lock it with robot.locked_joints"
+        remedy = remedy_for("little_motion")
         findings.append(Finding("little_motion", Severity.CARE, evidence, remedy, which, name))
     moving = v[:, ~hardly] - v[:, ~hardly].mean(axis=0)
     power = np.sqrt(np.sum(moving**2, axis=0))
@@ -71,6 +72,6 @@ def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Find
     if together.any():
         which = tuple(map(str, names[~hardly][together]))
         evidence = f"velocities of {', '.join(which)} are proportional to one another"
-        remedy = "move each joint with frequencies or phases of its own (inertid excite plans such a motion)"
+        remedy = remedy_for("lockstep")
         findings.append(Finding("lockstep", Severity.NOTICE, evidence, remedy, which, name))
     return tuple(findings)

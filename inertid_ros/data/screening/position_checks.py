@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import Recording
@@ -78,7 +79,7 @@ def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
             f"{joint}, which robot.locked_joints holds at {position:.4g}, {what} rad or m"
             f" and changes the torque of a joint by {100 * share:.2g} %"
         )
-        remedy = f"take {joint} out of robot.locked_joints, correct its position there, or hold it while recording"
+        remedy = remedy_for("locked_joint_moves", joint=joint)
         findings.append(Finding("locked_joint_moves", severity, evidence, remedy, (joint,), recording.name))
     return tuple(findings)
 
@@ -152,7 +153,7 @@ def _wrong_unit(name: str, ranges: list[_Range]) -> Finding | None:
     evidence = str(worst)
     if not worst.outside():
         evidence = f"position of {worst.joint} changes {worst.ratio:.3g} times as fast as its measured velocity"
-    remedy = f"convert the positions to {wanted} (they look like {unit})"
+    remedy = remedy_for("position_unit", wanted=wanted, unit=unit)
     return Finding("position_unit", Severity.REFUSE, evidence, remedy, tuple(each.joint for each in certain), name)
 
 
@@ -164,16 +165,16 @@ def _beyond(name: str, joint: _Range, others: list[_Range]) -> Finding:
     width = joint.upper - joint.lower
     for turn in () if joint.slides else (90, -90, 180, -180):
         if joint.outside() > _TURNED and not joint.outside(shift=np.radians(turn)):
-            remedy = f"subtract {turn} degrees from the positions of {joint.joint}, or correct its <origin> in the URDF"
+            remedy = remedy_for("position_offset", turn=turn, joint=joint.joint)
             return Finding("position_offset", Severity.CARE, str(joint), remedy, (joint.joint,), name)
     fit = [each for each in others if not (each.at_place_of(joint).outside() or joint.at_place_of(each).outside())]
     if joint.outside() > _TURNED and len(fit) == 1:
         pair = (joint.joint, fit[0].joint)
-        remedy = f"exchange the names {pair[0]} and {pair[1]} if they are exchanged, or correct the limits of the URDF"
+        remedy = remedy_for("joint_exchange", "by_limits", one=pair[0], other=pair[1])
         return Finding("joint_exchange", Severity.CARE, str(joint), remedy, pair, name)
     # Many URDFs state limits that their robot does not have: only far beyond them is this more than a notice.
     severity = Severity.CARE if joint.outside() > 0.25 * width else Severity.NOTICE
-    return Finding("beyond_limits", severity, str(joint), "correct the limits of the URDF or the positions",
+    return Finding("beyond_limits", severity, str(joint), remedy_for("beyond_limits"),
                    (joint.joint,), name)
 
 

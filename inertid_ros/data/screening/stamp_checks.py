@@ -3,6 +3,7 @@
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.stamp_order import FEW
@@ -44,7 +45,7 @@ def check_stamps(recording: Recording) -> tuple[Finding, ...]:
             evidence = f"stamps give a sample rate of {rate:.3g} Hz and {recording.duration:.3g} s of motion"
             if by_velocity:
                 evidence += f", and positions that change at {np.nanmedian(ratio):.2g} of the measured velocities"
-            remedy = f"divide the stamps by {1 / factor:.0f} (they look like {unit})"
+            remedy = remedy_for("time_unit", factor=f"{1 / factor:.0f}", unit=unit)
             return (Finding("time_unit", Severity.REFUSE, evidence, remedy, (), recording.name),)
     return ()
 
@@ -53,23 +54,22 @@ def check_repairs(recording: Recording) -> tuple[Finding, ...]:
     """Findings on what was done to the stamps of a recording, see :class:`StampRepairs`."""
     repairs, found = recording.repairs, []
 
-    def tell(cause: str, count: float, evidence: str, remedy: str, most: float = FEW * repairs.total) -> None:
+    def tell(cause: str, count: float, evidence: str, most: float = FEW * repairs.total) -> None:
         severity = Severity.CARE if count > most else Severity.NOTICE
-        found.append(Finding(cause, severity, evidence, remedy, (), recording.name))
+        found.append(Finding(cause, severity, evidence, remedy_for(cause), (), recording.name))
 
     if repairs.late or repairs.repeated:
         evidence = (
             f"of {repairs.total} stamps {repairs.late} went back by less than a few periods and were put in order, and"
             f" {repairs.repeated} repeated others and were left out"
         )
-        remedy = "publish from one thread, and no faster than the clock of the stamps runs"
-        tell("stamp_order", repairs.late + repairs.repeated, evidence, remedy)
+        tell("stamp_order", repairs.late + repairs.repeated, evidence)
     if repairs.elsewhere:
         evidence = f"of {repairs.total} stamps {repairs.elsewhere} go back or lie far off and were left out"
-        tell("mixed_clocks", repairs.elsewhere, evidence, "stamp all messages by one clock")
+        tell("mixed_clocks", repairs.elsewhere, evidence)
     if not np.isnan(repairs.arrival_jitter):
         evidence = f"steps between messages vary by {repairs.arrival_jitter:.2g} of the period"
-        tell("arrival_times", repairs.arrival_jitter, evidence, "let the publisher stamp its messages", _JITTER)
+        tell("arrival_times", repairs.arrival_jitter, evidence, _JITTER)
     return tuple(found)
 
 

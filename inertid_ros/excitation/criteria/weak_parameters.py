@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.excitation.limits.constraint import MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
@@ -63,7 +64,7 @@ def _hidden_columns(criterion: Criterion, model: RobotModel, limits: MotionLimit
         Severity.CARE,
         f"{missing} of {len(columns)} base parameters cannot show within the limits of position, such as"
         f" {_few([model.layout.names[column] for column in hidden])}",
-        f"widen limits.position, which is narrowest for '{limits.joint_names[narrow]}', where there is space",
+        remedy_for("not_excited", "positions", joint=limits.joint_names[narrow]),
         (limits.joint_names[narrow],),
     )
 
@@ -101,8 +102,7 @@ def _reason(
         why = f", which the {constrained} keeps small" if constrained else ""
         return (
             f"random states within the limits show them better (condition number {within:.3g}) than this motion{why}",
-            "plan a longer motion (excitation.duration_s), with more iterations (excitation.iterations), or from"
-            " another start (--start)",
+            remedy_for("not_excited", "motion"),
             (),
         )
     turned = _random_condition(criterion, _widened(model, limits, joints >= 0))
@@ -115,8 +115,7 @@ def _reason(
         return (
             f"the position limits of {whose} hide them: random states have {within:.3g} within the limits,"
             f" {widened:.3g} with a whole turn",
-            "give more range where there is space (limits.position, limits.position_margin, the URDF's limits), or"
-            " expect values near the URDF's for them",
+            remedy_for("not_excited", "ranges"),
             (name,) if decisive else (),
         )
     fast = _random_condition(criterion, limits.scaled(_FASTER, _FASTER))
@@ -124,15 +123,14 @@ def _reason(
         return (
             f"the limits of velocity and acceleration hide them: random states have {within:.3g} within the limits,"
             f" {fast:.3g} where all are {_FASTER:g} times as high",
-            "give more speed where the robot has it (limits.velocity, limits.acceleration), or expect values near the"
-            " URDF's for them",
+            remedy_for("not_excited", "speeds"),
             (),
         )
     held = ", ".join(list(model.options.locked_joints)[:_NAMED])
     return (
         f"the geometry of the robot{f' with {held} held' if held else ''} hides them: random states have"
         f" {min(within, turned, fast):.3g} even with wider limits",
-        "expect values near the URDF's for them, or leave them out of the criterion (excitation.kept_parameters)",
+        remedy_for("not_excited", "geometry"),
         (),
     )
 

@@ -5,6 +5,7 @@ algebra depends on its number of threads, and a long descent magnifies it; so a 
 does the work itself only where it has one too.
 """
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -48,7 +49,11 @@ class DescentProgress:
 def run_descent(
     arguments: PlanningArguments, shape: Array, deadline: float, progress: Callable[[DescentProgress], None]
 ) -> Candidate:
-    """Improve and finish one start ``(size, n)``; ``deadline`` [s] is on the monotonic clock, which processes share."""
+    """Improve and finish one start ``(size, n)``; ``deadline`` [s] is on the monotonic clock, which processes share.
+
+    It is for a process of its own, in which notices are not logged: who asked for the plan has told them already.
+    """
+    logging.getLogger(__package__.partition(".")[0]).setLevel(logging.ERROR)
     problem = PlanningProblem(*arguments)
     better = improve_shape(problem, shape, deadline, lambda *best: progress(DescentProgress(*best)))
     return finish_plan(problem, better)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.findings import Finding, Severity
 
 from .torque_scale import TorqueScale
@@ -73,7 +74,7 @@ def _overall(errors: ErrorComparison) -> Iterator[Finding]:
             "worse_than_nothing",
             Severity.REJECT,
             f"the {quantity} error is {100 * own:.2f} % of the {quantity} itself, worse than no model at all",
-            _remedy(errors, "check sign and units of effort and position"),
+            _remedy(errors, "worse_than_nothing"),
         )
     if given is not None and not own < given:
         yield Finding(
@@ -81,25 +82,19 @@ def _overall(errors: ErrorComparison) -> Iterator[Finding]:
             Severity.REJECT,
             f"the {quantity} error over all channels is {100 * own:.2f} % against {100 * given:.2f} % of the URDF as"
             " given",
-            "record a richer motion, and check that these recordings are of this robot",
+            remedy_for("worse_than_urdf", "all_joints"),
         )
 
 
-def _remedy(errors: ErrorComparison, of_torque: str) -> str:
+def _remedy(errors: ErrorComparison, cause: str) -> str:
     """The remedy of errors of torque; another one where no torque is measured."""
-    return of_torque if errors.quantity[0] == "torque" else (
-        "check units and signs of the rates, and the inertia of the wheels"
-    )
+    return remedy_for(cause, "" if errors.quantity[0] == "torque" else "momentum")
 
 
 def _unexplained(errors: ErrorComparison) -> Iterator[Finding]:
     """Channels whose torque is not explained, neither by the model nor as noise."""
     quantity, unit = errors.quantity
-    remedy = _remedy(
-        errors,
-        "look for what the model lacks at this joint: gain of its effort (robot.effort_scale), coupled drives"
-        " (robot.couplings), delay (identify.remove_delay)",
-    )
+    remedy = _remedy(errors, "above_noise")
     for channel, name in _measured(errors):
         error, noise, scale = errors.error[channel], errors.noise[channel], errors.scale.torque[channel]
         variation = errors.scale.variation[channel]
@@ -121,7 +116,7 @@ def _worse(errors: ErrorComparison) -> Iterator[Finding]:
     if errors.given is None:
         return
     quantity, unit = errors.quantity
-    remedy = _remedy(errors, "check the effort of this joint, and record a motion that moves it more")
+    remedy = _remedy(errors, "worse_than_urdf")
     for channel, name in _measured(errors):
         error, given, scale = errors.error[channel], errors.given[channel], errors.scale.torque[channel]
         added = float(np.sqrt(max(error**2 - given**2, 0.0))) / scale
@@ -149,7 +144,7 @@ def _unexpected(errors: ErrorComparison) -> Iterator[Finding]:
                 "does_not_generalise",
                 Severity.CARE,
                 f"{name}: error {error:.3g} on held-out data, {error / expected:.1f} times what the fit makes expect",
-                "fit more and different motions, and check that the recordings are of one robot and payload",
+                remedy_for("does_not_generalise"),
                 (name,),
             )
 

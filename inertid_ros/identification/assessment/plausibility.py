@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import numpy as np
 
+from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.identification.prior.coordinates import contradicted_friction
 
@@ -46,7 +47,7 @@ def _masses(estimate: Estimate, loaded: Collection[str]) -> list[Finding]:
     findings = []
     if not 1 / _TOTAL < found.sum() / total < _TOTAL:
         evidence = f"all links together weigh {found.sum():.4g} kg, in the URDF {total:.4g} kg"
-        remedy = "check the unit of the efforts (robot.effort_scale) and the masses of the URDF"
+        remedy = remedy_for("mass_implausible", "total")
         findings.append(Finding("mass_implausible", Severity.REJECT, evidence, remedy))
     for link, mass, before, times in zip(estimate.layout.links, found, given, factor, strict=True):
         change = abs(mass - before) / total
@@ -57,8 +58,7 @@ def _masses(estimate: Estimate, loaded: Collection[str]) -> list[Finding]:
                     "mass_implausible",
                     Severity.REJECT if grave else Severity.CARE,
                     f"{link} weighs {mass:.4g} kg, in the URDF {before:.4g} kg",
-                    "check the efforts of the joints before it (unit, sign, gain: robot.effort_scale), and in the URDF"
-                    " its mass and what is mounted on it",
+                    remedy_for("mass_implausible"),
                     (link,),
                 )
             )
@@ -74,7 +74,7 @@ def _friction(estimate: Estimate) -> list[Finding]:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     evidence = f"{', '.join(values[:_SHOWN])}{more} would take more than the measured efforts"
     joints = tuple(dict.fromkeys(name.rpartition(".")[0] for name in names))
-    remedy = "it was not used; correct or drop damping and friction of these joints in the URDF"
+    remedy = remedy_for("friction_excluded")
     return [Finding("friction_excluded", Severity.NOTICE, evidence, remedy, joints)]
 
 
@@ -94,7 +94,7 @@ def _stiffness(estimate: Estimate) -> list[Finding]:
                     Severity.NOTICE,
                     f"{joint} has a stiffness of {stiffness[index]:.3g} N m/rad, {stiffness[index] * half[index]:.3g}"
                     f" N m at its limits where its RMS torque is {torque:.3g}",
-                    "leave stiffness out of robot.drive_terms, unless the joint has a spring",
+                    remedy_for("parameter_implausible"),
                     (joint,),
                 )
             )
@@ -107,8 +107,6 @@ def _delay(estimate: Estimate) -> list[Finding]:
         return []
     if found.at_border:
         text = f"effort fits motion best when it is shifted by {1e3 * abs(found.seconds):.0f} ms or more"
-        remedy = "stamp both alike, and check signs of effort; nothing was shifted"
-        return [Finding("delay", Severity.CARE, text, remedy)]
+        return [Finding("delay", Severity.CARE, text, remedy_for("delay", "too_large"))]
     text = f"effort is {1e3 * abs(found.seconds):.2g} ms {'later' if found.seconds > 0 else 'earlier'} than motion"
-    remedy = "it was shifted back (identify.remove_delay); controllers meet the delay all the same"
-    return [Finding("delay", Severity.NOTICE, text, remedy)]
+    return [Finding("delay", Severity.NOTICE, text, remedy_for("delay", "removed"))]

@@ -3,6 +3,7 @@
 
 import numpy as np
 
+from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.identification.base_parameters import base_parameters_of_robot
 from inertid_ros.identification.prior.constraints import Constraints
@@ -32,7 +33,7 @@ def check_solution(estimate: Estimate) -> tuple[Finding, ...]:
                 "inconsistent",
                 Severity.REJECT,
                 f"{_listed(names)}: not physically consistent, no real bodies have these parameters",
-                "use identify.estimator=consistent",
+                remedy_for("inconsistent"),
                 tuple(names),
             )
         )
@@ -42,7 +43,7 @@ def check_solution(estimate: Estimate) -> tuple[Finding, ...]:
                 "not_optimal",
                 Severity.REJECT,
                 f"the solver stopped with '{estimate.solution.status}'",
-                "use the default solver and regularizer, and look for constraints that contradict one another",
+                remedy_for("not_optimal"),
             )
         )
     return tuple(findings)
@@ -63,7 +64,7 @@ def check_borders(estimate: Estimate, constraints: Constraints) -> tuple[Finding
             "border_reached",
             Severity.CARE,
             f"{name} is {values[name]:.4g}, at the border of {limit:.4g} that was set for it",
-            f"check constraints.{option}: the data wants this parameter beyond it",
+            remedy_for("border_reached", option=option),
             (_owner(layout, name),),
         )
         for name, limit, width, option in borders
@@ -80,7 +81,7 @@ def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) ->
         Of the estimate; None on a free base.
     """
     findings = []
-    remedy = "record a motion that moves these joints more (inertid excite --prior plans one)"
+    remedy = remedy_for("little_excited")
     if confidence is not None:
         for joint, share in zip(confidence.joint_names, confidence.shares, strict=True):
             if share > _OPEN:

@@ -27,7 +27,8 @@ def setting(joints=3):
 
 
 @pytest.mark.parametrize("floor", [-np.inf, -1.5], ids=["free", "floor"])
-def test_the_number_of_processes_does_not_change_the_motion(floor):
+def test_the_number_of_processes_does_not_change_the_motion(floor, capfd):
+    """Nor what is told: notices of the robot are those of this process, and not repeated by the others."""
     reports = []
     one = plan_excitation(*setting(), attrs.evolve(OPTIONS, workers=1, floor_m=floor))
     two = plan_excitation(*setting(), attrs.evolve(OPTIONS, workers=2, floor_m=floor), reports.append)
@@ -36,6 +37,7 @@ def test_the_number_of_processes_does_not_change_the_motion(floor):
     fractions = [report.fraction for report in reports]
     assert fractions == sorted(fractions) and fractions[-1] == 1.0
     assert reports[-1].value == pytest.approx(two.condition_number) and reports[-1].kept > 0
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -8,6 +8,7 @@ import numpy as np
 from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
@@ -56,8 +57,7 @@ class Surroundings:
         """A finding where the motion may meet what nobody stated."""
         if not self.unknown:
             return ()
-        remedy = "set excitation.floor_m, or excitation.mounting: none where nothing is below the robot"
-        return (Finding("unknown_floor", Severity.CARE, self.floor, remedy),)
+        return (Finding("unknown_floor", Severity.CARE, self.floor, remedy_for("unknown_floor")),)
 
 
 def surroundings(model: RobotModel, limits: MotionLimits, options: ExcitationOptions) -> Surroundings:

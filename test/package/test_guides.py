@@ -1,0 +1,46 @@
+"""Commands and Python code of the README and of every guide run as they are written, on small simulated robots."""
+
+import re
+from pathlib import Path
+
+import pytest
+from support.guides import FIRST, NOT_RUN, PAGES, begin, blocks, run
+from support.robots.example_robots import without_geometry
+
+
+@pytest.fixture(scope="module")
+def arm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder in which the commands of the first guide have run."""
+    folder = tmp_path_factory.mktemp("first_result")
+    for block in blocks(FIRST):
+        if not block.reason:
+            run(block, folder)
+    return folder
+
+
+def test_the_first_guide_comes_to_a_result_that_may_be_used(arm: Path) -> None:
+    assert "verdict: use\n" in (arm / "result" / "parameters.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != FIRST], ids=lambda page: page.name)
+def test_what_a_page_shows_runs(page: Path, arm: Path, tmp_path: Path) -> None:
+    begin(page, arm, tmp_path)
+    for urdf in tmp_path.glob("*.urdf"):  # without distances a motion is planned in a fifth of the time
+        urdf.write_text(without_geometry(urdf.read_text(encoding="utf-8")), encoding="utf-8")
+    for block in blocks(page):
+        if not block.reason:
+            run(block, tmp_path)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_blocks_that_do_not_run_say_why(page: Path) -> None:
+    found = blocks(page)
+    assert [str(block) for block in found if block.reason and block.reason not in NOT_RUN] == []
+    text = page.read_text(encoding="utf-8")
+    shown = len(re.findall(r"^ *```(?:bash|python|sh|shell|console)$", text, re.M))
+    assert shown == len(found), "a block that is not found is not run"
+    assert not re.search(r"^ *```\n *(?:cd|docker|inertid|make|pip|python|ros2) ", text, re.M), "commands are bash"
+
+
+def test_pages_show_something_to_run() -> None:
+    assert sum(not block.reason for page in PAGES for block in blocks(page)) >= 15

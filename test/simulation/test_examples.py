@@ -1,0 +1,45 @@
+"""Files to try the guides with: as the truth predicts them, and never over files that are there."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from inertid_ros.cli import main as cli
+from inertid_ros.data.files.bag_reading import read_bag
+from inertid_ros.robot.model import load_model
+from inertid_ros.simulation.examples import recordings
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("arm")
+    recordings.arm(path, 5.0)
+    return path
+
+
+def test_the_truth_predicts_the_recordings_and_the_urdf_does_not(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    command = ["validate", str(folder / "truth.urdf"), str(folder / "run1_bag"), "--quiet"]
+    assert cli.main([*command, "--urdf", str(folder / "robot.urdf"), "--json"]) in (0, 3)  # friction is in no URDF
+    truth, given = load_model(folder / "truth.urdf"), load_model(folder / "robot.urdf")
+    assert abs(truth.body_prior[:, 0].sum() - 9.0) < 1e-9 < abs(given.body_prior[:, 0].sum() - 9.0)
+    assert "relative_error" in capsys.readouterr().out
+
+
+def test_motions_differ_and_stay_within_the_limits(folder: Path) -> None:
+    truth = load_model(folder / "truth.urdf")
+    runs = [read_bag(folder / name).position for name in ("run1_bag", "run2_bag", "box_bag")]
+    assert abs(runs[0] - runs[1]).max() > 0.3
+    for run in runs:
+        assert (run > truth.limits.lower).all() and (run < truth.limits.upper).all()
+
+
+def test_files_that_are_there_stay(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "robot.urdf").write_text("mine", encoding="utf-8")
+    command = [sys.executable, "-m", "inertid_ros.simulation.examples.recordings", "arm"]
+    done = subprocess.run([*command, "--folder", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and "robot.urdf: exists already; choose another --folder" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["robot.urdf"]
+    assert (tmp_path / "robot.urdf").read_text(encoding="utf-8") == "mine"
