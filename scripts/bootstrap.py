@@ -35,7 +35,7 @@ from stamps import Stamps, digest, files_below, locked, replace, say  # noqa: E4
 DISTROS = ("jazzy", "kilted")
 PACKAGE = "inertid_ros"
 # CMake links these files one by one: a new name needs a build, a changed content does not.
-LINKED = ("inertid_ros", "launch", "config", "security", "examples", "resource")
+LINKED = ("inertid_ros", "launch", "config", "security", "viewers", "examples", "resource")
 # A change of these needs a build; the example is installed under another name, so as a copy.
 COMPILED = (
     "msg", "action", "examples/gravity_compensation.py", "scripts/executable.py.in", "CMakeLists.txt", "package.xml",
