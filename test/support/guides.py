@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,8 +150,10 @@ def _status(command: str, printed: io.StringIO) -> int:
 
 
 def _run_module(name: str) -> int:
-    try:
-        runpy.run_module(name, run_name="__main__", alter_sys=False)
-    except SystemExit as ended:
-        return int(ended.code or 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # another test may have imported it already
+        try:
+            runpy.run_module(name, run_name="__main__", alter_sys=False)
+        except SystemExit as ended:
+            return int(ended.code or 0)
     return 0
