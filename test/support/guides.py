@@ -33,7 +33,7 @@ NOT_RUN = {
 FIRST = ROOT / "docs" / "guides" / "first_result.md"
 _RECORDED = {"run1_bag": "run1_bag", "run2_bag": "run2_bag"}
 FILES = {
-    "README.md": {**_RECORDED, "robot.urdf": "robot.urdf", "box_bag": "box_bag"},
+    "README.md": {**_RECORDED, "robot.urdf": "robot.urdf", "box_bag": "box_bag", "result": "other_result"},
     "own_arm.md": {**_RECORDED, "robot.urdf": "my_robot.urdf"},
     "bad_result.md": {**_RECORDED, "robot.urdf": "robot.urdf", "result": "result"},
     "controllers.md": {"result": "result"},
