@@ -188,7 +188,9 @@ def main() -> None:
 def found(folder: Path, robots: int, bags: int) -> str:
     """What a fleet tells that is simulated, as text; results that the folder has are not computed again."""
     fleet, output = SimulatedFleet(folder / "fleet", robots, bags), folder / "output"
-    content, drift = run(fleet.write(), output, 2), drift_found(fleet, output)
+    catalogue = fleet.write()
+    run(catalogue, output, 2)
+    content, drift = run(catalogue, output, 2), drift_found(fleet, output)
     named = {each["serial"]: each["parameter"] for each in content["outlying"]}
     bad = {serial: parameter for serial, parameter in BAD.items() if serial in {r.serial for r in fleet.robots}}
     outlying = ", ".join(f"{serial} {parameter}" for serial, parameter in sorted(named.items())) or "none"
@@ -196,6 +198,7 @@ def found(folder: Path, robots: int, bags: int) -> str:
         ["bad robots", ", ".join(f"{serial} {parameter}" for serial, parameter in bad.items())],
         ["named", outlying],
         ["bad ones named / others named", f"{len(set(named) & set(bad))} of {len(bad)} / {len(set(named) - set(bad))}"],
+        ["seconds of a run without changes", f"{content['clock']:.0f}"],
         [f"{drift['trends']} drifting frictions: truth within the interval of 95 %", f"{100 * drift['within']:.1f} %"],
         ["of these named as drifting", f"{100 * drift['named']:.0f} %"],
         [f"{drift['others']} parameters without drift: zero within it", f"{100 * drift['others_within']:.1f} %"],
