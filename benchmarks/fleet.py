@@ -176,13 +176,30 @@ def main() -> None:
     parser.add_argument("--bags", type=int, default=10)
     parser.add_argument("--folder", type=Path, help="empty folder that is kept (default a temporary one)")
     parser.add_argument("--found", action="store_true", help="only what is found, with the results in --folder")
+    parser.add_argument("--throughput", action="store_true", help="only the throughput")
     options = parser.parse_args()
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     with tempfile.TemporaryDirectory() as name:
         folder = options.folder or Path(name)
         if not options.found:
+            publish("fleet-throughput", rates(folder, options.bags))
+        if not (options.found or options.throughput):
             publish("fleet", study(folder, options.robots, options.bags))
-        publish("fleet-found", found(folder, options.robots, options.bags))
+        if not options.throughput:
+            publish("fleet-found", found(folder, options.robots, options.bags))
+
+
+def rates(folder: Path, bags: int) -> str:
+    """Throughput as text."""
+    header = ["workers", "bags a second", "times one worker", "processor [s] a bag", "load of the machine"]
+    return f"""### Throughput of a fleet
+
+{THROUGHPUT_ROBOTS} of these robots, their bags alone. The load counts the processes that want to run, these and others, on
+{os.cpu_count()} cores.
+
+{table(header, throughput(folder, bags))}
+
+{machine()}"""
 
 
 def found(folder: Path, robots: int, bags: int) -> str:
@@ -219,7 +236,6 @@ def study(folder: Path, robots: int, bags: int) -> str:
     """The whole study, as text."""
     fleet, output, every = SimulatedFleet(folder / "fleet", robots, bags), folder / "output", robots * bags
     catalogue = fleet.write()
-    rates = throughput(folder, bags)
     killed = killed_run(catalogue, output, every)
     resumed = run(catalogue, output, 2)
     again = run(catalogue, output, 2)
@@ -243,11 +259,7 @@ def study(folder: Path, robots: int, bags: int) -> str:
 
 `inertid fleet`: {robots} simulated robots of one model, three joints, {bags} bags each of 8 s at 100 Hz, a month apart;
 masses differ by 2 % and friction by 5 % between robots, friction by 1 % between bags, and Coulomb friction drifts by
-30 % a year (standard deviations). A worker and the client are killed on the way. The load counts the processes that
-want to run, these and others, on {os.cpu_count()} cores.
-
-{table(["workers", "bags a second", "times one worker", "processor [s] a bag", "load of the machine"], rates)}
-
+30 % a year (standard deviations). A worker and the client are killed on the way.
 {table(["", ""], rows)}
 
 On paper, from one bag of {LONG_S / 60:g} minutes of an xArm7 at 1 kHz ({long["seconds"]:.1f} s of a core, reading
