@@ -176,19 +176,38 @@ def main() -> None:
     parser.add_argument("--bags", type=int, default=10)
     parser.add_argument("--folder", type=Path, help="empty folder that is kept (default a temporary one)")
     parser.add_argument("--found", action="store_true", help="only what is found, with the results in --folder")
+    parser.add_argument("--throughput", action="store_true", help="only the throughput")
     options = parser.parse_args()
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     with tempfile.TemporaryDirectory() as name:
         folder = options.folder or Path(name)
         if not options.found:
+            publish("fleet-throughput", rates(folder, options.bags))
+        if not (options.found or options.throughput):
             publish("fleet", study(folder, options.robots, options.bags))
-        publish("fleet-found", found(folder, options.robots, options.bags))
+        if not options.throughput:
+            publish("fleet-found", found(folder, options.robots, options.bags))
+
+
+def rates(folder: Path, bags: int) -> str:
+    """Throughput as text."""
+    header = ["workers", "bags a second", "times one worker", "processor [s] a bag", "load of the machine"]
+    return f"""### Throughput of a fleet
+
+{THROUGHPUT_ROBOTS} of these robots, their bags alone. The load counts the processes that want to run, these and others, on
+{os.cpu_count()} cores.
+
+{table(header, throughput(folder, bags))}
+
+{machine()}"""
 
 
 def found(folder: Path, robots: int, bags: int) -> str:
     """What a fleet tells that is simulated, as text; results that the folder has are not computed again."""
     fleet, output = SimulatedFleet(folder / "fleet", robots, bags), folder / "output"
-    content, drift = run(fleet.write(), output, 2), drift_found(fleet, output)
+    catalogue = fleet.write()
+    run(catalogue, output, 2)
+    content, drift = run(catalogue, output, 2), drift_found(fleet, output)
     named = {each["serial"]: each["parameter"] for each in content["outlying"]}
     bad = {serial: parameter for serial, parameter in BAD.items() if serial in {r.serial for r in fleet.robots}}
     outlying = ", ".join(f"{serial} {parameter}" for serial, parameter in sorted(named.items())) or "none"
@@ -196,6 +215,7 @@ def found(folder: Path, robots: int, bags: int) -> str:
         ["bad robots", ", ".join(f"{serial} {parameter}" for serial, parameter in bad.items())],
         ["named", outlying],
         ["bad ones named / others named", f"{len(set(named) & set(bad))} of {len(bad)} / {len(set(named) - set(bad))}"],
+        ["seconds of a run without changes", f"{content['clock']:.0f}"],
         [f"{drift['trends']} drifting frictions: truth within the interval of 95 %", f"{100 * drift['within']:.1f} %"],
         ["of these named as drifting", f"{100 * drift['named']:.0f} %"],
         [f"{drift['others']} parameters without drift: zero within it", f"{100 * drift['others_within']:.1f} %"],
@@ -216,7 +236,6 @@ def study(folder: Path, robots: int, bags: int) -> str:
     """The whole study, as text."""
     fleet, output, every = SimulatedFleet(folder / "fleet", robots, bags), folder / "output", robots * bags
     catalogue = fleet.write()
-    rates = throughput(folder, bags)
     killed = killed_run(catalogue, output, every)
     resumed = run(catalogue, output, 2)
     again = run(catalogue, output, 2)
@@ -240,11 +259,7 @@ def study(folder: Path, robots: int, bags: int) -> str:
 
 `inertid fleet`: {robots} simulated robots of one model, three joints, {bags} bags each of 8 s at 100 Hz, a month apart;
 masses differ by 2 % and friction by 5 % between robots, friction by 1 % between bags, and Coulomb friction drifts by
-30 % a year (standard deviations). A worker and the client are killed on the way. The load counts the processes that
-want to run, these and others, on {os.cpu_count()} cores.
-
-{table(["workers", "bags a second", "times one worker", "processor [s] a bag", "load of the machine"], rates)}
-
+30 % a year (standard deviations). A worker and the client are killed on the way.
 {table(["", ""], rows)}
 
 On paper, from one bag of {LONG_S / 60:g} minutes of an xArm7 at 1 kHz ({long["seconds"]:.1f} s of a core, reading
