@@ -194,8 +194,8 @@ def rates(folder: Path, bags: int) -> str:
     header = ["workers", "bags a second", "times one worker", "processor [s] a bag", "load of the machine"]
     return f"""### Throughput of a fleet
 
-{THROUGHPUT_ROBOTS} of these robots, their bags alone. The load counts the processes that want to run, these and others, on
-{os.cpu_count()} cores.
+{THROUGHPUT_ROBOTS} of these robots, their bags alone. The load counts the processes that want to run, these and others,
+on {os.cpu_count()} cores.
 
 {table(header, throughput(folder, bags))}
 
