@@ -35,14 +35,14 @@ lint:  ## check style and types
 docs:  ## build the documentation in .build/docs; warnings are errors
 	@$(enter); $(documentation); echo "ready: .build/docs/index.html"
 
-# Tests of running nodes that move a robot run after all others, and beside them only what takes no time that they
-# want; those of other nodes run one after another, beside the rest, see test/conftest.py. Status 5: ARGS selects none
-# of these tests.
+# Tests that look at a moving robot from outside run after all others, alone; those of other running nodes run one after
+# another, beside the rest, see test/conftest.py. Status 5: ARGS selects none of these tests.
 test:  ## check style and types, build the documentation and run all tests; ARGS is given to pytest
 	@$(enter); status=0 others=0 realtime=0; ruff check . || status=1; \
-	pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not realtime" $(ARGS) || others=$$?; \
 	{ nice -n 19 bash -euc '$(types); $(documentation)'; } & checked=$$!; \
-	pytest -n 0 -m realtime $(or $(ARGS),test/nodes) || realtime=$$?; wait $$checked || status=1; \
+	pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not realtime" $(ARGS) || others=$$?; \
+	wait $$checked || status=1; \
+	pytest -n 0 -m realtime $(or $(ARGS),test/nodes) || realtime=$$?; \
 	for code in $$others $$realtime; do [ $$code = 0 ] || [ $$code = 5 ] || status=$$code; done; \
 	[ "$$others$$realtime" != 55 ] || status=5; exit $$status
 
