@@ -115,7 +115,7 @@ def test_a_process_that_waits_takes_one_job_and_is_replaced_where_it_has_died() 
         waiting = standby.take()
         standby.prepare()
         assert finished(Worker("sum", worker_jobs.add, (1.0, 2.0), process=waiting)).result() == 3.0
-        assert waiting.process.poll() is not None
+        waiting.process.wait(30.0)  # it ends by itself
     taken = standby.take()
     taken.process.kill()
     taken.process.wait()
