@@ -11,12 +11,11 @@ from typing import Any
 from inertid_ros.app.fleet.catalogue_reading import read_catalogue
 from inertid_ros.app.fleet.cluster import cluster
 from inertid_ros.app.fleet.content import fleet_content
-from inertid_ros.app.fleet.jobs.errors import FleetError, optional
+from inertid_ros.app.fleet.jobs.errors import optional
 from inertid_ros.app.fleet.jobs.fleet_configuration import fleet_configuration
-from inertid_ros.app.fleet.result_tables import fleet_tables, write_tables
+from inertid_ros.app.fleet.result_tables import fleet_tables, write_result_file, write_tables
 from inertid_ros.app.fleet.run import run_fleet
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.core.atomic_files import write_file
 from inertid_ros.report.fleet_page import FLEET_PAGE, render_fleet_page
 from inertid_ros.report.report_content import plain
 
@@ -45,8 +44,8 @@ def run(options: argparse.Namespace) -> int:
     tables = fleet_tables(outcome)
     content = plain(fleet_content(outcome, tables, dashboard))
     write_tables(tables, directory)
-    _write(directory / _JSON, json.dumps(content, indent=1, allow_nan=False) + "\n")
-    _write(directory / FLEET_PAGE, render_fleet_page(content))
+    write_result_file(directory / _JSON, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+    write_result_file(directory / FLEET_PAGE, render_fleet_page(content).encode())
     if options.json:
         print_json({**content, "directory": str(directory)})
     else:
@@ -57,13 +56,6 @@ def run(options: argparse.Namespace) -> int:
     if outcome.failed:
         return _BAD_INPUT
     return _REJECTED if outcome.rejected else 0
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        write_file(path, text.encode())
-    except OSError as error:
-        raise FleetError(f"{path}: cannot be written ({error.strerror}); make room and run again") from None
 
 
 def _print(content: dict[str, Any]) -> None:

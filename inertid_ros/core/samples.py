@@ -104,7 +104,7 @@ class Samples:
         usable = np.repeat(self.usable[:, None], self.channels, axis=1)
         return usable if self.measured is None else usable & self.measured
 
-    def select(self, rows: slice) -> "Samples":
+    def select(self, rows: slice | NDArray[np.intp]) -> "Samples":
         """Samples of some rows; every array that has one row per sample is cut."""
         cut = {
             field.name: getattr(self, field.name)[rows]

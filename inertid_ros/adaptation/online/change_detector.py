@@ -141,7 +141,7 @@ class ChangeDetector:
     def _take(self, samples: Samples) -> None:
         """Put the independent samples of a block to the window."""
         equations, robot = self._robot.equations, self._robot
-        stride = max(1, int(0.5 / (samples.cutoff_hz * _period(samples))))
+        stride = max(1, int(0.5 / (samples.cutoff_hz * samples.period)))
         chosen = samples.select(slice(self._skipped % stride, None, stride))
         self._skipped = (self._skipped - len(samples)) % stride
         if not len(chosen):
@@ -204,10 +204,6 @@ class ChangeDetector:
         cause = causes[0] if amount >= 0 else causes[1]
         now = self._window[-1].time
         return Change(now, cause, hypothesis.subject, amount, deviation, fit.ratio, threshold, False)
-
-
-def _period(samples: Samples) -> float:
-    return float(np.median(np.diff(samples.time))) if len(samples) > 1 else 1.0
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from inertid_ros.core.errors import one_line
 
 
 @attrs.frozen
-class RobotFields:
-    """A robot in a catalogue."""
+class FleetRobot:
+    """A robot of a fleet, as a catalogue has it."""
 
     serial: str = option(REQUIRED, "serial number, unique in the fleet", of=str)
     model: str = option(REQUIRED, "name of its model; robots of a model have the same kinematics", of=str)
@@ -28,22 +28,6 @@ class BagFields:
     bag: str = option(REQUIRED, "path or URL of the recording", of=str)
     date: str = option(REQUIRED, "ISO 8601 date, or date and time, at which it was recorded", of=str)
     payload: str = option("", "name of the payload that the robot held; empty is none")
-
-
-@dataclass(frozen=True)
-class FleetRobot:
-    """A robot.
-
-    Attributes
-    ----------
-    serial, model : str
-    urdf : str
-        Path or URL.
-    """
-
-    serial: str
-    model: str
-    urdf: str
 
 
 @dataclass(frozen=True)

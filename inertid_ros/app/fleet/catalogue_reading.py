@@ -16,7 +16,7 @@ from inertid_ros.config.schema.structuring import structure
 from inertid_ros.core.errors import ConfigurationError, FormatError
 from inertid_ros.core.formats.yaml_text import read_yaml
 
-from .catalogue import BagFields, Catalogue, FleetBag, FleetProblem, FleetRobot, RobotFields
+from .catalogue import BagFields, Catalogue, FleetBag, FleetProblem, FleetRobot
 from .jobs.errors import FleetError, optional
 from .jobs.fetching import resolved
 
@@ -120,10 +120,10 @@ class _Reader:
         robots: dict[str, FleetRobot] = {}
         twice: set[str] = set()
         for number, fields in enumerate(given, 1):
-            found = self._structured(RobotFields, fields, f"robots, number {number}")
+            found = self._structured(FleetRobot, fields, f"robots, number {number}")
             if found is None:
                 continue
-            robot = FleetRobot(found.serial, found.model, resolved(found.urdf, self.path.parent))
+            robot = attrs.evolve(found, urdf=resolved(found.urdf, self.path.parent))
             if found.serial in robots and robot != robots[found.serial]:
                 twice.add(found.serial)
             robots[found.serial] = robot

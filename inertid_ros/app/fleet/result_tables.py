@@ -12,6 +12,7 @@ from inertid_ros.core.atomic_files import write_file
 from inertid_ros.identification.population.model_distribution import ModelDistribution
 from inertid_ros.identification.population.multiple_tests import benjamini_hochberg
 
+from .catalogue_reading import serials_of
 from .jobs.errors import FleetError, optional
 from .model_populations import ModelPopulation
 from .run import BagOutcome, FleetOutcome
@@ -46,12 +47,23 @@ def write_tables(tables: Mapping[str, Rows], directory: Path) -> list[Path]:
     for name, rows in tables.items():
         buffer, target = io.BytesIO(), directory / f"{name}.parquet"
         parquet.write_table(arrow.Table.from_pylist(rows), buffer)
-        try:
-            write_file(target, buffer.getvalue())
-        except OSError as error:
-            raise FleetError(f"{target}: cannot be written ({error.strerror}); make room and run again") from None
+        write_result_file(target, buffer.getvalue())
         written.append(target)
     return written
+
+
+def write_result_file(path: Path, content: bytes) -> None:
+    """Write a file of the results whole; one that is there is replaced.
+
+    Raises
+    ------
+    FleetError
+        It cannot be written.
+    """
+    try:
+        write_file(path, content)
+    except OSError as error:
+        raise FleetError(f"{path}: cannot be written ({error.strerror}); make room and run again") from None
 
 
 def date_of(day: float) -> datetime:
@@ -61,10 +73,7 @@ def date_of(day: float) -> datetime:
 
 def _robots(outcome: FleetOutcome) -> Iterator[dict[str, Any]]:
     """One row for each robot and parameter."""
-    used: dict[str, list[BagOutcome]] = {}
-    for bag in outcome.bags:
-        if bag.used:
-            used.setdefault(bag.bag.serial, []).append(bag)
+    used = serials_of(bag.bag for bag in outcome.bags if bag.used)
     for serial, estimate in outcome.estimates.items():
         population = outcome.models[outcome.catalogue.robots[serial].model]
         outlier = population.outliers.get(serial)
@@ -73,8 +82,8 @@ def _robots(outcome: FleetOutcome) -> Iterator[dict[str, Any]]:
             "model": population.model,
             "verdict": estimate.decision["verdict"],
             "bags": len(used[serial]),
-            "first": used[serial][0].bag.date,
-            "last": used[serial][-1].bag.date,
+            "first": used[serial][0].date,
+            "last": used[serial][-1].date,
             "prior": "URDF" if population.distribution is None or outlier else "model",
             "outlying": outlier is not None,
             "outlying_parameter": outlier.change.name if outlier else "",

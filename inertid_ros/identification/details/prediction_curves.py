@@ -1,7 +1,7 @@
 """Measured and predicted torque along a recording, with the deviation that is expected of their difference."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def _of_recording(estimate: Estimate, samples: Samples, points: int) -> Predicti
     rows = usable[:: max(1, -(-len(usable) // points))]
     valid = samples.valid[rows]
     predicted = [equations.predict(values, samples)[rows] for values in (estimate.prior, estimate.parameters)]
-    chosen = _chosen(samples, rows)
+    chosen = replace(samples.select(rows), mask=np.ones((len(rows), samples.channels), dtype=bool))
     variance = np.tile(estimate.residual_deviation**2, (len(rows), 1))
     start = 0
     for chunk in dense_equations(equations, chosen):
@@ -62,18 +62,3 @@ def _of_recording(estimate: Estimate, samples: Samples, points: int) -> Predicti
         start += len(chunk[0][0])
     measured, given, calibrated = (np.where(valid, each, np.nan) for each in (samples.tau[rows], *predicted))
     return PredictionCurves(samples.name, samples.time[rows], measured, given, calibrated, np.sqrt(variance))
-
-
-def _chosen(samples: Samples, rows: np.ndarray) -> Samples:
-    """Samples ``(K,)`` of a recording by their indices, none of them masked."""
-    return Samples(
-        samples.time[rows],
-        samples.q[rows],
-        samples.v[rows],
-        samples.a[rows],
-        samples.tau[rows],
-        np.ones((len(rows), samples.channels), dtype=bool),
-        np.ones(len(rows), dtype=bool),
-        samples.name,
-        undecimated=None if samples.undecimated is None else samples.undecimated[rows],
-    )

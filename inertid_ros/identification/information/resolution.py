@@ -58,7 +58,7 @@ def _variance(equations: Equations, samples: Samples) -> Array:
     bodies = np.zeros(model.layout.size)
     bodies[: model.layout.inertial_size] = model.consistent_prior.ravel()
 
-    period = float(np.median(np.diff(samples.time)))
+    period = samples.period
     settled = samples.mask.copy()
     edge = min(int(np.ceil(_SETTLING / (samples.cutoff_hz * period))), len(samples) // 3)
     settled[:edge] = settled[len(samples) - edge :] = False

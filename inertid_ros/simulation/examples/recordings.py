@@ -118,6 +118,7 @@ def legged(folder: Path, seconds: float) -> None:
 
 ROBOTS = {"arm": arm, "floating": floating, "legged": legged}
 
+
 def main() -> int:
     """Write the files of one robot; returns the exit status, 2 where they cannot be written."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

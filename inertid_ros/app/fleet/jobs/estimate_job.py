@@ -22,7 +22,7 @@ from inertid_ros.robot.model import load_model
 
 @dataclass(frozen=True)
 class EstimateJob:
-    """A robot, or the mean robot of a model, to estimate.
+    """A robot to estimate.
 
     Attributes
     ----------
