@@ -19,7 +19,7 @@ from .equations import PayloadEquations
 SIZE, SIZE_FACTOR = 0.05, 2.0  # m and 1; extents (root mean square, of each axis) of what robots hold: 1 to 20 cm
 COM_DEVIATION = 0.3  # m from the tool frame
 _COORDINATES = 10
-_WALKERS, _STEPS, _BURN_IN = 120, 3000, 1000
+_WALKERS, _STEPS, _BURN_IN = 480, 800, 300  # many at once: what a step costs is hardly its arithmetic
 _FAR = 50.0  # of any coordinate
 _STRETCH = 2.0  # largest step of the stretch move, the usual one
 _ROWS, _COLUMNS = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)  # of the logarithm of second moments in the coordinates
