@@ -152,12 +152,13 @@ def main() -> None:
             for seed in range(chosen.seeds):
                 results[case].append(attempt(path.stem, case, trial(model, case, seed), seed))
     above = f" --above {chosen.above}" if chosen.above else ""
+    some = "" if chosen.cases == list(CASES) else " --cases " + " ".join(f"'{case}'" for case in chosen.cases)
     heading = "Published robots, first recordings" + f", more than {chosen.above} joints" * bool(above)
     text = (
         f"## {heading}\n\n`benchmarks/published_robots.py --seeds {chosen.seeds}"
-        f"{above} --joints {chosen.joints}`: {used} URDFs of example-robot-data. Held-out error: of torque predicted on"
-        " another motion, against its true torque; measured error: of what is recorded of that motion. A warning of"
-        " any library counts as a failure.\n\n"
+        f"{above} --joints {chosen.joints}{some}`: {used} URDFs of example-robot-data. Held-out error: of torque"
+        " predicted on another motion, against its true torque; measured error: of what is recorded of that motion. A"
+        " warning of any library counts as a failure.\n\n"
         + table(HEADER, [row(case, each) for case, each in results.items()])
         + "".join(f"\n\nNot used: {reason}" for reason in unused if not chosen.above)
     )

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
+from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate, log_normal_interval
 from inertid_ros.identification.assessment.identifiability import PRIOR
 from inertid_ros.robot.bodies.inertial_parameters import INERTIA_ELEMENTS, mass_com_inertia
+
+_DIAGONAL = np.array([3, 5, 8])  # of the inertia behind the centre of mass
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ def _of_body(estimate: Estimate, columns: slice) -> BodyIntervals:
         _, com, inertia = mass_com_inertia(pi)
         values = np.concatenate([com, [inertia[element] for element in INERTIA_ELEMENTS]])
         interval = values[:, None] + NORMAL_95 * deviation[:, None] * [-1.0, 1.0]
+        positive = _DIAGONAL[values[_DIAGONAL] > 0.0]
+        interval[positive] = log_normal_interval(values[positive], deviation[positive])
     return BodyIntervals(estimate.interval[columns][0], interval[:3], interval[3:], determined)
 
 

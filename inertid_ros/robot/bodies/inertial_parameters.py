@@ -21,6 +21,7 @@ from inertid_ros.core.rotations import skew
 
 BODY_PARAMETERS = 10
 INERTIA_ELEMENTS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # in the order of the parameters
+POSITIVE = (0, 4, 6, 9)  # mass and diagonal of the inertia among the parameters
 _FLAT = 1e-9  # of the largest second moment of a body: what is thinner has no thickness but rounding
 NAMES = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
 
-from .inertial_parameters import BODY_PARAMETERS, NAMES
+from .inertial_parameters import BODY_PARAMETERS, NAMES, POSITIVE
 from .rotors import Rotor
 from .user_terms import UserTerm
 
@@ -143,6 +143,11 @@ class ParameterLayout:
     def all_bodies(self, parameters: Array) -> Array:
         """``(nb + r, 10)`` view of links and rotors."""
         return parameters[: self.inertial_size].reshape(-1, BODY_PARAMETERS)
+
+    @property
+    def positive_of_bodies(self) -> NDArray[np.int_]:
+        """Columns of what is positive of every body that has an extent: mass and diagonal of the inertia."""
+        return np.add.outer(np.arange(0, self.inertial_size, BODY_PARAMETERS), POSITIVE).ravel()
 
     @cached_property
     def names(self) -> tuple[str, ...]:

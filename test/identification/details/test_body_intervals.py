@@ -31,6 +31,7 @@ def test_intervals_hold_the_estimate_and_scale_with_its_deviation():
         assert found.mass_interval == pytest.approx(estimate.interval[10 * index])
         for interval, value in zip([*found.com_interval, *found.inertia_interval], [*com, *values], strict=True):
             assert interval[0] < value < interval[1]
+        for interval, value in zip(found.com_interval, com, strict=True):
             assert interval.mean() == pytest.approx(value)
         words = [found.determined["mass"], *found.determined["com"], *found.determined["inertia"]]
         assert len(words) == 10 and set(words) <= set(VERDICTS)
