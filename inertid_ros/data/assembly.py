@@ -301,10 +301,13 @@ class RecordingAssembler:
                 f"{self.name}: no sample of {', '.join(self.missing)} within {self._max_gap_ns * 1e-9:g} s of any joint"
                 " state; check its topic and its clock"
             )
-        if self.dropped:
-            channels = ", ".join(f"{key} ({count})" for key, count in self.missing.items())
-            notices = (*notices, f"left out {self.dropped} samples without {channels}")
-        return recording_from_blocks(self.name, [block] if block else [], notices)
+        return recording_from_blocks(self.name, [block] if block else [], (*notices, *self.notices))
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What was left out so far, in one line."""
+        channels = ", ".join(f"{key} ({count})" for key, count in self.missing.items())
+        return (f"left out {self.dropped} samples without {channels}",) if self.dropped else ()
 
     def _stream(self, width: int) -> ChannelStream:
         return ChannelStream(width, late=self._late)

@@ -1,0 +1,64 @@
+"""A recording that is too long for memory: some parts of it, and a way to read the others one at a time."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from .recording import Recording
+
+MOST = 4  # parts that are held
+
+
+@dataclass(frozen=True)
+class LongRecording:
+    """Parts of one recording, some of which are held.
+
+    Attributes
+    ----------
+    name : str
+        Name in messages (a file).
+    held : mapping of int to Recording
+        Parts that are spread evenly over the recording, by their place among all.
+    read : callable
+        All parts in the order of time, read again at every call.
+    count, samples : int
+        Of parts, and of samples in all of them.
+    seconds : float
+        Span of the stamps of all [s].
+    """
+
+    name: str
+    held: Mapping[int, Recording]
+    read: Callable[[], Iterator[Recording]]
+    count: int
+    samples: int
+    seconds: float
+
+    @classmethod
+    def of(cls, read: Callable[[], Iterator[Recording]], most: int = MOST) -> "LongRecording":
+        """Read all parts once, and hold up to ``most`` of them."""
+        held: dict[int, Recording] = {}
+        count, samples, stride = 0, 0, 1
+        for part in read():
+            if count == 0:
+                start = float(part.time[0])
+            if count % stride == 0:
+                held[count] = part
+            if len(held) > most:
+                stride *= 2
+                held = {index: own for index, own in held.items() if index % stride == 0}
+            count, samples, end = count + 1, samples + len(part), float(part.time[-1])
+        return cls(held[0].name, held, read, count, samples, end - start)
+
+    @property
+    def parts(self) -> tuple[Recording, ...]:
+        """Those that are held."""
+        return tuple(self.held.values())
+
+    def others(self) -> Iterator[Recording]:
+        """Those that are not held, one at a time."""
+        return (part for index, part in enumerate(self.read()) if index not in self.held)
+
+
+def held_parts(recordings: Iterable[Recording | LongRecording]) -> list[Recording]:
+    """Recordings, and of long ones the parts that are held."""
+    return [part for each in recordings for part in (each.parts if isinstance(each, LongRecording) else (each,))]
