@@ -85,7 +85,7 @@ def calibrate(
     findings = (*motion, *chain.from_iterable(each.findings for each in samples))
     options = _with_loaded_links(options, fitted)
     earlier, source = earlier_fit(options.prior, model, [own[0] for own in parts]) if options.prior else (None, None)
-    further = FurtherSamples(long, model, configuration, cutoff)
+    further = FurtherSamples(long, recordings[:fitted_parts], cutoff)
     clock.stop("preparing")
     constraints = configured_constraints(model, configuration.constraints)
     estimate = identify(

@@ -14,7 +14,7 @@ from inertid_ros.core.findings import Finding
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.cleaning.clean import repaired
 from inertid_ros.data.long_recording import LongRecording
-from inertid_ros.data.preparation.prepare import Preparation, common_cutoff
+from inertid_ros.data.preparation.prepare import Preparation, common_cutoff, pooled_spectra
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.effort_checks import check_efforts
 from inertid_ros.data.screening.effort_noise import EffortNoise
@@ -124,23 +124,20 @@ class FurtherSamples:
     Parameters
     ----------
     recordings : sequence of LongRecording
-    model : RobotModel
-        The robot as given.
-    configuration : Configuration
-        How they are prepared.
+    held : sequence of ScreenedRecording
+        The parts that are held, by whose noise and motion all are prepared.
     cutoff_hz : float
         That of the parts that are held [Hz].
     """
 
     def __init__(
-        self,
-        recordings: Sequence[LongRecording],
-        model: RobotModel,
-        configuration: Configuration,
-        cutoff_hz: float,
+        self, recordings: Sequence[LongRecording], held: Sequence[ScreenedRecording], cutoff_hz: float
     ) -> None:
-        self._recordings, self._model = tuple(recordings), model
-        self._configuration, self._cutoff_hz = configuration, cutoff_hz
+        self._recordings, self._cutoff_hz = tuple(recordings), cutoff_hz
+        self._model, self._configuration = held[0].preparation.model, held[0].configuration
+        names = {recording.name for recording in recordings}
+        own = [each.preparation for each in held if each.preparation.recording.name in names]
+        self._spectra = pooled_spectra(own) if own else None
         self._used: dict[str, int] = {}
         self._left_out: dict[str, list[str]] = {}
         self._findings: dict[tuple[str, tuple[str, ...]], Finding] = {}
@@ -153,8 +150,11 @@ class FurtherSamples:
             self._used[recording.name], self._left_out[recording.name] = 0, []
             for part in recording.others():
                 try:
+                    if not part.effort.any():
+                        raise RecordingError(f"{part.name}: effort is zero throughout it")
                     with without_notices():
                         own = ScreenedRecording.unscreened(part, self._model, self._configuration)
+                        own = replace(own, preparation=replace(own.preparation, known_spectra=self._spectra))
                         samples = own.prepared(self._cutoff_hz)
                 except RecordingError as error:
                     self._left_out[recording.name].append(str(error))

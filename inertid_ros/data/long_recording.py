@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from .recording import Recording
 
-MOST = 4  # parts that are held
+MOST = 5  # parts that are held
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,7 @@ class LongRecording:
     name : str
         Name in messages (a file).
     held : mapping of int to Recording
-        Parts that are spread evenly over the recording, by their place among all.
+        Parts at even distances over the recording, by their place among all.
     read : callable
         All parts in the order of time, read again at every call.
     count, samples : int
@@ -35,7 +37,7 @@ class LongRecording:
 
     @classmethod
     def of(cls, read: Callable[[], Iterator[Recording]], most: int = MOST) -> "LongRecording":
-        """Read all parts once, and hold up to ``most`` of them."""
+        """Read all parts once, and hold ``most`` of them; twice as many while their number is not known."""
         held: dict[int, Recording] = {}
         count, samples, stride = 0, 0, 1
         for part in read():
@@ -43,10 +45,13 @@ class LongRecording:
                 start = float(part.time[0])
             if count % stride == 0:
                 held[count] = part
-            if len(held) > most:
+            if len(held) > 2 * most:
                 stride *= 2
                 held = {index: own for index, own in held.items() if index % stride == 0}
             count, samples, end = count + 1, samples + len(part), float(part.time[-1])
+        indices = list(held)
+        chosen = {indices[place] for place in np.linspace(0, len(held) - 1, min(most, len(held))).astype(int)}
+        held = {index: own for index, own in held.items() if index in chosen}
         return cls(held[0].name, held, read, count, samples, end - start)
 
     @property

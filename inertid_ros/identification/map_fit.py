@@ -19,7 +19,7 @@ from inertid_ros.identification.base_parameters import base_parameters, base_par
 from inertid_ros.identification.information.block_scores import band_fraction, block_scores
 from inertid_ros.identification.information.delay import Delay, without_delay
 from inertid_ros.identification.information.information import ROUNDING, Information, compress
-from inertid_ros.identification.information.outliers import OutlierLimits, without_outliers
+from inertid_ros.identification.information.outliers import MOST, OutlierLimits, without_outliers
 from inertid_ros.identification.information.residuals import effective_fraction
 from inertid_ros.identification.information.resolution import resolution
 from inertid_ros.identification.prior.constraints import Constraints
@@ -249,7 +249,8 @@ class MapFit:
             nonlocal count
             for each in data.further:
                 samples = without_delay(each, data.removed_delay)
-                masked, beyond = limits.masked(samples, samples.tau - data.equations.predict(parameters, samples))
+                residual = samples.tau - data.equations.predict(parameters, samples)
+                masked, beyond = limits.masked(samples, residual, MOST)
                 count = count + beyond
                 yield masked
 

@@ -52,7 +52,7 @@ def bag_parts(
     following: list[Block] = []
     first_ns: int | None = None
     for _ in column_batches(assembler, bag_backend(), files, wanted, topics, arrival, size):
-        block = assembler.take()
+        block = assembler.take(patient=True)
         if block is None or not len(block):
             continue
         first_ns = int(block.stamps_ns[0]) if first_ns is None else first_ns

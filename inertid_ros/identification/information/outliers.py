@@ -12,7 +12,7 @@ from inertid_ros.core.samples import Samples
 from .residuals import MAD_TO_DEVIATION
 
 _log = logging.getLogger(__name__)
-_MOST = 0.02  # a larger share is a deficiency of the model, not outliers
+MOST = 0.02  # a larger share is a deficiency of the model, not outliers
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class OutlierLimits:
                 continue
             middle = np.median(values)
             limit = threshold * MAD_TO_DEVIATION * np.median(np.abs(values - middle))
-            share = np.mean(np.abs(values - middle) > limit)
-            if limit == 0 or share == 0:
+            if limit == 0:
                 continue
-            if share > _MOST:
+            share = np.mean(np.abs(values - middle) > limit)
+            if share > MOST:
                 _log.info(
                     "%s: %.1f %% of samples fit badly; too many to be outliers, all are kept", name, 100 * share
                 )
@@ -52,9 +52,13 @@ class OutlierLimits:
             middles[channel], distances[channel] = middle, limit
         return cls(middles, distances)
 
-    def masked(self, samples: Samples, residual: Array) -> tuple[Samples, np.ndarray]:
-        """Samples with outliers masked by their residual ``(N, c)``, and their number per channel."""
+    def masked(self, samples: Samples, residual: Array, most: float = 1.0) -> tuple[Samples, np.ndarray]:
+        """Samples with outliers masked by their residual ``(N, c)``, and their number per channel.
+
+        Where they would be more than a share ``most`` of a channel's samples, all of it stay.
+        """
         beyond = samples.mask & (np.abs(residual - self.middle) > self.distance)
+        beyond &= beyond.sum(axis=0) <= most * samples.mask.sum(axis=0)
         return replace(samples, mask=samples.mask & ~beyond), beyond.sum(axis=0)
 
 
