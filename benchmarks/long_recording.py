@@ -150,7 +150,7 @@ def main() -> None:
 `inertid identify robot.urdf long.mcap` of an xArm7 at 1 kHz, {len(TERMS)} drive terms of each joint in the truth;
 libraries are loaded and the result is written within the time. Wanted for an hour: {GOAL['seconds']:g} s,
 {GOAL['memory']:g} MB. A pass reads the bytes of the file, from the cache where it
-fits. What is longer than {LONGEST:,} samples is read in parts of {BATCH:,}, of which {MOST} are held: reading goes
+fits. What is longer than {LONGEST:,} samples is read in parts of {BATCH:,}, of which {MOST} are kept: reading goes
 through the file to find these, identifying once more for all others.
 
 {table(header, rows)}

@@ -12,7 +12,7 @@ from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.findings import subjects_of
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.health.recording_health import recording_health
-from inertid_ros.data.long_recording import LongRecording, held_parts
+from inertid_ros.data.long_recording import LongRecording, kept_parts
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.data.screening.repeated_motion import check_different_samples
@@ -50,10 +50,10 @@ def calibrate(
     ----------
     train : sequence of Recording or LongRecording
         Recordings to fit. All parts of a long one count for parameters and covariance; delay, outliers, noise, errors
-        and details are of the parts that are held.
+        and details are of the parts that are kept.
     held_out : sequence of Recording or LongRecording
-        Recordings to validate the result with, of another motion, of long ones the parts that are held; without any,
-        blocks of ``train`` are held out in turn, and the verdict is "use with care" at best.
+        Recordings to validate the result with, of another motion, of long ones the parts that are kept; without any,
+        blocks of ``train`` are kept out in turn, and the verdict is "use with care" at best.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def calibrate(
     if long and not takes_further(model, options):
         train, long = [each for own in train for each in _all_parts(own)], []
     given, roles = [*train, *held_out], ["train"] * len(train) + ["validation"] * len(held_out)
-    parts = [held_parts([each]) for each in given]
+    parts = [kept_parts([each]) for each in given]
     everything, samples = list(chain.from_iterable(parts)), []
     fitted_parts = sum(map(len, parts[: len(train)]))
     check_different_samples(everything[:fitted_parts], everything[fitted_parts:])
@@ -145,7 +145,7 @@ def _source(
     role: str,
     further: FurtherSamples,
 ) -> RecordingSource:
-    """Source of a result: a recording, of a long one with its parts that are held and their samples."""
+    """Source of a result: a recording, of a long one with its parts that are kept and their samples."""
     source = recording_source(parts[0], samples[0], role)
     if not isinstance(given, LongRecording):
         return source

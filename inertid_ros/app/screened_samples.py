@@ -117,26 +117,26 @@ class ScreenedRecording:
 
 
 class FurtherSamples:
-    """Samples of the parts of long recordings that are not held, prepared anew at every pass, one part at a time.
+    """Samples of the parts of long recordings that are not kept, prepared anew at every pass, one part at a time.
 
-    They are not screened: the parts that are held have been. A part that cannot be prepared is left out.
+    They are not screened: the parts that are kept have been. A part that cannot be prepared is left out.
 
     Parameters
     ----------
     recordings : sequence of LongRecording
-    held : sequence of ScreenedRecording
-        The parts that are held, by whose noise and motion all are prepared.
+    kept : sequence of ScreenedRecording
+        The parts that are kept, by whose noise and motion all are prepared.
     cutoff_hz : float
-        That of the parts that are held [Hz].
+        That of the parts that are kept [Hz].
     """
 
     def __init__(
-        self, recordings: Sequence[LongRecording], held: Sequence[ScreenedRecording], cutoff_hz: float
+        self, recordings: Sequence[LongRecording], kept: Sequence[ScreenedRecording], cutoff_hz: float
     ) -> None:
         self._recordings, self._cutoff_hz = tuple(recordings), cutoff_hz
-        self._model, self._configuration = held[0].preparation.model, held[0].configuration
+        self._model, self._configuration = kept[0].preparation.model, kept[0].configuration
         names = {recording.name for recording in recordings}
-        own = [each.preparation for each in held if each.preparation.recording.name in names]
+        own = [each.preparation for each in kept if each.preparation.recording.name in names]
         self._spectra = pooled_spectra(own) if own else None
         self._used: dict[str, int] = {}
         self._left_out: dict[str, list[str]] = {}
@@ -169,18 +169,18 @@ class FurtherSamples:
         told = {(finding.cause, finding.subjects) for finding in known}
         return tuple(finding for key, finding in self._findings.items() if key not in told)
 
-    def source(self, recording: LongRecording, held: RecordingSource) -> RecordingSource:
-        """Where a result comes from: the whole of a recording, of which ``held`` are the parts that are held."""
+    def source(self, recording: LongRecording, kept: RecordingSource) -> RecordingSource:
+        """Where a result comes from: the whole of a recording, of which ``kept`` are the parts that are kept."""
         left_out = self._left_out.get(recording.name, [])
-        notices = [f"read in {recording.count} parts; what depends on every sample is of {len(recording.held)} of them"]
+        notices = [f"read in {recording.count} parts; what depends on every sample is of {len(recording.kept)} of them"]
         if left_out:
             notices.append(f"left out {len(left_out)} parts, the first of which: {left_out[0]}")
         return replace(
-            held,
+            kept,
             samples=recording.samples,
             seconds=recording.seconds,
-            used_samples=held.used_samples + self._used.get(recording.name, 0),
-            notices=(*held.notices, *notices),
+            used_samples=kept.used_samples + self._used.get(recording.name, 0),
+            notices=(*kept.notices, *notices),
         )
 
 

@@ -7,18 +7,18 @@ import numpy as np
 
 from .recording import Recording
 
-MOST = 5  # parts that are held
+MOST = 5  # parts that are kept
 
 
 @dataclass(frozen=True)
 class LongRecording:
-    """Parts of one recording, some of which are held.
+    """Parts of one recording, some of which are kept.
 
     Attributes
     ----------
     name : str
         Name in messages (a file).
-    held : mapping of int to Recording
+    kept : mapping of int to Recording
         Parts at even distances over the recording, by their place among all.
     read : callable
         All parts in the order of time, read again at every call.
@@ -29,7 +29,7 @@ class LongRecording:
     """
 
     name: str
-    held: Mapping[int, Recording]
+    kept: Mapping[int, Recording]
     read: Callable[[], Iterator[Recording]]
     count: int
     samples: int
@@ -38,32 +38,32 @@ class LongRecording:
     @classmethod
     def of(cls, read: Callable[[], Iterator[Recording]], most: int = MOST) -> "LongRecording":
         """Read all parts once, and hold ``most`` of them; twice as many while their number is not known."""
-        held: dict[int, Recording] = {}
+        kept: dict[int, Recording] = {}
         count, samples, stride = 0, 0, 1
         for part in read():
             if count == 0:
                 start = float(part.time[0])
             if count % stride == 0:
-                held[count] = part
-            if len(held) > 2 * most:
+                kept[count] = part
+            if len(kept) > 2 * most:
                 stride *= 2
-                held = {index: own for index, own in held.items() if index % stride == 0}
+                kept = {index: own for index, own in kept.items() if index % stride == 0}
             count, samples, end = count + 1, samples + len(part), float(part.time[-1])
-        indices = list(held)
-        chosen = {indices[place] for place in np.linspace(0, len(held) - 1, min(most, len(held))).astype(int)}
-        held = {index: own for index, own in held.items() if index in chosen}
-        return cls(held[0].name, held, read, count, samples, end - start)
+        indices = list(kept)
+        chosen = {indices[place] for place in np.linspace(0, len(kept) - 1, min(most, len(kept))).astype(int)}
+        kept = {index: own for index, own in kept.items() if index in chosen}
+        return cls(kept[0].name, kept, read, count, samples, end - start)
 
     @property
     def parts(self) -> tuple[Recording, ...]:
-        """Those that are held."""
-        return tuple(self.held.values())
+        """Those that are kept."""
+        return tuple(self.kept.values())
 
     def others(self) -> Iterator[Recording]:
-        """Those that are not held, one at a time."""
-        return (part for index, part in enumerate(self.read()) if index not in self.held)
+        """Those that are not kept, one at a time."""
+        return (part for index, part in enumerate(self.read()) if index not in self.kept)
 
 
-def held_parts(recordings: Iterable[Recording | LongRecording]) -> list[Recording]:
-    """Recordings, and of long ones the parts that are held."""
+def kept_parts(recordings: Iterable[Recording | LongRecording]) -> list[Recording]:
+    """Recordings, and of long ones the parts that are kept."""
     return [part for each in recordings for part in (each.parts if isinstance(each, LongRecording) else (each,))]

@@ -237,7 +237,7 @@ class MapFit:
         """The fit with the equations of further samples as well, and the number of outliers in these ``(c,)``.
 
         They are taken one at a time, and only their information stays. Their delay, their outliers and their weights
-        follow from the samples that are held.
+        follow from the samples that are kept.
         """
         data, count = self.data, np.zeros(self.data.equations.count, dtype=int)
         limits = OutlierLimits.of(
@@ -245,7 +245,7 @@ class MapFit:
         )
         parameters = self.map_problem.coordinates.physical(solution.x)
 
-        def kept() -> Iterator[Samples]:
+        def masked_samples() -> Iterator[Samples]:
             nonlocal count
             for each in data.further:
                 samples = without_delay(each, data.removed_delay)
@@ -254,7 +254,7 @@ class MapFit:
                 count = count + beyond
                 yield masked
 
-        information = data.information + compress(data.equations, kept())
+        information = data.information + compress(data.equations, masked_samples())
         return replace(self, data=replace(data, information=information, further=())), count
 
     def _residuals(self, solution: Solution) -> list[Array]:
@@ -363,7 +363,7 @@ class MapFit:
         )
 
     def _covariance(self, R: Array, solution: Solution) -> Array:
-        """``(p, p)`` inverse Hessian of a solution, of physical parameters; those that are held have no variance."""
+        """``(p, p)`` inverse Hessian of a solution, of physical parameters; those that are kept have no variance."""
         coordinates = self.map_problem.coordinates
         free = ~np.isin(coordinates.layout.names, self.map_problem.constraints.fixed)
         root = coordinates.matrix[:, free] @ _covariance_root(R, solution, free)

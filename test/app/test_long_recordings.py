@@ -1,4 +1,4 @@
-"""A long recording, of which some parts are held, gives the parameters of all its parts."""
+"""A long recording, of which some parts are kept, gives the parameters of all its parts."""
 
 from dataclasses import replace
 
@@ -56,10 +56,10 @@ def test_all_parts_count_and_few_are_held(case, long):
 
 def test_information_is_that_of_all_samples_in_memory(case, long):
     configuration = Configuration(identify=IdentifyOptions(outlier_threshold=0, remove_delay=False))
-    held = [ScreenedRecording.of(part, case.given, configuration) for part in long.parts]
+    kept = [ScreenedRecording.of(part, case.given, configuration) for part in long.parts]
     cutoff = 8.0
-    samples = [each.samples(cutoff) for each in held]
-    further = FurtherSamples([long], held, cutoff)
+    samples = [each.samples(cutoff) for each in kept]
+    further = FurtherSamples([long], kept, cutoff)
     estimate = identify(case.given, samples, configuration.identify, further=further)
     together = compress(estimate.equations, [*samples, *further])
     assert list(together.counts) == list(estimate.information.counts)
@@ -67,7 +67,7 @@ def test_information_is_that_of_all_samples_in_memory(case, long):
     for own, other in zip(estimate.information.channels, together.channels, strict=True):
         for parameters in rng.normal(size=(5, case.given.layout.size)):
             assert own.squared_error(parameters) == pytest.approx(other.squared_error(parameters), rel=1e-9)
-    again = identify(case.given, samples, configuration.identify, further=tuple(further))  # held in memory
+    again = identify(case.given, samples, configuration.identify, further=tuple(further))  # kept in memory
     np.testing.assert_allclose(estimate.parameters, again.parameters, rtol=1e-9, atol=1e-12)
 
 
@@ -76,7 +76,7 @@ def test_outliers_of_parts_that_are_not_held_are_left_out(case, long):
     effort = parts[1].effort.copy()
     effort[200:205] += 2.0  # five in a row are no spike
     spoilt = [parts[0], replace(parts[1], effort=effort), *parts[2:]]
-    assert 1 not in long.held
+    assert 1 not in long.kept
     every = Configuration(identify=IdentifyOptions(outlier_threshold=0))
 
     def estimate(own, configuration=None):

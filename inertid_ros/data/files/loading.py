@@ -20,7 +20,7 @@ from .bag_reading import read_bag
 from .npz import read_npz
 
 ACCEPTED = "an .npz recording, a rosbag2 directory, or a .mcap or .db3 file"
-LONGEST = 660_000  # samples of a recording that is held as a whole: eleven minutes at 1 kHz
+LONGEST = 660_000  # samples of a recording that is read as a whole: eleven minutes at 1 kHz
 _NPZ = b"PK\x03\x04"
 
 

@@ -1,4 +1,4 @@
-"""Parts of a bag hold together what is read of it as a whole, to the bit, and of a long one only few are held."""
+"""Parts of a bag hold together what is read of it as a whole, to the bit, and of a long one only few are kept."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from inertid_ros.data.files.bag_parts import bag_parts
 from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_any_length, load_recording
-from inertid_ros.data.long_recording import LongRecording, held_parts
+from inertid_ros.data.long_recording import LongRecording, kept_parts
 from inertid_ros.data.recording import Recording
 
 COUNT = 4000
@@ -54,8 +54,8 @@ def test_a_long_bag_is_held_in_part(bag, monkeypatch):
     assert isinstance(long, LongRecording) and long.samples == COUNT
     assert long.seconds == pytest.approx((COUNT - 1) / 500)
     others = list(long.others())
-    assert len(others) + len(long.held) == long.count and sum(map(len, (*others, *long.parts))) == COUNT
-    assert held_parts([long]) == list(long.parts)
+    assert len(others) + len(long.kept) == long.count and sum(map(len, (*others, *long.parts))) == COUNT
+    assert kept_parts([long]) == list(long.parts)
 
 
 def test_a_short_bag_is_one_recording(bag):
@@ -78,10 +78,10 @@ def test_a_bag_out_of_order_is_read_as_a_whole(recording, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("count", [1, 3, 5, 6, 11, 23, 120, 1200])
-def test_held_parts_are_at_even_distances(count, recording):
+def test_kept_parts_are_at_even_distances(count, recording):
     parts = [replace(recording, time=recording.time + 8 * index, continued=(True, True)) for index in range(3)]
     long = LongRecording.of(lambda: (parts[index % 3] for index in range(count)), most=5)
-    places = np.array(list(long.held))
+    places = np.array(list(long.kept))
     assert long.count == count and len(places) == min(count, 5)
     assert places[0] == 0 and places[-1] >= 0.7 * (count - 1)
     if count > 5:
