@@ -1,7 +1,8 @@
 """The whole offline path in one call: recordings in, outcome with validation and provenance out."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 
 import attrs
@@ -11,6 +12,7 @@ from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.findings import subjects_of
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.health.recording_health import recording_health
+from inertid_ros.data.long_recording import LongRecording, kept_parts
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.data.screening.repeated_motion import check_different_samples
@@ -18,27 +20,27 @@ from inertid_ros.data.screening.screen import refuse
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.continuation import UNKNOWN_LOAD
 from inertid_ros.identification.held_out_blocks import validate_on_blocks
-from inertid_ros.identification.identify import IdentificationProgress, identify
+from inertid_ros.identification.identify import IdentificationProgress, identify, takes_further
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.new_motion import check_new_motion
 from inertid_ros.identification.prior.constraints import configured_constraints
 from inertid_ros.identification.prior.regularizers import OWN_SPREADS
-from inertid_ros.identification.provenance import provenance, recording_source
+from inertid_ros.identification.provenance import RecordingSource, provenance, recording_source
 from inertid_ros.report.notebook import CalibrationOutcome
 from inertid_ros.robot.model import RobotModel
 
 from .earlier_result import earlier_fit
 from .fixed_bands import band_errors
 from .known_loads import LoadedRecordings
-from .screened_samples import cutoff_of, screened
+from .screened_samples import FurtherSamples, cutoff_of, screened
 
 _PREPARED, _SOLVED = 0.3, 0.9
 
 
 def calibrate(
     model: RobotModel,
-    train: Sequence[Recording],
-    held_out: Sequence[Recording] = (),
+    train: Sequence[Recording | LongRecording],
+    held_out: Sequence[Recording | LongRecording] = (),
     configuration: Configuration | None = None,
     progress: Callable[[IdentificationProgress], None] = lambda report: None,
 ) -> CalibrationOutcome:
@@ -46,11 +48,12 @@ def calibrate(
 
     Parameters
     ----------
-    train : sequence of Recording
-        Recordings to fit.
-    held_out : sequence of Recording
-        Recordings to validate the result with, of another motion; without any, blocks of ``train`` are held out in
-        turn, and the verdict is "use with care" at best.
+    train : sequence of Recording or LongRecording
+        Recordings to fit. All parts of a long one count for parameters and covariance; delay, outliers, noise, errors
+        and details are of the parts that are kept.
+    held_out : sequence of Recording or LongRecording
+        Recordings to validate the result with, of another motion, of long ones the parts that are kept; without any,
+        blocks of ``train`` are kept out in turn, and the verdict is "use with care" at best.
 
     Raises
     ------
@@ -58,24 +61,31 @@ def calibrate(
         A recording cannot be used, or there is no solution.
     """
     configuration = configuration or Configuration()
-    check_different_samples(train, held_out)
     options, clock = configuration.identify, _Clock()
-    everything, samples = [*train, *held_out], []
+    long = [each for each in train if isinstance(each, LongRecording)]
+    if long and not takes_further(model, options):
+        train, long = [each for own in train for each in _all_parts(own)], []
+    given, roles = [*train, *held_out], ["train"] * len(train) + ["validation"] * len(held_out)
+    parts = [kept_parts([each]) for each in given]
+    everything, samples = list(chain.from_iterable(parts)), []
+    fitted_parts = sum(map(len, parts[: len(train)]))
+    check_different_samples(everything[:fitted_parts], everything[fitted_parts:])
     recordings = screened(everything, model, configuration)
-    cutoff = cutoff_of(recordings[: len(train)], recordings[len(train) :])
+    cutoff = cutoff_of(recordings[:fitted_parts], recordings[fitted_parts:])
     for index, recording in enumerate(recordings):
         progress(IdentificationProgress("preparing", _PREPARED * index / len(everything)))
         samples.append(recording.samples(cutoff))
     loaded = None
     if options.drive_gains:
-        loaded = LoadedRecordings.of(model, everything, samples, len(train), configuration)
+        loaded = LoadedRecordings.of(model, everything, samples, fitted_parts, configuration)
         model, samples = loaded.model, list(loaded.samples)
-    fitted, held_out_samples = tuple(samples[: len(train)]), tuple(samples[len(train) :])
+    fitted, held_out_samples = tuple(samples[:fitted_parts]), tuple(samples[fitted_parts:])
     motion = check_motion(fitted, model)
     refuse(motion)
     findings = (*motion, *chain.from_iterable(each.findings for each in samples))
     options = _with_loaded_links(options, fitted)
-    earlier, source = earlier_fit(options.prior, model, everything) if options.prior else (None, None)
+    earlier, source = earlier_fit(options.prior, model, [own[0] for own in parts]) if options.prior else (None, None)
+    further = FurtherSamples(long, recordings[:fitted_parts], cutoff)
     clock.stop("preparing")
     constraints = configured_constraints(model, configuration.constraints)
     estimate = identify(
@@ -85,7 +95,9 @@ def calibrate(
         constraints,
         lambda report: progress(report.within(_PREPARED, _SOLVED)),
         earlier,
+        further,
     )
+    findings += further.findings_beside(findings)
     if loaded is not None:
         estimate = loaded.widened(estimate, fitted)
     clock.stop("identifying")
@@ -95,11 +107,14 @@ def calibrate(
         tuple(without_delay(each, estimate.delay) for each in group) for group in (fitted, held_out_samples)
     )
     blocks = None if held_out else validate_on_blocks(estimate, fitted, options, constraints)
-    bands = () if loaded is not None else band_errors(estimate, recordings[len(train) :] or recordings)
+    bands = () if loaded is not None else band_errors(estimate, recordings[fitted_parts:] or recordings)
     findings += check_new_motion(estimate, fitted, held_out_samples, options, constraints)
     clock.stop("validating")
-    roles = ["train"] * len(train) + ["validation"] * len(held_out)
-    sources = [recording_source(*entry) for entry in zip(everything, samples, roles, strict=True)]
+    prepared = iter(samples)
+    sources = tuple(
+        _source(each, own, [next(prepared) for _ in own], role, further)
+        for each, own, role in zip(given, parts, roles, strict=True)
+    )
     health = tuple(recording_health(*entry, model) for entry in zip(everything, samples, strict=True))
     progress(IdentificationProgress("validating", 1.0))
     return CalibrationOutcome(
@@ -107,7 +122,7 @@ def calibrate(
         fitted,
         held_out_samples,
         validation,
-        provenance(model, tuple(sources), configuration, source),
+        provenance(model, sources, configuration, source),
         clock.seconds,
         findings=findings,
         blocks=blocks,
@@ -116,6 +131,26 @@ def calibrate(
         bands=bands,
         health=health,
     )
+
+
+def _all_parts(recording: Recording | LongRecording) -> Iterable[Recording]:
+    """All of a recording, for what needs every sample in memory."""
+    return recording.read() if isinstance(recording, LongRecording) else (recording,)
+
+
+def _source(
+    given: Recording | LongRecording,
+    parts: Sequence[Recording],
+    samples: Sequence[Samples],
+    role: str,
+    further: FurtherSamples,
+) -> RecordingSource:
+    """Source of a result: a recording, of a long one with its parts that are kept and their samples."""
+    source = recording_source(parts[0], samples[0], role)
+    if not isinstance(given, LongRecording):
+        return source
+    used = sum(int(own.usable.sum()) for own in samples)
+    return further.source(given, replace(source, used_samples=used))
 
 
 def _with_loaded_links(options: IdentifyOptions, fitted: Sequence[Samples]) -> IdentifyOptions:

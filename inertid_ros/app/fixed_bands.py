@@ -1,8 +1,6 @@
 """Torque errors in fixed bands, by which results are compared whose own cutoffs differ."""
 
-import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,7 +9,7 @@ from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.validation import BandErrors, torque_errors
 from inertid_ros.identification.information.delay import without_delay
 
-from .screened_samples import ScreenedRecording
+from .screened_samples import ScreenedRecording, without_notices
 
 BANDS_HZ = (2.0, 5.0, 10.0)
 _PERIODS = 20.0  # of a band's highest frequency in the shortest recording; less is all filter transient
@@ -38,7 +36,7 @@ def band_errors(estimate: Estimate, recordings: Sequence[ScreenedRecording]) -> 
     slowest = max(float(np.median(np.diff(recording.time))) for recording in raw)
     shortest = min(recording.duration for recording in raw)
     bands = [band for band in BANDS_HZ if _PERIODS / shortest < band < HIGHEST_CUTOFF / slowest]
-    with _without_notices():
+    with without_notices():
         return tuple(_errors(estimate, recordings, band) for band in bands)
 
 
@@ -48,15 +46,3 @@ def _errors(estimate: Estimate, recordings: Sequence[ScreenedRecording], band: f
         torque_errors(estimate.equations, parameters, samples) for parameters in (estimate.parameters, estimate.prior)
     )
     return BandErrors(band, own, given)
-
-
-@contextmanager
-def _without_notices() -> Iterator[None]:
-    """What there is to notice of a recording has been told when it was prepared for the fit."""
-    logger = logging.getLogger("inertid_ros.data")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)

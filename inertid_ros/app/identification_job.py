@@ -7,7 +7,7 @@ from typing import Any
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import RoundsOptions
-from inertid_ros.data.files.loading import load_recording
+from inertid_ros.data.files.loading import load_any_length
 from inertid_ros.data.recording import Recording, renamed
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.gate import GateDecision
@@ -96,7 +96,7 @@ def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgr
     joints = model.recorded_joints
     train, held_out = (
         [
-            renamed(each, joints) if isinstance(each, Recording) else load_recording(each, topics, joints, stamps)
+            renamed(each, joints) if isinstance(each, Recording) else load_any_length(each, topics, joints, stamps)
             for each in group
         ]
         for group in (job.train, job.held_out)

@@ -1,19 +1,25 @@
 """Samples of recordings that have been screened: what every command and node fits or validates with."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+
+import attrs
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import MOMENTUM_EQUATIONS
-from inertid_ros.core.errors import ModelError
+from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.core.findings import Finding
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.cleaning.clean import repaired
-from inertid_ros.data.preparation.prepare import Preparation, common_cutoff
+from inertid_ros.data.long_recording import LongRecording
+from inertid_ros.data.preparation.prepare import Preparation, common_cutoff, pooled_spectra
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.effort_checks import check_efforts
 from inertid_ros.data.screening.effort_noise import EffortNoise
 from inertid_ros.data.screening.screen import refuse, screen_channels
+from inertid_ros.identification.provenance import RecordingSource
 from inertid_ros.regressors.load_torque import without_load
 from inertid_ros.robot.loads import load_bodies
 from inertid_ros.robot.model import RobotModel
@@ -52,11 +58,24 @@ class ScreenedRecording:
         readable = repaired(recording)
         findings = screen_channels(readable, model)
         refuse(findings)
-        equations = configuration.identify.equations
-        preparation = Preparation(recording, model, configuration.prepare, equations)
         lacking = set(model.joint_names) - set(recording.joint_names)  # which the preparation refuses
-        noise = None if lacking or equations in MOMENTUM_EQUATIONS else EffortNoise.of(readable, model)
-        return cls(preparation, configuration, findings, noise)
+        momentum = configuration.identify.equations in MOMENTUM_EQUATIONS
+        noise = None if lacking or momentum else EffortNoise.of(readable, model)
+        return replace(cls.unscreened(recording, model, configuration), findings=findings, noise=noise)
+
+    @classmethod
+    def unscreened(
+        cls, recording: Recording, model: RobotModel, configuration: Configuration
+    ) -> "ScreenedRecording":
+        """A part of a recording of which other parts were screened."""
+        begun, goes_on = recording.continued
+        options = attrs.evolve(
+            configuration.prepare,
+            skip_start_s=0.0 if begun else configuration.prepare.skip_start_s,
+            skip_end_s=0.0 if goes_on else configuration.prepare.skip_end_s,
+            trim_transients=configuration.prepare.trim_transients and not (begun and goes_on),
+        )
+        return cls(Preparation(recording, model, options, configuration.identify.equations), configuration, (), None)
 
     def prepared(self, cutoff_hz: float = 0.0) -> Samples:
         """Samples below a cutoff [Hz], with the torques of a known load taken off the efforts.
@@ -95,6 +114,86 @@ class ScreenedRecording:
         refuse(findings)
         noise = None if self.noise is None else self.noise.below(samples.cutoff_hz)
         return replace(samples, findings=findings, effort_noise=noise)
+
+
+class FurtherSamples:
+    """Samples of the parts of long recordings that are not kept, prepared anew at every pass, one part at a time.
+
+    They are not screened: the parts that are kept have been. A part that cannot be prepared is left out.
+
+    Parameters
+    ----------
+    recordings : sequence of LongRecording
+    kept : sequence of ScreenedRecording
+        The parts that are kept, by whose noise and motion all are prepared.
+    cutoff_hz : float
+        That of the parts that are kept [Hz].
+    """
+
+    def __init__(
+        self, recordings: Sequence[LongRecording], kept: Sequence[ScreenedRecording], cutoff_hz: float
+    ) -> None:
+        self._recordings, self._cutoff_hz = tuple(recordings), cutoff_hz
+        self._model, self._configuration = kept[0].preparation.model, kept[0].configuration
+        names = {recording.name for recording in recordings}
+        own = [each.preparation for each in kept if each.preparation.recording.name in names]
+        self._spectra = pooled_spectra(own) if own else None
+        self._used: dict[str, int] = {}
+        self._left_out: dict[str, list[str]] = {}
+        self._findings: dict[tuple[str, tuple[str, ...]], Finding] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._recordings)
+
+    def __iter__(self) -> Iterator[Samples]:
+        for recording in self._recordings:
+            self._used[recording.name], self._left_out[recording.name] = 0, []
+            for part in recording.others():
+                try:
+                    if not part.effort.any():
+                        raise RecordingError(f"{part.name}: effort is zero throughout it")
+                    with without_notices():
+                        own = ScreenedRecording.unscreened(part, self._model, self._configuration)
+                        own = replace(own, preparation=replace(own.preparation, known_spectra=self._spectra))
+                        samples = own.prepared(self._cutoff_hz)
+                except RecordingError as error:
+                    self._left_out[recording.name].append(str(error))
+                    continue
+                self._used[recording.name] += int(samples.usable.sum())
+                for finding in samples.findings:
+                    self._findings.setdefault((finding.cause, finding.subjects), finding)
+                yield samples
+
+    def findings_beside(self, known: Sequence[Finding]) -> tuple[Finding, ...]:
+        """Findings on the channels of these parts of which there is none of the same cause and subjects."""
+        told = {(finding.cause, finding.subjects) for finding in known}
+        return tuple(finding for key, finding in self._findings.items() if key not in told)
+
+    def source(self, recording: LongRecording, kept: RecordingSource) -> RecordingSource:
+        """Where a result comes from: the whole of a recording, of which ``kept`` are the parts that are kept."""
+        left_out = self._left_out.get(recording.name, [])
+        notices = [f"read in {recording.count} parts; what depends on every sample is of {len(recording.kept)} of them"]
+        if left_out:
+            notices.append(f"left out {len(left_out)} parts, the first of which: {left_out[0]}")
+        return replace(
+            kept,
+            samples=recording.samples,
+            seconds=recording.seconds,
+            used_samples=kept.used_samples + self._used.get(recording.name, 0),
+            notices=(*kept.notices, *notices),
+        )
+
+
+@contextmanager
+def without_notices() -> Iterator[None]:
+    """What there is to notice of a recording has been told when it was first prepared."""
+    logger = logging.getLogger("inertid_ros.data")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def screened(

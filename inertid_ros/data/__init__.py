@@ -1,6 +1,7 @@
 """What was measured, from messages and files to samples.
 
 - ``recording``: the raw channels of one experiment, exactly as they were measured.
+- ``long_recording``: a recording that is too long for memory: some parts, and a way to read the others.
 - ``blocks``: synchronised samples, as they go from the recorder to the identifier, and a recording of them.
 - ``channel_stream``: stamped values of one channel, interpolated at the stamps of another.
 - ``assembly``: messages, live or from a bag, to synchronised samples.

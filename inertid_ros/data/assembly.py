@@ -242,15 +242,16 @@ class RecordingAssembler:
         """Stamp of the newest sample [ns]."""
         return self._last_ns
 
-    def take(self, final: bool = False) -> Block | None:
+    def take(self, final: bool = False, patient: bool = False) -> Block | None:
         """Samples whose other channels have all arrived, each given once; all that are left when ``final``.
 
-        None before the first joint state.
+        None before the first joint state. What is late by more than a second does not come any more, unless
+        ``patient``: messages of a file come topic by topic.
         """
         if not self.joint_names or self._has_velocity is None:
             return None
         stamps = np.array(self._stamps, dtype=np.int64)
-        ready = len(stamps) if final else min(self._ready(stamps), max(len(stamps) - self._late, 0))
+        ready = len(stamps) if final else min(self._ready(stamps, patient), max(len(stamps) - self._late, 0))
         keep = np.ones(ready, dtype=bool)
         interpolated: dict[str, dict[str, Array]] = {}
         for group, streams in (("wrench/", self._wrenches), ("", self._base), (_PART, self._parts)):
@@ -301,10 +302,13 @@ class RecordingAssembler:
                 f"{self.name}: no sample of {', '.join(self.missing)} within {self._max_gap_ns * 1e-9:g} s of any joint"
                 " state; check its topic and its clock"
             )
-        if self.dropped:
-            channels = ", ".join(f"{key} ({count})" for key, count in self.missing.items())
-            notices = (*notices, f"left out {self.dropped} samples without {channels}")
-        return recording_from_blocks(self.name, [block] if block else [], notices)
+        return recording_from_blocks(self.name, [block] if block else [], (*notices, *self.notices))
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What was left out so far, in one line."""
+        channels = ", ".join(f"{key} ({count})" for key, count in self.missing.items())
+        return (f"left out {self.dropped} samples without {channels}",) if self.dropped else ()
 
     def _stream(self, width: int) -> ChannelStream:
         return ChannelStream(width, late=self._late)
@@ -352,12 +356,12 @@ class RecordingAssembler:
             raise RecordingError(f"{where}: {channel} is empty; record joint states with {channel} filled")
         raise RecordingError(f"{where}: {channel} has {width} values for {count} joints; fix the publisher")
 
-    def _ready(self, stamps: NDArray[np.int64]) -> int:
+    def _ready(self, stamps: NDArray[np.int64], patient: bool) -> int:
         """Number of leading samples that no later message can change."""
         streams = [*self._wrenches.values(), *self._base.values(), *self._parts.values()]
         if not streams or len(stamps) == 0:
             return len(stamps)
-        oldest = int(stamps[-1]) - self._max_gap_ns - _LATENCY_NS
+        oldest = _BEFORE_ALL if patient else int(stamps[-1]) - self._max_gap_ns - _LATENCY_NS
         ends = [max([oldest, *stream.stamps_ns[-1:]]) for stream in streams]
         return int(np.searchsorted(stamps, min(ends), side="right"))
 
@@ -365,5 +369,6 @@ class RecordingAssembler:
         if not count:
             return np.zeros((0, len(self.joint_names)))
         rows = np.concatenate(self._rows[channel])
-        self._rows[channel] = list(rows[count:, None])  # one piece a sample, between which late ones are put
+        # One piece a sample, where late ones are put between them.
+        self._rows[channel] = list(rows[count:, None]) if self._late else [rows[count:]]
         return rows[:count]

@@ -49,6 +49,8 @@ class Recording:
         What was done to the stamps.
     notices : tuple of str
         How the recording was obtained, where that matters to its use, such as a bag that was not closed; one line each.
+    continued : tuple of bool
+        Whether it is a part of a longer one that goes on before it, and after it.
 
     Raises
     ------
@@ -70,6 +72,7 @@ class Recording:
     name: str = "recording"
     notices: tuple[str, ...] = ()
     repairs: StampRepairs = StampRepairs()
+    continued: tuple[bool, bool] = (False, False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "joint_names", tuple(str(name) for name in self.joint_names))

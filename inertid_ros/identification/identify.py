@@ -1,6 +1,6 @@
 """Identification of a robot from prepared samples: the entry point."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from inertid_ros.config.identification import IdentifyOptions
@@ -55,6 +55,7 @@ def identify(
     constraints: Constraints | None = None,
     progress: Callable[[IdentificationProgress], None] = lambda report: None,
     earlier: EarlierFit | None = None,
+    further: Iterable[Samples] = (),
 ) -> Estimate:
     """Physically consistent parameters by weighted least squares with a geometric prior.
 
@@ -80,6 +81,10 @@ def identify(
         Called at the beginning of every stage.
     earlier : EarlierFit, optional
         An earlier result to continue.
+    further : iterable of Samples
+        More samples of the same robot, filtered alike, for which there is no room in memory: one is taken at a time.
+        All count for parameters and their covariance; delay, outliers, noise and the choice of terms are those of
+        ``data``. Options that need every sample, see :func:`takes_further`, take none.
 
     Returns
     -------
@@ -95,6 +100,8 @@ def identify(
     options = options or IdentifyOptions()
     progress(IdentificationProgress("compressing", 0.0))
     equations = equations_of(source, options.equations)
+    if further and not takes_further(equations, options):
+        raise IdentificationError("identify: these options need every sample; give all as data, none as further ones")
     continuation = None if earlier is None else Continuation(earlier, equations.model, options)
     if continuation is not None:
         equations = equations_of(continuation.prior_model, equations.equation_type)
@@ -103,6 +110,7 @@ def identify(
         prepared = continuation.of(prepared)
     elif options.spread:
         prepared = replace(prepared, prior_spreads=own_prior_spreads(equations.model, options.spread))
+    prepared = replace(prepared, further=further)
     progress(IdentificationProgress("solving", 0.2))
     if options.estimator != "consistent":
         if continuation is not None:
@@ -121,6 +129,22 @@ def identify(
             estimate = _fitted(prepared, options, constraints, progress)
     progress(IdentificationProgress("confidence", 0.9))
     return with_identifiability(replace(estimate, term_choices=choices))
+
+
+def takes_further(source: RobotModel | Equations, options: IdentifyOptions) -> bool:
+    """Whether samples can be taken one at a time, and only their information kept.
+
+    Classical estimators weigh samples one by one, a fitted speed of Stribeck friction and friction under load make new
+    equations of every sample, and noise of the regressor is weighed against that of all.
+    """
+    equations = equations_of(source, options.equations)
+    return (
+        options.estimator == "consistent"
+        and not options.fit_stribeck_speed
+        and not options.drive_gains
+        and equations.equation_type == "force"
+        and not any(term.uses_load for term in equations.model.layout.terms)
+    )
 
 
 def _fitted(
@@ -142,6 +166,11 @@ def _fitted(
             fit, weighting, further = fit.without_outliers(weighting, solution)
             outliers = outliers + further
         weighting, solution = fit.reweighted(weighting)
+        if data.further:
+            progress(IdentificationProgress("compressing", 0.6))
+            fit, more = fit.with_further(solution)
+            outliers = outliers + more
+            weighting, solution = fit.reweighted(weighting)
         chosen, weighting = fit.with_chosen_stribeck(weighting)
         if chosen is not fit:
             fit, (weighting, solution) = chosen, chosen.reweighted(weighting)

@@ -1,6 +1,6 @@
 """MAP fit: weights of channels and the prior spread, iterated with the solution to their fixed point."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,9 +17,9 @@ from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.posterior import ErrorSources, posterior
 from inertid_ros.identification.base_parameters import base_parameters, base_parameters_of_robot
 from inertid_ros.identification.information.block_scores import band_fraction, block_scores
-from inertid_ros.identification.information.delay import Delay
+from inertid_ros.identification.information.delay import Delay, without_delay
 from inertid_ros.identification.information.information import ROUNDING, Information, compress
-from inertid_ros.identification.information.outliers import without_outliers
+from inertid_ros.identification.information.outliers import MOST, OutlierLimits, without_outliers
 from inertid_ros.identification.information.residuals import effective_fraction
 from inertid_ros.identification.information.resolution import resolution
 from inertid_ros.identification.prior.constraints import Constraints
@@ -56,6 +56,8 @@ class FitData:
         Delay of effort that was found; None where none was looked for.
     prior_spreads : ndarray or None, shape (nb,)
         Prior spreads of single bodies; NaN, or None for all, where it is that of the options.
+    further : iterable of Samples
+        What memory need not hold, read at every pass; see :meth:`MapFit.with_further`.
     """
 
     equations: Equations
@@ -63,6 +65,7 @@ class FitData:
     information: Information
     delay: Delay | None = None
     prior_spreads: Array | None = None
+    further: Iterable[Samples] = ()
 
     @property
     def removed_delay(self) -> float:
@@ -230,6 +233,30 @@ class MapFit:
             residuals = fit._residuals(solution)
         return *fit._discounted(weighting, solution, residuals), outliers
 
+    def with_further(self, solution: Solution) -> tuple["MapFit", np.ndarray]:
+        """The fit with the equations of further samples as well, and the number of outliers in these ``(c,)``.
+
+        They are taken one at a time, and only their information stays. Their delay, their outliers and their weights
+        follow from the samples that are kept.
+        """
+        data, count = self.data, np.zeros(self.data.equations.count, dtype=int)
+        limits = OutlierLimits.of(
+            data.equations.channels, data.recordings, self._residuals(solution), self.options.outlier_threshold
+        )
+        parameters = self.map_problem.coordinates.physical(solution.x)
+
+        def masked_samples() -> Iterator[Samples]:
+            nonlocal count
+            for each in data.further:
+                samples = without_delay(each, data.removed_delay)
+                residual = samples.tau - data.equations.predict(parameters, samples)
+                masked, beyond = limits.masked(samples, residual, MOST)
+                count = count + beyond
+                yield masked
+
+        information = data.information + compress(data.equations, masked_samples())
+        return replace(self, data=replace(data, information=information, further=())), count
+
     def _residuals(self, solution: Solution) -> list[Array]:
         """``(N, c)`` per recording."""
         equations, parameters = self.data.equations, self.map_problem.coordinates.physical(solution.x)
@@ -336,7 +363,7 @@ class MapFit:
         )
 
     def _covariance(self, R: Array, solution: Solution) -> Array:
-        """``(p, p)`` inverse Hessian of a solution, of physical parameters; those that are held have no variance."""
+        """``(p, p)`` inverse Hessian of a solution, of physical parameters; those that are kept have no variance."""
         coordinates = self.map_problem.coordinates
         free = ~np.isin(coordinates.layout.names, self.map_problem.constraints.fixed)
         root = coordinates.matrix[:, free] @ _covariance_root(R, solution, free)

@@ -14,7 +14,7 @@ from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import Recording
 
 from .lost_values import dropouts, held
-from .spikes import resolution, spikes
+from .spikes import noise_scale, resolution, spikes
 from .wrapped_angles import unwrapped
 
 _MANY = 0.02  # share of a channel's samples; the result is then to be used with care
@@ -99,10 +99,11 @@ class CleanChannels:
             values = np.where(used, filled(time, values, lost), 0.0)
             if channel == "position":
                 values = self._unwrapped(values, joints, revolute)
+            noise = noise_scale(values)
             found = {
-                "dropouts": (lost | dropouts(values)) & used,
-                "stuck_channel": held(values, steps=channel == "effort") & used,
-                "spikes": _few(spikes(values)) & used,
+                "dropouts": (lost | dropouts(values, noise)) & used,
+                "stuck_channel": held(values, channel == "effort", noise) & used,
+                "spikes": _few(spikes(values, noise)) & used,
             }
             replaced = np.any(list(found.values()), axis=0)
             self.channels[channel] = filled(time, values, replaced)

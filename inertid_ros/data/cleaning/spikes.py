@@ -20,7 +20,7 @@ _ROUNDING = 1e-9  # of the range of a channel; smaller steps are rounding
 _SMALL_STEPS = 0.1  # quantile of the steps that are not zero: one quantum where a channel is quantised
 
 
-def spikes(values: Array) -> NDArray[np.bool_]:
+def spikes(values: Array, noise: Array | None = None) -> NDArray[np.bool_]:
     """Where a channel is far off the median of its neighbours.
 
     The Hampel filter [Pearson2016]_: the distance from the median of a window of seven samples, in robust standard
@@ -38,12 +38,14 @@ def spikes(values: Array) -> NDArray[np.bool_]:
     ----------
     values : ndarray, shape (N, n)
         Finite values, in any unit.
+    noise : ndarray, shape (n,), optional
+        :func:`noise_scale` of the channels, where it is known.
 
     Returns
     -------
     ndarray of bool, shape (N, n)
     """
-    scale = noise_scale(values)
+    scale = noise_scale(values) if noise is None else noise
     flags = np.zeros(values.shape, dtype=bool)
     for channel, column in enumerate(values.T):
         off, nearby = _from_neighbours(column)

@@ -1,5 +1,6 @@
 """Serialised messages of an MCAP file by topic, piece by piece (https://mcap.dev/spec)."""
 
+import mmap
 import struct
 import zlib
 from collections import deque
@@ -57,7 +58,9 @@ class McapColumns:
         UnsuitableError
             The file is not one of ROS 2, is damaged, or its messages are not CDR.
         """
-        content = np.memmap(self._path, dtype=np.uint8, mode="r")
+        with self._path.open("rb") as file:
+            pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        content = np.frombuffer(pages, dtype=np.uint8)
         if bytes(content[: len(MAGIC)]) != MAGIC or bytes(content[-len(MAGIC) :]) != MAGIC:
             raise UnsuitableError
         start, end = len(MAGIC), len(content) - len(MAGIC)
@@ -68,6 +71,7 @@ class McapColumns:
             chunks = np.flatnonzero(records.opcodes == CHUNK)
             self._describe(content, records)
             yield from self._messages(content, records)
+            _release(pages)
             spans = ((int(records.offsets[k]), int(records.lengths[k])) for k in chunks)
             for chunk in _ahead(lambda span: _chunk(content, *span, budget), spans):
                 for inner in scan(chunk, 0, len(chunk)):
@@ -75,6 +79,7 @@ class McapColumns:
                         raise UnsuitableError
                     self._describe(chunk, inner)
                     yield from self._messages(chunk, inner)
+                _release(pages)
 
     def _describe(self, content: Bytes, records: Records) -> None:
         """Take up schemas and channels, of which every file has a few, and every chunk may repeat them."""
@@ -115,6 +120,12 @@ class McapColumns:
                     lengths[own] - _MESSAGE_HEAD.itemsize,
                     heads["time"][own].astype(np.int64),
                 )
+
+
+def _release(pages: mmap.mmap) -> None:
+    """Let go of what was read of a file, which else stays with this process until its end."""
+    if hasattr(mmap, "MADV_DONTNEED"):
+        pages.madvise(mmap.MADV_DONTNEED)
 
 
 def _chunk(content: Bytes, at: int, length: int, budget: Budget) -> Bytes:

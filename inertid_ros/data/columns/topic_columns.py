@@ -69,12 +69,17 @@ class TopicColumns:
         ``pkg/msg/Name``.
     arrival : bool
         Whether stamps are times of recording.
+
+    Attributes
+    ----------
+    count : int
+        Messages so far.
     """
 
     def __init__(self, backend: BagBackend, message_type: str, arrival: bool) -> None:
         self._backend, self._type, self._arrival = backend, message_type, arrival
         self._groups: list[_Group] = []
-        self._count, self._last_ns = 0, -(2**63)
+        self.count, self._last_ns = 0, -(2**63)
         self._first_ns: dict[int, int] = {}
 
     def add(self, messages: RawMessages) -> None:
@@ -103,10 +108,10 @@ class TopicColumns:
             if len(left) == len(rest):
                 raise UnsuitableError
             rest = left
-        self._count += len(messages)
+        self.count += len(messages)
 
     def columns(self) -> list[Columns]:
-        """Messages of every source, joined.
+        """Messages of every source, joined, each message once: those that came after the last call.
 
         Raises
         ------
@@ -117,7 +122,11 @@ class TopicColumns:
         for index, group in enumerate(self._groups):
             same = frozenset(group.source) if self._type == JOINT_STATE else group.source
             by_source.setdefault(same, []).append((index, group))
-        return [self._joined(groups) for groups in by_source.values()]
+        new = [groups for groups in by_source.values() if any(len(own) for _, group in groups for own in group.indices)]
+        joined = [self._joined(groups) for groups in new]
+        for group in self._groups:
+            group.indices, group.stamps, group.values = [], [], []
+        return joined
 
     def _take(self, group: _Group, messages: RawMessages, rest: NDArray[np.intp]) -> NDArray[np.intp]:
         """Take what has the layout of a group, and return what is left."""
@@ -128,7 +137,7 @@ class TopicColumns:
             rows = rows[same]
         fits[fits] = same
         chosen = rest[fits]
-        group.indices.append(chosen + self._count)
+        group.indices.append(chosen + self.count)
         group.stamps.append(messages.times[chosen] if self._arrival else group.layout.stamps(rows))
         group.values.append(_channels(self._type, group.layout.values(rows)))
         return rest[~fits]

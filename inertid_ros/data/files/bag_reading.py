@@ -39,7 +39,11 @@ _KEYS = {
 
 
 def read_bag(
-    path: str | Path, topics: RecordingTopics | None = None, joints: Sequence[str] = (), stamps: str = "header"
+    path: str | Path,
+    topics: RecordingTopics | None = None,
+    joints: Sequence[str] = (),
+    stamps: str = "header",
+    longest: int | None = None,
 ) -> Recording:
     """Recording of a rosbag2 directory or of a bare ``.mcap`` or ``.db3`` file.
 
@@ -59,6 +63,8 @@ def read_bag(
         gripper's) are skipped. ``topics.joints`` goes before it.
     stamps : str
         "header", or "arrival" for the times at which the messages were recorded.
+    longest : int, optional
+        Most samples that are read at once, where the bag can be read in parts.
 
     Returns
     -------
@@ -67,23 +73,23 @@ def read_bag(
 
     Raises
     ------
+    TooLongError
+        There are more than ``longest``; see :func:`.bag_parts.bag_parts`.
     RecordingError
         No bag, unreadable, a topic is missing or of another type, or the messages make no recording.
     """
     path, topics = Path(path), topics or RecordingTopics()
-    frames = {wrench.topic: wrench.frame for wrench in topics.wrenches.values()}
-    joint_states = dict.fromkeys((topics.joint_states, *topics.further_joint_states), JOINT_STATE)
-    wanted = {**joint_states, **dict.fromkeys(frames, WRENCH_STAMPED), **base_topics(topics)}
+    wanted = wanted_topics(topics)
     backend = bag_backend()
     expected, arrival = () if topics.joints else tuple(joints), stamps == "arrival"
     complete = with_arrival_jitter if arrival else _unchanged
-    files = _closed_files(path)
+    files = closed_files(path)
     assembler = assembler_for(str(path), topics, topics.joints, expected)
-    if files and add_columns(assembler, backend, files, wanted, topics, arrival) and assembler.joint_names:
+    if files and add_columns(assembler, backend, files, wanted, topics, arrival, longest) and assembler.joint_names:
         recording = assembler.recording()
         if on_one_clock(recording.time).all():
             return complete(recording)
-    bag = _read_bag(backend, path, {*wanted, *map(tare_topic, frames)})
+    bag = _read_bag(backend, path, {*wanted, *(tare_topic(wrench.topic) for wrench in topics.wrenches.values())})
     _check_topics(str(path), bag.types, wanted)
     messages = BagMessages(backend, bag, str(path), topics, stamps)
     reason = RecordingError(f"{path}: joint states have stamps of two clocks; check the publisher")
@@ -111,11 +117,18 @@ def read_bag(
     return complete(replace(recording, repairs=repairs))
 
 
+def wanted_topics(topics: RecordingTopics) -> dict[str, str]:
+    """Topic to type of the messages that make a recording."""
+    joint_states = dict.fromkeys((topics.joint_states, *topics.further_joint_states), JOINT_STATE)
+    wrenches = dict.fromkeys((wrench.topic for wrench in topics.wrenches.values()), WRENCH_STAMPED)
+    return {**joint_states, **wrenches, **base_topics(topics)}
+
+
 def _unchanged(recording: Recording) -> Recording:
     return recording
 
 
-def _closed_files(path: Path) -> list[Path]:
+def closed_files(path: Path) -> list[Path]:
     """Files of a bag that was closed and is not compressed as a whole, in their order; empty for any other."""
     files = [path]
     try:

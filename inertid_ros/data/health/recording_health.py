@@ -27,7 +27,7 @@ class RecordingHealth:
     Attributes
     ----------
     name : str
-        Of the recording.
+        Of the recording, with its span where it is a part of a longer one.
     rate_hz : float
         Of the median step [Hz].
     jitter : float
@@ -86,8 +86,10 @@ def recording_health(recording: Recording, samples: Samples, model: RobotModel) 
     finite = {name: np.nan_to_num(values, posinf=0.0, neginf=0.0) for name, values in channels.items()}
     effort, noise, repairs = finite["effort"], samples.effort_noise, recording.repairs
     known = noise is not None and len(noise) == len(joints)
+    span = f", {recording.time[0]:.0f} s to {recording.time[-1]:.0f} s" if any(recording.continued) else ""
+    name = recording.name + span
     return RecordingHealth(
-        recording.name,
+        name,
         1.0 / usual,
         float(np.std(steps[steps <= _LOST * usual]) / usual),
         len(gaps),
@@ -102,5 +104,5 @@ def recording_health(recording: Recording, samples: Samples, model: RobotModel) 
         {name: held(values, steps=name == "effort").sum(axis=0) for name, values in finite.items()},
         {"effort": saturated(effort).sum(axis=0)},
         noise if known and noise is not None else np.full(len(joints), np.nan),
-        effort_spectrum(recording.name, recording.time, effort, samples.cutoff_hz) if effort.any() else None,
+        effort_spectrum(name, recording.time, effort, samples.cutoff_hz) if effort.any() else None,
     )

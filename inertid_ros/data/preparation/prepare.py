@@ -37,12 +37,15 @@ class Preparation:
         Filters, cuts and sources of motion.
     equation_type : str
         Type of the equations that the samples are for, one of :data:`inertid_ros.config.identification.EQUATION_TYPES`.
+    known_spectra : tuple, optional
+        Of the recording that this one is a part of, where they are known; its own, if not given.
     """
 
     recording: Recording
     model: RobotModel
     options: PrepareOptions = field(default_factory=PrepareOptions)
     equation_type: str = "force"
+    known_spectra: tuple[Spectrum, Spectrum | None] | None = None
 
     @cached_property
     def channels(self) -> ForceChannels | MomentumChannels:
@@ -59,7 +62,7 @@ class Preparation:
     @cached_property
     def spectra(self) -> tuple[Spectrum, Spectrum | None]:
         """Of the joint positions, and of the channel of a free base."""
-        return spectra([self.channels.stamped], self.base_channel)
+        return self.known_spectra or spectra([self.channels.stamped], self.base_channel)
 
     def samples(self, cutoff_hz: float = 0.0) -> Samples:
         """Samples below a cutoff [Hz]; 0 takes the configured one, or what suits this recording.
@@ -99,6 +102,14 @@ def prepare(
     return Preparation(recording, model, options or PrepareOptions(), equation_type).samples()
 
 
+def pooled_spectra(preparations: Sequence[Preparation]) -> tuple[Spectrum, Spectrum | None]:
+    """Spectra of all recordings together, see :attr:`Preparation.spectra`."""
+    first = preparations[0]
+    if len(preparations) == 1:
+        return first.spectra
+    return spectra([each.channels.stamped for each in preparations], first.base_channel)
+
+
 def common_cutoff(preparations: Sequence[Preparation], others: Sequence[Recording] = ()) -> float:
     """Cutoff [Hz] that suits all recordings together, so that all are filtered alike.
 
@@ -117,9 +128,7 @@ def common_cutoff(preparations: Sequence[Preparation], others: Sequence[Recordin
     first = preparations[0]
     if first.options.cutoff_hz:
         return first.options.cutoff_hz
-    names = ", ".join(each.recording.name for each in preparations)
-    together = [each.channels.stamped for each in preparations]
-    pooled = first.spectra if len(preparations) == 1 else spectra(together, first.base_channel)
-    cutoff = checked_cutoff(names, 0.0, *pooled)
+    names = ", ".join(dict.fromkeys(each.recording.name for each in preparations))
+    cutoff = checked_cutoff(names, 0.0, *pooled_spectra(preparations))
     slowest = max((float(np.median(np.diff(other.time))) for other in others), default=0.0)
     return min(cutoff, HIGHEST_CUTOFF / slowest) if slowest else cutoff

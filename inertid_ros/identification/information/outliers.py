@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,54 @@ from inertid_ros.core.samples import Samples
 from .residuals import MAD_TO_DEVIATION
 
 _log = logging.getLogger(__name__)
-_MOST = 0.02  # a larger share is a deficiency of the model, not outliers
+MOST = 0.02  # a larger share is a deficiency of the model, not outliers
+
+
+@dataclass(frozen=True)
+class OutlierLimits:
+    """Between which residuals are no outliers.
+
+    Attributes
+    ----------
+    middle, distance : ndarray, shape (c,)
+        Median of each channel's residual, and how far from it an outlier begins; infinite where all stay.
+    """
+
+    middle: Array
+    distance: Array
+
+    @classmethod
+    def of(
+        cls, channels: Sequence[str], recordings: Sequence[Samples], residuals: Sequence[Array], threshold: float
+    ) -> "OutlierLimits":
+        """Limits by the residuals of recordings; the arguments are those of :func:`without_outliers`."""
+        middles, distances = np.zeros(len(channels)), np.full(len(channels), np.inf)
+        for channel, name in enumerate(channels if threshold else ()):
+            own = zip(residuals, recordings, strict=True)
+            values = np.concatenate([r[s.mask[:, channel], channel] for r, s in own])
+            if len(values) == 0:
+                continue
+            middle = np.median(values)
+            limit = threshold * MAD_TO_DEVIATION * np.median(np.abs(values - middle))
+            if limit == 0:
+                continue
+            share = np.mean(np.abs(values - middle) > limit)
+            if share > MOST:
+                _log.info(
+                    "%s: %.1f %% of samples fit badly; too many to be outliers, all are kept", name, 100 * share
+                )
+                continue
+            middles[channel], distances[channel] = middle, limit
+        return cls(middles, distances)
+
+    def masked(self, samples: Samples, residual: Array, most: float = 1.0) -> tuple[Samples, np.ndarray]:
+        """Samples with outliers masked by their residual ``(N, c)``, and their number per channel.
+
+        Where they would be more than a share ``most`` of a channel's samples, all of it stay.
+        """
+        beyond = samples.mask & (np.abs(residual - self.middle) > self.distance)
+        beyond &= beyond.sum(axis=0) <= most * samples.mask.sum(axis=0)
+        return replace(samples, mask=samples.mask & ~beyond), beyond.sum(axis=0)
 
 
 def without_outliers(
@@ -33,25 +80,7 @@ def without_outliers(
     threshold : float
         0 masks nothing.
     """
-    counts, masks = np.zeros(len(channels), dtype=int), [samples.mask.copy() for samples in recordings]
-    if threshold == 0:
-        return list(recordings), counts
-    for channel, name in enumerate(channels):
-        values = np.concatenate([r[s.mask[:, channel], channel] for r, s in zip(residuals, recordings, strict=True)])
-        if len(values) == 0:
-            continue
-        middle = np.median(values)
-        limit = threshold * MAD_TO_DEVIATION * np.median(np.abs(values - middle))
-        share = np.mean(np.abs(values - middle) > limit)
-        if limit == 0 or share == 0:
-            continue
-        if share > _MOST:
-            _log.info(
-                "%s: %.1f %% of samples fit badly; too many to be outliers, all are kept", name, 100 * share
-            )
-            continue
-        for mask, residual in zip(masks, residuals, strict=True):
-            beyond = mask[:, channel] & (np.abs(residual[:, channel] - middle) > limit)
-            mask[beyond, channel] = False
-            counts[channel] += beyond.sum()
-    return [replace(samples, mask=mask) for samples, mask in zip(recordings, masks, strict=True)], counts
+    limits = OutlierLimits.of(channels, recordings, residuals, threshold)
+    masked = [limits.masked(*each) for each in zip(recordings, residuals, strict=True)]
+    counts = np.sum([own for _, own in masked], axis=0) if masked else np.zeros(len(channels), dtype=int)
+    return [samples for samples, _ in masked], counts

@@ -1,0 +1,117 @@
+"""A long recording, of which some parts are kept, gives the parameters of all its parts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.recordings.synthetic_calibration import Case, synthetic_case
+
+from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.app.screened_samples import FurtherSamples, ScreenedRecording
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.config.preparation import PrepareOptions
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.data.long_recording import LongRecording
+from inertid_ros.data.recording import Recording
+from inertid_ros.identification.identify import identify, takes_further
+from inertid_ros.identification.information.information import compress
+
+PARTS = 6
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return synthetic_case(3, recordings=2, duration=60.0)
+
+
+def parts_of(recording: Recording) -> list[Recording]:
+    rows = np.array_split(np.arange(len(recording)), PARTS)
+    channels = ("time", "position", "velocity", "effort")
+    return [
+        replace(recording, **{key: getattr(recording, key)[own] for key in channels}, continued=(k > 0, k < PARTS - 1))
+        for k, own in enumerate(rows)
+    ]
+
+
+@pytest.fixture(scope="module")
+def long(case) -> LongRecording:
+    return LongRecording.of(lambda: iter(parts_of(case.recordings[0])), most=2)
+
+
+def test_all_parts_count_and_few_are_held(case, long):
+    outcome = calibrate(case.given, [long], case.recordings[1:])
+    whole = calibrate(case.given, case.recordings[:1], case.recordings[1:])
+    source, of_whole = outcome.provenance.recordings[0], whole.provenance.recordings[0]
+    assert (source.samples, source.name) == (of_whole.samples, of_whole.name)
+    assert source.used_samples == pytest.approx(of_whole.used_samples, rel=0.05)  # ends of parts are filter transient
+    assert any("read in 6 parts" in notice for notice in source.notices)
+    assert len(outcome.train) == 2 == len(outcome.provenance.recordings)
+    known = np.diag(whole.estimate.covariance) > 0
+    deviation = np.sqrt(np.diag(whole.estimate.covariance))[known]
+    difference = np.abs(outcome.estimate.parameters - whole.estimate.parameters)[known]
+    assert (difference < 0.5 * deviation).all()
+    assert outcome.gate.verdict == whole.gate.verdict
+
+
+def test_information_is_that_of_all_samples_in_memory(case, long):
+    configuration = Configuration(identify=IdentifyOptions(outlier_threshold=0, remove_delay=False))
+    kept = [ScreenedRecording.of(part, case.given, configuration) for part in long.parts]
+    cutoff = 8.0
+    samples = [each.samples(cutoff) for each in kept]
+    further = FurtherSamples([long], kept, cutoff)
+    estimate = identify(case.given, samples, configuration.identify, further=further)
+    together = compress(estimate.equations, [*samples, *further])
+    assert list(together.counts) == list(estimate.information.counts)
+    rng = np.random.default_rng(0)
+    for own, other in zip(estimate.information.channels, together.channels, strict=True):
+        for parameters in rng.normal(size=(5, case.given.layout.size)):
+            assert own.squared_error(parameters) == pytest.approx(other.squared_error(parameters), rel=1e-9)
+    again = identify(case.given, samples, configuration.identify, further=tuple(further))  # kept in memory
+    np.testing.assert_allclose(estimate.parameters, again.parameters, rtol=1e-9, atol=1e-12)
+
+
+def test_outliers_of_parts_that_are_not_held_are_left_out(case, long):
+    parts = parts_of(case.recordings[0])
+    effort = parts[1].effort.copy()
+    effort[200:205] += 2.0  # five in a row are no spike
+    spoilt = [parts[0], replace(parts[1], effort=effort), *parts[2:]]
+    assert 1 not in long.kept
+    every = Configuration(identify=IdentifyOptions(outlier_threshold=0))
+
+    def estimate(own, configuration=None):
+        return calibrate(case.given, [replace(long, read=lambda: iter(own))], (), configuration).estimate
+
+    clean, found, kept = estimate(parts), estimate(spoilt), estimate(spoilt, every)
+    assert clean.outliers is not None and found.outliers is not None
+    assert (found.outliers > clean.outliers).all()
+    known = np.diag(clean.covariance) > 0
+    deviation = np.sqrt(np.diag(clean.covariance))[known]
+    error, with_outliers = (np.abs(each.parameters - clean.parameters)[known] / deviation for each in (found, kept))
+    assert error.max() < 0.5 * with_outliers.max()
+
+
+def test_a_part_without_effort_is_left_out(case, long):
+    parts = parts_of(case.recordings[0])
+    silent = [parts[0], replace(parts[1], effort=np.zeros_like(parts[1].effort)), *parts[2:]]
+    source = calibrate(case.given, [replace(long, read=lambda: iter(silent))]).provenance.recordings[0]
+    assert any("left out 1 parts" in notice and "effort is zero" in notice for notice in source.notices)
+
+
+def test_classical_estimators_take_every_sample(case, long):
+    options = IdentifyOptions(estimator="ols")
+    assert not takes_further(case.given, options) and takes_further(case.given, IdentifyOptions())
+    outcome = calibrate(case.given, [long], case.recordings[1:], Configuration(identify=options))
+    assert len(outcome.train) == PARTS
+    with pytest.raises(IdentificationError, match="need every sample"):
+        identify(case.given, outcome.train[:1], options, further=outcome.train[1:])
+
+
+def test_ends_are_skipped_once(case):
+    first, middle, last = (parts_of(case.recordings[0])[k] for k in (0, 2, PARTS - 1))
+    skipping = Configuration(prepare=PrepareOptions(skip_start_s=1.0, skip_end_s=2.0, trim_transients=True))
+    options = [ScreenedRecording.unscreened(own, case.given, skipping).preparation.options for own in (first, middle)]
+    assert [(own.skip_start_s, own.skip_end_s, own.trim_transients) for own in options] == [
+        (1.0, 0.0, True), (0.0, 0.0, False),
+    ]  # fmt: skip
+    assert ScreenedRecording.unscreened(last, case.given, skipping).preparation.options.skip_end_s == 2.0
