@@ -72,7 +72,7 @@ class PolledSubscription:
     Attributes
     ----------
     numbered_since : float
-        Time of the steady clock from which on all messages carry increasing sequence numbers, as those of one
+        Time of the steady clock from which on all messages have increasing sequence numbers, as those of one
         publisher do and those of several that publish at once do not [s]; infinite where the last message broke their
         order or the middleware tells no numbers.
     """
