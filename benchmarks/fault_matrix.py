@@ -1,6 +1,7 @@
 """Each fault of docs/faults.md that comes in motion, at ten moments of it: what the robot does, seen from outside.
 
     PYTHONPATH=benchmarks:test python benchmarks/fault_matrix.py
+    PYTHONPATH=benchmarks:test python benchmarks/fault_matrix.py --only "states stop"
 
 Rows of docs/faults.md whose column *how* names an event ("given time: *states stop*") get its figures. Time is given:
 delays of a middleware, of the scheduler and of a real controller are not in them.
@@ -10,8 +11,9 @@ import argparse
 import re
 from dataclasses import dataclass, field
 
+from support.excitation.combined_events import ALL_EVENTS
 from support.excitation.observed_controller import Observed
-from support.excitation.world import EVENTS, TICK_S, World
+from support.excitation.world import TICK_S, World
 from tables import ROOT, machine
 
 from inertid_ros.nodes.excitation.state_machine import State
@@ -47,7 +49,7 @@ def inject(event: str, moments: int) -> Figures:
         world.motion()
         world.run((moment + 0.5) / moments * world.prepared.table.plan.duration - 0.2)
         begin = world.robot.now
-        EVENTS[event](world, 0.7)
+        ALL_EVENTS[event](world, 0.7)
         while world.machine.state in MOVING and world.robot.now < begin + LONGEST_S:
             world.run(TICK_S)
         if world.told_to_stop >= begin:
@@ -64,13 +66,16 @@ def main() -> None:
     """Fill the figures of docs/faults.md."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--moments", type=int, default=10, help="of each event (default 10)")
+    parser.add_argument("--only", nargs="+", metavar="EVENT", help="these events; the other rows stay")
     options = parser.parse_args()
     text = PAGE.read_text(encoding="utf-8")
     figures = {}
     for _, event in ROW.findall(text):
+        if options.only and event not in options.only:
+            continue
         figures[event] = inject(event, options.moments)
         print(f"{event}: {figures[event].cells}", *figures[event].violations[:1], flush=True)
-    text = ROW.sub(lambda row: row[1] + figures[row[2]].cells, text)
+    text = ROW.sub(lambda row: row[1] + figures[row[2]].cells if row[2] in figures else row[0], text)
     PAGE.write_text(text, encoding="utf-8")
     print(machine())
 

@@ -1,5 +1,6 @@
 """Messages that do not wake an executor one by one: taken by hand, or in short intervals."""
 
+import math
 import time
 from typing import Any
 
@@ -67,10 +68,18 @@ class PolledSubscription:
     topic : str
     qos : QoSProfile
         Its depth is how many messages may come between two times at which they are taken.
+
+    Attributes
+    ----------
+    numbered_since : float
+        Time of the steady clock from which on all messages have increasing sequence numbers, as those of one
+        publisher do and those of several that publish at once do not [s]; infinite where the last message broke their
+        order or the middleware tells no numbers.
     """
 
     def __init__(self, node: Node, message_type: Any, topic: str, qos: QoSProfile) -> None:
         self._type, self._depth = message_type, qos.depth
+        self._number, self.numbered_since = 0, math.inf
         self._subscription = node.create_subscription(
             message_type, topic, lambda _message: None, qos, callback_group=_Polled()
         )
@@ -95,5 +104,14 @@ class PolledSubscription:
                     break
                 received = taken[1]["received_timestamp"] * 1e-9 + offset
                 before = min(max(received, before), now)
+                self._count(taken[1]["publication_sequence_number"], before)
                 messages.append((taken[0], before))
         return messages
+
+    def _count(self, number: int | None, received: float) -> None:
+        """Take the sequence number that a publisher gave to a message, None where the middleware tells none."""
+        if number is None or number <= self._number:
+            self.numbered_since = math.inf
+        elif self.numbered_since == math.inf:
+            self.numbered_since = received
+        self._number = number or 0

@@ -1,5 +1,6 @@
 """Topics that are taken by hand: nothing lost or out of order, and receipts that do not wait for the taking."""
 
+import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +47,27 @@ def test_receipts_are_those_of_the_middleware(ros, monkeypatch):
     taken = topic.take()
     assert [message.data for message, _ in taken] == [5.0, 6.0, 7.0, 8.0, 9.0]  # the newest, as the queue is deep
     assert all(before - 0.1 <= received <= time.monotonic() for _, received in taken)
+
+
+def test_messages_of_several_publishers_are_told_from_those_of_one(ros):
+    topic = PolledSubscription(ros.node, Float64, "value", QoSProfile(depth=50))
+    one, other = (ros.node.create_publisher(Float64, "value", 10) for _ in range(2))
+    ros.until(lambda: one.get_subscription_count() and other.get_subscription_count(), "discovery")
+
+    def since_publishing(*publishers) -> float:
+        for publisher in publishers:
+            publisher.publish(Float64())
+        ros.spin(0.05)
+        assert len(topic.take()) == len(publishers)
+        return topic.numbered_since
+
+    begin = time.monotonic()
+    since = since_publishing(one, one, one)
+    assert begin <= since <= time.monotonic()
+    assert since_publishing(one, one) == since  # gaps do not matter, and there are none
+    assert since_publishing(one, other, one, other) == math.inf  # at once
+    restarted = since_publishing(other, other, other)  # the other one goes on alone
+    assert since < restarted < math.inf
 
 
 def test_a_paced_group_opens_in_intervals_and_waits_for_the_first_message(monkeypatch):

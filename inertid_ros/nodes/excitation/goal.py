@@ -199,10 +199,14 @@ class ExcitationGoal:
 
     @property
     def _has_discovered(self) -> bool:
-        """Whether all nodes that a motion needs are known; discovery takes seconds on some networks."""
+        """Whether all nodes that a motion needs are known; discovery takes seconds on some networks.
+
+        Neither is a driver known at once that was killed and started again: the graph still holds the old one.
+        """
         robot = self._robot
         has_recorder = robot.recorder_is_fresh or not self._needs_recorder
-        return robot.has_driver and has_recorder and (robot.has_controller or self._request.plan_only)
+        has_controller = robot.has_controller or self._request.plan_only
+        return robot.has_driver and has_recorder and has_controller and not robot.several_publishers()
 
     @property
     def _needs_recorder(self) -> bool:

@@ -22,6 +22,8 @@ from inertid_ros.ros.qos import LATCHED, STATE
 from .joint_state_window import JointStateWindow
 from .publishers import Publishers
 
+_NUMBERED_S = 2.0  # for so long the sequence numbers of joint states increase before they count as one publisher's
+
 
 class RobotStates:
     """Robot description and joint states of one robot.
@@ -138,12 +140,16 @@ class RobotStates:
     def several_publishers(self) -> str:
         """Which nodes publish joint states, where these are several; empty otherwise."""
         publishers = self._publishers.look()
-        if len(publishers) <= 1:
+        if len(publishers) <= 1 or len(set(publishers)) == 1 and self._one_publishes():
             return ""
         names = ", ".join(f"{namespace.rstrip('/')}/{name}" for name, namespace in publishers)
         twice = len(set(publishers)) < len(publishers)
         killed = " (a node that was killed and started again counts twice for some 20 s; wait)" if twice else ""
         return f"several nodes publish {self._publishers.topic}: {names}; stop all but the robot's{killed}"
+
+    def _one_publishes(self) -> bool:
+        """Whether joint states come from one publisher, though the graph still holds another that was killed."""
+        return self._states.numbered_since < time.monotonic() - _NUMBERED_S
 
     def _receive_description(self, message: String) -> None:
         try:

@@ -87,10 +87,13 @@ def test_a_publisher_without_a_name_counts_when_it_is_found_again(graph: Graph) 
 
 
 def test_a_node_that_publishes_twice_may_have_been_killed() -> None:
-    def told(*names: str) -> str:
+    def told(*names: str, one_publishes: bool = False) -> str:
         look = SimpleNamespace(topic="/joint_states", look=lambda: [(name, "/") for name in names])
-        return RobotInterface.several_publishers(SimpleNamespace(_publishers=look))
+        states = SimpleNamespace(_publishers=look, _one_publishes=lambda: one_publishes)
+        return RobotInterface.several_publishers(states)
 
     assert not told("driver")
     assert "/driver, /rogue; stop all" in told("driver", "rogue") and "killed" not in told("driver", "rogue")
     assert "was killed" in told("driver", "driver")
+    assert not told("driver", "driver", one_publishes=True)
+    assert "/driver, /rogue; stop all" in told("driver", "rogue", one_publishes=True)

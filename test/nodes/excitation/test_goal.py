@@ -43,7 +43,7 @@ class Robot:
     def __init__(self, model: RobotModel) -> None:
         self.model, self.now = model, 50.0
         self.has_states = self.recorder_is_fresh = self.has_controller = self.has_driver = True
-        self.refusal = self.recorder_problem = self.disturber = ""
+        self.refusal = self.recorder_problem = self.disturber = self.drivers = ""
         self.offset = 0.0  # of the measured position
         self.speed_scaling, self.state_period = 1.0, TICK_S
         self.commands: list[tuple[float, Horizon]] = []
@@ -78,6 +78,9 @@ class Robot:
     def check_recorder(self) -> None:
         if self.recorder_problem:
             raise ExcitationError(self.recorder_problem)
+
+    def several_publishers(self) -> str:
+        return self.drivers
 
     def interference(self) -> str:
         return self.disturber
@@ -197,6 +200,16 @@ def test_a_controller_is_waited_for_until_it_is_discovered(run: Run) -> None:
     run.run(2.7)
     assert goal.state is GoalState.COLLECTING
     run.robot.has_controller = True
+    run.run(0.02)
+    assert goal.state is GoalState.PLANNING
+
+
+def test_a_driver_that_was_started_again_is_waited_for(run: Run) -> None:
+    run.robot.drivers = "/driver, /driver"
+    goal = run.begin()
+    run.run(2.1)
+    assert goal.state is GoalState.COLLECTING
+    run.robot.drivers = ""
     run.run(0.02)
     assert goal.state is GoalState.PLANNING
 

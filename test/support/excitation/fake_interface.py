@@ -24,6 +24,7 @@ class FakeInterface:
         self.model, self.now, self._on_send = model, 100.0, on_send
         self.recorder_is_fresh = self.has_controller = self.has_driver = True
         self.disturber, self.speed_scaling, self.clock_offset = "", 1.0, 0.0
+        self.drivers = ""  # which nodes publish joint states, where these are several
         self._states: list[tuple[float, float, np.ndarray]] = []  # receipt, stamp, position
 
     def take(self, stamp: float, position: np.ndarray) -> None:
@@ -74,6 +75,9 @@ class FakeInterface:
         span, half = recent[-1][0] - recent[0][0], len(positions) // 2
         drift = (positions[half:].mean(axis=0) - positions[:half].mean(axis=0)) / (0.5 * span)
         check_at_rest(self.model.joint_names, drift)
+
+    def several_publishers(self) -> str:
+        return self.drivers
 
     def check_recorder(self) -> None:
         if not self.recorder_is_fresh:
