@@ -12,25 +12,25 @@ from inertid_ros.identification.prior.coordinates import prior_coordinates, prio
 from inertid_ros.robot.bodies.inertial_parameters import from_pseudo_inertia, pseudo_inertia
 
 
-def drawn_from_prior(bodies, spread, rng):
+def drawn_from_prior(bodies, prior_spread, rng):
     """Bodies whose geodesic distance to the given ones is normal in every direction."""
     direction = rng.normal(size=(len(bodies), 4, 4))
     direction = np.triu(direction, 1) + np.triu(direction, 1).swapaxes(1, 2) + np.sqrt(2) * (np.eye(4) * direction)
     root = np.linalg.cholesky(pseudo_inertia(bodies))
-    return from_pseudo_inertia(root @ scipy.linalg.expm(spread * direction) @ root.swapaxes(1, 2))
+    return from_pseudo_inertia(root @ scipy.linalg.expm(prior_spread * direction) @ root.swapaxes(1, 2))
 
 
-@pytest.mark.parametrize("spread", [0.1, 0.3])
-def test_bodies_that_the_data_leave_open_are_within_their_intervals(spread):
+@pytest.mark.parametrize("prior_spread", [0.1, 0.3])
+def test_bodies_that_the_data_leave_open_are_within_their_intervals(prior_spread):
     estimate = calibrated_case()[1].estimate
     coordinates = prior_coordinates(estimate.model, estimate.information)
-    root = prior_covariance_root(coordinates, spread)
+    root = prior_covariance_root(coordinates, prior_spread)
     prior = coordinates.physical(coordinates.prior)
     unknown = replace(estimate, parameters=prior, covariance=root @ root.T)
     positive = estimate.layout.positive_of_bodies
     low, high = unknown.interval[positive].T
     rng = np.random.default_rng(0)
-    true = np.array([drawn_from_prior(estimate.layout.bodies(prior), spread, rng) for _ in range(400)])
+    true = np.array([drawn_from_prior(estimate.layout.bodies(prior), prior_spread, rng) for _ in range(400)])
     true = true.reshape(400, -1)[:, positive]
     outside = np.mean((true < low) | (true > high))
     assert 0.03 < outside < 0.09
