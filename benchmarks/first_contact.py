@@ -4,9 +4,9 @@
 
 Robots are on their mounting as init proposes it; those with legs hang by their root. Plans are checked by MuJoCo's
 collision engine, which is not the one that planned. Results are kept in the folder, so that a rerun goes on;
-``--again`` begins anew, ``--kept`` visits none and publishes what there is. Robots of ``robot_descriptions`` are not among them: it downloads at run time.
+``--again`` begins anew, ``--kept`` visits none and publishes what there is. Robots of ``robot_descriptions`` are not
+among them: it downloads at run time.
 """
-
 import argparse
 import json
 import os
@@ -20,7 +20,7 @@ from tables import ROOT, machine, publish, table
 from inertid_ros.identification.assessment.gate import Verdict
 
 HEADER = (
-    "robot", "kind", "joints, held", "floor", "init, motion, held-out motion, identify [s]", "conditions",
+    "robot", "group", "joints, held", "floor", "init, motion, held-out motion, identify [s]", "conditions",
     "deepest in itself, floor [mm]", "verdict", "held-out error [%], URDF to calibrated", "needed, and what was told",
 )  # fmt: skip
 _COMMANDS = ("init", "motion1", "motion2", "identify")
@@ -34,7 +34,7 @@ def row(found: Visit) -> Sequence[object]:
     legs = found.floor.startswith("no floor")
     return (
         found.robot,
-        found.kind,
+        found.group,
         f"{found.joints}, {found.held}",
         "none: legs below" if legs else found.floor.partition("floor at ")[2].partition(",")[0],
         ", ".join(seconds.get(name, "–") for name in _COMMANDS),

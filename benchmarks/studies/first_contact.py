@@ -38,7 +38,7 @@ MOTIONS = (("motion1", ()), ("motion2", HELD_OUT))
 LONGEST_S = 1800.0
 _STRENGTH, _WEAKEST, _FASTEST = 5.0, 0.1, 10.0  # of drives: times gravity, of the strongest joint, rad/s
 _FAULTS = ("Traceback", "unexpected ", "RuntimeWarning", "inertid: error")
-_KINDS = {
+_GROUPS = {
     "arm": (
         "ur_description/urdf/ur10_robot.urdf", "ur_description/urdf/ur5_robot.urdf",
         "panda_description/urdf/panda.urdf", "xarm_description/urdf/xarm7.urdf", "z1_description/urdf/z1.urdf",
@@ -58,7 +58,7 @@ _KINDS = {
     "mobile manipulator": ("tiago_description/robots/tiago.urdf",),
     "two arms": ("baxter_description/urdf/baxter.urdf",),
 }  # fmt: skip
-ROBOTS = {Path(path).stem: (kind, path) for kind, paths in _KINDS.items() for path in paths}
+ROBOTS = {Path(path).stem: (group, path) for group, paths in _GROUPS.items() for path in paths}
 # What a message of the robot named made its user add; everything else goes without.
 ADDED: dict[str, dict[str, tuple[str, ...]]] = {
     # "the friction of its <dynamics>, 12 N m, takes all the effort that a motion may use ...; hold with"
@@ -100,7 +100,7 @@ class Visit:
     """All that became of one robot; only plain values, so that a file can keep it."""
 
     robot: str
-    kind: str
+    group: str
     joints: int = 0
     held: int = 0
     floor: str = ""
@@ -115,8 +115,8 @@ class Visit:
 
 def visit(name: str, folder: Path) -> Visit:
     """Go the whole way with one robot, or as far as it goes; files and messages are left in the folder."""
-    kind, path = ROBOTS[name]
-    found, urdf = Visit(name, kind), example_urdf(path)
+    group, path = ROBOTS[name]
+    found, urdf = Visit(name, group), example_urdf(path)
     folder.mkdir(parents=True, exist_ok=True)
     added = ADDED.get(name, {})
 
@@ -174,8 +174,9 @@ def balance(urdf: Path) -> None:
     for tensor in tree.iterfind(".//inertial/inertia"):
         values = np.array([[float(tensor.get(f"i{min(a, b)}{max(a, b)}", "0")) for a in "xyz"] for b in "xyz"])
         moments, axes = np.linalg.eigh(values)
-        if moments[2] > moments[0] + moments[1]:
-            moments[:2] *= 1.001 * moments[2] / max(moments[:2].sum(), 1e-12)
+        if moments.min() <= 0 or moments[2] > moments[0] + moments[1]:
+            moments = np.maximum(moments, 1e-9)
+            moments[:2] *= max(1.001 * moments[2] / moments[:2].sum(), 1.0)
             values = axes * moments @ axes.T
             for (i, a), (j, b) in itertools.combinations_with_replacement(enumerate("xyz"), 2):
                 tensor.set(f"i{a}{b}", repr(float(values[i, j])))

@@ -123,8 +123,8 @@ class _Scene:
             if not only or shape.link in wanted:
                 self._add(spec, shape, number, cuts)
         if np.isfinite(floor):
-            kind = self._mujoco.mjtGeom.mjGEOM_PLANE
-            spec.worldbody.add_geom(type=kind, size=[10, 10, 1], pos=[0, 0, floor])
+            plane = self._mujoco.mjtGeom.mjGEOM_PLANE
+            spec.worldbody.add_geom(type=plane, size=[10, 10, 1], pos=[0, 0, floor])
         for pair in itertools.combinations(sorted(wanted), 2):
             if frozenset(pair) not in only:
                 spec.add_exclude(bodyname1=pair[0], bodyname2=pair[1])
@@ -135,17 +135,17 @@ class _Scene:
         self._name[0] = FLOOR
 
     def _add(self, spec: Any, shape: CollisionShape, number: int, cuts: int) -> None:
-        kinds, body = self._mujoco.mjtGeom, spec.body(shape.link)
+        shapes, body = self._mujoco.mjtGeom, spec.body(shape.link)
         x, y, z, w = Rotation.from_matrix(shape.placement[:3, :3]).as_quat()
         at = {"pos": shape.placement[:3, 3], "quat": [w, x, y, z]}
         size = [*shape.size, 0.0, 0.0][:3]
         if shape.geometry == "box":
-            body.add_geom(type=kinds.mjGEOM_BOX, size=[0.5 * edge for edge in size], **at)
+            body.add_geom(type=shapes.mjGEOM_BOX, size=[0.5 * edge for edge in size], **at)
         elif shape.geometry == "sphere":
-            body.add_geom(type=kinds.mjGEOM_SPHERE, size=size, **at)
+            body.add_geom(type=shapes.mjGEOM_SPHERE, size=size, **at)
         elif shape.geometry in ("cylinder", "capsule"):
-            kind = kinds.mjGEOM_CYLINDER if shape.geometry == "cylinder" else kinds.mjGEOM_CAPSULE
-            body.add_geom(type=kind, size=[size[0], 0.5 * size[1], 0.0], **at)
+            geometry = shapes.mjGEOM_CYLINDER if shape.geometry == "cylinder" else shapes.mjGEOM_CAPSULE
+            body.add_geom(type=geometry, size=[size[0], 0.5 * size[1], 0.0], **at)
         else:
             for piece, points in enumerate(_hulls(_triangles(shape), cuts)):
                 name = f"mesh{number}_{piece}"
@@ -153,7 +153,7 @@ class _Scene:
                     name=name, uservert=points.ravel(), inertia=self._mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
                 )
                 # A mesh is turned into its principal axes by the compiler, and its geom along with it.
-                body.add_geom(type=kinds.mjGEOM_MESH, meshname=name, **at)
+                body.add_geom(type=shapes.mjGEOM_MESH, meshname=name, **at)
 
     def depths(self, pose: Array) -> Mapping[Pair, float]:
         """Depth [m] of each two links, or link and floor, that overlap in a pose ``(n,)``."""
