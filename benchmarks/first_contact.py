@@ -52,7 +52,7 @@ def needed(found: Visit) -> str:
     told = dict.fromkeys(line for command in found.commands for line in command["told"])
     deep = dict.fromkeys(each["where"] for each in found.contacts if each["where"])
     design = dict.fromkeys(pair for each in found.contacts for pair in each["by_design"])
-    touching = [f"touch in nearly all poses: {', '.join(design)}"] if design else []
+    touching = [f"touch in most poses: {', '.join(design)}"] if design else []
     lines = [*added, *([f"ended: {found.ended}"] if found.ended else []), *deep, *touching, *found.reasons[:1], *told]
     return "<br>".join(line if len(line) <= _SHOWN else f"{line[:_SHOWN]} …" for line in lines) or "nothing"
 
@@ -81,6 +81,8 @@ def main() -> None:
     used = [found for found in through if found.verdict != Verdict.REJECT.value]
     free = [found for found in through if found.robot not in ADDED]
     clear = [found for found in through if not any(each["links"] or each["floor"] for each in found.contacts)]
+    missing = [name for name in ROBOTS if name not in {found.robot for found in visits}]
+    left = f" Not visited yet: {', '.join(missing)}." if missing else ""
     faults = sum(len(command["faults"]) for found in visits for command in found.commands)
     publish(
         "first_contact",
@@ -88,10 +90,10 @@ def main() -> None:
         f" {len(through)} of {len(visits)} robots of example-robot-data go from `init` to a verdict, {len(free)} of"
         f" them with no option; {len(used)} results may be used. {len(clear)} of {len(through)} enter neither"
         " themselves nor the floor in either motion, looked at every 2 ms by MuJoCo's collision engine; links of one"
-        " joint may touch, as may links that touch in nearly all poses, which are named. The user was shown"
+        " joint may touch, as may links that touch in most random poses, which are named. The user was shown"
         f" {faults} lines of errors or of numerical libraries. Commands have their defaults, but that the motion held"
         " out is not improved; bodies are up to 40 % off the URDF, with friction, rotors, offsets and noise that it"
-        " does not know.\n\n"
+        f" does not know.{left}\n\n"
         + table(HEADER, [row(found) for found in visits]),
     )
 

@@ -29,7 +29,7 @@ CUTS = (0, 4, 8, 12)  # a mesh is up to two to the power of this many pieces
 SMALLEST = 0.01  # m; pieces of less are not cut
 THICKNESS = 1e-5  # m by which hulls are made larger on all sides, since flat ones have no volume
 RESOLUTION = 1e-4  # m; what overlaps by less touches
-ALWAYS, POSES = 0.95, 100  # share of so many random poses in which links that touch by design do so
+MOSTLY, POSES = 0.5, 100  # share of so many random poses in which links whose shapes overlap by design touch
 FLOOR = "floor"
 Pair = frozenset[str]
 
@@ -45,7 +45,7 @@ class Contacts:
     where : str
         Which links that are, and when; empty where nothing touches.
     by_design : tuple of str
-        Links that touch in nearly all random poses, which no motion can avoid; they do not count.
+        Links that touch in most random poses, whose shapes overlap by design; they do not count.
     instants : int
         How many were looked at.
     """
@@ -70,9 +70,9 @@ def contacts_of(model: RobotModel, plan: Plan, floor: float, folders: Sequence[s
     found, rows = _deepest(_Scene(model, shapes, CUTS[0], floor), poses, np.arange(len(poses)))
     on_floor = {pair: depth for pair, depth in found.items() if FLOOR in pair}
     close = {pair: depth for pair, depth in found.items() if FLOOR not in pair}
-    by_design = _always(_Scene(model, shapes, CUTS[0], -np.inf, list(close)), plan, close) if close else []
+    by_design = _by_design(_Scene(model, shapes, CUTS[0], -np.inf, list(close)), plan, close) if close else []
     if by_design:
-        by_design = _always(_Scene(model, shapes, CUTS[-1], -np.inf, by_design), plan, by_design)
+        by_design = _by_design(_Scene(model, shapes, CUTS[-1], -np.inf, by_design), plan, by_design)
     for cuts in CUTS[1:]:
         left = [pair for pair in close if pair not in by_design]
         close, rows = _deepest(_Scene(model, shapes, cuts, -np.inf, left), poses, rows) if left else ({}, rows)
@@ -192,15 +192,15 @@ def _deepest(scene: _Scene, poses: Array, rows: Array) -> tuple[dict[Pair, tuple
     return out, np.array(touched, dtype=int)
 
 
-def _always(scene: _Scene, plan: Plan, pairs: Iterable[Pair]) -> list[Pair]:
-    """Pairs that touch in nearly all random poses within the limits of the plan."""
+def _by_design(scene: _Scene, plan: Plan, pairs: Iterable[Pair]) -> list[Pair]:
+    """Pairs that touch in most random poses within the limits of the plan."""
     limits = plan.limits
     poses = np.random.default_rng(0).uniform(limits.lower, limits.upper, (POSES, len(limits.lower)))
     counts = dict.fromkeys(pairs, 0)
     for pose in poses:
         for pair in scene.depths(pose):
             counts[pair] = counts.get(pair, 0) + 1
-    return [pair for pair, count in counts.items() if count >= ALWAYS * POSES]
+    return [pair for pair, count in counts.items() if count >= MOSTLY * POSES]
 
 
 def _triangles(shape: CollisionShape) -> Array:

@@ -326,8 +326,8 @@ def test_links_always_closer_than_the_clearance_are_kept_from_touching(lowest, k
     with caplog.at_level(logging.INFO):
         constraint = ClearanceConstraint(model, limits, CollisionOptions())
     assert len(constraint.scene.pairs) == kept
-    words = "closer than the clearance, and kept from touching only" if kept else "touch each other, and not kept apart"
-    assert f"always {words}: base and ball" in caplog.text
+    told = "the clearance, and kept from touching only" if kept else "close to each other, and not kept apart"
+    assert f"{told}: base and ball" in caplog.text
     constraint.check_start(np.array([0.5, 0.001]))
     if kept:
         with pytest.raises(ExcitationError, match=r"'base': comes to -0\.0010 m from 'ball' .*, which touches it;"):
