@@ -13,6 +13,7 @@ from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.excitation.constraints.collision.surroundings import surroundings
 from inertid_ros.excitation.limits.motion_limits import motion_limits
+from inertid_ros.excitation.planning.start_pose import check_friction
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.recorded_joints import proposed_names
 from inertid_ros.robot.urdf import joints as urdf_joints
@@ -114,9 +115,11 @@ def robot_setup(urdf: Path, choices: SetupChoices | None = None) -> RobotSetup:
     notes += [f"efforts: {_effort(choices.effort, driver)}", *_limbs(root)]
     mounting, told = choices.mounting or "floor", "as given" if choices.mounting else "assumed"
     try:
-        around = surroundings(model, motion_limits(model), ExcitationOptions(mounting=mounting))
+        limits = motion_limits(model)
+        around = surroundings(model, limits, ExcitationOptions(mounting=mounting))
         settings.append(Setting("excitation.mounting", mounting, f"{told}; {around.floor}"))
         notes += [*around.others, *(finding.remedy for finding in around.findings)]
+        check_friction(model, limits, 0.5 * (limits.lower + limits.upper))
     except ExcitationError as error:  # a recording can be identified all the same
         notes.append(f"no motion can be planned yet: {error}")
     return RobotSetup(model, tuple(settings), tuple(notes), driver)

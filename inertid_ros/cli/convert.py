@@ -16,11 +16,19 @@ from inertid_ros.data.recording import Recording
 from .printing.output import print_json
 from .settings import configuration
 
+# What somebody may hope for; other dots belong to the name of a bag's directory, as in run_2026.01.31.
+_NO_FORMAT = (".csv", ".tsv", ".txt", ".json", ".yaml", ".yml", ".bag", ".mat", ".h5", ".hdf5", ".parquet", ".npy")
+
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     config = configuration(options, Configuration)
     target = Path(options.output)
+    if target.suffix.lower() in _NO_FORMAT:
+        raise RecordingError(
+            f"{target}: recordings are not written as {target.suffix}; give NAME.npz, NAME.mcap, NAME.db3, or a"
+            " directory for a bag"
+        )
     if target.exists() and not options.force:
         raise RecordingError(f"{target}: exists already; choose another path, or replace it with --force")
     if target.exists() and target.resolve() == Path(options.input).resolve():

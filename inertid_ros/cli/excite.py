@@ -29,6 +29,7 @@ from .excite_floating import excite_floating
 from .printing.motion_output import PLAN, SUMMARY, print_motion, summarise, write_motion
 from .printing.output import number, print_json, progress_bar
 from .settings import configuration, named_numbers
+from .stopping import ends_early
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
             " robot.base fixed for a robot whose root link rests on the ground, or give robot.wheels of one that floats"
         )
     planned: PlanningProgress | None = None
-    with progress_bar(options) as progress:
+    with progress_bar(options, "checking" if options.check else "planning") as progress:
 
         def report(now: PlanningProgress) -> None:
             nonlocal planned
@@ -65,7 +66,8 @@ def run(options: argparse.Namespace) -> int:
         if plan is None:
             named = [name in named_numbers(options.start, "--start") for name in limits.joint_names]
             start = rest_pose(model, limits, constraints, _start(options.start, limits), np.array(named))
-            plan = plan_excitation(model, limits, start, config.excitation, report, earlier)
+            with ends_early():
+                plan = plan_excitation(model, limits, start, config.excitation, report, earlier)
         progress("checking", 1.0)
         check_plan(plan, model, limits, constraints=constraints)
         around = surroundings(model, limits, config.excitation)

@@ -46,7 +46,7 @@ def excite_floating(
     settings = config.excitation
     inner = limits.scaled(settings.limit_use, settings.limit_use)
     deadline = time.monotonic() + settings.time_limit_s
-    with progress_bar(options) as progress:
+    with progress_bar(options, "planning") as progress:
         best = plan_intervals(
             floating_problem(model, inner, settings.combinations), settings.seed, deadline,
             lambda fraction, condition: progress(f"planning {number(condition)}", fraction),

@@ -4,22 +4,20 @@ Only the command that runs is imported, so that help and usage errors appear at 
 """
 
 import argparse
-import contextlib
 import importlib
 import math
 import os
 import shlex
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Sequence
 from typing import NoReturn
 
 from inertid_ros import __version__
 from inertid_ros.core.errors import InertidError
 
-DONE, BROKEN, BAD_INPUT, REJECTED, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
+from .stopping import StoppedError, stoppable
+
+DONE, BROKEN, BAD_INPUT, REJECTED = 0, 1, 2, 3
 _RECORDING = ".npz file, rosbag2 directory, or .mcap or .db3 file"
 
 
@@ -34,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     options.command_line = shlex.join(["inertid", *(sys.argv[1:] if arguments is None else arguments)])
     try:
-        with _stoppable():
+        with stoppable():
             from .settings import set_up_logging  # with it comes what help and usage errors need not wait for
 
             set_up_logging(options)
@@ -44,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return status
     except InertidError as error:
         return _fail(str(error), BAD_INPUT)
-    except _StoppedError as stopped:
+    except StoppedError as stopped:
         return _fail(*stopped.args)
     except BrokenPipeError:
         # The reader of our output is gone; what remains in the buffer must not raise again at exit.
@@ -224,30 +222,6 @@ def _mass(text: str) -> float:
 def _fail(message: str, status: int) -> int:
     sys.stderr.write(f"inertid: error: {' '.join(message.split())}\n")
     return status
-
-
-class _StoppedError(BaseException):
-    """Message and exit status of a run that is stopped; no handler of ordinary errors catches it."""
-
-
-@contextmanager
-def _stoppable() -> Iterator[None]:
-    """Turn SIGINT and SIGTERM into an exception, so that incomplete files are removed before the exit.
-
-    KeyboardInterrupt would do for SIGINT, but Python may remember one that was caught and end by the signal itself.
-    """
-
-    def stop(number: int, frame: FrameType | None) -> NoReturn:
-        raise _StoppedError(*(("interrupted", INTERRUPTED) if number == signal.SIGINT else ("terminated", TERMINATED)))
-
-    before = {}
-    with contextlib.suppress(ValueError):  # only the main thread may
-        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 if __name__ == "__main__":

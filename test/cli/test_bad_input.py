@@ -1,6 +1,7 @@
 """Bad input to the inertid command: one line that names file, field and remedy, status 2, nothing left behind."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -83,6 +84,8 @@ def _spoil(key, row, value):
         (lambda: open("bad.npz", "wb").close(), "bad.npz: is empty; copy or download it again, and give an .npz"),
         (lambda: os.mkdir("bad.npz"), "bad.npz: is a directory without metadata.yaml"),
         (lambda: os.system("cp good.urdf bad.npz"), "bad.npz: is not a recording; give"),
+        (lambda: Path("bad.npz").write_bytes(b"#ROSBAG V2.0\nE"), "bad.npz: is a bag of ROS 1; .*'rosbags-convert"),
+        (lambda: Path("bad.npz").write_text("t,q1,tau1\n0,1,2\n"), r"bad.npz: is a table; .* numpy.savez"),
         (lambda: None, "bad.npz: no such file; give"),
     ],
 )

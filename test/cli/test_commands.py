@@ -194,6 +194,13 @@ def test_convert_between_all_formats(name, files, tmp_path, capsys):
     assert os.listdir(tmp_path) == [name]
 
 
+def test_convert_makes_no_bag_of_another_format(files, tmp_path, capsys):
+    status, _, err = _run("convert", files / "b.npz", tmp_path / "b.csv", capsys=capsys)
+    assert status == 2 and "b.csv: recordings are not written as .csv; give NAME.npz" in err
+    assert _run("convert", files / "b.npz", tmp_path / "run_2026.01.31", capsys=capsys)[0] == 0
+    assert os.listdir(tmp_path) == ["run_2026.01.31"]
+
+
 def test_convert_says_what_a_bag_does_not_hold(files, tmp_path, capsys):
     recording = read_npz(files / "a.npz")
     write_npz(replace(recording, acceleration=recording.velocity), tmp_path / "a.npz")

@@ -3,12 +3,15 @@
 import html
 import json
 import os
+import signal
+from contextlib import contextmanager
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import synthetic_case
 
+from inertid_ros.cli import excite
 from inertid_ros.cli import main as cli
 from inertid_ros.data.files.npz import write_npz
 from inertid_ros.excitation.plans.plan_file import load_plan
@@ -54,6 +57,43 @@ def test_the_same_seed_gives_the_same_plan(folder, capsys):
         assert _excite(capsys, "--set", f"excitation.seed={seed}", output=output)[0] == 0
     a, b, c = (load_plan(f"{name}/plan.yaml").position for name in "abc")
     assert np.array_equal(a, b) and not np.array_equal(a, c)
+
+
+def test_ctrl_c_writes_the_best_motion_so_far(folder, capsys, monkeypatch):
+    shown = []
+
+    def interrupt(value):
+        shown.append(value)
+        if len(shown) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return str(value)
+
+    monkeypatch.setattr(excite, "number", interrupt)  # of the progress that is shown
+    endless = ("--set", "excitation.improved=1", "--set", "excitation.iterations=100000")
+    status, _, err = _excite(capsys, *endless)
+    assert status == 0 and "interrupted; going on with the best motion so far" in err
+    assert sorted(os.listdir("out")) == FILES
+
+
+def test_progress_is_of_planning_from_the_first_line_on(folder, capsys, monkeypatch):
+    """It read "reading" while the search went on."""
+    stages = []
+
+    @contextmanager
+    def watched(options, stage):
+        stages.append(stage)
+        yield lambda stage, fraction: stages.append(stage)
+
+    monkeypatch.setattr(excite, "progress_bar", watched)
+    assert _excite(capsys)[0] == 0
+    assert all(stage.startswith("planning") for stage in stages[:-1]) and stages[-1] == "checking"
+
+
+def test_ctrl_c_before_there_is_a_motion_writes_nothing(folder, capsys, monkeypatch):
+    monkeypatch.setattr(excite, "plan_excitation", lambda *_: signal.raise_signal(signal.SIGINT))
+    status, _, err = _excite(capsys)
+    assert status == 130 and err == "inertid: error: interrupted\n"
+    assert os.listdir() == ["robot.urdf"]
 
 
 def test_what_a_motion_does_not_excite_is_told_on_all_ways(folder, capsys):

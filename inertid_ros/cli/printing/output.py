@@ -40,8 +40,8 @@ def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]
 
 
 @contextmanager
-def progress_bar(options: argparse.Namespace) -> Iterator[ShowProgress]:
-    """Progress on stderr where that is a terminal, nothing elsewhere."""
+def progress_bar(options: argparse.Namespace, stage: str = "reading") -> Iterator[ShowProgress]:
+    """Progress on stderr where that is a terminal, nothing elsewhere; it begins with ``stage``."""
     if options.quiet or not sys.stderr.isatty():
         yield lambda stage, fraction: None
         return
@@ -50,8 +50,8 @@ def progress_bar(options: argparse.Namespace) -> Iterator[ShowProgress]:
 
     columns = (TextColumn("{task.description:12}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=1.0)
-        yield lambda stage, fraction: bar.update(task, description=stage, completed=fraction)
+        task = bar.add_task(stage, total=1.0)
+        yield lambda now, fraction: bar.update(task, description=now, completed=fraction)
 
 
 def check_absent(path: Path, force: bool) -> None:

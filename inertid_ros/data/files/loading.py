@@ -1,5 +1,6 @@
 """A recording from whatever file it is in, by its content."""
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,8 @@ from .npz import read_npz
 ACCEPTED = "an .npz recording, a rosbag2 directory, or a .mcap or .db3 file"
 LONGEST = 660_000  # samples of a recording that is read as a whole: eleven minutes at 1 kHz
 _NPZ = b"PK\x03\x04"
+_ROS1 = b"#ROSBAG V"
+_TABLE = re.compile(rb"[\x20-\x7e\t]+[,;\t][\x20-\x7e\t]*(\r?\n|$)")
 
 
 def load_recording(
@@ -113,4 +116,14 @@ def file_format(path: Path) -> str:
     for name, magic in (("npz", _NPZ), ("mcap", MCAP_MAGIC), ("sqlite3", SQLITE_MAGIC)):
         if head.startswith(magic):
             return name
+    if head.startswith(_ROS1):
+        raise RecordingError(
+            f"{path}: is a bag of ROS 1; convert it with 'rosbags-convert --src {path} --dst {path.with_suffix('')}'"
+        )
+    if _TABLE.match(head):
+        raise RecordingError(
+            f"{path}: is a table; read it in Python and write its columns with"
+            " numpy.savez('run.npz', joint_names=, time=, position=, effort=), whose units and shapes are in"
+            " docs/conventions.md"
+        )
     raise RecordingError(f"{path}: is not a recording; give {ACCEPTED}")

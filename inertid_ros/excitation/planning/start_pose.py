@@ -45,7 +45,7 @@ def rest_pose(
     refusal = _refusal(constraints, wanted)
     if not refusal:
         return wanted
-    _check_friction(model, limits, wanted)
+    check_friction(model, limits, wanted)
     search, rng = _Search(model, limits, constraints, wanted, fixed), np.random.default_rng(0)
     for attempt in range(0 if fixed.all() else _ATTEMPTS):
         begin = wanted if not attempt else np.where(fixed, wanted, rng.uniform(limits.lower, limits.upper))
@@ -67,8 +67,19 @@ def _refusal(constraints: Sequence[Constraint], pose: Array) -> str:
     return ""
 
 
-def _check_friction(model: RobotModel, limits: MotionLimits, pose: Array) -> None:
-    """Reject joints that could not even overcome their friction, wherever they are."""
+def check_friction(model: RobotModel, limits: MotionLimits, pose: Array) -> None:
+    """Reject joints that could not even overcome their friction, wherever they are.
+
+    Parameters
+    ----------
+    pose : ndarray, shape (n,)
+        Where the message proposes to hold them [rad or m].
+
+    Raises
+    ------
+    ExcitationError
+        Friction of the URDF takes all the effort of a joint.
+    """
     stuck = np.flatnonzero(model.drive_prior["coulomb"] >= limits.effort)
     if not len(stuck):
         return

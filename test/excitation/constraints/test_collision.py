@@ -301,3 +301,34 @@ def test_an_overlap_that_the_library_cannot_measure_is_a_small_one(monkeypatch):
     assert measured == 0.25 and tolerances[:2] == [1e-8, 1e-6]
     assert -0.01 < unknown < 0
     assert np.isfinite(found.normal[:, 1]).all() and np.isfinite(found.points[..., 1]).all()
+
+
+INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+TURNTABLE = f"""<robot name="turntable">
+  <link name="base"><collision><geometry><box size="1 1 0.1"/></geometry></collision></link>
+  <link name="plate">{INERTIAL}</link>
+  <joint name="turn" type="revolute"><parent link="base"/><child link="plate"/><axis xyz="0 0 1"/>
+    <limit lower="-1" upper="1" velocity="1" effort="100"/></joint>
+  <link name="ball">{INERTIAL}
+    <collision><origin xyz="0 0 0.25"/><geometry><sphere radius="0.2"/></geometry></collision></link>
+  <joint name="lift" type="prismatic"><parent link="plate"/><child link="ball"/><axis xyz="0 0 1"/>
+    <limit lower="-1" upper="1" velocity="1" effort="100"/></joint>
+</robot>"""
+
+
+@pytest.mark.parametrize(("lowest", "kept"), [(-0.002, True), (-0.02, False)])
+def test_links_always_closer_than_the_clearance_are_kept_from_touching(lowest, kept, caplog):
+    """A published finger whose links are 4 mm apart by design entered itself by 2 mm: the pair was left out."""
+    model = load_model(TURNTABLE)
+    limits = MotionLimits(
+        model.joint_names, np.array([-1.0, lowest]), np.array([1.0, lowest + 0.01]), *np.ones((2, 2)), np.full(2, 99.0)
+    )
+    with caplog.at_level(logging.INFO):
+        constraint = ClearanceConstraint(model, limits, CollisionOptions())
+    assert len(constraint.scene.pairs) == kept
+    told = "the clearance, and kept from touching only" if kept else "close to each other, and not kept apart"
+    assert f"{told}: base and ball" in caplog.text
+    constraint.check_start(np.array([0.5, 0.001]))
+    if kept:
+        with pytest.raises(ExcitationError, match=r"'base': comes to -0\.0010 m from 'ball' .*, which touches it;"):
+            constraint.check_start(np.array([0.5, -0.001]))

@@ -28,7 +28,8 @@ from .scene import Scene
 _PENALTY = 3000.0  # 1/m^2
 _BEGINS = 0.01  # m beyond the clearance, where the penalty begins
 _RANDOM_POSES = 100
-_ALWAYS_CLOSE = 0.95  # of the random poses; links that are close in as many are taken to be adjacent
+_ALWAYS_CLOSE = 0.95  # of the random poses; links that are close in as many are so by design
+_MOSTLY_TOUCHING = 0.5  # of the random poses; shapes of such links that touch in as many overlap by design
 _STILL = 1e-6  # m
 _CLOSE = 0.03  # m
 _MARGIN_SHARE = 0.7  # of the least gap between capsules and hulls in random poses
@@ -77,6 +78,7 @@ class ClearanceConstraint(Constraint):
         self.clearance, self._limits, self._around = options.clearance_m, limits, {item.name for item in around}
         whole = Scene(model, objects, pairs, floor)
         self._joints = model.joints
+        self._close_by_design: frozenset[frozenset[str]] = frozenset()
         kept = self._separable(whole)
         self.scene = Scene(
             model,
@@ -86,29 +88,39 @@ class ClearanceConstraint(Constraint):
         )
 
     def _separable(self, scene: Scene) -> Array:
-        """Which pairs can be kept apart: not those whose distance the joints do not change, nor links always close."""
+        """Which pairs can be kept apart: not those whose distance the joints do not change, nor links that are always
+        closer than the clearance, unless they touch in some of the poses and not in most: these are kept from touching.
+        """
         lower, upper = self._limits.lower, self._limits.upper
         poses = np.random.default_rng(0).uniform(lower, upper, (_RANDOM_POSES, len(lower)))
         placements = scene.chain.placements(poses)
-        distances = scene.capsule_distances(placements)
-        close = distances < self._needed(scene)
+        distances, needed = scene.capsule_distances(placements), self._needed(scene)
+        close = distances < needed
         still = np.ptp(distances, axis=0) < _STILL if len(scene.pairs) else np.zeros(0, dtype=bool)
         links = np.array([not self._around & set(scene.names(pair)) for pair in range(len(scene.pairs))], dtype=bool)
         floor = scene.pairs[:, 1] < 0
         never = still & ~close.any(axis=0)
-        always = still & floor
+        always, near = still & floor, np.zeros(len(scene.pairs), dtype=bool)
         for pair in np.flatnonzero((close.mean(axis=0) >= _ALWAYS_CLOSE) & links & ~floor):
-            needed = np.full(_RANDOM_POSES, self._needed(scene)[pair])
-            exact = scene.distances(placements, np.full(_RANDOM_POSES, pair), needed)
-            always[pair] = (exact < needed).mean() >= _ALWAYS_CLOSE
-        pairs = [" and ".join(scene.names(int(pair))) for pair in np.flatnonzero(always & close.any(axis=0))]
-        if pairs:
-            log_once(logging.INFO, f"always close to each other, and not kept apart: {', '.join(pairs)}")
+            exact = scene.distances(placements, np.full(_RANDOM_POSES, pair), np.full(_RANDOM_POSES, needed[pair]))
+            if (exact < needed[pair]).mean() >= _ALWAYS_CLOSE:
+                near[pair] = 0 < (exact < _TOLERANCE).mean() < _MOSTLY_TOUCHING
+                always[pair] = not near[pair]
+        for which, told in (
+            (always & close.any(axis=0), "always close to each other, and not kept apart"),
+            (near, "always closer than the clearance, and kept from touching only"),
+        ):
+            names = [scene.names(int(pair)) for pair in np.flatnonzero(which)]
+            if names:
+                log_once(logging.INFO, f"{told}: {', '.join(map(' and '.join, names))}")
+        self._close_by_design = frozenset(frozenset(scene.names(int(pair))) for pair in np.flatnonzero(near))
         return ~(never | always)
 
     def _needed(self, scene: Scene) -> Array:
-        """``(P,)`` distance that each pair must keep [m]; the floor may be touched."""
-        return np.where(scene.pairs[:, 1] < 0, 0.0, self.clearance)
+        """``(P,)`` distance that each pair must keep [m]; the floor may be touched, as may links close by design."""
+        names = (frozenset(scene.names(pair)) for pair in range(len(scene.pairs)))
+        near = np.array([pair in self._close_by_design for pair in names], dtype=bool)
+        return np.where(near | (scene.pairs[:, 1] < 0), 0.0, self.clearance)
 
     @cached_property
     def needed(self) -> Array:
@@ -259,8 +271,9 @@ class ClearanceConstraint(Constraint):
                 f"link '{first}': goes down to {height + slack:.3f} m {when}, below the floor at {height:.3f} m;"
                 f" {remedy}, or correct excitation.floor_m"
             )
+        than = f"closer than the clearance {needed:.4f} m" if needed else "which touches it"
         return (
-            f"link '{first}': comes to {slack + needed:.4f} m from '{second}' {when}, closer than the clearance"
-            f" {needed:.4f} m; {remedy}, leave the pair out with excitation.collision.ignored: {{{first}: [{second}]}},"
+            f"link '{first}': comes to {slack + needed:.4f} m from '{second}' {when}, {than};"
+            f" {remedy}, leave the pair out with excitation.collision.ignored: {{{first}: [{second}]}},"
             " or correct excitation.collision.clearance_m"
         )

@@ -1,0 +1,245 @@
+"""How deep links of a robot enter one another and the floor along a plan, by MuJoCo's collision engine.
+
+The planner measures with Coal, so this is another engine; the tree of joints is that of MuJoCo's own URDF reader.
+MuJoCo measures convex bodies only: a mesh is its convex hull at first. Where hulls meet, the meshes of both links are
+cut into pieces, whose hulls together contain the surface and lie closer to it. What does not meet then never meets.
+"""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+import scipy
+from scipy.spatial.transform import Rotation
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+from inertid_ros.excitation.plans.plan import Plan
+from inertid_ros.robot.geometry.collision_shapes import CollisionShape, collision_shape
+from inertid_ros.robot.geometry.meshes import mesh
+from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.urdf import parsing
+from inertid_ros.simulation.mujoco_model import fix_joints, import_mujoco, joint_indices, locked_positions
+
+STEP_S = 0.002
+CUTS = (0, 4, 8, 12)  # a mesh is up to two to the power of this many pieces
+SMALLEST = 0.01  # m; pieces of less are not cut
+THICKNESS = 1e-5  # m by which hulls are made larger on all sides, since flat ones have no volume
+RESOLUTION = 1e-4  # m; what overlaps by less touches
+MOSTLY, POSES = 0.5, 100  # share of so many random poses in which links whose shapes overlap by design touch
+FLOOR = "floor"
+Pair = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """What MuJoCo found along a plan.
+
+    Attributes
+    ----------
+    links, floor : float
+        Deepest penetration of two links, and of a link and the floor [m]; zero where nothing touches.
+    where : str
+        Which links that are, and when; empty where nothing touches.
+    by_design : tuple of str
+        Links that touch in most random poses, whose shapes overlap by design; they do not count.
+    instants : int
+        How many were looked at.
+    """
+
+    links: float
+    floor: float
+    where: str
+    by_design: tuple[str, ...]
+    instants: int
+
+
+def contacts_of(model: RobotModel, plan: Plan, floor: float, folders: Sequence[str] = ()) -> Contacts:
+    """Look at a plan every :data:`STEP_S`; links of one joint may touch, as may what no joint moves.
+
+    Parameters
+    ----------
+    floor : float
+        Height in the root frame [m]; -inf for none.
+    """
+    poses = plan.sample(np.arange(0.0, plan.duration, STEP_S))[0]
+    shapes = _shapes(model, folders)
+    found, rows = _deepest(_Scene(model, shapes, CUTS[0], floor), poses, np.arange(len(poses)))
+    on_floor = {pair: depth for pair, depth in found.items() if FLOOR in pair}
+    close = {pair: depth for pair, depth in found.items() if FLOOR not in pair}
+    by_design = _by_design(_Scene(model, shapes, CUTS[0], -np.inf, list(close)), plan, close) if close else []
+    if by_design:
+        by_design = _by_design(_Scene(model, shapes, CUTS[-1], -np.inf, by_design), plan, by_design)
+    for cuts in CUTS[1:]:
+        left = [pair for pair in close if pair not in by_design]
+        close, rows = _deepest(_Scene(model, shapes, cuts, -np.inf, left), poses, rows) if left else ({}, rows)
+    worst = sorted({**close, **on_floor}.items(), key=lambda item: -item[1][0])
+    where = [
+        f"{' in '.join(sorted(pair))} by {1e3 * depth:.1f} mm at {row * STEP_S:.2f} s"
+        for pair, (depth, row) in worst[:2]
+    ]
+    return Contacts(
+        max((depth for depth, _ in close.values()), default=0.0),
+        max((depth for depth, _ in on_floor.values()), default=0.0),
+        "; ".join(where),
+        tuple(" and ".join(sorted(pair)) for pair in by_design),
+        len(poses),
+    )
+
+
+def _shapes(model: RobotModel, folders: Sequence[str]) -> list[CollisionShape]:
+    """Shapes of all links, each placed in its own link; those that cannot be read the planner has told."""
+    found = []
+    for link in parsing.parse_description(model.urdf).findall("link"):
+        for element in link.findall("collision"):
+            try:
+                at = -1, pin.SE3.Identity()
+                shape = collision_shape(element, str(link.get("name")), at, (folders, model.folder))
+                if shape.geometry == "mesh":
+                    mesh(shape)
+            except ModelError as error:  # told by the planner, whose checks leave them out as well
+                print(f"left out: {error}")
+                continue
+            found.append(shape)
+    return found
+
+
+class _Scene:
+    """A compiled MuJoCo model with the shapes of links; with ``only`` given, those pairs alone are looked at."""
+
+    def __init__(
+        self, model: RobotModel, shapes: Iterable[CollisionShape], cuts: int, floor: float, only: Sequence[Pair] = ()
+    ) -> None:
+        self._mujoco = import_mujoco()
+        root = parsing.parse_description(model.urdf)
+        spec = self._mujoco.MjSpec.from_string(fix_joints(root, locked_positions(model, root)))
+        spec.compiler.fusestatic, spec.compiler.balanceinertia, spec.compiler.boundmass = False, True, 1e-6
+        spec.compiler.boundinertia, spec.memory = 1e-9, 2**28
+        wanted = frozenset(itertools.chain.from_iterable(only))
+        for number, shape in enumerate(shapes):
+            if not only or shape.link in wanted:
+                self._add(spec, shape, number, cuts)
+        if np.isfinite(floor):
+            plane = self._mujoco.mjtGeom.mjGEOM_PLANE
+            spec.worldbody.add_geom(type=plane, size=[10, 10, 1], pos=[0, 0, floor])
+        for pair in itertools.combinations(sorted(wanted), 2):
+            if frozenset(pair) not in only:
+                spec.add_exclude(bodyname1=pair[0], bodyname2=pair[1])
+        self.model = spec.compile()
+        self._data = self._mujoco.MjData(self.model)
+        self._position = joint_indices(self.model, model.joint_names)[1]
+        self._name = [self.model.body(index).name for index in range(self.model.nbody)]
+        self._name[0] = FLOOR
+
+    def _add(self, spec: Any, shape: CollisionShape, number: int, cuts: int) -> None:
+        shapes, body = self._mujoco.mjtGeom, spec.body(shape.link)
+        x, y, z, w = Rotation.from_matrix(shape.placement[:3, :3]).as_quat()
+        at = {"pos": shape.placement[:3, 3], "quat": [w, x, y, z]}
+        size = [*shape.size, 0.0, 0.0][:3]
+        if shape.geometry == "box":
+            body.add_geom(type=shapes.mjGEOM_BOX, size=[0.5 * edge for edge in size], **at)
+        elif shape.geometry == "sphere":
+            body.add_geom(type=shapes.mjGEOM_SPHERE, size=size, **at)
+        elif shape.geometry in ("cylinder", "capsule"):
+            geometry = shapes.mjGEOM_CYLINDER if shape.geometry == "cylinder" else shapes.mjGEOM_CAPSULE
+            body.add_geom(type=geometry, size=[size[0], 0.5 * size[1], 0.0], **at)
+        else:
+            for piece, points in enumerate(_hulls(_triangles(shape), cuts)):
+                name = f"mesh{number}_{piece}"
+                spec.add_mesh(
+                    name=name, uservert=points.ravel(), inertia=self._mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+                )
+                # A mesh is turned into its principal axes by the compiler, and its geom along with it.
+                body.add_geom(type=shapes.mjGEOM_MESH, meshname=name, **at)
+
+    def depths(self, pose: Array) -> Mapping[Pair, float]:
+        """Depth [m] of each two links, or link and floor, that overlap in a pose ``(n,)``."""
+        model, data = self.model, self._data
+        data.qpos[self._position] = pose
+        self._mujoco.mj_kinematics(model, data)
+        self._mujoco.mj_comPos(model, data)
+        self._mujoco.mj_collision(model, data)
+        out: dict[Pair, float] = {}
+        bodies = model.geom_bodyid[data.contact.geom].reshape(-1, 2)
+        for (first, second), value in zip(bodies, -data.contact.dist, strict=True):
+            pair = frozenset((self._name[first], self._name[second]))
+            if value > RESOLUTION and not self._joined(first, second):
+                out[pair] = max(out.get(pair, 0.0), float(value))
+        return out
+
+    def _joined(self, first: int, second: int) -> bool:
+        """Whether bodies are rigidly connected, or belong to links of one joint; MuJoCo leaves the floor's in."""
+        weld, parent = self.model.body_weldid, self.model.body_parentid
+        a, b = weld[first], weld[second]
+        if first == 0 or second == 0:
+            return bool(a == b)
+        return bool(a == b or weld[parent[a]] == b or weld[parent[b]] == a)
+
+
+def _deepest(scene: _Scene, poses: Array, rows: Array) -> tuple[dict[Pair, tuple[float, int]], Array]:
+    """Depth [m] of each pair at its deepest and in which of the rows of poses that is, and the rows with any pair."""
+    out: dict[Pair, tuple[float, int]] = {}
+    touched = []
+    for row in rows.tolist():
+        depths = scene.depths(poses[row])
+        for pair, depth in depths.items():
+            out[pair] = max(out.get(pair, (0.0, row)), (depth, row))
+        if depths:
+            touched.append(row)
+    return out, np.array(touched, dtype=int)
+
+
+def _by_design(scene: _Scene, plan: Plan, pairs: Iterable[Pair]) -> list[Pair]:
+    """Pairs that touch in most random poses within the limits of the plan."""
+    limits = plan.limits
+    poses = np.random.default_rng(0).uniform(limits.lower, limits.upper, (POSES, len(limits.lower)))
+    counts = dict.fromkeys(pairs, 0)
+    for pose in poses:
+        for pair in scene.depths(pose):
+            counts[pair] = counts.get(pair, 0) + 1
+    return [pair for pair, count in counts.items() if count >= MOSTLY * POSES]
+
+
+def _triangles(shape: CollisionShape) -> Array:
+    """``(K, 3, 3)`` corners of the triangles of a mesh [m]."""
+    read = mesh(shape)
+    corners, sides = np.array(read.vertices(), dtype=float), map(read.tri_indices, range(read.num_tris))
+    return np.asarray(corners[[[side[0], side[1], side[2]] for side in sides]])
+
+
+def _hulls(triangles: Array, cuts: int) -> list[Array]:
+    """``(V, 3)`` corners of the hulls of the pieces of a mesh [m]."""
+    points = triangles.reshape(-1, 3)
+    size = np.ptp(points, axis=0)
+    axis = int(np.argmax(size))
+    if cuts and size[axis] > SMALLEST:
+        halves = cut(triangles, axis, float(points[:, axis].min() + 0.5 * size[axis]))
+        return [hull for half in halves if len(half) for hull in _hulls(half, cuts - 1)]
+    thick = THICKNESS * np.vstack([np.eye(3), -np.eye(3)])
+    points = (np.unique(points, axis=0)[:, None] + thick).reshape(-1, 3)
+    return [points[scipy.spatial.ConvexHull(points).vertices]]
+
+
+def cut(triangles: Array, axis: int, at: float) -> tuple[Array, Array]:
+    """The parts of triangles ``(K, 3, 3)`` below and above the plane where coordinate ``axis`` is ``at``."""
+    height = triangles[:, :, axis] - at
+    count = (height > 0).sum(axis=1)
+    crossing = (count > 0) & (count < 3)
+    lone = np.where(count == 1, np.argmax(height > 0, axis=1), np.argmin(height > 0, axis=1))[crossing]
+    order = (lone[:, None] + np.arange(3)) % 3
+    rows = np.arange(len(order))[:, None]
+    a, b, c = triangles[crossing][rows, order].transpose(1, 0, 2)
+    h = height[crossing][rows, order]
+    on_b, on_c = (
+        a + (h[:, 0] / (h[:, 0] - h[:, side]))[:, None] * (other - a) for side, other in ((1, b), (2, c))
+    )
+    tip = np.stack([a, on_b, on_c], axis=1)
+    rest = np.concatenate([np.stack([on_b, b, c], axis=1), np.stack([on_b, c, on_c], axis=1)])
+    tip_above = count[crossing] == 1
+    above_rest = np.concatenate([~tip_above, ~tip_above])
+    below = np.concatenate([triangles[count == 0], tip[~tip_above], rest[~above_rest]])
+    above = np.concatenate([triangles[count == 3], tip[tip_above], rest[above_rest]])
+    return below, above
