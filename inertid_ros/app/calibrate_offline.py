@@ -53,7 +53,7 @@ def calibrate(
         and details are of the parts that are kept.
     held_out : sequence of Recording or LongRecording
         Recordings to validate the result with, of another motion, of long ones the parts that are kept; without any,
-        blocks of ``train`` are kept out in turn, and the verdict is "use with care" at best.
+        blocks of ``train`` are held out in turn, and the verdict is "use with care" at best.
 
     Raises
     ------

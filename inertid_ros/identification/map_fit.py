@@ -363,7 +363,7 @@ class MapFit:
         )
 
     def _covariance(self, R: Array, solution: Solution) -> Array:
-        """``(p, p)`` inverse Hessian of a solution, of physical parameters; those that are kept have no variance."""
+        """``(p, p)`` inverse Hessian of a solution, of physical parameters; those that are held have no variance."""
         coordinates = self.map_problem.coordinates
         free = ~np.isin(coordinates.layout.names, self.map_problem.constraints.fixed)
         root = coordinates.matrix[:, free] @ _covariance_root(R, solution, free)

@@ -435,7 +435,8 @@ def _check_effort_scale(joints: tuple[str, ...], scales: Mapping[str, float]) ->
 
 
 def _and_others(names: list[str]) -> str:
-    return f", as have {len(names) - 1} others ({', '.join(names[1:])})" if len(names) > 1 else ""
+    others = "another" if len(names) == 2 else f"{len(names) - 1} others"
+    return f", as have {others} ({', '.join(names[1:])})" if len(names) > 1 else ""
 
 
 def _stribeck_speeds(joints: tuple[str, ...], wanted: Mapping[str, float]) -> tuple[float, ...]:
