@@ -7,6 +7,7 @@ collision engine, which is not the one that planned. Results are kept in the fol
 ``--again`` begins anew, ``--kept`` visits none and publishes what there is. Robots of ``robot_descriptions`` are not
 among them: it downloads at run time.
 """
+
 import argparse
 import json
 import os

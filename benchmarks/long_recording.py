@@ -23,7 +23,7 @@ from inertid_ros.data.bag_storage import mcap_format
 from inertid_ros.data.columns.cdr_layout import layout_of
 from inertid_ros.data.columns.column_reading import BATCH
 from inertid_ros.data.files.loading import LONGEST
-from inertid_ros.data.long_recording import MOST
+from inertid_ros.data.long_recording import KEPT_PARTS
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.perturbation import perturb
@@ -150,8 +150,8 @@ def main() -> None:
 `inertid identify robot.urdf long.mcap` of an xArm7 at 1 kHz, {len(TERMS)} drive terms of each joint in the truth;
 libraries are loaded and the result is written within the time. Wanted for an hour: {GOAL['seconds']:g} s,
 {GOAL['memory']:g} MB. A pass reads the bytes of the file, from the cache where it
-fits. What is longer than {LONGEST:,} samples is read in parts of {BATCH:,}, of which {MOST} are kept: reading goes
-through the file to find these, identifying once more for all others.
+fits. What is longer than {LONGEST:,} samples is read in parts of {BATCH:,}, of which {KEPT_PARTS} are kept: reading
+goes through the file to find these, identifying once more for all others.
 
 {table(header, rows)}
 

@@ -2,10 +2,10 @@
 
 import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 INTERRUPTED, TERMINATED = 130, 143
 
@@ -24,14 +24,8 @@ def stoppable() -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> NoReturn:
         raise StoppedError(*(("interrupted", INTERRUPTED) if number == signal.SIGINT else ("terminated", TERMINATED)))
 
-    before = {}
-    with contextlib.suppress(ValueError):  # only the main thread may
-        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with _handled(stop, signal.SIGINT, signal.SIGTERM):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager
@@ -43,13 +37,21 @@ def ends_early() -> Iterator[None]:
     StoppedError
         Nothing had been found yet.
     """
-    before = None
-    with contextlib.suppress(ValueError):  # only the main thread may
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with _handled(signal.default_int_handler, signal.SIGINT):
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise StoppedError("interrupted", INTERRUPTED) from None
+
+
+@contextmanager
+def _handled(handler: Callable[[int, FrameType | None], Any], *numbers: signal.Signals) -> Iterator[None]:
+    """Have signals handled so meanwhile, where this is the main thread; no other may."""
+    before = {}
+    with contextlib.suppress(ValueError):
+        before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
-    except KeyboardInterrupt:
-        raise StoppedError("interrupted", INTERRUPTED) from None
     finally:
-        if before is not None:
-            signal.signal(signal.SIGINT, before)
+        for number, former in before.items():
+            signal.signal(number, former)

@@ -7,7 +7,7 @@ import numpy as np
 
 from .recording import Recording
 
-MOST = 5  # parts that are kept
+KEPT_PARTS = 5  # parts that are kept
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class LongRecording:
     seconds: float
 
     @classmethod
-    def of(cls, read: Callable[[], Iterator[Recording]], most: int = MOST) -> "LongRecording":
+    def of(cls, read: Callable[[], Iterator[Recording]], most: int = KEPT_PARTS) -> "LongRecording":
         """Read all parts once, and hold ``most`` of them; twice as many while their number is not known."""
         kept: dict[int, Recording] = {}
         count, samples, stride = 0, 0, 1
