@@ -1,6 +1,7 @@
 """The main loop of every node: signals, faults and exit status."""
 
 import gc
+import inspect
 import os
 import resource
 import signal
@@ -82,6 +83,7 @@ def run_node(make: Callable[[], Any]) -> int:
     except InertidError as error:
         rclpy.try_shutdown()
         return _refused(error)
+    inspect.getframeinfo(sys._getframe())  # rclpy's first log calls it, and it walks all loaded modules once, for 0.2 s
     gc.collect()
     gc.freeze()  # a collection that walks all loaded modules takes 0.2 s, in which no watchdog would run
     executor = SingleThreadedExecutor()

@@ -10,9 +10,7 @@ rclpy = pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco", reason="needs MuJoCo")
 
 from support.nodes.adapted_arm import (  # noqa: E402
-    ACTIVATE,
     CLEAN_UP,
-    DEACTIVATE,
     JOINTS,
     START,
     AdaptedArm,
@@ -35,16 +33,9 @@ def arm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdaptedArm]:
 
 def moving(arm: AdaptedArm) -> None:
     """In the middle of a motion."""
+    arm.undisturbed()
     arm.sway(period=4.0, rounds=3)
     arm.until_moving(FASTEST)
-
-
-def active_again(arm: AdaptedArm) -> None:
-    """Activated anew, and back where motions begin."""
-    arm.until_rest()
-    arm.change_state(DEACTIVATE)
-    assert arm.change_state(ACTIVATE), arm.log()
-    arm.go_to(START, 2.0)
 
 
 def test_it_takes_the_arm_over_where_it_stands_and_follows(arm: AdaptedArm) -> None:
@@ -76,6 +67,7 @@ def test_bad_references_move_nothing(arm: AdaptedArm) -> None:
         (reference(JOINTS, np.full(7, np.nan)), "not finite"),
         (late, "s ago"),
     ):
+        arm.undisturbed()
         before = arm.position
         arm.send(message)
         arm.ros.until(lambda words=words: words in arm.log(), words)
@@ -92,7 +84,7 @@ def test_a_stop_on_request_holds_until_it_is_activated_again(arm: AdaptedArm) ->
     arm.go_to(START, 2.0)
     arm.ros.until(lambda: "reference: refused, stopped on request" in arm.log(), "refusal")
     assert arm.speed < 0.05
-    active_again(arm)
+    arm.active_again()
 
 
 def test_states_that_stop_end_the_motion_and_the_driver_holds_the_arm(arm: AdaptedArm) -> None:
@@ -107,7 +99,7 @@ def test_states_that_stop_end_the_motion_and_the_driver_holds_the_arm(arm: Adapt
     arm.spin(0.5)
     assert len(arm.efforts) > count
     arm.until_rest()
-    active_again(arm)
+    arm.active_again()
 
 
 def test_a_signal_ends_it_at_rest(arm: AdaptedArm) -> None:
