@@ -7,6 +7,7 @@ file descriptor; :class:`ForkedProcess` is what a test has of such a process, wi
 
 import atexit
 import contextlib
+import ctypes
 import gc
 import importlib
 import os
@@ -26,6 +27,7 @@ from pathlib import Path
 
 from support.paths import TEST
 
+_SIGNAL_AT_PARENTS_END = 1  # PR_SET_PDEATHSIG of prctl(2)
 _IMPORTED = ("adaptation", "excitation", "identifier", "online", "recorder", "replay", "simulator")
 
 
@@ -149,6 +151,8 @@ def _serve(connection: Connection) -> None:
             continue
         process = os.fork()
         if process == 0:
+            # A test run that is killed must not leave robots that another run would see.
+            ctypes.CDLL(None).prctl(_SIGNAL_AT_PARENTS_END, signal.SIGKILL)
             connection.close()
             os._exit(request.run())
         connection.send(process)
