@@ -42,3 +42,41 @@ sys.exit(run_node(Quiet))
             node.send_signal(signal.SIGINT)
             time.sleep(0.001)
         assert node.poll() == 0
+
+
+def test_a_node_that_ticks_keeps_time_beside_callbacks():
+    """Neither ticks that take too long nor callbacks that never end leave the others out."""
+    script = """
+import sys, time
+from rclpy.node import Node
+from inertid_ros.nodes.spin import run_node
+
+class Ticking(Node):
+    tick_s = 0.005
+    def __init__(self):
+        super().__init__("ticking")
+        self.began, self.ticks, self.calls, self.slow = time.monotonic(), [], 0, 0.0
+        self.create_timer(0.0, self.call)
+    def call(self):
+        self.calls += 1
+    def tick(self):
+        self.ticks.append(time.monotonic())
+        time.sleep(self.slow)
+    @property
+    def done(self):
+        lasted = time.monotonic() - self.began
+        if lasted > 1.0:
+            self.slow = 0.02
+        if lasted < 2.0:
+            return False
+        ticks = sum(each < self.began + 1.0 for each in self.ticks)
+        print(ticks, len(self.ticks) - ticks, self.calls, flush=True)
+        return True
+
+sys.exit(run_node(Ticking))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    first, second, calls = map(int, done.stdout.split()[-3:])
+    assert 100 < first <= 202 and 25 < second <= 52, (first, second)
+    assert calls > 60

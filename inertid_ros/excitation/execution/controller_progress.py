@@ -5,6 +5,9 @@ starts anew at the clock with the next one: every horizon is a jump then, as far
 is sent only while the robot has kept up since the last one.
 """
 
+from collections import deque
+from statistics import median
+
 import numpy as np
 
 from inertid_ros.core.arrays import Array
@@ -15,6 +18,7 @@ _LEAST_SPEED = 1e-3  # rad/s or m/s; a robot that is commanded to stand advances
 _HARMLESS = 5e-4  # rad or m
 _AGAIN_S, _GROWING = 0.02, 0.3  # in this time, beside the growth until then
 _DEVIATIONS, _ENOUGH = 6.0, 20  # of what was lost in horizons of before, and how many tell
+_HORIZONS = 500  # of before that are remembered
 _UNUSUAL, _UNUSUAL_SHARE = 5e-3, 0.1  # rad or m, and of the way; what is more was never usual
 
 
@@ -36,12 +40,15 @@ class ControllerProgress:
         self._response, self._given_tolerance = DriveResponse(joints), tolerance
         self._sent = float("nan")
         self._states: list[tuple[float, Array, Array, Array]] = []  # since the last horizon
-        self._usual: list[float] = []  # what was lost within horizons of before
+        self._lost_before: deque[float] = deque(maxlen=_HORIZONS)  # sizes of what was lost within horizons of before
+        self._usual = np.inf  # what deviations of these amount to
 
     def sent(self, now: float) -> None:
         """A horizon was sent: the controller's clock starts anew."""
         if self._states:
-            self._usual.append(self.lost)
+            self._lost_before.append(abs(self.lost))
+            if len(self._lost_before) >= _ENOUGH:  # by the standard library: NumPy's first median imports for 0.1 s
+                self._usual = _DEVIATIONS * 1.4826 * median(self._lost_before)
             time, error, velocity, acceleration = self._columns()
             self._response.learn(error, velocity, acceleration, time[-1] - self._sent)
         self._sent, self._states = now, []
@@ -72,9 +79,7 @@ class ControllerProgress:
     @property
     def disagrees(self) -> bool:
         """Whether the robot has not kept up since the last horizon, so that another one would make it jump."""
-        usual = max(_UNUSUAL, _UNUSUAL_SHARE * self._way())
-        if len(self._usual) >= _ENOUGH:
-            usual = min(usual, _DEVIATIONS * 1.4826 * float(np.median(np.abs(self._usual))))
+        usual = min(max(_UNUSUAL, _UNUSUAL_SHARE * self._way()), self._usual)
         behind, speed = self._behind()
         lost = _lost(behind)
         if abs(lost) <= max(_HARMLESS, usual, self._given_tolerance):

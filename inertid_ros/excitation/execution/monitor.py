@@ -118,13 +118,15 @@ class StateMonitor:
         else:
             change = np.abs(position - self._position)
             changed = change > 0
-            self._resolution = np.where(changed, np.minimum(change, self._resolution), self._resolution)
-            self._unchanged_since = np.where(changed, commanded, self._unchanged_since)
-            self._repeats = np.where(changed, 0, self._repeats + 1)
+            np.minimum(change, self._resolution, out=self._resolution, where=changed)
+            np.copyto(self._unchanged_since, commanded, where=changed)
+            self._repeats += 1
+            self._repeats[changed] = 0
         self._position = np.array(position, dtype=float)
         high = np.abs(effort) > self._effort
-        since = np.minimum(self._high_since, [[now], [measured]])
-        self._high_since = np.where(high, since, np.inf)
+        self._high_since[:, ~high] = np.inf
+        if high.any():
+            self._high_since[:, high] = np.minimum(self._high_since[:, high], [[now], [measured]])
         return ""
 
     def is_frozen(self, commanded: Array | None) -> bool:
@@ -150,17 +152,19 @@ class StateMonitor:
                 return f"joint states arrive at {rate:.0f} Hz, below monitor.min_rate_hz {options.min_rate_hz:g}"
         if self._position is None or commanded is None or self._unchanged_since is None:
             return ""
-        moved = np.where(self._repeats >= _STUCK_REPEATS, np.abs(commanded - self._unchanged_since), 0.0)
-        return self._check_values(now, commanded, self._position, moved)
+        stuck = self._repeats >= _STUCK_REPEATS
+        if stuck.any():
+            moved = np.where(stuck, np.abs(commanded - self._unchanged_since), 0.0)
+            joint = int(np.argmax(moved))
+            if moved[joint] > options.stuck_distance:
+                return (
+                    f"joint '{self.joint_names[joint]}' reports exactly the same position while it was commanded"
+                    f" {moved[joint]:.3g} rad further; its state is stuck"
+                )
+        return self._check_values(now, commanded, self._position)
 
-    def _check_values(self, now: float, commanded: Array, position: Array, moved: Array) -> str:
+    def _check_values(self, now: float, commanded: Array, position: Array) -> str:
         options = self.options
-        joint = int(np.argmax(moved))
-        if moved[joint] > options.stuck_distance:
-            return (
-                f"joint '{self.joint_names[joint]}' reports exactly the same position while it was commanded"
-                f" {moved[joint]:.3g} rad further; its state is stuck"
-            )
         error = np.abs(commanded - position)
         joint = int(np.argmax(error))
         if error[joint] > options.tracking_tolerance:
@@ -169,6 +173,8 @@ class StateMonitor:
                 f" {options.tracking_tolerance:g}; check for a collision and the controller"
             )
         # States that waited while this process did not run arrive at once, but tell of the time before.
+        if not np.isfinite(self._high_since).any():
+            return ""
         late = np.max([[now], [self._measured]] - self._high_since, axis=0)
         joint = int(np.argmax(late))
         if late[joint] > options.effort_time_s:
@@ -182,13 +188,13 @@ class StateMonitor:
         width = len(self.joint_names)
         if np.shape(position) != (width,) or np.shape(effort) != (width,):
             return f"wrong number of joints, expected {width}"
-        if not np.isfinite(position).all():
-            return "position is not finite"
+        possible = (position >= self._lower) & (position <= self._upper)
+        if not possible.all():
+            if not np.isfinite(position).all():
+                return "position is not finite"
+            return f"position of joint '{self.joint_names[int(np.argmin(possible))]}' is impossible"
         if not np.isfinite(effort).all():
             return "effort is not finite"
-        if (position < self._lower).any() or (position > self._upper).any():
-            joint = int(np.argmax((position < self._lower) | (position > self._upper)))
-            return f"position of joint '{self.joint_names[joint]}' is impossible"
         if self._position is not None:
             plausible = _PLAUSIBLE_SPEED * self._velocity * (now - self._accepted) + _PLAUSIBLE_JUMP
             jump = np.abs(position - self._position) > plausible

@@ -56,8 +56,7 @@ class Adaptation(LifecycleNode):
         self.create_subscription(JointTrajectory, "~/joint_trajectory", self._take_reference, COMMAND)
         self.create_service(Trigger, "~/stop", self._stop_on_request)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.period = 1.0 / self.options.control.rate_hz
-        self.create_timer(self.period, self._tick, clock=steady)
+        self.tick_s = 1.0 / self.options.control.rate_hz
         self.create_timer(_LOOK_S, self._look, clock=steady)
         self.create_timer(1.0 / self.options.parameters_hz, self._publish_parameters, clock=steady)
         if self.options.autostart:
@@ -140,7 +139,8 @@ class Adaptation(LifecycleNode):
 
     # Motion
 
-    def _tick(self) -> None:
+    def tick(self) -> None:
+        """Take joint states, and send efforts."""
         now = time.monotonic()
         self.ticks.add(now)
         self.robot.poll()
@@ -210,7 +210,7 @@ class Adaptation(LifecycleNode):
             joint_states(self.robot, self.options.monitor),
             diagnostics.controller(self.robot, self.arm is not None),
             diagnostics.parameters(self.arm, first),
-            timing(self.ticks.report(time.monotonic()), self.period),
+            timing(self.ticks.report(time.monotonic()), self.tick_s),
         ]
 
     # Ending
@@ -236,8 +236,8 @@ class Adaptation(LifecycleNode):
         """A callback raised and nothing spins any more: bring the arm to rest with what still works."""
         self._stop(f"internal error: {error}")
         while not self.shutdown_complete:
-            self._tick()
-            time.sleep(self.period)
+            self.tick()
+            time.sleep(self.tick_s)
 
 
 def main() -> int:

@@ -80,7 +80,6 @@ class Excitation(LifecycleNode):
             callback_group=ReentrantCallbackGroup(),
         )
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(self.fixed.tick_s, self._tick, clock=steady)
         self.create_timer(0.1, self.report, clock=steady)
         self.diagnostics = DiagnosticsPublisher(self, self._statuses, lambda: self.robot.name)
         self._publish_status()
@@ -167,7 +166,13 @@ class Excitation(LifecycleNode):
             handle.abort()
         return to_result(outcome)
 
-    def _tick(self) -> None:
+    @property
+    def tick_s(self) -> float:
+        """Between two ticks [s]."""
+        return self.fixed.tick_s
+
+    def tick(self) -> None:
+        """Take joint states, and decide what is sent."""
         self.ticks.add(time.monotonic())
         self.robot.poll()
         goal = self.machine.goal

@@ -90,7 +90,6 @@ class ForcePlateRobot:
             node, lambda: [robot_status(self.robot.time, self.lost_s, self.faults)], lambda: truth.name
         )
         self.stamp_ns = Clock(clock_type=ClockType.SYSTEM_TIME).now().nanoseconds
-        node.create_timer(1.0 / options.state_hz, self._tick, clock=self.steady)
         node.create_timer(0.2, self._read_faults, clock=self.steady)
         node.get_logger().info(f"simulating '{truth.name}' with {truth.joints} joints on {len(robot.plates)} plates")
 
@@ -109,7 +108,8 @@ class ForcePlateRobot:
             self.moving = self.robot.moving
             self.moving_publisher.publish(Bool(data=self.moving))
 
-    def _tick(self) -> None:
+    def tick(self) -> None:
+        """Advance to now, and publish."""
         now = self.steady.now().nanoseconds
         step = self.options.legged_robot.timestep_s
         behind = (now - self.zero_ns) * 1e-9 - self.robot.time

@@ -26,6 +26,7 @@ from inertid_ros.ros.conversions import from_joint_trajectory, to_joint_state, t
 from inertid_ros.ros.diagnostics import DiagnosticsPublisher
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.parameters import declare, guard, read
+from inertid_ros.ros.polling import PolledSubscription
 from inertid_ros.ros.qos import COMMAND, LATCHED
 from inertid_ros.simulation.commands import CommandedTrajectory
 from inertid_ros.simulation.example_robots import example_urdf
@@ -50,9 +51,11 @@ class Simulator(Node):
         self.options = declare(self, SimulatorOptions)
         declare(self, FaultOptions, read_only=False, prefix="fault.")
         guard(self, FaultOptions, lambda: "", prefix="fault.")
+        self.tick_s = 1.0 / self.options.state_hz
         if self.options.legged_robot.robot:
-            self.force_plate_robot = ForcePlateRobot(self, self.options)
+            self.tick = ForcePlateRobot(self, self.options).tick
             return
+        self.tick = self._tick
         truth = load_model(read_description(self.options.urdf or example_urdf()), model_options(self.options.robot))
         described = described_model(truth, self.options)
         self.empty = truth  # without what is attached
@@ -73,11 +76,14 @@ class Simulator(Node):
         self.truth_publisher = self.create_publisher(InertialParameters, "~/true_parameters", LATCHED)
         self._publish_truth()
         robot = self.robot
-        self._take_commands(JointTrajectory, "joint_trajectory", self._follow)
-        self._take_commands(Float64MultiArray, "position_commands", lambda given: robot.stream(np.array(given.data)))
-        self._take_commands(
-            Float64MultiArray, "effort_commands", lambda given: robot.command_effort(np.array(given.data))
-        )
+        self.commands: list[tuple[PolledSubscription, Callable[[Any], None]]] = [
+            (PolledSubscription(self, message_type, topic, COMMAND), command)
+            for message_type, topic, command in (
+                (JointTrajectory, "joint_trajectory", self._follow),
+                (Float64MultiArray, "position_commands", lambda given: robot.stream(np.array(given.data))),
+                (Float64MultiArray, "effort_commands", lambda given: robot.command_effort(np.array(given.data))),
+            )
+        ]
         self.create_subscription(InertiaStamped, "~/attach", self._attach, COMMAND)
         self.steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.lost_s = 0.0  # by which the robot has fallen behind the steady clock
@@ -86,11 +92,11 @@ class Simulator(Node):
         )
         self.zero_ns = self.steady.now().nanoseconds  # steady clock at simulated time zero
         self.stamp_ns = Clock(clock_type=ClockType.SYSTEM_TIME).now().nanoseconds  # stamp at simulated time zero
-        self.create_timer(1.0 / self.options.state_hz, self._tick, clock=self.steady)
         self.create_timer(0.2, self._read_faults, clock=self.steady)
         self.get_logger().info(f"simulating '{truth.name}' with {truth.joints} joints")
 
     def _tick(self) -> None:
+        self._take_commands()
         now = self.steady.now().nanoseconds
         step = self.options.simulation.timestep_s
         behind = (now - self.zero_ns) * 1e-9 - self.robot.time
@@ -153,14 +159,13 @@ class Simulator(Node):
 
     # Commands
 
-    def _take_commands(self, message_type: Any, topic: str, command: Callable[[Any], None]) -> None:
-        def receive(message: Any) -> None:
-            try:
-                command(message)
-            except InertidError as error:
-                self.get_logger().error(str(error))
-
-        self.create_subscription(message_type, topic, receive, COMMAND)
+    def _take_commands(self) -> None:
+        for topic, command in self.commands:
+            for message, _ in topic.take():
+                try:
+                    command(message)
+                except InertidError as error:
+                    self.get_logger().error(str(error))
 
     def _follow(self, message: JointTrajectory) -> None:
         points = from_joint_trajectory(message, self.robot.joint_names)

@@ -41,6 +41,7 @@ def moving(arm: AdaptedArm) -> None:
 def test_it_takes_the_arm_over_where_it_stands_and_follows(arm: AdaptedArm) -> None:
     parameters = arm.ros.listen(InertialParameters, "adaptation/parameters")
     assert np.abs(arm.position - START).max() < 0.02
+    arm.undisturbed()
     arm.sway(period=4.0)
     arm.until_moving(FASTEST)
     arm.until_rest()

@@ -113,8 +113,8 @@ class AdaptedArm:
         self.go_to(START, 2.0)
 
     def undisturbed(self) -> None:
-        """Activate anew if this machine has held the node up, which stops it: tests look at what else it does."""
-        stops = self.log().count("stopped: the controller was held up")
+        """Activate anew if this machine has held a process up, which stops the arm: tests look at what else it does."""
+        stops = sum(self.log().count(f"stopped: {why}") for why in ("the controller was held up", "no joint state"))
         if stops > self._held_up:
             self._held_up = stops
             self.active_again()
