@@ -151,11 +151,16 @@ class TickedSpin:
         return True
 
 
+def tick_by_timer(node: Any) -> None:
+    """Leave the ticks of a node to its executor, for nodes that share one."""
+    node.create_timer(node.tick_s, node.tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+
 def _spin(node: Any, executor: SingleThreadedExecutor, stop: threading.Event) -> int:
     ending, begin_shutdown = False, getattr(node, "begin_shutdown", lambda: None)
     spin_once: Callable[[], None] = lambda: executor.spin_once(timeout_sec=_PERIOD_S)  # noqa: E731
     if hasattr(node, "tick") and node.get_clock().ros_time_is_active:  # which advances by callbacks
-        node.create_timer(node.tick_s, node.tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        tick_by_timer(node)
     elif hasattr(node, "tick"):
         spin_once = TickedSpin(executor, node).spin_once
     try:

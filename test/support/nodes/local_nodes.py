@@ -20,6 +20,7 @@ from inertid_ros.nodes.online.node import Online
 from inertid_ros.nodes.recorder.node import Recorder
 from inertid_ros.nodes.replay.node import Replay
 from inertid_ros.nodes.simulator.node import Simulator
+from inertid_ros.nodes.spin import tick_by_timer
 
 CLASSES = {
     "excitation": Excitation, "recorder": Recorder, "identifier": Identifier, "online": Online, "simulator": Simulator,
@@ -65,6 +66,8 @@ def spinning(nodes: Mapping[str, Any]) -> Iterator[SingleThreadedExecutor]:
     try:
         for node in nodes.values():
             executor.add_node(node)
+            if hasattr(node, "tick"):
+                tick_by_timer(node)
         yield executor
     finally:
         executor.shutdown(timeout_sec=0.0)
