@@ -188,10 +188,10 @@ class StateMonitor:
         width = len(self.joint_names)
         if np.shape(position) != (width,) or np.shape(effort) != (width,):
             return f"wrong number of joints, expected {width}"
+        if not np.isfinite(position).all():  # joints without limits would pass an infinite one
+            return "position is not finite"
         possible = (position >= self._lower) & (position <= self._upper)
         if not possible.all():
-            if not np.isfinite(position).all():
-                return "position is not finite"
             return f"position of joint '{self.joint_names[int(np.argmin(possible))]}' is impossible"
         if not np.isfinite(effort).all():
             return "effort is not finite"
