@@ -8,6 +8,8 @@ from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
+from inertid_ros.core.clock_difference import ahead_of_steady
+
 
 class _Polled(CallbackGroup):
     """Of subscriptions that no executor wakes up for: each time it wakes it builds its wait set anew."""
@@ -93,7 +95,7 @@ class PolledSubscription:
         is deep are returned, however fast others come.
         """
         before, now = self._taken, time.monotonic()
-        offset = now - time.time()
+        offset = -ahead_of_steady(time.time)
         self._taken = now
         messages = []
         handle = self._subscription.handle

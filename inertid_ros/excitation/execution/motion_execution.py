@@ -61,9 +61,12 @@ class MotionExecution:
         self._started += seconds
 
     def step(self, now: float) -> Horizon:
-        """Return what to send now; empty when stopping, at rest, or late."""
+        """Return what to send now; empty when stopping, at rest, late, or where the last one holds the plan's end.
+
+        That one sent again may arrive after the end, and controllers reject what is over.
+        """
         phase = self._advance(now)
-        if self.state is not MotionState.MOVING:
+        if self.state is not MotionState.MOVING or self._brake and self._ends_by_itself:
             return self._empty_horizon()
         self._brake = max(self._brake, self.table.brake_index(phase, self.table.options.horizon_s))
         return self.table.horizon(phase, self._brake, now + self.clock_offset)
@@ -105,6 +108,11 @@ class MotionExecution:
         return self.state in (MotionState.STOPPING, MotionState.STOPPED)
 
     @property
+    def _ends_by_itself(self) -> bool:
+        """Whether the last horizon follows the plan to its end, without a brake."""
+        return self._brake * self.table.options.grid_s >= self.table.plan.duration - _TINY
+
+    @property
     def _is_started(self) -> bool:
         return self.state is not MotionState.READY
 
@@ -112,7 +120,7 @@ class MotionExecution:
         phase, table = now - self._started, self.table  # below zero until the plan begins
         if self.state is MotionState.MOVING and self._brake:
             begin = self._brake * table.options.grid_s
-            if begin < table.plan.duration - _TINY and phase > begin - table.options.latency_s:
+            if not self._ends_by_itself and phase > begin - table.options.latency_s:
                 self.state = MotionState.STOPPING
                 self.reason = f"the sender was late at {begin:.2f} s of the plan; the robot braked by itself"
             elif phase >= table.plan.duration:

@@ -222,6 +222,7 @@ class Supervisor:
 
     def _watch(self, now: float) -> None:
         self._account_for_pause(now)
+        was_held_up = now - self._ticked > self._patience
         self._ticked = now
         if self.moving and self._paused:
             self.stop(now, f"the sender paused for {self._paused:.3f} s; the robot stood still abruptly")
@@ -231,7 +232,7 @@ class Supervisor:
                 self.stop(now, fault)
         self._extend(now)
         self._informed = False
-        self._note_late_sender()
+        self._note_late_sender(was_held_up)
 
     def _extend(self, now: float) -> None:
         """Send the next horizon where it is due and the robot has kept up with the last one.
@@ -246,11 +247,16 @@ class Supervisor:
             self._sent = now
             self._send(self.execution.step(now))
 
-    def _note_late_sender(self) -> None:
-        """A horizon was not extended in time: the robot brakes by itself."""
+    def _note_late_sender(self, was_held_up: bool) -> None:
+        """A horizon was not extended in time: the robot brakes by itself.
+
+        Where this process was held up, that is why; states that waited meanwhile tell nothing.
+        """
         if self.moving or self.canceled or self.fault or not self.execution.reason:
             return
         self.fault, self._silent = self.execution.reason, True
+        if was_held_up:
+            return
         if self._progress.disagrees:
             self.fault = self._progress.explanation
         elif self.monitor.clock.is_lost:

@@ -98,8 +98,8 @@ class ArmInterface(RobotStates):
             )
         names = self.model.recorded_joints.recorded(self.model.joint_names)
         points = from_joint_trajectory(message, names)
-        now, stamp = self.steady(), to_nanoseconds(message.header.stamp) / NANOSECONDS
-        start = now + (stamp - self.clock()) if stamp else now
+        stamp = to_nanoseconds(message.header.stamp) / NANOSECONDS
+        start = stamp - self.clock_ahead() if stamp else self.steady()
         return SentTrajectory(start, points.time, points.position, points.velocity, points.acceleration)
 
     def _described(self, model: RobotModel) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # of ROS, which the state machine does not need
 
 _START_TOLERANCE = 0.01  # rad or m; the robot must not have moved while the motion was planned
 _COLLECT_S = 1.0
+_CONFIRMATION_S = 0.5  # a recorder that has just begun may have told its client before this node
 _STALL_S = 0.1  # a thread that was held up for this long has missed joint states
 
 PlanningWorker = Worker[PreparationProgress, PreparedMotion]
@@ -204,7 +205,8 @@ class ExcitationGoal:
         Neither is a driver known at once that was killed and started again: the graph still holds the old one.
         """
         robot = self._robot
-        has_recorder = robot.recorder_is_fresh or not self._needs_recorder
+        waited = robot.steady() > self._collecting_since + _CONFIRMATION_S
+        has_recorder = not self._needs_recorder or robot.recorder_writes or (robot.recorder_is_fresh and waited)
         has_controller = robot.has_controller or self._request.plan_only
         return robot.has_driver and has_recorder and has_controller and not robot.several_publishers()
 
@@ -280,7 +282,7 @@ class ExcitationGoal:
         lease = Lease(options.lease_timeout_s, now, self._request.lease)
         self.supervisor = Supervisor(prepared.table, monitor, lease, robot.commander, prepared.approach_s)
         self.state = GoalState.EXECUTING
-        self.supervisor.start(now, robot.clock() - now)
+        self.supervisor.start(now, robot.clock_ahead())
 
     def _end_of_motion(self, supervisor: Supervisor, now: float) -> None:
         error, fault = supervisor.max_tracking_error, supervisor.fault

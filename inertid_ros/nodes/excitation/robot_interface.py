@@ -94,10 +94,15 @@ class RobotInterface(RobotStates):
         """Mean time between the recent joint states [s]."""
         return self.window.period
 
+    @property
+    def recorder_writes(self) -> bool:
+        """Whether the recorder confirms that samples are being written."""
+        return self._recorder is not None and self.recorder_is_fresh and self._recorder[1].recording
+
     def check_recorder(self) -> None:
         """Raise ExcitationError unless the recorder confirms that samples are being written."""
-        status = self._recorder[1] if self._recorder is not None else None
-        if status is None or not self.recorder_is_fresh or not status.recording:
+        if not self.recorder_writes:
+            status = self._recorder[1] if self._recorder is not None else None
             why = status.message if status is not None else "no status was received from it"
             raise ExcitationError(f"the recorder does not confirm that it writes ({why}); start it first")
 

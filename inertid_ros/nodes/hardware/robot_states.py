@@ -9,6 +9,7 @@ from std_msgs.msg import String
 
 from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.config.robot import RobotOptions
+from inertid_ros.core.clock_difference import ahead_of_steady
 from inertid_ros.core.errors import ExcitationError, InertidError, RecordingError
 from inertid_ros.data.live.stream_watch import StreamReport, StreamWatch
 from inertid_ros.robot.configured_model import model_options
@@ -117,15 +118,19 @@ class RobotStates:
         """Return ROS time [s], the clock of the stamps."""
         return float(self._node.get_clock().now().nanoseconds * 1e-9)
 
+    def clock_ahead(self) -> float:
+        """Return how far ROS time is ahead of the steady clock [s]."""
+        return ahead_of_steady(self.clock)
+
     def check_states(self, options: MonitorOptions) -> None:
         """Raise ExcitationError unless fresh joint states show a robot at rest."""
         self.window.check(time.monotonic(), self.clock(), options)
 
     def poll(self) -> None:
         """Take the joint states that have come since the last call; to be called at every tick."""
-        clock_offset = self.clock() - time.monotonic()
+        clock_ahead = self.clock_ahead()
         for message, received in self._states.take():
-            self._take_state(message, received, received + clock_offset)
+            self._take_state(message, received, received + clock_ahead)
 
     @property
     def joint_states(self) -> StreamReport:

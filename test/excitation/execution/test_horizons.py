@@ -159,6 +159,16 @@ def test_undisturbed_run_is_the_plan(table):
     assert execution.phase(12.0) == execution.table.plan.duration
 
 
+@pytest.mark.parametrize("table", TABLES, ids=["fourier", "cycloidal"])
+def test_nothing_more_is_sent_where_the_controller_holds_the_end(table):
+    """A horizon that ends in the past when it arrives is rejected by controllers."""
+    execution = MotionExecution(table)
+    execution.start(0.0)
+    sent = [now for now in np.arange(0.01, table.plan.duration + 0.1, 0.01) if len(execution.step(now))]
+    assert sent[-1] == pytest.approx(table.plan.duration - table.options.horizon_s, abs=0.03)
+    assert execution.at_rest(table.plan.duration + 0.1) and not execution.reason
+
+
 @given(st.sampled_from(TABLES), st.floats(0.1, 6.5))
 @settings(max_examples=12, deadline=None)
 def test_stop_brakes_within_limits_from_any_phase(table, at):

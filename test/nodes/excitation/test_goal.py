@@ -42,7 +42,7 @@ class Robot:
 
     def __init__(self, model: RobotModel) -> None:
         self.model, self.now = model, 50.0
-        self.has_states = self.recorder_is_fresh = self.has_controller = self.has_driver = True
+        self.has_states = self.recorder_is_fresh = self.recorder_writes = self.has_controller = self.has_driver = True
         self.refusal = self.recorder_problem = self.disturber = self.drivers = ""
         self.offset = 0.0  # of the measured position
         self.speed_scaling, self.state_period = 1.0, TICK_S
@@ -67,6 +67,9 @@ class Robot:
 
     def clock(self) -> float:
         return self.now + EPOCH_S
+
+    def clock_ahead(self) -> float:
+        return self.clock() - self.now
 
     def position(self) -> np.ndarray:
         return np.zeros(1) + self.offset
@@ -303,9 +306,26 @@ def test_a_stalled_thread_collects_anew(run: Run) -> None:
 
 def test_an_undiscovered_recorder_is_waited_for_five_seconds(run: Run) -> None:
     goal = run.begin()
-    run.robot.recorder_is_fresh, run.robot.recorder_problem = False, "the recorder does not confirm"
+    run.robot.recorder_is_fresh = run.robot.recorder_writes = False
+    run.robot.recorder_problem = "the recorder does not confirm"
     assert run.run(4.9) is GoalState.COLLECTING
     run.run(0.2)
+    assert goal.outcome.ending is Ending.REFUSED
+
+
+def test_a_recorder_that_has_just_begun_may_say_so_later_here(run: Run) -> None:
+    """Its client knows it by the answer of a service, this node by a topic."""
+    run.begin()
+    run.robot.recorder_writes = False
+    assert run.run(0.4) is GoalState.COLLECTING
+    run.robot.recorder_writes = True
+    assert run.run(0.1) is GoalState.PLANNING
+
+
+def test_a_recorder_that_does_not_write_is_found_within_a_second(run: Run) -> None:
+    goal = run.begin()
+    run.robot.recorder_writes, run.robot.recorder_problem = False, "the recorder does not confirm"
+    run.run(0.7)
     assert goal.outcome.ending is Ending.REFUSED
 
 

@@ -50,6 +50,9 @@ class FakeInterface:
     def clock(self) -> float:
         return self.now + EPOCH_S + self.clock_offset
 
+    def clock_ahead(self) -> float:
+        return self.clock() - self.now
+
     @property
     def has_states(self) -> bool:
         return len(self._recent) > 30
@@ -78,6 +81,10 @@ class FakeInterface:
 
     def several_publishers(self) -> str:
         return self.drivers
+
+    @property
+    def recorder_writes(self) -> bool:
+        return self.recorder_is_fresh
 
     def check_recorder(self) -> None:
         if not self.recorder_is_fresh:
