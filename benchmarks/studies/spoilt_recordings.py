@@ -23,6 +23,15 @@ def position_spikes(recording: Recording, rng: Rng) -> tuple[Recording, str]:
     return replace(recording, position=_spiked(recording.position, share, size, rng)), f"{share:.1%} of {size:.0f} std"
 
 
+def late_positions(recording: Recording, rng: Rng) -> tuple[Recording, str]:
+    """Single states of a driver that was held up, whose stamp is newer than what they hold."""
+    share, longest = rng.uniform(0.002, 0.01), rng.uniform(0.01, 0.04)
+    late = recording.time - np.where(rng.random(len(recording)) < share, longest * rng.random(len(recording)), 0.0)
+    late = np.maximum(late, recording.time[0])
+    position = np.stack([np.interp(late, recording.time, column) for column in recording.position.T], axis=1)
+    return replace(recording, position=position), f"{share:.1%} by up to {1e3 * longest:.0f} ms"
+
+
 def nan(recording: Recording, rng: Rng) -> tuple[Recording, str]:
     share = rng.uniform(0.001, 0.01)
     effort, position = (np.where(rng.random(recording.effort.shape) < share, np.nan, values)
@@ -88,6 +97,7 @@ def held(recording: Recording, rng: Rng) -> tuple[Recording, str]:
 SPOILT: dict[str, Callable[[Recording, Rng], tuple[Recording, str]]] = {
     "spikes of effort": effort_spikes,
     "spikes of position": position_spikes,
+    "positions late": late_positions,
     "NaN": nan,
     "effort drops to zero": zeros,
     "short gaps": short_gaps,

@@ -14,7 +14,7 @@ from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import Recording
 
 from .lost_values import dropouts, held
-from .spikes import noise_scale, resolution, spikes
+from .spikes import joint_spikes, noise_scale, resolution
 from .wrapped_angles import unwrapped
 
 _MANY = 0.02  # share of a channel's samples; the result is then to be used with care
@@ -103,7 +103,7 @@ class CleanChannels:
             found = {
                 "dropouts": (lost | dropouts(values, noise)) & used,
                 "stuck_channel": held(values, channel == "effort", noise) & used,
-                "spikes": _few(spikes(values, noise)) & used,
+                "spikes": _few(joint_spikes(time, channel, values, noise)) & used,
             }
             replaced = np.any(list(found.values()), axis=0)
             self.channels[channel] = filled(time, values, replaced)
@@ -192,7 +192,7 @@ def repaired(recording: Recording) -> Recording:
         if values is not None:
             lost = ~np.isfinite(values)
             values = filled(recording.time, values, lost)
-            channels[channel] = filled(recording.time, values, _few(spikes(values)))
+            channels[channel] = filled(recording.time, values, _few(joint_spikes(recording.time, channel, values)))
     return replace(recording, **channels)
 
 

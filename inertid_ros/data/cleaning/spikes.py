@@ -20,7 +20,7 @@ _ROUNDING = 1e-9  # of the range of a channel; smaller steps are rounding
 _SMALL_STEPS = 0.1  # quantile of the steps that are not zero: one quantum where a channel is quantised
 
 
-def spikes(values: Array, noise: Array | None = None) -> NDArray[np.bool_]:
+def spikes(values: Array, noise: Array | None = None, time: Array | None = None) -> NDArray[np.bool_]:
     """Where a channel is far off the median of its neighbours.
 
     The Hampel filter [Pearson2016]_: the distance from the median of a window of seven samples, in robust standard
@@ -34,12 +34,17 @@ def spikes(values: Array, noise: Array | None = None) -> NDArray[np.bool_]:
     so that it is not zero where most values are equal. The threshold is that which normal noise exceeds once in a
     thousand recordings of this length.
 
+    A position moves within the window by more than what a stale value is off. So the median slope of the window is
+    taken out first where ``time`` is given.
+
     Parameters
     ----------
     values : ndarray, shape (N, n)
         Finite values, in any unit.
     noise : ndarray, shape (n,), optional
         :func:`noise_scale` of the channels, where it is known.
+    time : ndarray, shape (N,), optional
+        Stamps [s] of channels that change steadily, such as positions.
 
     Returns
     -------
@@ -48,9 +53,14 @@ def spikes(values: Array, noise: Array | None = None) -> NDArray[np.bool_]:
     scale = noise_scale(values) if noise is None else noise
     flags = np.zeros(values.shape, dtype=bool)
     for channel, column in enumerate(values.T):
-        off, nearby = _from_neighbours(column)
+        off, nearby = _from_neighbours(column, time)
         flags[:, channel] = off > threshold(len(values)) * np.maximum(nearby, scale[channel])
     return flags
+
+
+def joint_spikes(time: Array, channel: str, values: Array, noise: Array | None = None) -> NDArray[np.bool_]:
+    """:func:`spikes` of a channel of joints, ``position`` or another, at stamps ``(N,)`` [s]."""
+    return spikes(values, noise, time if channel == "position" else None)
 
 
 def threshold(samples: int) -> float:
@@ -71,17 +81,34 @@ def noise_scale(values: Array) -> Array:
     return np.maximum(noise, resolution(values))
 
 
-def _from_neighbours(column: Array) -> tuple[Array, Array]:
+def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:
     """Distance of every sample ``(N,)`` from the median of its window, and the window's robust standard deviation."""
-    padded = np.pad(column, _HALF_WINDOW, mode="symmetric")
+    if time is None:
+        padded, stamps = np.pad(column, _HALF_WINDOW, mode="symmetric"), None
+    else:  # what is continued through a point keeps its slope
+        padded, stamps = (np.pad(each, _HALF_WINDOW, mode="reflect", reflect_type="odd") for each in (column, time))
     distance, deviation = np.empty(len(column)), np.empty(len(column))
     for start in range(0, len(column), _AT_ONCE):
         rows = slice(start, min(start + _AT_ONCE, len(column)))
-        window = [padded[rows.start + shift : rows.stop + shift] for shift in range(2 * _HALF_WINDOW + 1)]
+        window = _windows(padded, rows)
+        if stamps is not None:
+            window = _level(window, _windows(stamps, rows))
         middle = median_of_seven(window)
-        distance[rows] = np.abs(column[rows] - middle)
+        distance[rows] = np.abs(window[_HALF_WINDOW] - middle)
         deviation[rows] = _NORMAL * median_of_seven([np.abs(values - middle) for values in window])
     return distance, deviation
+
+
+def _windows(padded: Array, rows: slice) -> list[Array]:
+    """The seven neighbours of every sample in ``rows``, itself in the middle."""
+    return [padded[rows.start + shift : rows.stop + shift] for shift in range(2 * _HALF_WINDOW + 1)]
+
+
+def _level(window: list[Array], time: list[Array]) -> list[Array]:
+    """Windows without their median slope, of neighbours and of the ends."""
+    pairs = [*zip(range(6), range(1, 7), strict=True), (0, 6)]
+    slope = median_of_seven([(window[j] - window[i]) / (time[j] - time[i]) for i, j in pairs])
+    return [values - slope * (at - time[_HALF_WINDOW]) for values, at in zip(window, time, strict=True)]
 
 
 def median_of_seven(values: Sequence[Array]) -> Array:

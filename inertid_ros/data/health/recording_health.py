@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.cleaning.lost_values import held
-from inertid_ros.data.cleaning.spikes import spikes
+from inertid_ros.data.cleaning.spikes import joint_spikes
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.sensor_faults import saturated
 from inertid_ros.robot.model import RobotModel
@@ -100,7 +100,7 @@ def recording_health(recording: Recording, samples: Samples, model: RobotModel) 
         repairs.elsewhere,
         joints,
         {name: np.sum(~np.isfinite(values), axis=0) for name, values in channels.items()},
-        {name: spikes(values).sum(axis=0) for name, values in finite.items()},
+        {name: joint_spikes(recording.time, name, values).sum(axis=0) for name, values in finite.items()},
         {name: held(values, steps=name == "effort").sum(axis=0) for name, values in finite.items()},
         {"effort": saturated(effort).sum(axis=0)},
         noise if known and noise is not None else np.full(len(joints), np.nan),

@@ -72,9 +72,12 @@ class RobotClock:
     @property
     def explanation(self) -> str:
         """What it hints at that the clock is lost."""
+        older = 1e3 * (self._age - self._least)
+        if older < 0:
+            return f"joint states are {-older:.0f} ms younger than before by their stamps; the robot's clock stepped"
         return (
-            f"joint states are {1e3 * (self._age - self._least):+.0f} ms older than before by their stamps; the robot's"
-            " clock stepped, or driver and network have become slower"
+            f"joint states are {older:.0f} ms older than before by their stamps; the robot's clock stepped, or driver and"
+            " network have become slower"
         )
 
     def _judge(self, stamp: float, age: float, now: float) -> None:

@@ -44,6 +44,7 @@ def test_clean_motion_steps_of_friction_saturation_and_quantisation_stay(noise, 
         for values in (clean, np.clip(clean, -limits, limits)):
             values = np.round(values / quantum) * quantum if quantum else values
             assert spikes(values).mean() < 2e-3
+            assert spikes(values[:, :1], time=TIME).mean() < 2e-3
             assert not held(values[:, :1]).any() and not held(values, steps=True).any()
             assert not dropouts(values).any()
 
@@ -52,6 +53,24 @@ def test_a_fast_motion_of_ten_samples_a_period_stays():
     rng = np.random.default_rng(2)
     fast = np.sin(2 * np.pi * TIME / 0.05)[:, None] * np.array([1.0, 0.01]) + 1e-3 * rng.normal(size=(len(TIME), 2))
     assert spikes(fast).mean() < 1e-3
+    assert spikes(fast, time=TIME).mean() < 1e-3
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-4])
+def test_single_stale_positions_are_found_also_behind_a_gap(noise):
+    """A driver that was held up for some periods publishes what it had read before."""
+    rng = np.random.default_rng(4)
+    keep = np.ones(len(TIME), dtype=bool)
+    stale = np.sort(rng.choice(np.arange(50, len(TIME) - 50, 20), 60, replace=False))
+    for row in stale[::2]:
+        keep[row - 6 : row] = False
+    clean = _signals(5, noise)[:, :1]
+    spoilt = clean.copy()
+    spoilt[stale] = clean[stale - 7]
+    off = np.abs(spoilt - clean)[:, 0] > 0.02 * np.ptp(clean)
+    found = spikes(spoilt[keep], time=TIME[keep])[:, 0]
+    assert found[off[keep]].mean() > 0.95
+    assert found[~np.isin(np.arange(len(TIME)), stale)[keep]].mean() < 2e-3
 
 
 def test_dropouts_to_zero_are_found_but_not_zero_crossings_or_rest():
