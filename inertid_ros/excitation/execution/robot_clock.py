@@ -76,8 +76,8 @@ class RobotClock:
         if older < 0:
             return f"joint states are {-older:.0f} ms younger than before by their stamps; the robot's clock stepped"
         return (
-            f"joint states are {older:.0f} ms older than before by their stamps; the robot's clock stepped, or driver and"
-            " network have become slower"
+            f"joint states are {older:.0f} ms older than before by their stamps; the robot's clock stepped, or driver"
+            " and network have become slower"
         )
 
     def _judge(self, stamp: float, age: float, now: float) -> None:
