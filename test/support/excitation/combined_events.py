@@ -26,10 +26,34 @@ def stopped_controller(world: World, _amount: float) -> None:
     world.scaling(1.0, told=True)
 
 
+def controller_dies(world: World, _amount: float) -> None:
+    """A goal of the action stays without an answer, which is seen after a quarter of a second."""
+    world.deaf = True
+    world.run(0.25)
+    world.robot.disturber = "the controller has not answered"
+
+
+def goals_rejected(world: World, _amount: float) -> None:
+    """The controller keeps the last goal, and says so of the next within 20 ms."""
+    world.deaf = True
+    world.run(0.02)
+    world.robot.disturber = "the controller rejects goals"
+
+
+def client_leaves(world: World, _amount: float) -> None:
+    """The client of a goal cancels it, and disarms."""
+    EVENTS["cancel"](world, 0.0)
+    world.run(0.01)
+    world.disarm()
+
+
 ALL_EVENTS: Mapping[str, Callable[[World, float], None]] = {
     **EVENTS,
     "garbage and a step of both clocks": garbage_and_clocks,
     "arming while it brakes": arming_while_it_brakes,
     "scaling of zero, then one": stopped_controller,
+    "controller dies": controller_dies,
+    "goals rejected": goals_rejected,
+    "client leaves": client_leaves,
 }
 """Single and combined events, by name."""
