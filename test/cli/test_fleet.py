@@ -2,6 +2,7 @@
 
 import json
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pyarrow.parquet
 import pytest
@@ -9,6 +10,8 @@ from support.fleet import InlineCluster, write_catalogue, write_fleet
 
 from inertid_ros.cli import fleet
 from inertid_ros.cli import main as cli
+from inertid_ros.data.files.loading import load_recording
+from inertid_ros.data.files.npz import write_npz
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +59,19 @@ def test_what_cannot_be_used_is_a_line_and_status_2(run, folder):
     assert "1 of 1 robots estimated, 1 of 2 bags used, 0 computed in this run" in out
     (line,) = err.splitlines()
     assert line.startswith("inertid: R0: ") and line.endswith("none.npz: no such file; check the catalogue")
+
+
+def test_a_bag_that_is_not_to_be_used_is_told_with_status_3(run, tmp_path, monkeypatch, capsys):
+    """All could be read, and the rest of the fleet is done."""
+    write_fleet(tmp_path, 1, 2)
+    bag = load_recording(tmp_path / "R0_1.npz")
+    write_npz(replace(bag, effort=1000.0 * bag.effort), tmp_path / "R0_1.npz")
+    status = cli.main(["fleet", str(tmp_path / "catalogue.yaml"), "--output", str(tmp_path / "out"), "--json"])
+    out, err = capsys.readouterr()
+    assert status == 3
+    content = json.loads(out)
+    assert content["robots_estimated"] == 1 and content["bags_used"] == 1
+    assert "R0_1" in err and "effort" in err
 
 
 def test_no_catalogue_and_options_that_fleets_do_not_have_are_one_line(run, folder, capsys):
