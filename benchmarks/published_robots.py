@@ -165,7 +165,7 @@ def main() -> None:
     if chosen.names:
         print(text)
     else:
-        publish("published_robots_large" if chosen.above else "published_robots", f"{text}\n\n{machine()}")
+        publish(f"published_robots_{chosen.above}" if chosen.above else "published_robots", f"{text}\n\n{machine()}")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ _REVERSAL = 74.0  # times the frequency of a motion: the band of its reversals
 _PRODUCTS = 5.0  # times the frequency of a motion: the band of products of velocities, and of gravity
 _BASE = 3.0  # times the frequency of a motion: the least of a noisy free base
 _FLAT = -1.0  # powers of two per octave: the density of noise falls more slowly, the tail of a motion faster
+_LINEAR = 0.02  # rad or m, root mean square; of a smaller motion torque is linear, and passes the filter as it is
 _FEWEST = 16  # samples of a piece whose spectrum says anything
 
 
@@ -28,6 +29,8 @@ class Spectrum:
     ----------
     motion_hz : ndarray, shape (n,)
         Below it lie 99 % of the velocity power above the noise [Hz]; 0 where a joint rests.
+    amplitude : ndarray, shape (n,)
+        Root mean square of the position above the noise, without its mean and trend [rad or m].
     noise_hz : ndarray, shape (n,)
         Where the spectrum falls to the noise floor [Hz].
     noise_density : ndarray, shape (n,)
@@ -42,6 +45,7 @@ class Spectrum:
     """
 
     motion_hz: Array
+    amplitude: Array
     noise_hz: Array
     noise_density: Array
     acceleration_power: Array
@@ -95,8 +99,7 @@ def spectrum(*pieces: tuple[Array, float]) -> Spectrum:
     width = np.concatenate([np.full(len(each.frequency), each.width * each.seconds) for each in periodograms])[order]
     energy = np.concatenate([each.energy for each in periodograms])[order]
     joints = [_of_joint(frequency, width, energy[:, joint], floor[joint], seconds) for joint in range(energy.shape[1])]
-    motion, crossing, noise, acceleration, end = np.array(joints).T
-    return Spectrum(motion, crossing, noise, acceleration, end, 1 / max(period for _, period in pieces))
+    return Spectrum(*np.array(joints).T, 1 / max(period for _, period in pieces))
 
 
 def _of_joint(frequency: Array, width: Array, energy: Array, floor: float, seconds: float) -> tuple[float, ...]:
@@ -106,7 +109,7 @@ def _of_joint(frequency: Array, width: Array, energy: Array, floor: float, secon
     bins[positive] = 1 + np.round(_BINS_PER_OCTAVE * np.log2(frequency[positive] / frequency[positive][0])).astype(int)
     density = np.bincount(bins, energy) / np.maximum(np.bincount(bins, width), 1e-300)
     if not (density[bins] > _ABOVE_NOISE * floor)[positive].any():
-        return 0.0, 0.0, floor, 0.0, float(frequency[-1])
+        return 0.0, 0.0, 0.0, floor, 0.0, float(frequency[-1])
     motion = _motion_end(frequency, np.maximum(energy - floor * width, 0.0) * (density[bins] > _ABOVE_NOISE * floor))
     own = np.unique(bins[frequency > _PRODUCTS * motion])
     floor = max(floor, _first_plateau(density[own]))
@@ -119,7 +122,7 @@ def _of_joint(frequency: Array, width: Array, energy: Array, floor: float, secon
     acceleration = float(np.sum(signal[inside] * (2 * np.pi * frequency[inside]) ** 4)) / seconds
     beyond_motion = np.cumsum(np.where(frequency > 2 * motion, energy * frequency**4, 0.0))
     end = frequency[np.searchsorted(beyond_motion, _MOTION_POWER * beyond_motion[-1])]
-    return motion, float(crossing), floor, acceleration, float(end)
+    return motion, float(np.sqrt(signal[inside].sum() / seconds)), float(crossing), floor, acceleration, float(end)
 
 
 def _motion_end(frequency: Array, signal: Array) -> float:
@@ -154,7 +157,8 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
     its equations are left out, in ``2 * 0.03 / (2 pi f)``, and the rise time of a low-pass, 0.35 over its cutoff, is
     half of that then. Nor does it exceed the band in which the recording has power, where it was low-passed before. It
     is at least five times the motion's frequency, so that products of velocities and gravity pass, at most 0.4 times
-    the sample rate, and never below 1 Hz (or a tenth of the rate where that is less).
+    the sample rate, and never below 1 Hz (or a tenth of the rate where that is less). That frequency is of the joints
+    that move far: the torque of one that is held and trembles is linear in its motion, which the filter takes from both.
 
     A free base is measured with far more noise than joints: where ``base``, the spectrum of what is measured of it,
     falls to the noise sooner, the cutoff follows it down to three times the motion.
@@ -172,7 +176,8 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
     rate, moves = joints.rate_hz, joints.motion_hz > 0
     if not moves.any():
         return 0.1 * rate
-    fastest = float(joints.motion_hz.max())
+    far = joints.amplitude > _LINEAR
+    fastest = float(joints.motion_hz[far if far.any() else moves].max())
     noise = np.maximum((2 * np.pi) ** 4 * joints.noise_density[moves], 1e-300)
     little_noise = float(np.median((5 * _NOISE**2 * joints.acceleration_power[moves] / noise) ** 0.2))
     wanted = min(little_noise, _REVERSAL * fastest, float(joints.power_hz[moves].max()))

@@ -78,7 +78,10 @@ def check_usable(
         if channel.count == 0:
             if optional and len(empty) < len(information.names):
                 continue
-            raise IdentificationError(f"{names}: no usable sample of {what}; did it move? record more motion")
+            raise IdentificationError(
+                f"{names}: no usable sample of {what}; did it move? record more motion, or hold it with"
+                " robot.locked_joints (--lock JOINT=POSITION)"
+            )
         if count <= _unknowns(channel):
             raise IdentificationError(
                 f"{names}: {count} usable samples of {what}, and as many parameters to fit to them;"

@@ -47,6 +47,25 @@ def test_a_rest_does_not_set_the_cutoff():
     assert automatic_cutoff(together) == pytest.approx(automatic_cutoff(alone), rel=0.3)
 
 
+@pytest.mark.parametrize("frequency", [15.0, 40.0])
+@pytest.mark.parametrize("size", [3e-5, 1e-3])
+def test_a_held_joint_that_trembles_does_not_set_the_cutoff(frequency, size):
+    """Drives hold the wrist while the rest of the arm moves, and hold it hardly ever still."""
+    rng = np.random.default_rng(6)
+    time = np.arange(0, 20, 2e-3)
+    q, _, _ = random_motion(rng, 4).sample(time)
+    noise = 2e-5 * rng.normal(size=q.shape)
+    alone = automatic_cutoff(spectrum(((q + noise)[:, :3], 2e-3)))
+    q[:, 3] = size * np.sin(2 * np.pi * frequency * time)
+    assert automatic_cutoff(spectrum((q + noise, 2e-3))) == pytest.approx(alone, rel=0.2)
+
+
+def test_where_all_joints_move_little_the_fastest_counts():
+    time = np.arange(0, 20, 2e-3)
+    q = 5e-3 * np.sin(2 * np.pi * np.array([1.0, 4.0]) * time[:, None])
+    assert automatic_cutoff(spectrum((q + 1e-3 * np.random.default_rng(7).normal(size=q.shape), 2e-3))) >= 20.0
+
+
 def test_noise_of_the_acceleration_below_the_cutoff_is_little():
     rng = np.random.default_rng(3)
     period, noise = 1e-3, 3e-4
