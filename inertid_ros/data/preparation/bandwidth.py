@@ -17,6 +17,7 @@ _REVERSAL = 74.0  # times the frequency of a motion: the band of its reversals
 _PRODUCTS = 5.0  # times the frequency of a motion: the band of products of velocities, and of gravity
 _BASE = 3.0  # times the frequency of a motion: the least of a noisy free base
 _FLAT = -1.0  # powers of two per octave: the density of noise falls more slowly, the tail of a motion faster
+_TAIL = 0.05  # of the acceleration's power; noise of that power makes inertias five per cent too small
 _LINEAR = 0.02  # rad or m, root mean square; of a smaller motion torque is linear, and passes the filter as it is
 _FEWEST = 16  # samples of a piece whose spectrum says anything
 
@@ -40,6 +41,8 @@ class Spectrum:
     power_hz : ndarray, shape (n,)
         Below it lie 99 % of the acceleration power beyond the motion [Hz]: the band that is left of a recording that
         was low-passed before, and all of it otherwise.
+    tail_hz : ndarray, shape (n,)
+        Up to here the acceleration beyond five times the motion has a twentieth of the power of that below [Hz].
     rate_hz : float
         Lowest sample rate of the pieces [Hz].
     """
@@ -50,6 +53,7 @@ class Spectrum:
     noise_density: Array
     acceleration_power: Array
     power_hz: Array
+    tail_hz: Array
     rate_hz: float
 
 
@@ -99,7 +103,9 @@ def spectrum(*pieces: tuple[Array, float]) -> Spectrum:
     width = np.concatenate([np.full(len(each.frequency), each.width * each.seconds) for each in periodograms])[order]
     energy = np.concatenate([each.energy for each in periodograms])[order]
     joints = [_of_joint(frequency, width, energy[:, joint], floor[joint], seconds) for joint in range(energy.shape[1])]
-    return Spectrum(*np.array(joints).T, 1 / max(period for _, period in pieces))
+    motion, amplitude, crossing, noise, acceleration, end, tail = np.array(joints).T
+    rate = 1 / max(period for _, period in pieces)
+    return Spectrum(motion, amplitude, crossing, noise, acceleration, end, tail, rate)
 
 
 def _of_joint(frequency: Array, width: Array, energy: Array, floor: float, seconds: float) -> tuple[float, ...]:
@@ -109,7 +115,7 @@ def _of_joint(frequency: Array, width: Array, energy: Array, floor: float, secon
     bins[positive] = 1 + np.round(_BINS_PER_OCTAVE * np.log2(frequency[positive] / frequency[positive][0])).astype(int)
     density = np.bincount(bins, energy) / np.maximum(np.bincount(bins, width), 1e-300)
     if not (density[bins] > _ABOVE_NOISE * floor)[positive].any():
-        return 0.0, 0.0, 0.0, floor, 0.0, float(frequency[-1])
+        return 0.0, 0.0, 0.0, floor, 0.0, float(frequency[-1]), float(frequency[-1])
     motion = _motion_end(frequency, np.maximum(energy - floor * width, 0.0) * (density[bins] > _ABOVE_NOISE * floor))
     own = np.unique(bins[frequency > _PRODUCTS * motion])
     floor = max(floor, _first_plateau(density[own]))
@@ -120,9 +126,13 @@ def _of_joint(frequency: Array, width: Array, energy: Array, floor: float, secon
     crossing = frequency[beyond[0]] if len(beyond) else frequency[-1]
     inside = frequency <= crossing
     acceleration = float(np.sum(signal[inside] * (2 * np.pi * frequency[inside]) ** 4)) / seconds
-    beyond_motion = np.cumsum(np.where(frequency > 2 * motion, energy * frequency**4, 0.0))
+    amplitude, power = float(np.sqrt(signal[inside].sum() / seconds)), energy * frequency**4  # of the acceleration
+    beyond_motion = np.cumsum(np.where(frequency > 2 * motion, power, 0.0))
     end = frequency[np.searchsorted(beyond_motion, _MOTION_POWER * beyond_motion[-1])]
-    return motion, float(np.sqrt(signal[inside].sum() / seconds)), float(crossing), floor, acceleration, float(end)
+    tail = np.cumsum(np.where(frequency > _PRODUCTS * motion, power, 0.0))
+    much = np.searchsorted(tail, _TAIL * power[frequency <= _PRODUCTS * motion].sum())
+    long = frequency[min(much, len(frequency) - 1)]
+    return motion, amplitude, float(crossing), floor, acceleration, float(end), float(long)
 
 
 def _motion_end(frequency: Array, signal: Array) -> float:
@@ -155,10 +165,12 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
     The cutoff need not exceed 74 times the frequency ``f`` of the motion, either. Of all that is modelled, reversals
     of friction take the widest band: a drive that swings with ``f`` passes the speeds below 3 % of its fastest, where
     its equations are left out, in ``2 * 0.03 / (2 pi f)``, and the rise time of a low-pass, 0.35 over its cutoff, is
-    half of that then. Nor does it exceed the band in which the recording has power, where it was low-passed before. It
-    is at least five times the motion's frequency, so that products of velocities and gravity pass, at most 0.4 times
-    the sample rate, and never below 1 Hz (or a tenth of the rate where that is less). That frequency is of the joints
-    that move far: the torque of one that is held and trembles is linear in its motion, which the filter takes from both.
+    half of that then. Nor does it exceed the band in which the recording has power, where it was low-passed before, nor
+    for the middle joint that in which the acceleration beyond the motion has a twentieth of the power, whatever it is:
+    noise that a driver low-passed is not white. It is at least five times the motion's frequency, so that products of
+    velocities and gravity pass, at most 0.4 times the sample rate, and never below 1 Hz (or a tenth of the rate where
+    that is less). The frequency is of joints that move far: the torque of one that is held and trembles is linear in
+    its motion, which the filter takes from both.
 
     A free base is measured with far more noise than joints: where ``base``, the spectrum of what is measured of it,
     falls to the noise sooner, the cutoff follows it down to three times the motion.
@@ -177,10 +189,12 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
     if not moves.any():
         return 0.1 * rate
     far = joints.amplitude > _LINEAR
-    fastest = float(joints.motion_hz[far if far.any() else moves].max())
+    far = far if far.any() else moves
+    fastest = float(joints.motion_hz[far].max())
     noise = np.maximum((2 * np.pi) ** 4 * joints.noise_density[moves], 1e-300)
     little_noise = float(np.median((5 * _NOISE**2 * joints.acceleration_power[moves] / noise) ** 0.2))
-    wanted = min(little_noise, _REVERSAL * fastest, float(joints.power_hz[moves].max()))
+    tail = float(np.median(joints.tail_hz[far]))
+    wanted = min(little_noise, _REVERSAL * fastest, float(joints.power_hz[moves].max()), tail)
     if base is None:
         wanted = max(wanted, _PRODUCTS * fastest)
     else:

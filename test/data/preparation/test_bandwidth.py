@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy
 from support.recordings.synthetic import random_motion
 
 from inertid_ros.data.preparation.bandwidth import automatic_cutoff, spectrum
@@ -95,6 +96,18 @@ def test_noise_that_was_low_passed_before_counts_as_the_noise_below_the_cutoff(c
     white = automatic_cutoff(spectrum((q + noise, 1e-3)))
     filtered = automatic_cutoff(spectrum((q + low_pass(noise, 1e-3, corner), 1e-3)))
     assert filtered == pytest.approx(white, rel=0.2)
+
+
+def test_noise_that_a_driver_low_passed_softly_is_left_out():
+    """It falls by two powers from 10 Hz on, so that its acceleration has no end, and is white nowhere for long."""
+    rng, time = np.random.default_rng(8), np.arange(0, 20, 2e-3)
+    q, _, a = random_motion(rng, 4, base_hz=0.2).sample(time)
+    soft = scipy.signal.butter(2, 10.0, fs=500.0, output="sos")
+    measured = scipy.signal.sosfilt(soft, q + 2e-3 * rng.normal(size=q.shape), axis=0)
+    cutoff = automatic_cutoff(spectrum((measured[500:], 2e-3)))
+    quiet = scipy.signal.sosfilt(soft, q, axis=0)
+    (noise,) = derivatives(low_pass(measured - quiet, 2e-3, cutoff)[500:], 2e-3, (2,))
+    assert (np.var(noise, axis=0) < 0.1 * np.var(a, axis=0)).all()
 
 
 def test_automatic_cutoff_stays_below_the_nyquist_rate():
