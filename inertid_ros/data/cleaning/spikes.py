@@ -16,6 +16,7 @@ _MEDIAN_NETWORK = (
     (0, 5), (0, 3), (1, 6), (2, 4), (0, 1), (3, 5), (2, 6), (2, 3), (3, 6), (4, 5), (1, 4), (1, 3), (3, 4),
 )  # fmt: skip
 _NORMAL = 1.4826  # standard deviation over median absolute deviation of normal noise
+_STEP = 0.3  # of what a channel moves from one sample to the next; quanta may lie exactly on a line without their slope
 _ROUNDING = 1e-9  # of the range of a channel; smaller steps are rounding
 _SMALL_STEPS = 0.1  # quantile of the steps that are not zero: one quantum where a channel is quantised
 
@@ -84,18 +85,21 @@ def noise_scale(values: Array) -> Array:
 def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:
     """Distance of every sample ``(N,)`` from the median of its window, and the window's robust standard deviation."""
     if time is None:
-        padded, stamps = np.pad(column, _HALF_WINDOW, mode="symmetric"), None
+        padded, stamps, usual = np.pad(column, _HALF_WINDOW, mode="symmetric"), None, 0.0
     else:  # what is continued through a point keeps its slope
         padded, stamps = (np.pad(each, _HALF_WINDOW, mode="reflect", reflect_type="odd") for each in (column, time))
+        usual = float(np.median(np.diff(time)))
     distance, deviation = np.empty(len(column)), np.empty(len(column))
     for start in range(0, len(column), _AT_ONCE):
         rows = slice(start, min(start + _AT_ONCE, len(column)))
-        window = _windows(padded, rows)
+        window, least = _windows(padded, rows), 0.0
         if stamps is not None:
-            window = _level(window, _windows(stamps, rows))
+            window, slope = _level(window, _windows(stamps, rows))
+            least = _STEP * np.abs(slope) * usual
         middle = median_of_seven(window)
         distance[rows] = np.abs(window[_HALF_WINDOW] - middle)
-        deviation[rows] = _NORMAL * median_of_seven([np.abs(values - middle) for values in window])
+        nearby = _NORMAL * median_of_seven([np.abs(values - middle) for values in window])
+        deviation[rows] = np.maximum(nearby, least)
     return distance, deviation
 
 
@@ -104,11 +108,11 @@ def _windows(padded: Array, rows: slice) -> list[Array]:
     return [padded[rows.start + shift : rows.stop + shift] for shift in range(2 * _HALF_WINDOW + 1)]
 
 
-def _level(window: list[Array], time: list[Array]) -> list[Array]:
-    """Windows without their median slope, of neighbours and of the ends."""
+def _level(window: list[Array], time: list[Array]) -> tuple[list[Array], Array]:
+    """Windows without their median slope, of neighbours and of the ends, and this slope."""
     pairs = [*zip(range(6), range(1, 7), strict=True), (0, 6)]
     slope = median_of_seven([(window[j] - window[i]) / (time[j] - time[i]) for i, j in pairs])
-    return [values - slope * (at - time[_HALF_WINDOW]) for values, at in zip(window, time, strict=True)]
+    return [values - slope * (at - time[_HALF_WINDOW]) for values, at in zip(window, time, strict=True)], slope
 
 
 def median_of_seven(values: Sequence[Array]) -> Array:

@@ -73,6 +73,13 @@ def test_single_stale_positions_are_found_also_behind_a_gap(noise):
     assert found[~np.isin(np.arange(len(TIME)), stale)[keep]].mean() < 2e-3
 
 
+def test_coarse_positions_beside_fine_ones_are_no_spikes():
+    """Without their slope, quanta of a slow motion lie exactly on a line, beside which the others look far off."""
+    q = _signals(6, 0.0)[:, :1]
+    coarse = np.where(TIME[:, None] < 8.0, np.round(q / 2e-3) * 2e-3, np.round(q / 1e-6) * 1e-6)
+    assert spikes(coarse, time=TIME).mean() < 2e-3
+
+
 def test_dropouts_to_zero_are_found_but_not_zero_crossings_or_rest():
     values = _signals(3, 1e-3)
     values[values[:, 1] < 1.0, 1] = 1.0
