@@ -92,14 +92,13 @@ def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:
     distance, deviation = np.empty(len(column)), np.empty(len(column))
     for start in range(0, len(column), _AT_ONCE):
         rows = slice(start, min(start + _AT_ONCE, len(column)))
-        window, least = _windows(padded, rows), 0.0
+        window, slope = _windows(padded, rows), np.zeros(1)
         if stamps is not None:
             window, slope = _level(window, _windows(stamps, rows))
-            least = _STEP * np.abs(slope) * usual
         middle = median_of_seven(window)
         distance[rows] = np.abs(window[_HALF_WINDOW] - middle)
         nearby = _NORMAL * median_of_seven([np.abs(values - middle) for values in window])
-        deviation[rows] = np.maximum(nearby, least)
+        deviation[rows] = np.maximum(nearby, _STEP * usual * np.abs(slope))
     return distance, deviation
 
 
