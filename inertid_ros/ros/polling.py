@@ -8,7 +8,7 @@ from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
-from inertid_ros.core.clock_difference import ahead_of_steady
+from inertid_ros.data.live.clock_difference import ahead_of_steady
 
 
 class _Polled(CallbackGroup):

@@ -9,8 +9,8 @@ from std_msgs.msg import String
 
 from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.config.robot import RobotOptions
-from inertid_ros.core.clock_difference import ahead_of_steady
 from inertid_ros.core.errors import ExcitationError, InertidError, RecordingError
+from inertid_ros.data.live.clock_difference import ahead_of_steady
 from inertid_ros.data.live.stream_watch import StreamReport, StreamWatch
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from inertid_ros.core.clock_difference import ahead_of_steady
+from inertid_ros.data.live.clock_difference import ahead_of_steady
 
 AHEAD_S = 1000.0
 
