@@ -27,8 +27,7 @@ def late_positions(recording: Recording, rng: Rng) -> tuple[Recording, str]:
     """Single states of a driver that was held up, whose stamp is newer than what they hold."""
     share, longest = rng.uniform(0.002, 0.01), rng.uniform(0.01, 0.04)
     late = recording.time - np.where(rng.random(len(recording)) < share, longest * rng.random(len(recording)), 0.0)
-    late = np.maximum(late, recording.time[0])
-    position = np.stack([np.interp(late, recording.time, column) for column in recording.position.T], axis=1)
+    position = _linear(recording.time, recording.position, late)
     return replace(recording, position=position), f"{share:.1%} by up to {1e3 * longest:.0f} ms"
 
 
@@ -68,8 +67,7 @@ def jitter(recording: Recording, rng: Rng) -> tuple[Recording, str]:
 
 def delay(recording: Recording, rng: Rng) -> tuple[Recording, str]:
     seconds = rng.uniform(0.015, 0.02) * rng.choice([-1, 1])
-    late = np.clip(recording.time - seconds, recording.time[0], recording.time[-1])
-    effort = np.stack([np.interp(late, recording.time, column) for column in recording.effort.T], axis=1)
+    effort = _linear(recording.time, recording.effort, recording.time - seconds)
     return replace(recording, effort=effort), f"{1e3 * seconds:.0f} ms"
 
 
@@ -117,6 +115,11 @@ def _period(recording: Recording) -> float:
 def _spiked(values: Array, share: float, size: float, rng: Rng) -> Array:
     wrong = rng.random(values.shape) < share
     return values + np.where(wrong, size * values.std(axis=0) * rng.choice([-1, 1], values.shape), 0.0)
+
+
+def _linear(time: Array, values: Array, instants: Array) -> Array:
+    """Values ``(N, n)`` at other instants; held beyond the ends."""
+    return np.stack([np.interp(instants, time, column) for column in values.T], axis=1)
 
 
 def _without(recording: Recording, count: int, longest: float, rng: Rng) -> Recording:

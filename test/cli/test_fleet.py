@@ -61,7 +61,7 @@ def test_what_cannot_be_used_is_a_line_and_status_2(run, folder):
     assert line.startswith("inertid: R0: ") and line.endswith("none.npz: no such file; check the catalogue")
 
 
-def test_a_bag_that_is_not_to_be_used_is_told_with_status_3(run, tmp_path, monkeypatch, capsys):
+def test_a_bag_that_is_not_to_be_used_is_told_with_status_3(run, tmp_path, capsys):
     """All could be read, and the rest of the fleet is done."""
     write_fleet(tmp_path, 1, 2)
     bag = load_recording(tmp_path / "R0_1.npz")

@@ -53,8 +53,9 @@ def spikes(values: Array, noise: Array | None = None, time: Array | None = None)
     """
     scale = noise_scale(values) if noise is None else noise
     flags = np.zeros(values.shape, dtype=bool)
+    steps = None if time is None else time / np.median(np.diff(time))
     for channel, column in enumerate(values.T):
-        off, nearby = _from_neighbours(column, time)
+        off, nearby = _from_neighbours(column, steps)
         flags[:, channel] = off > threshold(len(values)) * np.maximum(nearby, scale[channel])
     return flags
 
@@ -83,12 +84,14 @@ def noise_scale(values: Array) -> Array:
 
 
 def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:
-    """Distance of every sample ``(N,)`` from the median of its window, and the window's robust standard deviation."""
+    """Distance of every sample ``(N,)`` from the median of its window, and the window's robust standard deviation.
+
+    Where stamps ``(N,)`` are given, in usual steps, both are without the slope.
+    """
     if time is None:
-        padded, stamps, usual = np.pad(column, _HALF_WINDOW, mode="symmetric"), None, 0.0
+        padded, stamps = np.pad(column, _HALF_WINDOW, mode="symmetric"), None
     else:  # what is continued through a point keeps its slope
         padded, stamps = (np.pad(each, _HALF_WINDOW, mode="reflect", reflect_type="odd") for each in (column, time))
-        usual = float(np.median(np.diff(time)))
     distance, deviation = np.empty(len(column)), np.empty(len(column))
     for start in range(0, len(column), _AT_ONCE):
         rows = slice(start, min(start + _AT_ONCE, len(column)))
@@ -98,7 +101,7 @@ def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:
         middle = median_of_seven(window)
         distance[rows] = np.abs(window[_HALF_WINDOW] - middle)
         nearby = _NORMAL * median_of_seven([np.abs(values - middle) for values in window])
-        deviation[rows] = np.maximum(nearby, _STEP * usual * np.abs(slope))
+        deviation[rows] = np.maximum(nearby, _STEP * np.abs(slope))
     return distance, deviation
 
 
