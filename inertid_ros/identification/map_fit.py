@@ -316,7 +316,9 @@ class MapFit:
         """Estimate of a solution, with its covariance and base parameters."""
         coordinates, information, model = self.map_problem.coordinates, self.data.information, self.data.equations.model
         parameters = coordinates.physical(solution.x)
-        parameters[model.layout.absent] = model.prior[model.layout.absent]
+        fixed = [model.layout.names.index(name) for name in self.map_problem.constraints.fixed]
+        given = np.concatenate([model.layout.absent, np.array(fixed, dtype=int)])
+        parameters[given] = model.prior[given]  # exactly
         ratio = 1 / weighting.fraction if self.noise_ratio is None else self.noise_ratio
         noise = ratio * weighting.deviation**2
         fitted = self.normalised_equations(weighting.weights)

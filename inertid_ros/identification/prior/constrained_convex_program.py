@@ -40,8 +40,12 @@ def constrained(
     """
     rows = _Rows(coordinates.layout)
     inequalities, equalities = rows.inequalities(constraints), rows.equalities(constraints, prior)
+    # What is held, maybe at its bound of zero, needs no bound: a barrier would leave no interior.
+    moving = ~np.isin(convex_program.positive, [rows.columns[name] for name in constraints.fixed])
     physical = replace(
         convex_program,
+        positive=convex_program.positive[moving],
+        positive_weights=convex_program.positive_weights[moving],
         inequalities=convex_program.inequalities + _normalised(inequalities, coordinates),
         equalities=convex_program.equalities + _normalised(equalities, coordinates),
         blocks=convex_program.blocks + _com_blocks(constraints, coordinates),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.robots.random_robots import random_model, random_states
 
+from inertid_ros.config.identification import SOLVERS, IdentifyOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
@@ -106,6 +107,20 @@ def test_fixed_equal_and_bounded_parameters():
     assert values["link2.m"] == pytest.approx(model.body_prior[2, 0], rel=1e-7)
     assert values["joint0.viscous"] == pytest.approx(values["joint1.viscous"], rel=1e-6)
     assert values["joint2.coulomb"] <= 1e-3 + 1e-8
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("regularizer", ["entropic", "pullback", "point_mass"])
+def test_what_cannot_be_negative_is_held_at_zero(regularizer, solver):
+    model, samples, _ = _experiment()
+    held = ("joint0.coulomb", "joint2.viscous")
+    columns = [model.layout.names.index(name) for name in held]
+    assert not model.prior[columns].any()
+    options = IdentifyOptions(regularizer=regularizer, solver=solver)
+    estimate = identify(model, [samples], options, Constraints(fixed=held))
+    assert not estimate.parameters[columns].any()
+    np.testing.assert_allclose(estimate.standard_deviation[columns], 0.0, atol=1e-9)
+    assert estimate.consistent
 
 
 def test_mirrored_links():
