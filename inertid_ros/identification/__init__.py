@@ -14,6 +14,7 @@ Files:
 
 - ``identify``: the entry point.
 - ``map_fit``: weights of channels and prior spread, iterated with the solution.
+- ``drive_term_test``: whether data show a drive term, in single joints or in all together.
 - ``friction_speeds``: transition speeds, and which joints have Stribeck friction.
 - ``stribeck_speeds``: Stribeck speeds of the least misfit.
 - ``held_out_blocks``: cross-validation on blocks of the data fitted, where nothing else was held out.

@@ -4,25 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.qr import r_factor
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import Information
-from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.equations import Equations, equations_of
 
-_FALSE_POSITIVES = 1e-2  # of joints without Stribeck friction
+from .drive_term_test import DriveTermTest
+
 _LEAST_TRANSITION = 1e-3  # rad/s or m/s; a slower drive may as well rest
 # tanh has the slope of the expected sign of a velocity with normal noise, E sign(v + noise) = erf(v / (sqrt(2) noise)).
 _TRANSITION_PER_NOISE = np.sqrt(np.pi / 2)
-# Weight of the prior on drives while Stribeck friction is tested: none, but for joints without samples. A prior on the
-# rest of friction would have Stribeck friction explain what it keeps from Coulomb and viscous friction.
-_VAGUE = 1e-3
 
 
 def with_transition_speeds(equations: Equations, recordings: Sequence[Samples]) -> Equations:
@@ -63,65 +58,6 @@ def check_stribeck(equations: Equations) -> None:
 
 
 @dataclass(frozen=True)
-class StribeckFit:
-    """Linear fit of everything at given speeds of Stribeck friction.
-
-    Attributes
-    ----------
-    parameters : ndarray, shape (p,)
-        All parameters, without the constraints of a physical robot.
-    significance : ndarray, shape (n,)
-        Parameter of Stribeck friction over its standard deviation; its square is the misfit that it explains.
-    """
-
-    parameters: Array
-    significance: Array
-
-
-@dataclass(frozen=True)
-class StribeckTest:
-    """Test whether joints have Stribeck friction: the size of its parameter in its own standard deviations.
-
-    It takes the data with the prior of bodies, normal under the pullback metric ([Lee2019]_ eq. 4.3.37), and as many
-    samples as are independent. One-sided, since friction does not grow when motion begins.
-
-    Attributes
-    ----------
-    weights : ndarray, shape (c,)
-        Of the equations of every channel, by which they are of unit variance and independent.
-    counts : ndarray, shape (c,)
-        Number of independent samples per channel.
-    prior_spreads : ndarray, shape (nb,)
-        Standard deviation of the geodesic distance of every body to its prior.
-    """
-
-    weights: Array
-    counts: Array
-    prior_spreads: Array
-
-    def fit(self, equations: Equations, information: Information) -> StribeckFit:
-        """Fit under equations in which all joints have Stribeck friction, at their speeds."""
-        layout, coordinates = equations.model.layout, prior_coordinates(equations.model, information)
-        root, given = prior_covariance_root(coordinates, self.prior_spreads), coordinates.physical(coordinates.prior)
-        weight, tested = np.ones(layout.size), np.arange(layout.size)[layout.drive("stribeck")]
-        weight[layout.inertial_size :] = _VAGUE
-        order = np.concatenate([np.delete(np.arange(layout.size), tested), tested])
-        R, z = information.whitened(self.weights)
-        data = np.column_stack([(R @ root)[:, order], z - R @ given])
-        factor = r_factor(np.vstack([data, np.column_stack([np.diag(weight)[:, order], np.zeros(layout.size)])]))
-        last = slice(layout.size - len(tested), layout.size)
-        inverse = solve_triangular(factor[last, last], np.eye(len(tested)))
-        significance = inverse @ factor[last, -1] / np.linalg.norm(inverse, axis=1)
-        whole = solve_triangular(factor[: layout.size, :-1], factor[: layout.size, -1])
-        return StribeckFit(given + root[:, order] @ whole, np.asarray(significance, dtype=float))
-
-    def passed(self, equations: Equations, significance: Array, tried: int) -> NDArray[np.bool_]:
-        """``(n,)`` where noise alone would hardly make the best of ``tried`` parameters as significant."""
-        chance = scipy.special.stdtr(np.maximum(self.counts[equations.joint_channels], 1.0), -significance)
-        return np.asarray(tried * chance < _FALSE_POSITIVES)
-
-
-@dataclass(frozen=True)
 class ChosenStribeck:
     """Equations with Stribeck friction only of joints that show it, and the information of the data under them.
 
@@ -156,9 +92,9 @@ class ChosenStribeck:
         return cls(reduced, information, covariance)
 
 
-def stribeck_where_significant(equations: Equations, information: Information, test: StribeckTest) -> ChosenStribeck:
+def stribeck_where_significant(equations: Equations, information: Information, test: DriveTermTest) -> ChosenStribeck:
     """Stribeck friction at the speeds that the robot has, of joints that show it."""
     present = equations.model.layout.with_stribeck
     if present.any() and has_joints(equations):
-        present = present & test.passed(equations, test.fit(equations, information).significance, 1)
+        present = present & test.passed(equations, test.fit(equations, information, "stribeck").significance, 1)
     return ChosenStribeck.of(equations, information, present)

@@ -171,7 +171,7 @@ def _fitted(
             fit, more = fit.with_further(solution)
             outliers = outliers + more
             weighting, solution = fit.reweighted(weighting)
-        chosen, weighting = fit.with_chosen_stribeck(weighting)
+        chosen, weighting = fit.with_chosen_rotor_inertia(weighting).with_chosen_stribeck(weighting)
         if chosen is not fit:
             fit, (weighting, solution) = chosen, chosen.reweighted(weighting)
         weighting, solution = fit.undiscounted(weighting)

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ConvergenceError, IdentificationError
-from inertid_ros.core.qr import inverse_root, semidefinite_root
+from inertid_ros.core.errors import ConvergenceError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.posterior import ErrorSources, posterior
@@ -25,19 +24,18 @@ from inertid_ros.identification.information.resolution import resolution
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.convex_program import Solution
 from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, TYPICAL_PRIOR_SPREAD, prior_coordinates
+from inertid_ros.identification.prior.evidence import covariance_root, prior_spread_of_largest_evidence
 from inertid_ros.identification.prior.regularizers import Regularization
 from inertid_ros.identification.solvers.map_problem import MapProblem
 from inertid_ros.regressors.equations import Equations
-from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
-from inertid_ros.robot.bodies.layout import ParameterLayout
 
-from .friction_speeds import StribeckTest, stribeck_where_significant
+from .drive_term_test import DriveTermTest
+from .friction_speeds import has_joints, stribeck_where_significant
 from .stribeck_speeds import fitted_stribeck
 
 _OUTER_ITERATIONS = 30
 _OUTER_TOLERANCE = 3e-3
 _COARSER = 10.0  # times larger deviations, where the solver finds no optimum
-_HYPERPRIOR_COUNT = 10.0  # weight of the typical prior spread in directions: as much as one body has
 
 
 @dataclass(frozen=True)
@@ -122,6 +120,8 @@ class MapFit:
     complete : Information or None
         With the columns of Stribeck friction that was left out: it may be there, too small to show, and is an error of
         all friction.
+    left_out : tuple of str
+        Parameters that are zero, since no joint shows them. They may be there, too small to show.
     """
 
     data: FitData
@@ -131,6 +131,7 @@ class MapFit:
     noise_ratio: Array | None = None
     speed_covariance: Array | None = None
     complete: Information | None = None
+    left_out: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, data: FitData, options: IdentifyOptions, constraints: Constraints) -> "MapFit":
@@ -148,6 +149,12 @@ class MapFit:
             map_problem.completed(regularization, model.consistent_prior - model.inertial_locked),
             options,
         )
+
+    @cached_property
+    def _held(self) -> NDArray[np.bool_]:
+        """``(p,)`` parameters that stay as they were given."""
+        fixed = self.map_problem.constraints.fixed
+        return np.isin(self.data.equations.model.layout.names, (*fixed, *self.left_out))
 
     @property
     def initial_weighting(self) -> Weighting:
@@ -168,7 +175,7 @@ class MapFit:
 
     def reweighted(self, weighting: Weighting) -> tuple[Weighting, Solution]:
         """Iterate weights (residual deviation per channel) and prior spread to their fixed point."""
-        information, coordinates = self.data.information, self.map_problem.coordinates
+        information = self.data.information
         start: Solution | None = None
         least = self.data.least_deviation
         for iteration in range(_OUTER_ITERATIONS):
@@ -182,9 +189,9 @@ class MapFit:
                 least, start = _COARSER * weighting.deviation, None
                 weighting = replace(weighting, deviation=least)
                 continue
-            deviation = np.maximum(information.deviation(coordinates.physical(solution.x)), least)
-            prior_spread = self.options.prior_spread or _evidence_prior_spread(
-                R, solution, information.layout, weighting.regularization
+            deviation = np.maximum(information.deviation(self._parameters(solution)), least)
+            prior_spread = self.options.prior_spread or prior_spread_of_largest_evidence(
+                R, solution, information.layout, weighting.regularization, self._held
             )
             change = max(
                 np.max(np.abs(deviation / weighting.deviation - 1)),
@@ -207,14 +214,16 @@ class MapFit:
         )
 
     def normalised_equations(self, weights: Array) -> tuple[Array, Array]:
-        """Weighted equations ``R (p, p)`` and ``z (p,)`` in normalised coordinates."""
-        return self.map_problem.coordinates.normalise(*self.data.information.whitened(weights))
+        """Weighted equations ``R (p, p)`` and ``z (p,)`` in normalised coordinates, without what was left out."""
+        R, z = self.map_problem.coordinates.normalise(*self.data.information.whitened(weights))
+        R[:, np.isin(self.map_problem.coordinates.layout.names, self.left_out)] = 0.0
+        return R, z
 
     def refitted(self, estimate: Estimate) -> Array:
         """Parameters ``(p,)`` of this fit with the weights of data and prior of an estimate, not iterated again."""
         regularization = replace(self.regularization, prior_spread=estimate.prior_spread)
         R, z = self.normalised_equations(estimate.weights)
-        return self.map_problem.coordinates.physical(self.map_problem.solve(R, z, regularization).x)
+        return self._parameters(self.map_problem.solve(R, z, regularization))
 
     def without_outliers(self, weighting: Weighting, solution: Solution) -> tuple["MapFit", Weighting, np.ndarray]:
         """The fit without outliers, its weights, and the number of outliers ``(c,)``.
@@ -243,7 +252,7 @@ class MapFit:
         limits = OutlierLimits.of(
             data.equations.channels, data.recordings, self._residuals(solution), self.options.outlier_threshold
         )
-        parameters = self.map_problem.coordinates.physical(solution.x)
+        parameters = self._parameters(solution)
 
         def masked_samples() -> Iterator[Samples]:
             nonlocal count
@@ -257,9 +266,16 @@ class MapFit:
         information = data.information + compress(data.equations, masked_samples())
         return replace(self, data=replace(data, information=information, further=())), count
 
+    def _parameters(self, solution: Solution) -> Array:
+        """``(p,)`` physical parameters; what is held has exactly its value."""
+        parameters, prior = self.map_problem.coordinates.physical(solution.x), self.data.equations.model.prior
+        held = np.union1d(self.data.equations.model.layout.absent, np.flatnonzero(self._held))
+        parameters[held] = prior[held]
+        return parameters
+
     def _residuals(self, solution: Solution) -> list[Array]:
         """``(N, c)`` per recording."""
-        equations, parameters = self.data.equations, self.map_problem.coordinates.physical(solution.x)
+        equations, parameters = self.data.equations, self._parameters(solution)
         return [samples.tau - equations.predict(parameters, samples) for samples in self.data.recordings]
 
     def _discounted(
@@ -282,6 +298,27 @@ class MapFit:
             fraction = np.minimum(fraction / max(excess, 1e-9), weighting.fraction)
         return replace(self, noise_ratio=ratio), replace(weighting, fraction=fraction, discount=1 / max(excess, 1.0))
 
+    def with_chosen_rotor_inertia(self, weighting: Weighting) -> "MapFit":
+        """The fit without rotor inertia where the joints together show none.
+
+        Efforts are measured before the gears or behind them, of all joints alike: torque sensors know of no motor, and
+        what they measured is no reason to take inertia from the links. What the robot is said to have stays.
+        """
+        equations, layout = self.data.equations, self.data.equations.model.layout
+        names = layout.names[layout.drive("rotor_inertia")]
+        held = set(names).intersection(self.map_problem.constraints.fixed)
+        given = equations.model.prior[layout.drive("rotor_inertia")]
+        if not names or held or given.any() or not has_joints(equations):
+            return self
+        test = self._test(weighting)
+        shown = test.passed_together(test.fit(equations, self.data.information, "rotor_inertia"))
+        return self if shown else replace(self, left_out=names)
+
+    def _test(self, weighting: Weighting) -> DriveTermTest:
+        counts = weighting.fraction * weighting.discount * self.data.information.counts
+        bodies = len(self.data.equations.model.layout.body_names)
+        return DriveTermTest(weighting.weights, counts, weighting.regularization.spreads(bodies))
+
     def with_chosen_stribeck(self, weighting: Weighting) -> tuple["MapFit", Weighting]:
         """The fit with Stribeck friction only of joints that show it, at the best speed where that is asked for.
 
@@ -298,9 +335,7 @@ class MapFit:
     def _with_stribeck_by(self, weighting: Weighting) -> "MapFit":
         """The fit with Stribeck friction only of joints that show it, by given weights."""
         equations, information = self.data.equations, self.data.information
-        bodies = len(equations.model.layout.body_names)
-        counts = weighting.fraction * weighting.discount * information.counts
-        test = StribeckTest(weighting.weights, counts, weighting.regularization.spreads(bodies))
+        test = self._test(weighting)
         if self.options.fit_stribeck_speed:
             chosen = fitted_stribeck(equations, self.data.recordings, information.earlier, test)
         else:
@@ -310,21 +345,25 @@ class MapFit:
         data = replace(self.data, equations=chosen.equations, information=chosen.information)
         fit = MapFit.of(data, self.options, self.map_problem.constraints)
         complete = None if self.options.fit_stribeck_speed else information  # at other speeds it is another column
-        return replace(fit, noise_ratio=self.noise_ratio, speed_covariance=chosen.covariance, complete=complete)
+        return replace(
+            fit,
+            noise_ratio=self.noise_ratio,
+            speed_covariance=chosen.covariance,
+            complete=complete,
+            left_out=self.left_out,
+        )
 
     def estimate(self, weighting: Weighting, solution: Solution) -> Estimate:
         """Estimate of a solution, with its covariance and base parameters."""
         coordinates, information, model = self.map_problem.coordinates, self.data.information, self.data.equations.model
-        parameters = coordinates.physical(solution.x)
-        fixed = [model.layout.names.index(name) for name in self.map_problem.constraints.fixed]
-        given = np.concatenate([model.layout.absent, np.array(fixed, dtype=int)])
-        parameters[given] = model.prior[given]  # exactly
+        parameters = self._parameters(solution)
         ratio = 1 / weighting.fraction if self.noise_ratio is None else self.noise_ratio
         noise = ratio * weighting.deviation**2
         fitted = self.normalised_equations(weighting.weights)
         held = model.layout if self.complete is None else self.complete.layout
         inverse, left_out = np.linalg.inv(coordinates.matrix), np.zeros(len(parameters), dtype=bool)
         left_out[np.setdiff1d(model.layout.absent, held.absent)] = True
+        left_out |= np.isin(model.layout.names, self.left_out)
         of_speeds = self.speed_covariance
         known = posterior(
             fitted,
@@ -367,42 +406,5 @@ class MapFit:
     def _covariance(self, R: Array, solution: Solution) -> Array:
         """``(p, p)`` inverse Hessian of a solution, of physical parameters; those that are held have no variance."""
         coordinates = self.map_problem.coordinates
-        free = ~np.isin(coordinates.layout.names, self.map_problem.constraints.fixed)
-        root = coordinates.matrix[:, free] @ _covariance_root(R, solution, free)
+        root = coordinates.matrix[:, ~self._held] @ covariance_root(R, solution, ~self._held)
         return root @ root.T
-
-
-def _prior_curvature(R: Array, solution: Solution) -> Array:
-    """``(p, p)`` Hessian of a solution without that of the data."""
-    return solution.hessian - R.T @ R if solution.curvature is None else solution.curvature
-
-
-def _covariance_root(R: Array, solution: Solution, free: NDArray[np.bool_]) -> Array:
-    """Root of the inverse Hessian of a solution in the free columns, normalised."""
-    try:
-        prior = semidefinite_root(_prior_curvature(R, solution)[np.ix_(free, free)])
-        return inverse_root(np.vstack([R[:, free], prior]))
-    except np.linalg.LinAlgError:
-        raise IdentificationError("bodies are all but massless; check units of effort and masses") from None
-
-
-def _evidence_prior_spread(
-    R: Array, solution: Solution, layout: ParameterLayout, regularization: Regularization
-) -> float:
-    """Prior spread of the largest evidence, by the fixed point of [MacKay1992]_.
-
-    The data determines ``nu`` directions of the body parameters; over these the divergence ``D`` from the prior
-    has the expectation ``nu * prior_spread^2``. A weak hyperprior around the typical prior spread decides where the
-    data determines nothing. Bodies with a prior spread of their own count nowhere.
-    """
-    bodies = slice(0, layout.inertial_size)
-    free = np.isnan(regularization.spreads(len(layout.body_names), of_all=np.nan))
-    columns = np.repeat(free, BODY_PARAMETERS)
-    every = np.ones(layout.size, dtype=bool)
-    root = _covariance_root(R, solution, every)
-    curvature = _prior_curvature(R, solution)[bodies, bodies][columns]
-    covariance = (root @ root.T)[bodies, bodies][columns]
-    determined = np.clip(columns.sum() - np.sum(covariance * curvature), 0.0, columns.sum())
-    distance = regularization.distance.value(layout.all_bodies(solution.x)[free])
-    variance = (distance + _HYPERPRIOR_COUNT * TYPICAL_PRIOR_SPREAD**2) / (determined + _HYPERPRIOR_COUNT)
-    return float(np.clip(np.sqrt(variance), 0.05, 5.0))

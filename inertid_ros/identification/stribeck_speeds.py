@@ -16,7 +16,8 @@ from inertid_ros.identification.information.earlier_equations import EarlierEqua
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.regressors.equations import Equations, equations_of
 
-from .friction_speeds import ChosenStribeck, StribeckFit, StribeckTest
+from .drive_term_test import DriveTermFit, DriveTermTest
+from .friction_speeds import ChosenStribeck
 
 SLOWEST, FASTEST = 0.005, 2.0  # rad/s or m/s; below is stiction, above viscous friction
 _CANDIDATES, _SWEEPS = 14, 3
@@ -41,7 +42,7 @@ class _SpeedGrid:
 
     equations: Equations
     informations: tuple[Information, ...]
-    test: StribeckTest
+    test: DriveTermTest
 
     @classmethod
     def of(
@@ -49,7 +50,7 @@ class _SpeedGrid:
         equations: Equations,
         recordings: Sequence[Samples],
         earlier: EarlierEquations | None,
-        test: StribeckTest,
+        test: DriveTermTest,
         speeds: Array,
     ) -> "_SpeedGrid":
         """Of a grid of speeds ``(k, n)``."""
@@ -64,9 +65,9 @@ class _SpeedGrid:
             channels[channel] = self.informations[point].channels[channel]
         return replace(self.informations[0], channels=tuple(channels))
 
-    def fit(self, points: NDArray[np.intp]) -> StribeckFit:
+    def fit(self, points: NDArray[np.intp]) -> DriveTermFit:
         """With every joint at its own point ``(n,)`` of the grid."""
-        return self.test.fit(self.equations, self.information(points))
+        return self.test.fit(self.equations, self.information(points), "stribeck")
 
     def misfits(self, parameters: Array) -> Array:
         """``(k, n)`` halves of the squared errors of every joint at every point, of the same parameters, weighted."""
@@ -78,7 +79,7 @@ class _SpeedGrid:
 
 
 def fitted_stribeck(
-    equations: Equations, recordings: Sequence[Samples], earlier: EarlierEquations | None, test: StribeckTest
+    equations: Equations, recordings: Sequence[Samples], earlier: EarlierEquations | None, test: DriveTermTest
 ) -> ChosenStribeck:
     """Stribeck friction at the speeds per joint at which the misfit is least, of joints where it is significant.
 
@@ -101,7 +102,7 @@ def fitted_stribeck(
     found, covariance, at_found = _refined(grid, speeds[first])
     information = at_found.information(np.ones_like(first))
     tried = equations_of(equations.model.with_stribeck_speeds(found), equations.equation_type)
-    present = test.passed(tried, test.fit(tried, information).significance, _CANDIDATES)
+    present = test.passed(tried, test.fit(tried, information, "stribeck").significance, _CANDIDATES)
     present &= (found > speeds[0]) & (found > speeds[hidden.sum(axis=1)]) & (found < FASTEST)
     chosen = np.where(present, found, layout.stribeck_speed)
     if present.any():

@@ -78,12 +78,15 @@ def posterior(
     convex_program : ConvexProgram
         That was solved, for its bounds.
     """
-    size, x, bounded = coordinates.layout.size, solution.x, convex_program.positive
+    size, bounded = coordinates.layout.size, convex_program.positive
+    x = np.where(sources.left_out, 0.0, solution.x)
     (R, z), (R_fit, z_fit) = sources.equations, fitted
     data_slope = R_fit.T @ (R_fit @ x - z_fit)
     curvature, prior_slope = _prior(x, coordinates, regularization)
     bound_pull = np.zeros(size)
-    bound_pull[bounded] = convex_program.positive_weights / x[bounded]
+    absent = sources.left_out[bounded]
+    pull = convex_program.positive_weights / np.where(absent, 1.0, x[bounded])
+    bound_pull[bounded] = np.where(absent, prior_slope[bounded], pull)  # as if at their optimum without data
     inequalities = _of_parameters(convex_program.inequalities, size)
     equalities = _of_parameters(convex_program.equalities, size).matrix
     pushing = inequalities.matrix[inequalities(x) < _ACTIVE]
@@ -99,9 +102,9 @@ def posterior(
         covariance = covariance + sources.covariance
     rows = np.vstack([np.eye(size)[bounded], inequalities.matrix])
     shift = np.concatenate([np.zeros(len(bounded)), inequalities.shift])
-    absent = np.full(len(rows), np.nan)
-    absent[: len(bounded)][sources.left_out[bounded]] = regularization.drive_weight
-    within = truncated_normal(mean, covariance, rows, shift, absent)
+    density = np.full(len(rows), np.nan)
+    density[: len(bounded)][absent] = regularization.drive_weight
+    within = truncated_normal(mean, covariance, rows, shift, density)
     moved = coordinates.matrix @ (within.mean - x)
     scale = np.diagonal(coordinates.matrix)[bounded, None]
     return Posterior(

@@ -5,6 +5,7 @@
 - ``convex_program``: the optimization problem and its solution.
 - ``point_masses``: bodies as point masses at fixed positions.
 - ``regularizers``: the regularized convex program of whitened equations.
+- ``evidence``: the prior spread of the largest evidence.
 - ``constraints``: ellipsoids, masses, symmetry and fixed values.
 - ``constrained_convex_program``: the convex program with these.
 
