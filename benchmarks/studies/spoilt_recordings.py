@@ -66,9 +66,11 @@ def jitter(recording: Recording, rng: Rng) -> tuple[Recording, str]:
 
 
 def delay(recording: Recording, rng: Rng) -> tuple[Recording, str]:
-    seconds = rng.uniform(0.015, 0.02) * rng.choice([-1, 1])
-    effort = _linear(recording.time, recording.effort, recording.time - seconds)
-    return replace(recording, effort=effort), f"{1e3 * seconds:.0f} ms"
+    return _delayed(recording, rng.uniform(0.015, 0.02) * rng.choice([-1, 1]))
+
+
+def long_delay(recording: Recording, rng: Rng) -> tuple[Recording, str]:
+    return _delayed(recording, rng.uniform(0.02, 0.03) * rng.choice([-1, 1]))
 
 
 def decimation(recording: Recording, rng: Rng) -> tuple[Recording, str]:
@@ -103,9 +105,15 @@ SPOILT: dict[str, Callable[[Recording, Rng], tuple[Recording, str]]] = {
     "jitter and two gaps": jitter,
     "values held": held,
     "effort delayed": delay,
+    "effort delayed more": long_delay,
     "decimated": decimation,
     "half of the data": half,
 }
+
+
+def _delayed(recording: Recording, seconds: float) -> tuple[Recording, str]:
+    effort = _linear(recording.time, recording.effort, recording.time - seconds)
+    return replace(recording, effort=effort), f"{1e3 * seconds:.0f} ms"
 
 
 def _period(recording: Recording) -> float:
