@@ -68,6 +68,8 @@ class Supervisor:
         Why the motion was stopped by a fault; empty otherwise. A fault stays until the robot is armed again.
     canceled : bool
         Whether the motion was stopped on request.
+    halt : str
+        Why the controller has stopped the robot by itself and holds it; to be told by the owner, empty otherwise.
     max_tracking_error : float
         Over all joints so far [rad or m].
     """
@@ -82,7 +84,7 @@ class Supervisor:
     ) -> None:
         self.execution = MotionExecution(table)
         self.monitor, self.lease = monitor, lease
-        self.fault = ""
+        self.fault = self.halt = ""
         self.canceled = False
         self.max_tracking_error = self._error_before = 0.0  # the latter until the stop
         self._commands = commands
@@ -270,6 +272,10 @@ class Supervisor:
         elsewhere = _ELSEWHERE if self._silent else max(_ELSEWHERE, 1.5 * self._error_before)
         if distance <= elsewhere or self._commands.streams or self._held or not self.execution.is_stopping(now):
             return True
+        if self.halt:
+            if self.halt not in self.fault:
+                self.fault = f"{self.fault or 'the robot was stopped'}; {self.halt}"
+            return True
         self._held = True
         if not np.isfinite(distance) or self._frozen or self._scaling > _ZERO_SCALING:
             where = f"it stands {distance:.2g} from the end of its brake"
@@ -294,7 +300,8 @@ class Supervisor:
         self._sent = now
         if self.moving:
             self._error_before = self.max_tracking_error
-        self._silent |= self._is_scaled or self._progress.disagrees
+        # To a robot that stands, a brake would be a jump.
+        self._silent |= self._is_scaled or self._progress.disagrees or bool(self.halt)
         if self._silent:
             self.execution.run_out(now, reason)
         else:

@@ -41,6 +41,10 @@ class Commander(CommandInterface, Protocol):
         """Why commands would not arrive, or who else commands; empty when all is well."""
         ...
 
+    def halt(self) -> str:
+        """Why the controller has stopped the robot by itself and holds it; empty where nothing tells so."""
+        ...
+
 
 class TrajectoryCommander(CommandTopic):
     """``trajectory_msgs/JointTrajectory`` on ``joint_trajectory``."""
@@ -108,7 +112,7 @@ class ActionCommander:
         self._client = ActionClient(node, FollowJointTrajectory, name, callback_group=PacedGroup(_PACE_S, _TAKING_S))
         self.name = str(node.resolve_topic_name(name))
         self._joints = joints
-        self._problem = ""
+        self._problem = self._given_up = ""
         self._waiting: dict[Future, float] = {}  # goals without an answer, and when they were sent [s, steady]
 
     @property
@@ -118,7 +122,7 @@ class ActionCommander:
 
     def begin(self) -> None:
         """Forget rejections and missing answers of the last motion."""
-        self._problem = ""
+        self._problem = self._given_up = ""
         self._waiting.clear()
 
     def problem(self) -> str:
@@ -131,6 +135,10 @@ class ActionCommander:
         if self._waiting and time.monotonic() - next(iter(self._waiting.values())) > _ANSWER_S:
             return f"the controller has not answered a goal of {self.name} for {_ANSWER_S:g} s; restart it"
         return self._problem
+
+    def halt(self) -> str:
+        """That the controller gave a goal up: it holds the robot where that was."""
+        return self._given_up
 
     def send(self, horizon: Horizon) -> None:
         """Replace what the controller holds by a horizon."""
@@ -154,7 +162,8 @@ class ActionCommander:
         answer = future.result()
         if answer is not None and answer.result.error_code in self._violations:
             why = answer.result.error_string or f"error code {answer.result.error_code}"
-            self._problem = f"the controller gave the motion up ({why}); check for a collision and its tolerances"
+            self._given_up = f"the controller gave the motion up ({why}); check for a collision and its tolerances"
+            self._problem = self._given_up
 
 
 def _message(horizon: Horizon, joints: RecordedJoints) -> JointTrajectory:

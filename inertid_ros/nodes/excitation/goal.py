@@ -149,6 +149,13 @@ class ExcitationGoal:
         else:
             self._end(GoalOutcome(Ending.REFUSED, f"{reason} (nothing moved)"))
 
+    def take_halt(self, halt: str) -> None:
+        """Take why the controller has stopped the robot by itself and holds it; empty where nothing tells so."""
+        if self.supervisor is not None and halt != self.supervisor.halt:
+            self.supervisor.halt = halt
+            if self.supervisor.moving:
+                self.stop(halt)
+
     def tick(self, cancel: bool) -> GoalState:
         """Take the next step where it is due; to be called every few milliseconds on the steady clock.
 

@@ -126,6 +126,10 @@ class RobotInterface(RobotStates):
         """Why commands do not arrive, or are not ours alone; empty when all is well."""
         return self._manager.problem() or self.commander.problem()
 
+    def halt(self) -> str:
+        """Why the controller has stopped the robot by itself and holds it; empty where it has not, or nobody knows."""
+        return self._manager.inactivity() or self.commander.halt()
+
     @property
     def controller_tolerance(self) -> float | None:
         """Smallest distance [rad or m] from a trajectory at which the controller gives up; None where nobody said."""

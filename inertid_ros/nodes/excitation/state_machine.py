@@ -174,6 +174,7 @@ class StateMachine:
         if self.goal is None:
             return
         now = self._robot.steady()
+        self.goal.take_halt(self._robot.halt())
         if self.state in (State.APPROACHING, State.MOVING) and now - self._looked >= _INTERFERENCE_S:
             self._looked, problem = now, self._robot.interference()
             if problem:

@@ -40,6 +40,10 @@ class CommandTopic:
     def begin(self) -> None:
         """Nothing to forget."""
 
+    def halt(self) -> str:
+        """Nothing: a topic tells of no goal that was given up."""
+        return ""
+
     def problem(self) -> str:
         """Why commands do not arrive, in one line; empty if they do. Who else commands is told by name."""
         if not self.has_controller:

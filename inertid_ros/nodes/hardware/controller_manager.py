@@ -63,6 +63,11 @@ class ControllerManager:
         """Why the controller cannot move the joints, in one line; empty where it can, or nobody knows."""
         return "" if self._known is None else controller_problem(self._known, self._name, self.joints)
 
+    def inactivity(self) -> str:
+        """That the controller is not active, so that nothing that it holds moves the robot; empty otherwise."""
+        own = [controller for controller in self._known or () if controller.name == self._name]
+        return _inactivity(own[0]) if own else ""
+
     @property
     def tolerance(self) -> float | None:
         """Smallest distance [rad or m] from a trajectory at which the controller gives up; None if unknown."""
@@ -85,8 +90,9 @@ def controller_problem(controllers: Sequence[Any], name: str, joints: Sequence[s
     if own is None:
         others = ", ".join(controller.name for controller in controllers) or "none"
         return f"the controller manager has no {name}, but {others}; set the parameter controller"
-    if own.state != "active":
-        return f"{name} is {own.state}; activate it: ros2 control switch_controllers --activate {name}"
+    inactivity = _inactivity(own)
+    if inactivity:
+        return inactivity
     claimed = {part for interface in own.claimed_interfaces for part in interface.split("/")}
     missing = [joint for joint in joints if joint not in claimed]
     if own.claimed_interfaces and missing:
@@ -95,6 +101,13 @@ def controller_problem(controllers: Sequence[Any], name: str, joints: Sequence[s
             " (robot.joint_names), or set the parameter controller"
         )
     return ""
+
+
+def _inactivity(controller: Any) -> str:
+    if controller.state == "active":
+        return ""
+    name = controller.name
+    return f"{name} is {controller.state}; activate it: ros2 control switch_controllers --activate {name}"
 
 
 class _Question:

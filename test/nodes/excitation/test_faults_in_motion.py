@@ -4,6 +4,7 @@ The robot is observed from outside, and the invariants of the state machine hold
 """
 
 import pytest
+from support.excitation.combined_events import ALL_EVENTS
 from support.excitation.world import EVENTS, World
 
 from inertid_ros.nodes.excitation.goal import Ending
@@ -68,6 +69,28 @@ def test_harmless(event: str) -> None:
     world.disarm()
     world.end()
     assert not world.violations, world.violations[0]
+
+
+@pytest.mark.parametrize(
+    "event, words",
+    [
+        ("controller gives up", "the controller gave the motion up"),
+        ("controller deactivated", "the controller is inactive; activate it"),
+        ("emergency stop", "of the commanded speed"),
+    ],
+)
+def test_a_robot_that_was_stopped_by_its_controller_stays_there(event: str, words: str) -> None:
+    """What is sent to a robot that does not follow would be a jump, or press it against what stopped it."""
+    world = moving()
+    ALL_EVENTS[event](world, 0.7)
+    held = world.controller.state(world.robot.now)[0]
+    world.run(0.1)
+    world.end()
+    message = world.machine.outcome.message
+    assert world.machine.state is State.FAULT and words in message
+    assert ("deactivate the controller" in message) == (event == "emergency stop")
+    assert not world.violations, world.violations[0]
+    assert abs(world.controller.state(world.robot.now)[0] - held).max() < 1e-3
 
 
 def test_a_step_of_both_clocks_is_followed() -> None:

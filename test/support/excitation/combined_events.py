@@ -40,6 +40,30 @@ def goals_rejected(world: World, _amount: float) -> None:
     world.robot.disturber = "the controller rejects goals"
 
 
+def controller_gives_up(world: World, _amount: float) -> None:
+    """A tolerance is exceeded: the controller holds where it is, takes further goals, and says so within 20 ms."""
+    world.controller.give_up(world.robot.now)
+    world.halt_untold = True
+    world.run(0.02)
+    world.halt_untold, world.robot.halted = False, "the controller gave the motion up"
+
+
+def controller_deactivated(world: World, _amount: float) -> None:
+    """The controller holds where it is and takes no goal; the controller manager, asked twice a second, tells so."""
+    world.controller.give_up(world.robot.now)
+    world.deaf = True
+    world.run(0.5)
+    world.robot.halted = "the controller is inactive; activate it"
+
+
+def emergency_stop(world: World, _amount: float) -> None:
+    """The drives stop at once; released after two seconds, the controller takes goals again. Nobody tells."""
+    world.controller.give_up(world.robot.now)
+    world.deaf = True
+    world.run(2.0)
+    world.deaf = False
+
+
 def client_leaves(world: World, _amount: float) -> None:
     """The client of a goal cancels it, and disarms."""
     EVENTS["cancel"](world, 0.0)
@@ -54,6 +78,9 @@ ALL_EVENTS: Mapping[str, Callable[[World, float], None]] = {
     "scaling of zero, then one": stopped_controller,
     "controller dies": controller_dies,
     "goals rejected": goals_rejected,
+    "controller gives up": controller_gives_up,
+    "controller deactivated": controller_deactivated,
+    "emergency stop": emergency_stop,
     "client leaves": client_leaves,
 }
 """Single and combined events, by name."""

@@ -24,6 +24,7 @@ class FakeInterface:
         self.model, self.now, self._on_send = model, 100.0, on_send
         self.recorder_is_fresh = self.has_controller = self.has_driver = True
         self.disturber, self.speed_scaling, self.clock_offset = "", 1.0, 0.0
+        self.halted = ""  # why the controller holds the robot
         self.drivers = ""  # which nodes publish joint states, where these are several
         self._states: list[tuple[float, float, np.ndarray]] = []  # receipt, stamp, position
 
@@ -91,7 +92,10 @@ class FakeInterface:
             raise ExcitationError("the recorder does not confirm that it writes")
 
     def interference(self) -> str:
-        return self.disturber
+        return self.halted or self.disturber
+
+    def halt(self) -> str:
+        return self.halted
 
     @property
     def _recent(self) -> list[tuple[float, float, np.ndarray]]:

@@ -73,6 +73,14 @@ class ObservedController:
                 self.steps.append(float(np.abs((due if blended else self.state(now)[0]) - q).max()))
             self.own.append((now, now + max(self._blended - now, 0.0) / max(self.pace, 1e-3)))
 
+    def give_up(self, now: float) -> None:
+        """Hold where it is, at once."""
+        q = self.state(now)[0]
+        self.advance(now)
+        self._hold, self._curve = q, None
+        self._wall = self._time = now
+        self.own.append((now, now))
+
     def scale(self, pace: float, now: float) -> None:
         """Change the pace of the trajectory's time."""
         moved, before = self.moving(now), self.pace

@@ -62,6 +62,8 @@ class World:
         When the first brake was sent [s]; NaN where none has been.
     by_old_clock : int
         Commands by a robot's clock that had stepped while no state came to tell; what they do is not looked at.
+    to_halted : int
+        Commands to a controller that had given up and not told so yet; what they do is not looked at.
     """
 
     def __init__(self, seed: int = 0) -> None:
@@ -72,7 +74,8 @@ class World:
         self.rest_s: list[float] = []
         self._rng = np.random.default_rng(seed)
         self.robot_clock_offset, self._scaled, self._stepped_unseen = 0.0, False, False
-        self.by_old_clock, self._count, self._drifted = 0, 0, 0.0
+        self.by_old_clock = self.to_halted = self._count = 0
+        self._drifted = 0.0
         self.planner = FakePlanner(self.prepared)
         self.heal()
         self._restart_node()
@@ -125,11 +128,12 @@ class World:
 
     def heal(self) -> None:
         """Nothing is wrong any more."""
-        self.silent = self.not_finite = self.stuck = self.deaf = self.over_limit = False
+        self.silent = self.not_finite = self.stuck = self.deaf = self.over_limit = self.halt_untold = False
         self.stamp_offset, self.loss, self.drift, self.every, self.unstamped = 0.0, 0.0, 0.0, 1, False
         self.renews, self.cancels = True, False
         self._renewed = -np.inf
-        self.robot.recorder_is_fresh, self.robot.disturber, self.robot.speed_scaling = True, "", 1.0
+        self.robot.recorder_is_fresh, self.robot.speed_scaling = True, 1.0
+        self.robot.disturber = self.robot.halted = ""
         self.planner.busy = False
         self._scale(1.0)
 
@@ -277,7 +281,7 @@ class World:
             "states": self.silent or self.not_finite or abs(self.stamp_offset) > 0.15,
             "lease": not self.renews,
             "effort": self.over_limit,
-            "controller": bool(self.robot.disturber),
+            "controller": bool(self.robot.disturber or self.robot.halted),
             "cancel": self.cancels,
             "arming": not self._armed,
         }
@@ -309,6 +313,9 @@ class World:
             self.told_to_stop = self.robot.now
         if self._stepped_unseen and not np.isnan(horizon.stamp):
             self.by_old_clock += 1  # nobody could know
+            return
+        if self.halt_untold:
+            self.to_halted += 1
             return
         start = horizon.stamp - EPOCH_S - self.robot_clock_offset
         start = self.robot.now + DELAY_S if np.isnan(start) else start
