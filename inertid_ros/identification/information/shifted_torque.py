@@ -137,6 +137,8 @@ class ShiftedTorque:
         moment = np.zeros(len(self._excited))
         for columns, right, weight in zip(self.columns, moments, weights, strict=True):
             moment[columns] += weight * right
+        if not self._excited.shape[1]:  # no equation counts
+            return moment
         gram, right = np.tensordot(weights, self._reduced, 1), self._excited.T @ moment
         length = np.sqrt(gram.diagonal())
         _, solution, singular = scipy.linalg.lapack.dposv(gram / length / length[:, None], right / length)

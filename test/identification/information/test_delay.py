@@ -63,6 +63,14 @@ def test_a_delay_beyond_what_drivers_have_is_told_and_nothing_is_shifted():
     assert finding.severity is Severity.CARE and "nothing was shifted" in str(finding)
 
 
+def test_blocks_without_equations_tell_nothing():
+    """Most of a recording may be left out, so that one block has all that is left."""
+    model, samples, _ = _samples(0.02)
+    inside = samples.time < 4.5
+    found = estimate_delay(model, [replace(samples, mask=samples.mask & inside[:, None])])
+    assert np.isfinite(found.seconds) and np.isfinite(found.gain)
+
+
 def test_removing_the_delay_recovers_the_fit():
     model, samples, truth = _samples(0.02)
     biased, removed = identify(model, [samples], IdentifyOptions(remove_delay=False)), identify(model, [samples])
