@@ -62,8 +62,8 @@ class World:
         When the first brake was sent [s]; NaN where none has been.
     by_old_clock : int
         Commands by a robot's clock that had stepped while no state came to tell; what they do is not looked at.
-    to_halted : int
-        Commands to a controller that had given up and not told so yet; what they do is not looked at.
+    halt_untold : bool
+        Whether the controller has given up and not told so yet; what commands do until then is not looked at.
     """
 
     def __init__(self, seed: int = 0) -> None:
@@ -74,8 +74,7 @@ class World:
         self.rest_s: list[float] = []
         self._rng = np.random.default_rng(seed)
         self.robot_clock_offset, self._scaled, self._stepped_unseen = 0.0, False, False
-        self.by_old_clock = self.to_halted = self._count = 0
-        self._drifted = 0.0
+        self.by_old_clock, self._count, self._drifted = 0, 0, 0.0
         self.planner = FakePlanner(self.prepared)
         self.heal()
         self._restart_node()
@@ -314,12 +313,9 @@ class World:
         if self._stepped_unseen and not np.isnan(horizon.stamp):
             self.by_old_clock += 1  # nobody could know
             return
-        if self.halt_untold:
-            self.to_halted += 1
-            return
         start = horizon.stamp - EPOCH_S - self.robot_clock_offset
         start = self.robot.now + DELAY_S if np.isnan(start) else start
-        if not self.deaf:
+        if not (self.deaf or self.halt_untold):
             self.controller.follow(horizon, self.robot.now + DELAY_S, start)
 
     def _scale(self, pace: float) -> None:
