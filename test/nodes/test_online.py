@@ -25,6 +25,7 @@ from support.robots.quick_plans import FINGERS, PANDA_START  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory  # noqa: E402
 
 from inertid_ros.action import IdentifyPayload  # noqa: E402
+from inertid_ros.adaptation.online.stream_checks import StreamFault  # noqa: E402
 from inertid_ros.app.calibrate_offline import calibrate  # noqa: E402
 from inertid_ros.data.files.npz import write_npz  # noqa: E402
 from inertid_ros.msg import IdentificationReport, InertialParameters, RobotChange  # noqa: E402
@@ -147,15 +148,16 @@ def test_a_payload_grasped_in_motion_is_told_and_identified(
     count = len(parameters)
     ros.until(lambda: status["online: joint states"][-1][0].startswith("no joint states"), "status of a silent stream")
     assert len(parameters) == count
-    told = lambda wanted: wanted in status["online: joint states"][-1][1]["Last fault"]  # noqa: E731
-    for fault, value, message in (
-        ("frozen", True, "the driver measures nothing"),
-        ("not_finite", True, "hold no position"),
-        ("stamp_offset_s", -20.0, "went back by"),
+    told = lambda kind: kind in status["online: joint states"][-1][1]["Fault counts"]  # noqa: E731
+    for fault, value, kind in (
+        ("frozen", True, StreamFault.STUCK),
+        ("not_finite", True, StreamFault.NOT_FINITE),
+        ("stamp_offset_s", -20.0, StreamFault.CLOCK),
     ):
+        assert not told(kind.value)
         set_fault(ros, fault, value)
         set_fault(ros, "silent", False)
-        ros.until(lambda wanted=message: told(wanted), f"status of {fault}")
+        ros.until(lambda kind=kind: told(kind.value), f"status of {fault}")
         set_fault(ros, fault, False if value is True else 0.0)
     count = len(parameters)
     ros.until(lambda: len(parameters) > count + 1, "parameters after the faults")

@@ -1,8 +1,10 @@
 """The statuses of the online node; docs/reference/diagnostics.md describes them."""
 
 import math
+from collections import Counter
 
 from inertid_ros.adaptation.online.online_identification import OnlineEstimate
+from inertid_ros.adaptation.online.stream_checks import StreamFault
 from inertid_ros.data.live.stream_watch import StreamReport
 from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest, stream_values
 from inertid_ros.ros.online_messages import describe_change
@@ -22,6 +24,7 @@ def joint_states(following: Following | None, report: StreamReport) -> Status:
         "Filter restarts": robot.filter.restarts if robot is not None else None,
         "Filter delay (s)": robot.filter.delay if robot is not None else None,
         "Last fault": following.last_fault if following is not None else None,
+        "Fault counts": _counts(robot.faults) if robot is not None else None,
     }
     wrong_clock, others = "", following.others if following is not None else ""
     silent = others or "no joint states of the robot; start its driver, or remap joint_states"
@@ -35,6 +38,11 @@ def joint_states(following: Following | None, report: StreamReport) -> Status:
         otherwise=f"{report.rate_hz:.0f} Hz",
     )
     return Status("joint states", level, message, values)
+
+
+def _counts(faults: Counter[StreamFault]) -> str:
+    """How often each fault came, such as ``"pause 3, clock 1"``; the most frequent first."""
+    return ", ".join(f"{fault.value} {count}" for fault, count in faults.most_common())
 
 
 def parameters(following: Following | None, estimate: OnlineEstimate | None, age_s: float, problem: str) -> Status:
