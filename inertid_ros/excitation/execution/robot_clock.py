@@ -6,6 +6,7 @@ LATER_S, _EARLIER_S = 0.02, 0.005  # by so much the age of states may be above a
 _DRIFT = 1e-3  # by which clocks may run at different rates
 _LEARNING_S = 0.1  # until the least age of states is known; a robot that begins from rest is slow until then
 _STEP = 2e-3  # s; less is the time between two looks at clocks
+_BEHIND, _OPEN_S = 0.05, 0.1  # s; how far a simulated clock may be read behind, and for how long that may turn out
 
 
 class RobotClock:
@@ -13,7 +14,9 @@ class RobotClock:
 
     The offset of stamps to the steady clock is taken from this machine's clock at the start and then kept: if only this
     clock steps, nothing changes. Where the robot's stamps have made the same step, as on one machine, they are
-    followed. Which of both it was is seen by the age of the states, whose least value hardly changes otherwise.
+    followed. Which of both it was is seen by the age of the states, whose least value hardly changes otherwise. A state
+    that is late while the clock is read behind, as a simulated one between two of its messages, looks like a small step
+    of both; the next state is then too young, which lateness never explains, and the step is taken back.
 
     Parameters
     ----------
@@ -39,6 +42,7 @@ class RobotClock:
         self.objection, self.is_lost = "", False
         self._age = math.nan
         self._last = -math.inf
+        self._before, self._followed = math.nan, -math.inf  # offset before a step was followed, and when it was
 
     def take(self, stamp: float, clock: float, now: float) -> float:
         """Take the stamp of a state.
@@ -64,7 +68,10 @@ class RobotClock:
         age, step = now + self.offset - stamp, clock - now - self.offset
         if abs(step) > _STEP and abs(age + step - self._least) < abs(age - self._least):
             # This machine's clock and the robot's have stepped together.
-            self.offset, age, self._last = self.offset + step, age + step, -math.inf
+            self._before, self._followed = self.offset, now
+            age = self._set_offset(self.offset + step, age)
+        elif self._was_late(age, now):
+            age = self._set_offset(self._before, age)
         self._age = age
         self._judge(stamp, age, now)
         return stamp - self.offset
@@ -78,6 +85,22 @@ class RobotClock:
         return (
             f"joint states are {older:.0f} ms older than before by their stamps; the robot's clock stepped, or driver"
             " and network have become slower"
+        )
+
+    def _set_offset(self, offset: float, age: float) -> float:
+        """Age by another offset, which is that of the clock from now on [s]."""
+        age += offset - self.offset
+        self.offset, self._last = offset, -math.inf
+        return age
+
+    def _was_late(self, age: float, now: float) -> bool:
+        """Whether the step that was followed was that of a late state and a clock that was read behind."""
+        back = self._before - self.offset
+        return (
+            0 < back <= _BEHIND
+            and now - self._followed < _OPEN_S
+            and age < self._least - _EARLIER_S
+            and abs(age + back - self._least) <= _EARLIER_S
         )
 
     def _judge(self, stamp: float, age: float, now: float) -> None:

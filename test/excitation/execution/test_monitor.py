@@ -194,6 +194,20 @@ def test_a_step_of_the_robots_clock_alone_is_seen_also_where_the_stamps_are_plau
     assert f"{1e3 * abs(step):.0f} ms {'older' if step < 0 else 'younger'}" in clock.explanation
 
 
+@pytest.mark.parametrize("behind", [0.006, 0.013, 0.04])
+def test_a_late_state_while_a_simulated_clock_is_read_behind_is_no_step(behind):
+    clock = RobotClock(0.1, 0.02)
+    for index in range(200):
+        now = 0.005 * index
+        held_up = index > 50 and index % 10 == 0
+        if held_up:  # one look at the clock for both states, of which the first was on its way for longer
+            clock.take(EPOCH + now - 0.004 - behind, EPOCH + now - behind, now)
+        measured = clock.take(EPOCH + now - 0.001, EPOCH + now - behind * held_up, now)
+        assert not clock.is_lost and not clock.objection
+        assert measured == pytest.approx(now - 0.001, abs=2e-3)
+    assert clock.offset == pytest.approx(EPOCH, abs=2e-3)
+
+
 def test_late_states_among_others_and_drifting_clocks_are_no_step():
     clock, rng = RobotClock(0.1, 0.02), np.random.default_rng(0)
     for now in np.arange(1.0, 60.0, 0.005):
