@@ -24,6 +24,7 @@ MANY_NODES = {
     "monitor.rate_window_s": 2.0,
     "monitor.lease_timeout_s": 3.0,
     "monitor.progress_tolerance": 0.1,
+    "monitor.tracking_tolerance": 0.5,  # what a simulated robot falls behind that is held up for a third of a second
     "execution.horizon_s": 1.5,
     "execution.period_s": 0.1,
     "execution.grid_s": 0.04,
