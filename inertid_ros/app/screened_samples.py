@@ -12,6 +12,7 @@ from inertid_ros.config.identification import MOMENTUM_EQUATIONS
 from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.core.findings import Finding
 from inertid_ros.core.samples import Samples
+from inertid_ros.data.ahead import ahead
 from inertid_ros.data.cleaning.clean import repaired
 from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.preparation.prepare import Preparation, common_cutoff, pooled_spectra
@@ -148,21 +149,27 @@ class FurtherSamples:
     def __iter__(self) -> Iterator[Samples]:
         for recording in self._recordings:
             self._used[recording.name], self._left_out[recording.name] = 0, []
-            for part in recording.others():
-                try:
-                    if not part.effort.any():
-                        raise RecordingError(f"{part.name}: effort is zero throughout it")
-                    with without_notices():
-                        own = ScreenedRecording.unscreened(part, self._model, self._configuration)
-                        own = replace(own, preparation=replace(own.preparation, known_spectra=self._spectra))
-                        samples = own.prepared(self._cutoff_hz)
-                except RecordingError as error:
-                    self._left_out[recording.name].append(str(error))
-                    continue
-                self._used[recording.name] += int(samples.usable.sum())
-                for finding in samples.findings:
-                    self._findings.setdefault((finding.cause, finding.subjects), finding)
-                yield samples
+            with without_notices():
+                for samples in ahead(self._prepared, recording.others()):
+                    if isinstance(samples, RecordingError):
+                        self._left_out[recording.name].append(str(samples))
+                        continue
+                    self._used[recording.name] += int(samples.usable.sum())
+                    for finding in samples.findings:
+                        self._findings.setdefault((finding.cause, finding.subjects), finding)
+                    yield samples
+
+    def _prepared(self, part: Recording) -> Samples | RecordingError:
+        """Samples of a part, or why there are none."""
+        if not part.effort.any():
+            return RecordingError(f"{part.name}: effort is zero throughout it")
+        own = ScreenedRecording.unscreened(part, self._model, self._configuration)
+        try:
+            return replace(own, preparation=replace(own.preparation, known_spectra=self._spectra)).prepared(
+                self._cutoff_hz
+            )
+        except RecordingError as error:
+            return error
 
     def findings_beside(self, known: Sequence[Finding]) -> tuple[Finding, ...]:
         """Findings on the channels of these parts of which there is none of the same cause and subjects."""

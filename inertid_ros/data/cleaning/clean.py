@@ -99,7 +99,9 @@ class CleanChannels:
             values = np.where(used, filled(time, values, lost), 0.0)
             if channel == "position":
                 values = self._unwrapped(values, joints, revolute)
-            noise = noise_scale(values)
+            values = np.asfortranarray(values)  # what follows goes column by column
+            steps = resolution(values)
+            noise = noise_scale(values, steps)
             found = {
                 "dropouts": (lost | dropouts(values, noise)) & used,
                 "stuck_channel": held(values, channel == "effort", noise) & used,
@@ -110,7 +112,7 @@ class CleanChannels:
             self.replaced[channel] = replaced
             for cause, flags in found.items():
                 self._count(cause, channel, flags, joints)
-            self._coarse(channel, values, joints)
+            self._coarse(channel, np.ptp(values, axis=0), steps, joints)
 
     def add_finite(self, time: Array, channel: str, values: Array) -> NDArray[np.bool_]:
         """Take a channel ``(N, k)`` of which only values that are not finite are replaced; ``(N,)`` where they were.
@@ -167,9 +169,8 @@ class CleanChannels:
         each = ", ".join(f"{joint} ({count} of {len(flags)} samples)" for joint, count in found.items())
         self._add(cause, counts.max() / len(flags), f"{channel} {what} {each}", tuple(found))
 
-    def _coarse(self, channel: str, values: Array, joints: Sequence[str]) -> None:
-        levels = np.ptp(values, axis=0) / np.maximum(resolution(values), 1e-300)
-        coarse = (levels < _COARSE) & (np.ptp(values, axis=0) > 0)
+    def _coarse(self, channel: str, span: Array, steps: Array, joints: Sequence[str]) -> None:
+        coarse = (span / np.maximum(steps, 1e-300) < _COARSE) & (span > 0)
         names = tuple(joint for joint, few in zip(joints, coarse, strict=True) if few)
         if names:
             text = f"{channel} of {', '.join(names)} has fewer than {_COARSE} steps in its whole range"

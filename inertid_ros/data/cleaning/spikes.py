@@ -70,17 +70,18 @@ def threshold(samples: int) -> float:
     return float(-scipy.special.ndtri(0.5 * _FALSE_ALARMS / max(samples, 1)))
 
 
-def noise_scale(values: Array) -> Array:
+def noise_scale(values: Array, steps: Array | None = None) -> Array:
     """``(n,)`` standard deviation of the noise of finite channels ``(N, n)``, not below their resolution.
 
-    By third differences, in which hardly anything of a motion is left, and 20 times the variance of white noise.
+    By third differences, in which hardly anything of a motion is left, and 20 times the variance of white noise. Their
+    :func:`resolution`, ``steps (n,)``, is found here where it is not given.
     """
     noise = np.zeros(values.shape[1])
     for channel, column in enumerate(values.T):
-        changes = np.diff(column)[2:] != 0  # saturation shows no noise
-        differences = np.abs(np.diff(column, 3))[changes]
+        first = np.diff(column)
+        differences = np.abs(np.diff(first, 2))[first[2:] != 0]  # saturation shows no noise
         noise[channel] = _NORMAL * np.median(differences) / np.sqrt(20) if len(differences) else 0.0
-    return np.maximum(noise, resolution(values))
+    return np.maximum(noise, resolution(values) if steps is None else steps)
 
 
 def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:

@@ -15,7 +15,7 @@ from .mcap_columns import McapColumns
 from .sqlite_columns import SqliteColumns
 from .topic_columns import Columns, TopicColumns
 
-BATCH = 25_000  # joint states: 25 s at 1 kHz
+BATCH = 20_000  # joint states: 20 s at 1 kHz
 
 
 class TooLongError(Exception):

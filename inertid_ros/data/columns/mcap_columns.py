@@ -3,16 +3,14 @@
 import mmap
 import struct
 import zlib
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
 from inertid_ros.core.errors import FormatError
 from inertid_ros.core.formats.budget import Budget
+from inertid_ros.data.ahead import ahead
 from inertid_ros.data.bag_storage.mcap_format import CHANNEL, CHUNK, HEADER, MAGIC, MESSAGE, SCHEMA
 from inertid_ros.data.bag_storage.mcap_recovery import TruncatedError, decompressed
 
@@ -20,12 +18,8 @@ from .cdr_layout import Bytes, UnsuitableError
 from .raw_messages import RawMessages, windows
 from .record_scan import HEAD, Records, scan
 
-T = TypeVar("T")
-S = TypeVar("S")
-
 _MESSAGE_HEAD = np.dtype([("channel", "<u2"), ("sequence", "<u4"), ("time", "<u8"), ("published", "<u8")])
 _LATEST_NS = 2**62
-_AHEAD = 2  # chunks that are decompressed while another is decoded
 
 
 class McapColumns:
@@ -73,7 +67,7 @@ class McapColumns:
             yield from self._messages(content, records)
             _release(pages)
             spans = ((int(records.offsets[k]), int(records.lengths[k])) for k in chunks)
-            for chunk in _ahead(lambda span: _chunk(content, *span, budget), spans):
+            for chunk in ahead(lambda span: _chunk(content, *span, budget), spans):
                 for inner in scan(chunk, 0, len(chunk)):
                     if (inner.opcodes == CHUNK).any():
                         raise UnsuitableError
@@ -152,15 +146,3 @@ def _string(content: Bytes, at: int) -> tuple[str, int]:
     if end > len(content):
         raise UnsuitableError
     return bytes(content[at + 4 : end]).decode(), end
-
-
-def _ahead(function: Callable[[T], S], items: Iterable[T]) -> Iterator[S]:
-    """Results in the order of the items, of which the next are worked on by threads meanwhile."""
-    waiting: deque[Future[S]] = deque()
-    with ThreadPoolExecutor(_AHEAD) as pool:
-        for item in items:
-            waiting.append(pool.submit(function, item))
-            if len(waiting) > _AHEAD:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()

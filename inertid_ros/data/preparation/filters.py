@@ -8,6 +8,13 @@ from inertid_ros.core.arrays import Array
 _FEWEST = 8  # samples that show a curvature
 _EXTENDED = 6.0  # periods of the cutoff
 _CURVATURE = 2.0  # periods of the cutoff from which the curvature at an end is taken
+# Derivatives at its knots of the quintic B-spline of unit spacing ([Unser1999]_), times the coefficients around.
+_AT_KNOTS = {
+    1: (-1 / 24, -10 / 24, 0.0, 10 / 24, 1 / 24),
+    2: (1 / 6, 2 / 6, -1.0, 2 / 6, 1 / 6),
+    3: (-1 / 2, 1.0, 0.0, -1.0, 1 / 2),
+}
+_UNEVEN = 9  # knots at either end whose B-splines are not all of them
 
 
 def low_pass(values: Array, period: float, cutoff_hz: float, order: int = 4) -> Array:
@@ -64,7 +71,7 @@ def derivatives(values: Array, period: float, orders: tuple[int, ...]) -> tuple[
     period : float
         Sample period [s].
     orders : tuple of int
-        Orders of the derivatives.
+        Orders of the derivatives, 1 to 3.
 
     Returns
     -------
@@ -73,4 +80,20 @@ def derivatives(values: Array, period: float, orders: tuple[int, ...]) -> tuple[
     """
     time = period * np.arange(len(values))
     spline = scipy.interpolate.make_interp_spline(time, values, k=5)
-    return tuple(spline(time, order) for order in orders)
+    if len(time) <= 2 * _UNEVEN:
+        return tuple(spline(time, order) for order in orders)
+    first, last = time[:_UNEVEN], time[-_UNEVEN:]
+    return tuple(
+        np.concatenate([spline(first, order), _at_even_knots(spline.c, order, period), spline(last, order)])
+        for order in orders
+    )
+
+
+def _at_even_knots(coefficients: Array, order: int, period: float) -> Array:
+    """Derivative at all knots but those at the ends: five coefficients times what their B-splines have there."""
+    first, count = _UNEVEN - 2, len(coefficients) - 2 * _UNEVEN
+    derivative = np.zeros((count, coefficients.shape[1]))
+    for k, weight in enumerate(_AT_KNOTS[order]):
+        if weight:
+            derivative += weight / period**order * coefficients[first + k : first + k + count]
+    return derivative
