@@ -21,6 +21,7 @@ _HEAD = struct.Struct("<BQ")
 _LONGEST_PERIOD = 16  # records after which lengths repeat
 _FEWEST, _MOST = 32, 4096  # records that are looked at one by one, at a time
 _PREDICTED, _MOST_PREDICTED = 256, 65536
+_FARTHEST = 2**26  # bytes over which records are predicted: of every one the pages around its head come into memory
 
 
 class Records(NamedTuple):
@@ -98,7 +99,8 @@ def _predicted(
     """The next records as far as they repeat a pattern, and whether all that were predicted do."""
     lengths = np.array([length for _, length in pattern], dtype=np.int64)
     within = np.concatenate([[0], np.cumsum(HEAD + lengths)])
-    rounds = min((end - position) // int(within[-1]), max(most // len(pattern), 1))
+    farthest = min(end - position, max(_FARTHEST, int(within[-1])))
+    rounds = min(farthest // int(within[-1]), max(most // len(pattern), 1))
     begins = (position + within[-1] * np.arange(rounds, dtype=np.int64)[:, None] + within[:-1]).ravel()
     heads = np.frombuffer(b"".join(_HEAD.pack(*head) for head in pattern), dtype=np.uint8).reshape(-1, HEAD)
     same = (windows(content, HEAD)[begins].reshape(rounds, len(pattern), HEAD) == heads).all(axis=2).ravel()
