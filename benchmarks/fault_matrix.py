@@ -11,15 +11,17 @@ import argparse
 import re
 from dataclasses import dataclass, field
 
-from support.excitation.combined_events import ALL_EVENTS
+from support.excitation.combined_events import ALL_EVENTS, STREAM_PAUSES
 from support.excitation.observed_controller import Observed
-from support.excitation.world import TICK_S, World
+from support.excitation.streamed_motion import stream
+from support.excitation.world import TICK_S, World, prepared
 from tables import ROOT, machine
 
 from inertid_ros.nodes.excitation.state_machine import State
 
 PAGE = ROOT / "docs" / "faults.md"
 ROW = re.compile(r"^(\|.*given time: \*([^*]+)\*[^|]*\|)[^|]*\|[^|]*\|[^|]*\|[^|]*\|$", re.M)
+PAUSE_S = 0.3  # of a sender of streamed positions
 LONGEST_S = 1.0  # that a motion is followed after an event
 MOVING = (State.APPROACHING, State.MOVING)
 
@@ -62,6 +64,19 @@ def inject(event: str, moments: int) -> Figures:
     return figures
 
 
+def inject_pause(moments: int) -> Figures:
+    """A sender of streamed positions that pauses: from where the robot stood abruptly it goes on, and brakes."""
+    motion, jerk = prepared()
+    figures = Figures()
+    for moment in range(moments):
+        at = (moment + 0.5) / moments * motion.table.plan.duration
+        streamed = stream(motion.table, {at: PAUSE_S})
+        figures.observed.join(streamed.observed(jerk))
+        if "paused" not in streamed.run.fault:
+            figures.violations.append(f"a pause at {at:.2f} s is not told")
+    return figures
+
+
 def main() -> None:
     """Fill the figures of docs/faults.md."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -73,7 +88,8 @@ def main() -> None:
     for _, event in ROW.findall(text):
         if options.only and event not in options.only:
             continue
-        figures[event] = inject(event, options.moments)
+        paused = event == STREAM_PAUSES
+        figures[event] = inject_pause(options.moments) if paused else inject(event, options.moments)
         print(f"{event}: {figures[event].cells}", *figures[event].violations[:1], flush=True)
     text = ROW.sub(lambda row: row[1] + figures[row[2]].cells if row[2] in figures else row[0], text)
     PAGE.write_text(text, encoding="utf-8")

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from support.excitation.combined_events import ALL_EVENTS
+from support.excitation.combined_events import ALL_EVENTS, STREAM_PAUSES
 from support.paths import ROOT, TEST
 
 ROWS = re.findall(r"^\| (\d+) \| (.*) \|$", (ROOT / "docs" / "faults.md").read_text(encoding="utf-8"), re.M)
@@ -19,7 +19,7 @@ def test_the_test_of_a_row_exists(number: str, row: str) -> None:
     fault, happens, test, how, *_ = (cell.strip() for cell in row.split("|"))
     assert fault and happens and how
     for event in re.findall(r"given time: \*([^*]+)\*", how):
-        assert event in ALL_EVENTS
+        assert event in (*ALL_EVENTS, STREAM_PAUSES)
     if test == "none":
         assert "untested" in how
         return

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from support.excitation.world import EVENTS, World
+from support.excitation.world import EVENTS, TICK_S, World
 
 
 def garbage_and_clocks(world: World, _amount: float) -> None:
@@ -71,6 +71,18 @@ def client_leaves(world: World, _amount: float) -> None:
     world.disarm()
 
 
+def flood_of_states(world: World, _amount: float) -> None:
+    """Another node publishes ten states without stamps for each of the robot's; the graph names it."""
+    world.robot.disturber = "several nodes publish joint_states"
+    for _ in range(20):
+        world.foreign_states(10)
+        world.run(TICK_S)
+
+
+def nothing(_world: World, _amount: float) -> None:
+    """What happens does not reach the state machine, and the motion goes on."""
+
+
 ALL_EVENTS: Mapping[str, Callable[[World, float], None]] = {
     **EVENTS,
     "garbage and a step of both clocks": garbage_and_clocks,
@@ -82,5 +94,10 @@ ALL_EVENTS: Mapping[str, Callable[[World, float], None]] = {
     "controller deactivated": controller_deactivated,
     "emergency stop": emergency_stop,
     "client leaves": client_leaves,
+    "flood of states": flood_of_states,
+    "nothing": nothing,
 }
 """Single and combined events, by name."""
+
+STREAM_PAUSES = "the sender pauses"
+"""An event of positions that are streamed; see :mod:`support.excitation.streamed_motion`."""

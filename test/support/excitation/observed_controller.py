@@ -127,25 +127,28 @@ class ObservedController:
         out = Observed()
         for times, positions in self._traces:
             if sum(map(len, times)) > 2 * HALF + 1:
-                out.join(self._figures(np.concatenate(times), np.concatenate(positions), limits, jerk))
+                out.join(observed_trace(np.concatenate(times), np.concatenate(positions), limits, jerk, self.own))
         return out
 
     def _trajectory_time(self, now: float) -> float:
         return self._time + self.pace * (now - self._wall)
 
-    def _figures(self, time: np.ndarray, q: np.ndarray, limits: MotionLimits, jerk: np.ndarray) -> Observed:
-        windows = np.lib.stride_tricks.sliding_window_view(q, 2 * HALF + 1, axis=0)  # (N, n, W)
-        fits = windows @ _FIT.T
-        middle = time[HALF : HALF + len(fits)]
-        for begin, end in self.own:
-            fits[(middle > begin - (HALF + 2) * STEP_S) & (middle < end + (HALF + 2) * STEP_S)] = 0.0
-        speed = np.abs(np.diff(q, axis=0)) / STEP_S
-        for begin, end in self.own:
-            speed[(time[1:] > begin - 1.5 * STEP_S) & (time[1:] < end + 1.5 * STEP_S)] = 0.0
-        outside = (q > limits.upper + 1e-9).any() or (q < limits.lower - 1e-9).any()
-        return Observed(
-            float((speed / limits.velocity).max()),
-            float((2 * np.abs(fits[..., 2]) / limits.acceleration).max()),
-            float((6 * np.abs(fits[..., 3]) / jerk).max()),
-            bool(outside),
-        )
+
+def observed_trace(
+    time: np.ndarray, q: np.ndarray, limits: MotionLimits, jerk: np.ndarray, own: list[tuple[float, float]]
+) -> Observed:
+    """Figures of positions ``(N, n)`` at 1 kHz, without intervals in which drives changed their speed themselves."""
+    windows = np.lib.stride_tricks.sliding_window_view(q, 2 * HALF + 1, axis=0)  # (N, n, W)
+    fits = windows @ _FIT.T
+    middle = time[HALF : HALF + len(fits)]
+    speed = np.abs(np.diff(q, axis=0)) / STEP_S
+    for begin, end in own:
+        fits[(middle > begin - (HALF + 2) * STEP_S) & (middle < end + (HALF + 2) * STEP_S)] = 0.0
+        speed[(time[1:] > begin - 1.5 * STEP_S) & (time[1:] < end + 1.5 * STEP_S)] = 0.0
+    outside = (q > limits.upper + 1e-9).any() or (q < limits.lower - 1e-9).any()
+    return Observed(
+        float((speed / limits.velocity).max()),
+        float((2 * np.abs(fits[..., 2]) / limits.acceleration).max()),
+        float((6 * np.abs(fits[..., 3]) / jerk).max()),
+        bool(outside),
+    )

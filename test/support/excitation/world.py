@@ -232,6 +232,11 @@ class World:
         self.run(TICK_S)
         self.not_finite = False
 
+    def foreign_states(self, count: int) -> None:
+        """So many states of another node come, without stamps and at zero."""
+        for _ in range(count):
+            self._deliver((0.0, np.zeros(2)))
+
     def change_description(self) -> None:
         self.machine.stop("the robot description changed")
         self.check()
