@@ -80,7 +80,7 @@ def flood_of_states(world: World, _amount: float) -> None:
 
 
 def nothing(_world: World, _amount: float) -> None:
-    """What happens does not reach the state machine, and the motion goes on."""
+    """The state machine never sees what happens, and the motion goes on."""
 
 
 ALL_EVENTS: Mapping[str, Callable[[World, float], None]] = {
