@@ -21,7 +21,7 @@ from .bag_reading import read_bag
 from .npz import read_npz
 
 ACCEPTED = "an .npz recording, a rosbag2 directory, or a .mcap or .db3 file"
-LONGEST = 660_000  # samples of a recording that is read as a whole: eleven minutes at 1 kHz
+LONGEST = 300_000  # samples of a recording that is read as a whole: five minutes at 1 kHz
 _NPZ = b"PK\x03\x04"
 _ROS1 = b"#ROSBAG V"
 _TABLE = re.compile(rb"[\x20-\x7e\t]+[,;\t][\x20-\x7e\t]*(\r?\n|$)")
