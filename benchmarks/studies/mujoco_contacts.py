@@ -118,6 +118,9 @@ class _Scene:
         spec = self._mujoco.MjSpec.from_string(fix_joints(root, locked_positions(model, root)))
         spec.compiler.fusestatic, spec.compiler.balanceinertia, spec.compiler.boundmass = False, True, 1e-6
         spec.compiler.boundinertia, spec.memory = 1e-9, 2**28
+        for body in spec.bodies[1:]:  # contacts do not depend on them, and published ones may be impossible
+            body.mass, body.inertia, body.explicitinertial = 1.0, np.ones(3), True
+            body.fullinertia = np.full(6, np.nan)
         wanted = frozenset(itertools.chain.from_iterable(only))
         for number, shape in enumerate(shapes):
             if not only or shape.link in wanted:

@@ -236,6 +236,13 @@ def test_every_command_explains_itself(command, capsys):
     assert ended.value.code == 0 and "usage: inertid " + command in capsys.readouterr().out
 
 
+def test_memory_that_runs_out_is_one_line(folder, refused, monkeypatch):
+    from inertid_ros.cli import info
+
+    monkeypatch.setattr(info, "run", lambda options: np.zeros(2**62, dtype=np.uint8))
+    assert refused("info", "good.npz").startswith("out of memory; raise the limit (ulimit -v), or use")
+
+
 def test_an_internal_fault_is_one_line_and_says_how_to_see_more(folder, capsys, monkeypatch):
     from inertid_ros.cli import info
 

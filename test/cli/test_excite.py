@@ -13,6 +13,7 @@ from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.cli import excite
 from inertid_ros.cli import main as cli
+from inertid_ros.core.log_once import log_once
 from inertid_ros.data.files.npz import write_npz
 from inertid_ros.excitation.plans.plan_file import load_plan
 from inertid_ros.robot.model import load_model
@@ -190,6 +191,16 @@ def made(tmp_path_factory):
     urdf, output = str(folder / "robot.urdf"), str(folder / "out")
     assert cli.main(["excite", "--urdf", urdf, "--output", output, "--quiet", *QUICK]) == 0
     return folder, json.loads((folder / "out/excitation.json").read_text())
+
+
+def test_quiet_leaves_nothing_on_stderr(made, capfd):
+    check = ["excite", "--urdf", str(made[0] / "robot.urdf"), "--check", str(made[0] / "out/plan.yaml")]
+    for more in ((), ("--quiet",)):
+        log_once.cache_clear()
+        capfd.readouterr()
+        assert cli.main([*check, *more]) == 0
+        err = capfd.readouterr().err
+        assert (err == "") == bool(more) and ("no floor is looked at" in err) != bool(more)
 
 
 @pytest.mark.parametrize("file", ["plan.yaml", "joint_trajectory.yaml"])

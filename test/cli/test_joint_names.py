@@ -8,7 +8,7 @@ from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.cli import main as cli
 from inertid_ros.data.files.bag_writing import write_bag
-from inertid_ros.data.files.npz import write_npz
+from inertid_ros.data.files.npz import read_npz, write_npz
 from inertid_ros.data.recording import Recording
 
 
@@ -59,6 +59,19 @@ def test_a_bag_with_other_names_to_a_result(run, folder, tmp_path):
         np.testing.assert_allclose(one["mass"], two["mass"], rtol=1e-6)  # stamps of bags are whole nanoseconds
     # The result remembers the names.
     assert run("validate", str(tmp_path / "own_bag"), "held_bag", "--quiet")[0] == 0
+
+
+def test_a_recording_of_two_robots_is_used_for_either(run, folder, tmp_path):
+    own = read_npz(folder / "own.npz")
+    names = tuple(f"{side}_{joint}" for side in ("left", "right") for joint in own.joint_names)
+    both = (np.hstack([values, values]) for values in (own.position, own.effort))
+    write_npz(Recording(names, own.time, *both), tmp_path / "both.npz")
+    command = ("identify", str(tmp_path / "both.npz"), "--urdf", "good.urdf", "--output", str(tmp_path / "result"))
+    status, _, err = run(*command)
+    assert status == 2 and "set robot.joint_names: {left_*: '*'}" in err
+    for side in ("left", "right"):
+        status, _, err = run(*command, "--force", "--set", f"robot.joint_names={{{side}_*: '*'}}")
+        assert status == 0, err
 
 
 def test_info_tells_the_names(run):

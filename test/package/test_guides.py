@@ -1,12 +1,32 @@
 """Commands and Python code of the README and of every guide run as they are written, on small simulated robots."""
 
+import html
 import os
 import re
 from pathlib import Path
 
 import pytest
 from support.guides import FIRST, NOT_RUN, PAGES, begin, blocks, run
+from support.paths import ROOT
+from support.recordings.synthetic_calibration import calibrated_case
 from support.robots.example_robots import without_geometry
+
+from inertid_ros.report.pages import render_page
+from inertid_ros.report.report_content import report_content
+
+ASKED_FOR = {
+    "guides/first_result.md": "from a bag to a result",
+    "guides/own_arm.md": "Your own arm",
+    "guides/own_humanoid.md": "force plates",
+    "guides/bad_result.md": "My result is bad",
+    "guides/viewers.md": "RViz, PlotJuggler and Foxglove",
+    "guides/migration.md": "Coming from another package",
+    "guides/platforms.md": "what was run, and what was not",
+    "own_robot.md": "inertid init",
+    "report.md": "Reading the report",
+    "reference/files.md": "Files",
+}
+"""Pages below docs, and what their titles have to say."""
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +62,23 @@ def test_blocks_that_do_not_run_say_why(page: Path) -> None:
     shown = len(re.findall(r"^ *```(?:bash|python|sh|shell|console)$", text, re.M))
     assert shown == len(found), "a block that is not found is not run"
     assert not re.search(r"^ *```\n *(?:cd|docker|inertid|make|pip|python|ros2) ", text, re.M), "commands are bash"
+
+
+@pytest.mark.parametrize("page", ASKED_FOR)
+def test_what_users_ask_for_has_a_page(page: str) -> None:
+    """Its title says so, and the start page of the documentation leads to it."""
+    title = (ROOT / "docs" / page).read_text(encoding="utf-8").partition("\n")[0]
+    assert title.startswith("# ") and ASKED_FOR[page] in title
+    index = (ROOT / "docs" / "index.rst").read_text(encoding="utf-8")
+    assert f"\n   {page.removesuffix('.md')}\n" in index
+
+
+def test_every_section_of_the_report_is_explained() -> None:
+    page = html.unescape(render_page(report_content(calibrated_case()[1])))
+    sections = re.findall(r'<li><a href="#\w+">(\d+) (.*?)</a></li>', page)
+    text = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    explained = re.findall(r"^(\d+)\. \*\*(.*?)\.?\*\*", text, re.M)
+    assert explained == sections and len(sections) == 12
 
 
 def test_pages_show_something_to_run() -> None:

@@ -159,6 +159,19 @@ def test_project_names_every_package_that_the_numerics_import():
     assert not missing, f"the dependencies of pyproject.toml lack {missing}"
 
 
+def test_the_readme_installs_what_its_first_launch_needs():
+    """What the simulator imports and rosdep does not install."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    before, launch, _ = readme.partition("ros2 launch inertid_ros simulate.launch.py")
+    _, rosdep, steps = before.rpartition("rosdep install")
+    assert launch and rosdep
+    installed = set(re.findall(r"^pip install ([^#\n]*)", steps, re.M)[0].split())
+    needed = set().union(*(imported(file) for file in sorted((LIBRARY / "simulation").rglob("*.py"))))
+    missing = {name for name in needed & OPTIONAL if not {name, f"python3-{name}"} & manifest_dependencies()}
+    assert "mujoco" in missing and missing <= installed
+    assert "example-robot-data" in installed  # its files are looked for, the module is not imported
+
+
 def test_optional_packages_are_imported_where_they_are_used():
     """At module level they would be needed by everybody who imports the module."""
     early = []

@@ -13,6 +13,7 @@ from support.recordings.synthetic_calibration import calibrated_case
 from inertid_ros.report.curves import Curves, read_curves
 from inertid_ros.report.glossary import GLOSSARY
 from inertid_ros.report.pages import render_page
+from inertid_ros.report.plots.curve_plots import prediction_plots
 from inertid_ros.report.plots.drawing import svg
 from inertid_ros.report.report_content import report_content
 
@@ -87,6 +88,79 @@ def test_every_channel_has_its_errors(page, outcome):
         assert f'data-label="{word}"' in errors
     assert f"{outcome.validation.calibrated.r_squared[0]:.4f}" in errors
     assert f"{100 * outcome.validation.calibrated.relative_error:.3g} %" in errors
+
+
+def section(page, name):
+    """Text of a section of a page."""
+    return html.unescape(page[page.index(f'<section id="{name}"') :].partition("</section>")[0])
+
+
+def test_links_have_inertia_with_interval_and_origin(page, outcome):
+    text = section(page, "links").replace("\n", "")
+    link = report_content(outcome)["links"][0]
+    values = (link["inertia"][0][0], *link["inertia_interval"][0], link["prior"]["inertia"][0][0])
+    value, low, high, given = (f"{each:.3g}".replace("-", "−") for each in values)
+    assert f'data-label="xx">{value}<small>{low} to {high}</small><small>given {given}</small>' in text
+    origins = re.findall(r'<span class="tag[^>]*>([^<]*)</span>', text)
+    assert len(origins) == 10 * outcome.estimate.model.joints  # mass, centre of mass and inertia of every link
+    assert {"in combination", "from prior"} <= set(origins) <= {"measured", "in combination", "partly", "from prior"}
+
+
+def test_coverage_names_every_joint_and_what_to_move_next(outcome):
+    report = report_content(outcome)
+    report["coverage"][1]["advice"] = "turn it more often"
+    text = section(render_page(report), "coverage")
+    for name in outcome.estimate.model.joint_names:
+        assert f'<th scope="row">{name}</th>' in text
+    assert "reversals" in text and "of its speed" in text
+    assert re.search(f"<b>{outcome.estimate.model.joint_names[1]}</b>: .*; turn it more often[.]</li>", text)
+
+
+def test_changes_of_the_urdf_are_shown_attribute_by_attribute(page, outcome):
+    text, changes = section(page, "urdf"), report_content(outcome)["urdf_changes"]
+    assert f"{len(changes)} attributes of calibrated.urdf differ" in text
+    for change in changes:
+        assert f'- {change["attribute"]}="{change["before"]}"' in text
+        assert f'+ {change["attribute"]}="{change["after"]}"' in text
+
+
+def test_health_has_a_row_for_every_recording(page, outcome):
+    text = section(page, "health")
+    for each in outcome.health:
+        assert f'<th scope="row">{each.name}</th>' in text
+    assert all(f'data-label="{words}"' in text for words in ("rate [Hz]", "jitter", "gaps", "cutoff [Hz]"))
+    assert "Delay of effort after motion" in text
+
+
+def test_the_command_that_made_it_can_be_run_again(outcome):
+    report = report_content(outcome)
+    command = "inertid identify run1_bag --urdf 'my robot.urdf' --output result"
+    report["provenance"]["command"] = command
+    assert f"<pre><code>{command}</code></pre>" in section(render_page(report), "provenance")
+
+
+def test_a_residual_has_a_scale_of_its_own(outcome):
+    """However wrong the URDF is, the residual is drawn as large."""
+
+    def residual(curves):
+        (_, drawing), *_ = prediction_plots(curves, list(outcome.estimate.model.joint_names), "N m")
+        lines = re.findall(r'<path d="([^"]*)"[^>]*var\(--calibrated\)[^>]*>', drawing)
+        assert len(lines) == 2  # predicted torque, and below it the residual
+        return lines[1]
+
+    curves = Curves.of(outcome).predictions[0]
+    assert residual(curves) == residual(replace(curves, given=100 * curves.given))
+
+
+def test_cells_name_their_columns_on_narrow_screens(page):
+    """Tables become lists there: every cell has the name of its column, and the style sheet shows it."""
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
+    narrow = re.search(r"@media screen and \(max-width: (\d+)px\) \{(.*?)\n\}", page, re.S)
+    assert narrow and int(narrow[1]) >= 400 and "content: attr(data-label)" in narrow[2]
+    tables = re.findall(r'<table class="rows[^>]*>(.*?)</table>', page, re.S)
+    cells = [cell for table in tables for cell in re.findall(r"<td[^>]*>(?!\s*<svg)", table)]
+    assert len(cells) > 100 and [cell for cell in cells if "data-label=" not in cell] == []
+    assert [table for table in re.findall(r"<table[^>]*>", page) if 'class="rows' not in table] == []
 
 
 def test_reasons_are_followed_by_what_to_do(outcome):

@@ -1,5 +1,7 @@
 """MuJoCo, reading the URDF on its own, agrees with Pinocchio to the last digits: an independent witness."""
 
+import sys
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -8,7 +10,7 @@ from support.robots.example_robots import load_with_locks
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.model import load_model
-from inertid_ros.simulation.mujoco_model import build_mujoco
+from inertid_ros.simulation.mujoco_model import build_mujoco, import_mujoco
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 mujoco = pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
@@ -101,6 +103,12 @@ def test_effort_is_what_the_drive_delivers(robots):
         simulated.step()
     assert len(errors) > 100
     assert np.median(errors, axis=0) == pytest.approx(np.zeros(7), abs=0.02)
+
+
+def test_without_mujoco_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    with pytest.raises(ModelError, match="needs MuJoCo, which is not installed; pip install mujoco$"):
+        import_mujoco()
 
 
 def test_a_urdf_that_mujoco_refuses_is_a_clean_error(robots, monkeypatch):

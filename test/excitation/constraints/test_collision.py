@@ -2,6 +2,7 @@
 
 import logging
 import pickle
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -265,6 +266,15 @@ def test_missing_meshes_are_told_and_lines_stand_in(arm, caplog):
     names = {constraint.scene.names(pair) for pair in range(len(constraint.scene.pairs))}
     assert ("panda_link4", "floor") in names
     assert not any("panda_link4" in pair and "panda_link6" in pair for pair in names)
+
+
+def test_without_meshes_the_distance_that_is_told_is_one_from_the_floor(arm):
+    """It was that of nothing, at 0 % of what is allowed."""
+    model = load_model(arm.urdf.replace("package://", "package://absent_"), arm.options)
+    limits = panda_limits(arm)
+    constraint = ClearanceConstraint(model, limits, CollisionOptions(), floor=-5.0)
+    usage = constraint.usage(quick_plan(limits, PANDA_START, 3))
+    assert usage.used > 0 and re.fullmatch("distance of 'panda_.*' from 'floor'", usage.description)
 
 
 def test_an_overlap_that_the_library_cannot_measure_is_a_small_one(monkeypatch):

@@ -1,10 +1,12 @@
 """Planning: exact gradients, motions that keep their limits, better than chance, the same for the same seed."""
 
+import warnings
 from dataclasses import replace
 
 import attrs
 import numpy as np
 import pytest
+import scipy.optimize
 from support.robots.quick_plans import PANDA_START, panda, panda_limits, simple_limits
 from support.robots.random_robots import random_model
 
@@ -15,7 +17,7 @@ from inertid_ros.excitation.constraints.motion_constraints import motion_constra
 from inertid_ros.excitation.execution.plan_check import check_plan, check_start
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.planner import plan_excitation
-from inertid_ros.excitation.planning.descent import criterion_value, finish_plan
+from inertid_ros.excitation.planning.descent import criterion_value, finish_plan, improve_shape
 from inertid_ros.excitation.planning.planning_problem import PlanningProblem
 from inertid_ros.excitation.planning.random_starts import random_shapes
 from inertid_ros.robot.bodies.layout import ParameterLayout
@@ -88,6 +90,26 @@ def test_plan_keeps_every_limit_and_beats_chance(model, limits, options):
     assert "of its limit" in reports[-1].worst_constraint
     fractions = [report.fraction for report in reports]
     assert fractions == sorted(fractions)
+
+
+def test_a_line_search_that_goes_far_out_warns_of_nothing(monkeypatch):
+    """Penalties overflow there; lines of NumPy came to the user of a humanoid."""
+    model = random_model(np.random.default_rng(1), joints=2)
+    limits = replace(simple_limits(2), joint_names=model.joint_names)
+    options = attrs.evolve(FEW, starts=1, floor_m=-2.0)
+    problem = PlanningProblem(model, limits, np.zeros(2), options)
+    shape, values = random_shapes(problem, options)[0], []
+
+    def go_far_out(objective, begin, **_):
+        values.append(objective(1e200 * begin)[0])
+
+    monkeypatch.setattr(scipy.optimize, "minimize", go_far_out)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.array_equal(improve_shape(problem, shape), shape)
+        with pytest.raises(RuntimeWarning, match="overflow"):
+            problem.gradient(1e200 * shape)
+    assert values and np.isfinite(values).all()
 
 
 def test_same_seed_same_motion(model, limits):
