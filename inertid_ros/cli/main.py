@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from inertid_ros import __version__
+from inertid_ros.core.blas_threads import check_address_space
 from inertid_ros.core.errors import InertidError
 
 from .stopping import StoppedError, stoppable
 
 DONE, BROKEN, BAD_INPUT, REJECTED = 0, 1, 2, 3
+_LEAST_MIB = 600  # of address space: libraries, and the buffers of OpenBLAS
 _RECORDING = ".npz file, rosbag2 directory, or .mcap or .db3 file"
 
 
@@ -33,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.command_line = shlex.join(["inertid", *(sys.argv[1:] if arguments is None else arguments)])
     try:
         with stoppable():
+            check_address_space(_LEAST_MIB)
             from .settings import set_up_logging  # with it comes what help and usage errors need not wait for
 
             set_up_logging(options)

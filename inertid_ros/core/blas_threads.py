@@ -1,13 +1,16 @@
-"""One thread for linear algebra: the matrices are small, and threads would wait for one another longer than they work.
+"""One thread for linear algebra, and the address space that it needs.
 
-The command line and the nodes set ``OMP_NUM_THREADS=1``. Where Python code calls the library, threadpoolctl does the
-same where it is installed; elsewhere set that variable, or fits take up to three times as long.
+The matrices are small, and threads would wait for one another longer than they work. The command line and the nodes set
+``OMP_NUM_THREADS=1``. Where Python code calls the library, threadpoolctl does the same where it is installed; elsewhere
+set that variable, or fits take up to three times as long.
 """
 
 import contextlib
 from collections.abc import Generator
 from functools import cache
 from typing import Any
+
+from .errors import InertidError
 
 
 @contextlib.contextmanager
@@ -19,6 +22,28 @@ def one_thread() -> Generator[None]:
     controller = _controller()
     with contextlib.nullcontext() if controller is None else controller.limit(limits=1):
         yield
+
+
+def check_address_space(least_mib: int) -> None:
+    """Refuse to start with too little address space.
+
+    Libraries wait for ever for what they do not get, where no signal comes through: OpenBLAS for its buffers, and Fast DDS
+    for threads that it could not start.
+
+    Raises
+    ------
+    InertidError
+        With the limit, and the remedy.
+    """
+    try:
+        import resource
+    except ImportError:  # no such limits on this system
+        return
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < least_mib * 2**20:
+        raise InertidError(
+            f"the address space is limited to {limit // 2**20} MiB, and {least_mib} are needed; raise ulimit -v"
+        )
 
 
 @cache

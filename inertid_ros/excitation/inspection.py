@@ -84,7 +84,7 @@ def inspect_plan(
     ExcitationError
         The plan cannot be executed from some phase within the limits.
     """
-    used_by = tuple(constraint.usage(plan) for constraint in constraints)
+    used_by = _usage(constraints, plan)
     effort = prior_effort(model, plan.position, plan.velocity, plan.acceleration)
     used = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
     criterion = regressor_condition(model, limits)
@@ -115,8 +115,13 @@ def motion_findings(
     """What a motion does not excite, and why; see :func:`.weak_parameters`."""
     criterion = regressor_condition(model, limits)
     information = criterion.evaluate(motion_samples(criterion, plan))
-    used = tuple(constraint.usage(plan) for constraint in constraints)
-    return weak_parameters(criterion, information, model, limits, _tightest(used))
+    used_by = _usage(constraints, plan)
+    return weak_parameters(criterion, information, model, limits, _tightest(used_by))
+
+
+def _usage(constraints: Sequence[Constraint], plan: Plan) -> tuple[ConstraintUsage, ...]:
+    """How much a plan uses of all constraints but those that have nothing to constrain."""
+    return tuple(used for used in (constraint.usage(plan) for constraint in constraints) if used.used > 0)
 
 
 def _tightest(used: Sequence[ConstraintUsage]) -> str:

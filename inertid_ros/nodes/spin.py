@@ -3,7 +3,6 @@
 import gc
 import inspect
 import os
-import resource
 import signal
 import sys
 import threading
@@ -23,27 +22,13 @@ from rclpy.executors import (
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from inertid_ros.core.blas_threads import check_address_space
 from inertid_ros.core.errors import InertidError
 
 _PERIOD_S = 0.05  # a signal is noticed within this time, also where nothing else happens
 _CALLBACKS_S = 0.01  # between two times at which a node that ticks looks for callbacks
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_LEAST_MIB = 1024  # of address space
-
-
-def check_address_space() -> None:
-    """Refuse to start with too little address space: Fast DDS waits for ever for threads that it could not start.
-
-    Raises
-    ------
-    InertidError
-        With the limit, and the remedy.
-    """
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY and limit < _LEAST_MIB * 2**20:
-        raise InertidError(
-            f"the address space is limited to {limit // 2**20} MiB, and a node needs {_LEAST_MIB}; raise ulimit -v"
-        )
+LEAST_MIB = 1024  # of address space that a node needs, threads of Fast DDS included
 
 
 def raise_priority(node: Node, priority: int) -> None:
@@ -75,7 +60,7 @@ def run_node(make: Callable[[], Any]) -> int:
         not start.
     """
     try:
-        check_address_space()
+        check_address_space(LEAST_MIB)
     except InertidError as error:
         return _refused(error)
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)

@@ -1,6 +1,8 @@
 """Bad input to the inertid command: one line that names file, field and remedy, status 2, nothing left behind."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -241,6 +243,16 @@ def test_memory_that_runs_out_is_one_line(folder, refused, monkeypatch):
 
     monkeypatch.setattr(info, "run", lambda options: np.zeros(2**62, dtype=np.uint8))
     assert refused("info", "good.npz").startswith("out of memory; raise the limit (ulimit -v), or use")
+
+
+@pytest.mark.parametrize("limit_kib", [300_000, 450_000])
+def test_too_little_address_space_is_refused_before_a_library_waits_for_it(limit_kib, folder):
+    """OpenBLAS asks for its buffers without end, and no signal comes through meanwhile."""
+    shell = f'ulimit -v {limit_kib}; exec "{sys.executable}" -m inertid_ros.cli.main info good.npz'
+    done = subprocess.run(["bash", "-c", shell], cwd=folder, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 2
+    wanted = f"the address space is limited to {limit_kib // 1024} MiB, and 600 are needed; raise ulimit -v"
+    assert done.stderr.strip() == f"inertid: error: {wanted}"
 
 
 def test_an_internal_fault_is_one_line_and_says_how_to_see_more(folder, capsys, monkeypatch):

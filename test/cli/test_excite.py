@@ -104,6 +104,8 @@ def test_what_a_motion_does_not_excite_is_told_on_all_ways(folder, capsys):
     assert status == 0 and f"inertid: warning: {message}" in err and message.startswith("condition number")
     assert floor.startswith("no floor is looked at, since link ") and f"inertid: warning: {floor}" in err
     assert json.loads(out)["surroundings"][1] == "no obstacles are stated"
+    told = json.loads((folder / "out/excitation.json").read_text())["constraints"]
+    assert [each["words"].split(" of ")[0] for each in told] == ["effort"], "nothing can meet, so there is no distance"
     assert "<li>no obstacles are stated</li>" in (folder / "out/excitation.html").read_text()
     assert html.escape(message, quote=False)[:40] in (folder / "out/excitation.html").read_text()
 

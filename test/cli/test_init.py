@@ -122,7 +122,7 @@ def test_refusals_are_one_line_and_write_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["robot.urdf"]
 
 
-@pytest.mark.parametrize("body", ["<xacro:macro name='arm'/>", "<xacro:arm/>", ""])
+@pytest.mark.parametrize("body", ["<xacro:macro name='arm'/>", "<xacro:arm/>", "", "<link name='${prefix}arm'/>"])
 def test_a_xacro_file_without_links_is_told_what_it_is(
     body: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

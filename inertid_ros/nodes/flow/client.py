@@ -20,8 +20,9 @@ from rclpy.task import Future
 from std_msgs.msg import Empty
 from std_srvs.srv import Trigger
 
+from inertid_ros.core.blas_threads import check_address_space
 from inertid_ros.core.errors import InertidError
-from inertid_ros.nodes.spin import check_address_space
+from inertid_ros.nodes.spin import LEAST_MIB
 from inertid_ros.ros.diagnostics import OK, DiagnosticsPublisher, Status
 from inertid_ros.ros.discovery import ClientDiscovery
 from inertid_ros.ros.qos import COMMAND
@@ -78,7 +79,7 @@ class FlowClient:
     """
 
     def __init__(self, name: str, lease_topic: str) -> None:
-        check_address_space()
+        check_address_space(LEAST_MIB)
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         self.node = rclpy.create_node(name)
         self._executor = SingleThreadedExecutor()

@@ -84,10 +84,15 @@ def parse_description(text: str) -> etree._Element:
 
 
 def _check_expanded(root: etree._Element) -> None:
-    for element in root.iter(f"{{{_XACRO}}}*"):
-        name = etree.QName(element).localname
+    found = next(root.iter(f"{{{_XACRO}}}*"), None)
+    what = "" if found is None else f"<xacro:{etree.QName(found).localname}>"
+    if found is None:
+        parts = (element for part in root.iterchildren("link", "joint") for element in part.iter(etree.Element))
+        written = (each for each in parts if any(f"${mark}" in str(each.attrib.values()) for mark in "{("))
+        found, what = next(written, None), "an expression of xacro"
+    if found is not None:
         raise ModelError(
-            f"URDF: has <xacro:{name}> in line {element.sourceline}; expand it first: inertid init FILE --xacro"
+            f"URDF: has {what} in line {found.sourceline}; expand it first: inertid init FILE --xacro"
         )
 
 
