@@ -25,6 +25,8 @@ from inertid_ros.regressors.load_torque import without_load
 from inertid_ros.robot.loads import load_bodies
 from inertid_ros.robot.model import RobotModel
 
+_AHEAD = 1  # parts that are prepared while another is compressed
+
 
 @dataclass(frozen=True)
 class ScreenedRecording:
@@ -150,7 +152,7 @@ class FurtherSamples:
         for recording in self._recordings:
             self._used[recording.name], self._left_out[recording.name] = 0, []
             with without_notices():
-                for samples in ahead(self._prepared, recording.others()):
+                for samples in ahead(self._prepared, recording.others(), _AHEAD):
                     if isinstance(samples, RecordingError):
                         self._left_out[recording.name].append(str(samples))
                         continue
@@ -164,10 +166,9 @@ class FurtherSamples:
         if not part.effort.any():
             return RecordingError(f"{part.name}: effort is zero throughout it")
         own = ScreenedRecording.unscreened(part, self._model, self._configuration)
+        own = replace(own, preparation=replace(own.preparation, known_spectra=self._spectra))
         try:
-            return replace(own, preparation=replace(own.preparation, known_spectra=self._spectra)).prepared(
-                self._cutoff_hz
-            )
+            return own.prepared(self._cutoff_hz)
         except RecordingError as error:
             return error
 

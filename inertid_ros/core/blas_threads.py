@@ -27,8 +27,13 @@ def one_thread() -> Generator[None]:
 def check_address_space(least_mib: int) -> None:
     """Refuse to start with too little address space.
 
-    Libraries wait for ever for what they do not get, where no signal comes through: OpenBLAS for its buffers, and Fast DDS
-    for threads that it could not start.
+    Libraries wait for ever for what they do not get, where no signal comes through: OpenBLAS for its buffers, and Fast
+    DDS for threads that it could not start.
+
+    Parameters
+    ----------
+    least_mib : int
+        What is needed [MiB].
 
     Raises
     ------

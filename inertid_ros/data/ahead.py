@@ -8,21 +8,27 @@ from typing import TypeVar
 T = TypeVar("T")
 S = TypeVar("S")
 
-AHEAD = 1  # items that are worked on meanwhile
-
-
-def ahead(function: Callable[[T], S], items: Iterable[T]) -> Iterator[S]:
+def ahead(function: Callable[[T], S], items: Iterable[T], count: int) -> Iterator[S]:
     """Results in the order of the items, of which the next are worked on by threads meanwhile.
 
     Threads run side by side where a library works on whole arrays, as NumPy, SciPy and decompression do. The items are
     taken by the caller's thread.
+
+    Parameters
+    ----------
+    function : callable
+        What is to be done with each item.
+    items : iterable
+        Taken one at a time.
+    count : int
+        How many are worked on, each by a thread; their memory is taken so often.
     """
     waiting: deque[Future[S]] = deque()
-    with ThreadPoolExecutor(AHEAD) as pool:
+    with ThreadPoolExecutor(count) as pool:
         for item in items:
             waiting.append(pool.submit(function, item))
             del item  # else the newest stays here while others are used
-            if len(waiting) > AHEAD:
+            if len(waiting) > count:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

@@ -20,6 +20,7 @@ from .record_scan import HEAD, Records, scan
 
 _MESSAGE_HEAD = np.dtype([("channel", "<u2"), ("sequence", "<u4"), ("time", "<u8"), ("published", "<u8")])
 _LATEST_NS = 2**62
+_AHEAD = 2  # chunks that are decompressed while another is decoded
 
 
 class McapColumns:
@@ -67,7 +68,7 @@ class McapColumns:
             yield from self._messages(content, records)
             _release(pages)
             spans = ((int(records.offsets[k]), int(records.lengths[k])) for k in chunks)
-            for chunk in ahead(lambda span: _chunk(content, *span, budget), spans):
+            for chunk in ahead(lambda span: _chunk(content, *span, budget), spans, _AHEAD):
                 for inner in scan(chunk, 0, len(chunk)):
                     if (inner.opcodes == CHUNK).any():
                         raise UnsuitableError
