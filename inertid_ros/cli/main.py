@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.command_line = shlex.join(["inertid", *(sys.argv[1:] if arguments is None else arguments)])
     try:
         with stoppable():
-            check_address_space(_LEAST_MIB)
+            check_address_space("a command", _LEAST_MIB)
             from .settings import set_up_logging  # with it comes what help and usage errors need not wait for
 
             set_up_logging(options)

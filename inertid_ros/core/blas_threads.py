@@ -24,7 +24,7 @@ def one_thread() -> Generator[None]:
         yield
 
 
-def check_address_space(least_mib: int) -> None:
+def check_address_space(whose: str, least_mib: int) -> None:
     """Refuse to start with too little address space.
 
     Libraries wait for ever for what they do not get, where no signal comes through: OpenBLAS for its buffers, and Fast
@@ -32,8 +32,10 @@ def check_address_space(least_mib: int) -> None:
 
     Parameters
     ----------
+    whose : str
+        Who needs it, for the message, such as ``a node``.
     least_mib : int
-        What is needed [MiB].
+        How much [MiB].
 
     Raises
     ------
@@ -47,7 +49,7 @@ def check_address_space(least_mib: int) -> None:
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < least_mib * 2**20:
         raise InertidError(
-            f"the address space is limited to {limit // 2**20} MiB, and {least_mib} are needed; raise ulimit -v"
+            f"the address space is limited to {limit // 2**20} MiB, and {whose} needs {least_mib}; raise ulimit -v"
         )
 
 

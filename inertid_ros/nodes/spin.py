@@ -60,7 +60,7 @@ def run_node(make: Callable[[], Any]) -> int:
         not start.
     """
     try:
-        check_address_space(LEAST_MIB)
+        check_address_space("a node", LEAST_MIB)
     except InertidError as error:
         return _refused(error)
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)

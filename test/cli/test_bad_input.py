@@ -251,7 +251,7 @@ def test_too_little_address_space_is_refused_before_a_library_waits_for_it(limit
     shell = f'ulimit -v {limit_kib}; exec "{sys.executable}" -m inertid_ros.cli.main info good.npz'
     done = subprocess.run(["bash", "-c", shell], cwd=folder, capture_output=True, text=True, timeout=30)
     assert done.returncode == 2
-    wanted = f"the address space is limited to {limit_kib // 1024} MiB, and 600 are needed; raise ulimit -v"
+    wanted = f"the address space is limited to {limit_kib // 1024} MiB, and a command needs 600; raise ulimit -v"
     assert done.stderr.strip() == f"inertid: error: {wanted}"
 
 

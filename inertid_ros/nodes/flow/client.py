@@ -79,7 +79,7 @@ class FlowClient:
     """
 
     def __init__(self, name: str, lease_topic: str) -> None:
-        check_address_space(LEAST_MIB)
+        check_address_space("a node", LEAST_MIB)
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         self.node = rclpy.create_node(name)
         self._executor = SingleThreadedExecutor()
