@@ -4,7 +4,8 @@ import re
 
 import pytest
 from support.excitation.combined_events import ALL_EVENTS, STREAM_PAUSES
-from support.paths import ROOT, TEST
+from support.named_tests import assert_test_exists
+from support.paths import ROOT
 
 ROWS = re.findall(r"^\| (\d+) \| (.*) \|$", (ROOT / "docs" / "faults.md").read_text(encoding="utf-8"), re.M)
 
@@ -23,7 +24,4 @@ def test_the_test_of_a_row_exists(number: str, row: str) -> None:
     if test == "none":
         assert "untested" in how
         return
-    path, name, case = re.fullmatch(r"`(\S+\.py)::(\w+)(?:\[(.+)\])?`", test).groups()
-    source = (TEST / path).read_text(encoding="utf-8")
-    assert re.search(rf"^(    )?def {name}\(|^{name} = ", source, re.M), f"{path} has no {name}"
-    assert case is None or f'"{case}"' in source, f"{path} has no case {case}"
+    assert_test_exists(test)

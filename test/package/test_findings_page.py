@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from support.paths import ROOT, TEST
+from support.named_tests import assert_test_exists
+from support.paths import ROOT
 
 LINES = re.findall(r"^\| (.*) \|$", (ROOT / "docs" / "findings.md").read_text(encoding="utf-8"), re.M)
 ROWS = [line for line in LINES if line != "finding | what is so now | test"]
@@ -17,7 +18,4 @@ def test_every_table_has_the_same_columns() -> None:
 def test_the_test_of_a_finding_exists(row: str) -> None:
     finding, now, test = (cell.strip() for cell in row.split(" | "))
     assert finding and now
-    path, name, case = re.fullmatch(r"`(\S+\.py)::(\w+)(?:\[(.+)\])?`", test).groups()
-    source = (TEST / path).read_text(encoding="utf-8")
-    assert re.search(rf"^(    )?def {name}\(", source, re.M), f"{path} has no {name}"
-    assert case is None or f'"{case}"' in source, f"{path} has no case {case}"
+    assert_test_exists(test)
