@@ -5,7 +5,6 @@ import inspect
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable
 from types import FrameType
@@ -64,13 +63,9 @@ def run_node(make: Callable[[], Any]) -> int:
     except InertidError as error:
         return _refused(error)
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    stop = threading.Event()
-
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-
+    stop = _StopRequest()
     for number in _SIGNALS:
-        signal.signal(number, on_signal)
+        signal.signal(number, stop.on_signal)
     try:
         node = make()
     except InertidError as error:
@@ -90,6 +85,20 @@ def run_node(make: Callable[[], Any]) -> int:
         executor.shutdown(timeout_sec=0.0)
         node.destroy_node()
         rclpy.try_shutdown()
+
+
+class _StopRequest:
+    """Whether a signal asked for the end.
+
+    No ``threading.Event``: its lock is not reentrant, and a second signal that comes while the handler of the first one
+    holds it waits for it, in the same thread and therefore for ever, or until all signals that follow have filled the
+    stack.
+    """
+
+    made = False
+
+    def on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self.made = True
 
 
 def _refused(error: InertidError) -> int:
@@ -141,7 +150,7 @@ def tick_by_timer(node: Any) -> None:
     node.create_timer(node.tick_s, node.tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
-def _spin(node: Any, executor: SingleThreadedExecutor, stop: threading.Event) -> int:
+def _spin(node: Any, executor: SingleThreadedExecutor, stop: _StopRequest) -> int:
     ending, begin_shutdown = False, getattr(node, "begin_shutdown", lambda: None)
     spin_once: Callable[[], None] = lambda: executor.spin_once(timeout_sec=_PERIOD_S)  # noqa: E731
     if hasattr(node, "tick") and node.get_clock().ros_time_is_active:  # which advances by callbacks
@@ -153,7 +162,7 @@ def _spin(node: Any, executor: SingleThreadedExecutor, stop: threading.Event) ->
             spin_once()
             if getattr(node, "done", False):
                 return 0
-            if stop.is_set() and not ending:
+            if stop.made and not ending:
                 ending = True
                 begin_shutdown()
     except ExternalShutdownException:
