@@ -5,19 +5,23 @@ URDF, and calibrated with defaults: 20 s at 250 Hz of positions and efforts, no 
 sensor of the wrench and of the pose at the root.
 
     python benchmarks/published_robots.py [NAME...] [--seeds COUNT] [--joints MOST] [--above JOINTS] [--cases NAME...]
+        [--record FILE]
 """
 
 import argparse
+import json
 import logging
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from studies.published_robots import CASES, Trial, collection, natural_sizes, published_robot, trial
-from tables import machine, publish, table
+from tables import commit, machine, publish, table
 
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.core.arrays import Array
@@ -26,6 +30,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.base_parameters import base_parameters_of_robot
 from inertid_ros.regressors.equations import equations_of
+from inertid_ros.robot.model import RobotModel
 
 RIGHT = 1e-5  # of a base parameter's natural size
 
@@ -100,6 +105,37 @@ def attempt(name: str, case: str, one: Trial, seed: int) -> Found | None:
     return result
 
 
+class Record:
+    """Outcomes in a file of JSON lines, so that a run of hours that was ended goes on where it was.
+
+    Parameters
+    ----------
+    file : Path or None
+        Outcomes of other commits than this one are not taken from it. None: nothing is kept.
+    """
+
+    def __init__(self, file: Path | None) -> None:
+        self._file, self._commit = file, commit()
+        lines = file.read_text().splitlines() if file and file.exists() else []
+        kept = (json.loads(line) for line in lines)
+        self._kept: dict[tuple[str, str, int], dict[str, Any] | None] = {
+            tuple(one["trial"]): one["found"] for one in kept if one["commit"] == self._commit
+        }
+
+    def attempt(self, name: str, case: str, model: RobotModel, seed: int) -> Found | None:
+        """What is recorded of a trial, or what comes out now."""
+        key = name, case, seed
+        if key not in self._kept:
+            result = attempt(name, case, trial(model, case, seed), seed)
+            self._kept[key] = json.loads(json.dumps(result and asdict(result), default=np.ndarray.tolist))
+            if self._file:
+                with self._file.open("a") as file:
+                    print(json.dumps({"commit": self._commit, "trial": key, "found": self._kept[key]}), file=file)
+        if (found := self._kept[key]) is None:
+            return None
+        return Found(**{**found, **{name: np.array(found[name]) for name in ("base", "masses", "within")}})
+
+
 def row(case: str, results: Sequence[Found | None]) -> list[object]:
     done = [result for result in results if result is not None]
     if not done:
@@ -133,7 +169,9 @@ def main() -> None:
     parser.add_argument("--joints", type=int, default=1000, help="leave out robots of more joints")
     parser.add_argument("--above", type=int, default=0, help="leave out robots of so many joints and fewer")
     parser.add_argument("--cases", nargs="*", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--record", type=Path, help="file that outcomes are kept in, to go on with an ended run")
     chosen = parser.parse_args()
+    record = Record(chosen.record)
     logging.getLogger("inertid_ros").setLevel(logging.ERROR)
     results: dict[str, list[Found | None]] = {case: [] for case in chosen.cases}
     unused, used = [], 0
@@ -150,7 +188,7 @@ def main() -> None:
         used += 1
         for case in chosen.cases:
             for seed in range(chosen.seeds):
-                results[case].append(attempt(path.stem, case, trial(model, case, seed), seed))
+                results[case].append(record.attempt(path.stem, case, model, seed))
     above = f" --above {chosen.above}" if chosen.above else ""
     some = "" if chosen.cases == list(CASES) else " --cases " + " ".join(f"'{case}'" for case in chosen.cases)
     heading = "Published robots, first recordings" + f", more than {chosen.above} joints" * bool(above)
