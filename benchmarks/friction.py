@@ -22,7 +22,7 @@ from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import example_urdf
 
 ARMS = {"Panda": "panda_description/urdf/panda.urdf", "UR10": "ur_description/urdf/ur10_robot.urdf"}
-SEEDS, SECONDS, RATE_HZ = 20, 30.0, 500.0
+SEEDS, SECONDS, RATE_HZ = 100, 30.0, 500.0
 POSITION_NOISE, TORQUE_NOISE = 2e-5, 0.02  # rad; share of the RMS torque
 TERMS = ("viscous", "coulomb", "stribeck")
 
