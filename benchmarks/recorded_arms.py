@@ -6,6 +6,7 @@ all candidates that counts every sample (``test/support/fixed_filter.py``).
 
 import csv
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 FIXED_HZ = 5.0
 # Runs 1 and 2 are the same motion (0.3 % apart after a shift): one of them says nothing about a fit to the other.
 PAIRS = ((("run1", "run2"), "run3", 4.2), (("run1", "run3"), "run2", 2.46), (("run2", "run3"), "run1", 2.70))
+BLOCKS = 10  # of the held-out part
 TRAIN_SHARE = 0.65  # of the TX40's one recording, as its authors split it
 CLASSIC = ("rotor_inertia", "viscous", "coulomb", "offset")
 TX40_PUBLISHED = (6.3, 5.6, 8.5, 10.1, 34.5, 22.5)  # least squares, sliding samples, from the data page [%]
@@ -72,20 +74,25 @@ def tx40(folder: Path) -> None:
     outcome = calibrate(model, [train], [test])
     fixed = FixedFilter(model, [train], test, FIXED_HZ)
     ours, plain = fixed.of(outcome.estimate), fixed.least_squares()
-    sliding = [_sliding(outcome, model, outcome.estimate.parameters),
-               _sliding(outcome, classic, _least_squares(classic, outcome))]  # fmt: skip
+    default = _sliding_squares(outcome, model, outcome.estimate.parameters)
+    other = _sliding_squares(outcome, classic, _least_squares(classic, outcome))
+    deviation = _jackknife(lambda blocks: _relative(default[:, blocks]) - _relative(other[:, blocks]))
     rows = [
-        [name, f"**{100 * own:.2f}**", f"{100 * other:.2f}", f"{published:g}", f"**{first:.3f}**", f"{second:.3f}"]
-        for name, own, other, published, first, second in zip(
-            model.joint_names, *sliding, TX40_PUBLISHED, ours.rms, plain.rms, strict=True
+        [name, f"**{100 * own:.2f}**", f"{100 * theirs:.2f}", f"{100 * (own - theirs):+.2f} ± {100 * uncertain:.2f}",
+         f"{published:g}", f"**{first:.3f}**", f"{second:.3f}"]
+        for name, own, theirs, uncertain, published, first, second in zip(
+            model.joint_names, _relative(default), _relative(other), deviation, TX40_PUBLISHED, ours.rms, plain.rms,
+            strict=True,
         )
-    ]
-    header = ["joint", "default, sliding [%]", "least squares, sliding [%]", "published least squares [%]",
-              f"default, all samples at {FIXED_HZ:g} Hz [N m]", "least squares, the same [N m]"]  # fmt: skip
+    ]  # fmt: skip
+    header = ["joint", "default, sliding [%]", "least squares, sliding [%]", "difference",
+              "published least squares [%]", f"default, all samples at {FIXED_HZ:g} Hz [N m]",
+              "least squares, the same [N m]"]  # fmt: skip
     publish(
         "tx40-held-out",
         "## Stäubli TX40: held-out torque error\n\nThe first 65 % fitted, the rest held out. Sliding: samples whose"
-        " friction has a direction, on both sides the same, per cent of their RMS torque. In half of all samples the"
+        " friction has a direction, on both sides the same, per cent of their RMS torque; differences with their"
+        f" standard deviation by a jackknife over {BLOCKS} blocks of the held-out part. In half of all samples the"
         " arm rests, where stiction may be anything between the two directions of Coulomb friction: no model of"
         f" friction that depends on velocity alone predicts it.\n\n{table(header, rows)}\n\n{machine()}",
     )
@@ -131,11 +138,25 @@ def _least_squares(model: RobotModel, outcome: IdentificationOutcome) -> np.ndar
     return np.linalg.lstsq(R, z, rcond=1e-9)[0]
 
 
-def _sliding(outcome: IdentificationOutcome, model: RobotModel, parameters: np.ndarray) -> np.ndarray:
-    """Held-out error of every joint over its RMS torque, where its friction has a direction."""
+def _sliding_squares(outcome: IdentificationOutcome, model: RobotModel, parameters: np.ndarray) -> np.ndarray:
+    """``(2, blocks, n)`` sums of squared errors, and of squared torque, held out, where friction has a direction."""
     (test,) = outcome.held_out
     error = np.where(test.mask, predict_torque(model, parameters, test) - test.tau, 0.0)
-    return np.linalg.norm(error, axis=0) / np.linalg.norm(np.where(test.mask, test.tau, 0.0), axis=0)
+    squares = np.stack([error, np.where(test.mask, test.tau, 0.0)]) ** 2
+    edges = np.linspace(0, len(test), BLOCKS + 1).astype(int)[:-1]
+    return np.add.reduceat(squares, edges, axis=1)
+
+
+def _relative(squares: np.ndarray) -> np.ndarray:
+    """``(n,)`` error of every joint over its RMS torque, of blocks ``(2, blocks, n)``."""
+    error, torque = squares.sum(axis=1)
+    return np.sqrt(error / torque)
+
+
+def _jackknife(figure: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Standard deviation of a figure by leaving out each block once."""
+    without = np.array([figure(np.flatnonzero(np.arange(BLOCKS) != block)) for block in range(BLOCKS)])
+    return np.sqrt((BLOCKS - 1) * np.mean((without - without.mean(axis=0)) ** 2, axis=0))
 
 
 def _rows(recording: Recording, rows: slice) -> Recording:
