@@ -29,6 +29,7 @@ class Sequence:
     motions: int
     violations: list[str]
     steps: list[float]
+    unseen_steps: list[float]
     by_old_clock: int
 
 
@@ -49,8 +50,8 @@ def run(seed: int) -> Sequence:
             world.violations.append(str(error))
             break
     observed = world.end()
-    steps = world.controller.steps
-    return Sequence(seed, events, observed, world.rest_s, motions, world.violations, steps, world.by_old_clock)
+    steps, unseen = world.controller.steps, world.controller.unseen_steps
+    return Sequence(seed, events, observed, world.rest_s, motions, world.violations, steps, unseen, world.by_old_clock)
 
 
 def main() -> None:
@@ -69,6 +70,7 @@ def main() -> None:
     rest = np.array([seconds for sequence in done for seconds in sequence.rest_s])
     broken = sum(bool(sequence.violations) for sequence in done)
     steps = np.array([step for sequence in done for step in sequence.steps])
+    unseen = np.array([step for sequence in done for step in sequence.unseen_steps])
     rows: list[list[object]] = [
         ["sequences, motions begun", f"{len(done)}, {sum(sequence.motions for sequence in done)}"],
         ["events", sum(counts.values())],
@@ -78,6 +80,8 @@ def main() -> None:
         ["from the begin of a stop to rest, median and longest [s]", f"{np.median(rest):.2f}, {rest.max():.2f}"],
         ["commands that met a scaled controller behind its time; their largest step [mrad]",
          f"{np.sum(steps > 0)}, {1e3 * steps.max():.1f}"],
+        ["commands after lost ones while states stood still, too; their largest step [mrad]",
+         f"{len(unseen)}, {1e3 * unseen.max(initial=0.0):.1f}"],
         ["commands by a clock that had stepped unseen", sum(sequence.by_old_clock for sequence in done)],
         ["sequences in which an invariant was broken", broken],
     ]
@@ -89,8 +93,9 @@ def main() -> None:
 `python benchmarks/fault_sequences.py --sequences {options.sequences} --seed {options.seed}`: random sequences of events
 around the state machine of the excitation node and a robot of two joints, under a given time, with the invariants of
 docs/safety.md looked at after every event and tick. The robot is observed at 1 kHz, but for the instants at which its
-controller itself changes the speed at once, or is behind by a scaling that nobody told yet when a stop is asked for;
-the steps then are a row of their own. In {time.monotonic() - begin:.0f} s on {machine()}.
+controller itself changes the speed at once, is behind by a scaling that nobody told yet when a stop is asked for, or
+gets commands after it had lost some, while joint states had stopped to change; the steps then are rows of their own.
+In {time.monotonic() - begin:.0f} s on {machine()}.
 
 {table(("measure", "figure"), rows)}
 

@@ -34,12 +34,14 @@ class ObservedController:
     """Follows the newest trajectory from its stamp, or from where it is to the first point where that is ahead.
 
     A new trajectory sets its time to the clock; ``pace`` multiplies how fast that time advances (speed scaling).
+    ``lost`` says that it has lost trajectories while nobody could see that it stood; the next one is a step, too.
     """
 
     def __init__(self, position: np.ndarray, now: float) -> None:
         # From when to when it changed its speed by itself, or made up for what it was behind when a trajectory came.
         self.own: list[tuple[float, float]] = []
         self.steps: list[float] = [0.0]  # by such trajectories [rad]
+        self.lost, self.unseen_steps = False, list[float]()
         self.place(position, now, [])
 
     def place(self, position: np.ndarray, now: float, traces: list | None = None) -> None:
@@ -66,7 +68,11 @@ class ObservedController:
         due = self._at(now)[0]  # had it not been scaled
         self._curve, self._hold = PiecewiseQuintic(times, *points), points[0][-1]
         self._wall = self._time = now
-        if behind and np.abs(v).max() > 1e-4:
+        if self.lost:
+            self.unseen_steps.append(float(np.abs(self.state(now)[0] - q).max()))
+            self.own.append((now, max(times[0], now)))
+            self.lost = False
+        elif behind and np.abs(v).max() > 1e-4:
             self._blended = horizon.time_from_start[0] + start
             blended = self._blended > now
             if len(horizon) > 1:  # not to where it stands

@@ -120,6 +120,8 @@ class World:
         self._expect(observed.velocity <= 1.001, f"velocity is {observed.velocity:.3f} of its limit")
         self._expect(observed.acceleration <= 1.01, f"acceleration is {observed.acceleration:.3f} of its limit")
         self._expect(max(self.controller.steps) < 0.05, f"steps by {max(self.controller.steps):.3f} rad, scaled")
+        unseen = max(self.controller.unseen_steps, default=0.0)
+        self._expect(unseen < 0.02, f"steps by {unseen:.3f} rad after commands that were lost unseen")
         self._expect(observed.jerk <= 1.05, f"jerk is {observed.jerk:.3f} of that of the plan and its brakes")
         return observed
 
@@ -320,7 +322,9 @@ class World:
             return
         start = horizon.stamp - EPOCH_S - self.robot_clock_offset
         start = self.robot.now + DELAY_S if np.isnan(start) else start
-        if not (self.deaf or self.halt_untold):
+        if self.deaf:  # where states stand still, too, nobody could know, up to the stuck_distance of the monitor
+            self.controller.lost |= self.stuck and self.machine.supervisor.moving
+        elif not self.halt_untold:
             self.controller.follow(horizon, self.robot.now + DELAY_S, start)
 
     def _scale(self, pace: float) -> None:
