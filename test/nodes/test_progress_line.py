@@ -5,6 +5,11 @@ import io
 from inertid_ros.nodes.flow.progress_line import ProgressLine
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 def test_log_has_few_lines_and_no_percentage_of_what_has_none():
     stream = io.StringIO()
     line = ProgressLine(stream)
@@ -22,15 +27,32 @@ def test_log_has_few_lines_and_no_percentage_of_what_has_none():
     ]
 
 
-def test_terminal_shows_no_bar_of_what_has_no_fraction():
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
+def test_notes_are_in_the_few_lines_of_a_log():
+    stream = io.StringIO()
+    line = ProgressLine(stream)
+    for fraction, note in ((0.0, ""), (0.1, "known to 40 %"), (0.3, "known to 20 %")):
+        line.show("training: moving", fraction, note)
+    assert stream.getvalue().splitlines() == ["training: moving: 0 %", "training: moving: 30 %, known to 20 %"]
 
+
+def test_a_note_keeps_to_the_line_of_a_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "90")
+    stream = Terminal()
+    line = ProgressLine(stream)
+    line.show("training: moving", 0.1, "known to 40 %; " + 10 * "still needs motion, ")
+    line.show("training: moving", 0.2, "known")
+    line.show("training: moving", 0.3)
+    longest, short, none = stream.getvalue().split("\r")[1:]
+    assert len(longest) < 90 and "known to 40 %" in longest
+    assert len(short) == len(longest) and short.rstrip().endswith("known")  # what stood there is gone
+    assert none.rstrip().endswith("%") and len(none) >= len(short.rstrip())
+
+
+def test_terminal_shows_no_bar_of_what_has_no_fraction():
     stream = Terminal()
     line = ProgressLine(stream)
     line.show("training: planning", 1.0)
     line.show("training: checking", None)
     planning, checking = stream.getvalue().split("\r")[1:]
-    assert planning.count("#") == 30 and planning.endswith("100 %")
+    assert planning.count("#") == 30 and planning.rstrip().endswith("100 %")
     assert "#" not in checking and "%" not in checking and len(checking) == len(planning)

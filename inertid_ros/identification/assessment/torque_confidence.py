@@ -90,7 +90,19 @@ def torque_confidence(estimate: Estimate, states: Samples | None = None) -> Torq
     IdentificationError
         The robot has a free base.
     """
-    model = estimate.model
+    return confidence_by_covariance(estimate.model, estimate.parameters, estimate.covariance, states)
+
+
+def confidence_by_covariance(
+    model: RobotModel, parameters: Array, covariance: Array, states: Samples | None = None
+) -> TorqueConfidence:
+    """The same of parameters ``(p,)`` with a covariance ``(p, p)``.
+
+    Raises
+    ------
+    IdentificationError
+        The robot has a free base.
+    """
     if model.free:
         raise IdentificationError("confidence: torque at random states is defined for robots on a fixed base only")
     # Stribeck friction that was left out of the estimate may be there: its uncertainty is part of the torque's.
@@ -100,9 +112,9 @@ def torque_confidence(estimate: Estimate, states: Samples | None = None) -> Torq
     for chunk in dense_equations(equations, states):
         for joint, (rows, _) in enumerate(chunk):
             columns = equations.columns[joint]
-            covariance = estimate.covariance[np.ix_(columns, columns)]
-            squares[joint] += float(np.einsum("ki,ij,kj->", rows, covariance, rows))
-    torque = ForceEquations(model).predict(estimate.parameters, states)
+            own = covariance[np.ix_(columns, columns)]
+            squares[joint] += float(np.einsum("ki,ij,kj->", rows, own, rows))
+    torque = ForceEquations(model).predict(parameters, states)
     return TorqueConfidence(
         model.joint_names,
         np.sqrt(np.maximum(squares, 0.0) / len(states)),

@@ -7,7 +7,6 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence
 from inertid_ros.robot.model import RobotModel
 
@@ -52,16 +51,15 @@ class JointCoverage:
 
 
 def motion_coverage(
-    estimate: Estimate, recordings: Sequence[Samples], confidence: TorqueConfidence | None
+    model: RobotModel, recordings: Sequence[Samples], confidence: TorqueConfidence | None
 ) -> tuple[JointCoverage, ...]:
     """Coverage of every joint by recordings that were fitted, with advice for the joints whose torque is known least.
 
     Parameters
     ----------
     confidence : TorqueConfidence or None
-        Of the estimate; None on a free base.
+        Of what was fitted; None on a free base.
     """
-    model = estimate.model
     position, velocity, acceleration, reversals = _motion(model, recordings)
     span = np.ptp(position, axis=0)
     fastest, sharpest = np.abs(velocity).max(axis=0), np.abs(acceleration).max(axis=0)

@@ -50,7 +50,7 @@ class ResultDetails:
             inertia_ellipsoids(estimate),
             prediction_curves(estimate, held_out or train),
             friction_curves(estimate, train),
-            motion_coverage(estimate, train, confidence),
+            motion_coverage(estimate.model, train, confidence),
             feasibility_margins(estimate),
             correlated_pairs(estimate),
         )

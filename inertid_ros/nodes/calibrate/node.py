@@ -45,6 +45,7 @@ class CalibrationFlow:
         by_itself = options.moved_by == "robot"
         self.mover: Mover = SelfMovingRobot(client, options) if by_itself else ExcitationMover(client, options.wait_s)
         self.recording = False
+        client.note = self._coverage
 
     def run(self) -> int:
         """Run all of it and return the exit status."""
@@ -113,6 +114,8 @@ class CalibrationFlow:
         scale = self.options.speed_scale
         goal = Excite.Goal(motion=motion, duration=duration, seed=seed, speed_scale=scale, prior=prior)
         self.mover.move(purpose, goal, lambda: self.recorder.stale("recorder") or self._not_recording(name))
+        if coverage := self._coverage():
+            client.show(f"{purpose} motion: {coverage}")
         answer = client.trigger("recorder/stop")
         self.recording = False
         if not answer.success:
@@ -125,6 +128,15 @@ class CalibrationFlow:
 
         client.until(arrived, f"{name} did not arrive at the identifier; check that both run in one namespace", 20.0)
         return name
+
+    def _coverage(self) -> str:
+        """How well the recording so far tells torque, and what it lacks; empty where that is not known."""
+        status = self.identifier.last
+        if not self.recording or status is None or not len(status.torque_deviation):
+            return ""
+        deviation, joint = max(zip(status.torque_deviation, status.joint_names, strict=True))
+        needs = f"; still needs {status.still_needed}" if status.still_needed else ""
+        return f"torque known to {100 * deviation:.2g} % ({joint}){needs}"
 
     def _start_recording(self) -> str:
         """Return the name of the recording that has begun; refused until the recorder receives samples."""

@@ -76,6 +76,11 @@ class FlowClient:
         Of the node.
     lease_topic : str
         Where the lease of a motion is renewed.
+
+    Attributes
+    ----------
+    note : callable
+        What to show beside the progress of an action; an empty string for nothing.
     """
 
     def __init__(self, name: str, lease_topic: str) -> None:
@@ -90,6 +95,7 @@ class FlowClient:
         self._lease = self.node.create_publisher(Empty, lease_topic, COMMAND)
         self.node.create_timer(_LEASE_S, self._renew, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._line, self._step = ProgressLine(), "starting"
+        self.note: Callable[[], str] = lambda: ""
         self._diagnostics = DiagnosticsPublisher(self.node, self._statuses)
 
     def __enter__(self) -> "FlowClient":
@@ -245,7 +251,7 @@ class FlowClient:
         action_type, name, goal
             The action and its goal.
         describe : callable
-            Label and fraction of a feedback, None where it is not known.
+            Label and fraction of a feedback, None where it is not known. :attr:`note` is shown beside it.
         timeout_s : float
             Longest time [s].
         lease : bool
@@ -271,7 +277,7 @@ class FlowClient:
             self.until(client.server_is_ready, f"action {name} is not there; is its node still running?", _ANSWER_S)
 
             def show(message: Any) -> None:
-                self._line.show(*describe(message.feedback))
+                self._line.show(*describe(message.feedback), self.note())
 
             sent = client.send_goal_async(goal, feedback_callback=show)
             self.until(sent.done, f"action {name} does not answer; is its node still running?", _ANSWER_S)

@@ -1,6 +1,10 @@
 """The statuses of the identifier node; docs/reference/diagnostics.md describes them."""
 
+from collections.abc import Sequence
+
+from inertid_ros.adaptation.online.live_coverage import still_needed
 from inertid_ros.data.live.batches import ReceivedRecordings
+from inertid_ros.identification.details.motion_coverage import JointCoverage
 from inertid_ros.identification.identify import IdentificationProgress
 from inertid_ros.msg import IdentifierStatus, InertialParameters
 from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest
@@ -17,7 +21,12 @@ _VERDICTS = {InertialParameters.USE: "use", InertialParameters.USE_WITH_CARE: "u
 
 
 def identification(
-    state: int, message: str, last_fault: str, recordings: ReceivedRecordings, progress: IdentificationProgress | None
+    state: int,
+    message: str,
+    last_fault: str,
+    recordings: ReceivedRecordings,
+    progress: IdentificationProgress | None,
+    coverage: Sequence[JointCoverage] = (),
 ) -> Status:
     """What the node does; the state is a constant of IdentifierStatus."""
     level, text = gravest(
@@ -32,6 +41,8 @@ def identification(
         "Recordings": len(recordings.complete),
         "Samples": recordings.samples,
         "Last fault": last_fault,
+        "Torque known to (%)": 100.0 * max(each.torque_deviation for each in coverage) if coverage else None,
+        "Still needed": still_needed(coverage),
     }
     return Status("identification", level, text, values)
 

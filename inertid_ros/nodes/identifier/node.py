@@ -36,6 +36,7 @@ from .job import identification_job
 from .kept_result import KeptResult
 from .parameters import IdentifierOptions
 from .publication import Publication
+from .recording_coverage import RecordingCoverage
 
 _NUMBERS = (
     "train_relative_error", "validation_relative_error", "prior_relative_error", "torque_deviation", "gain",
@@ -51,6 +52,7 @@ class Identifier(Node):
         self.options = declare(self, IdentifierOptions)
         self.model: RobotModel | None = None
         self.recordings = ReceivedRecordings(self.options.keep_recordings)
+        self.coverage = RecordingCoverage()
         self.sequence = 0
         self.worker: Worker[IdentificationProgress, IdentificationResult] | None = None
         self.outcome: Future | None = None
@@ -75,7 +77,7 @@ class Identifier(Node):
         )
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(0.05, self._poll, clock=steady)
-        self.create_timer(1.0, self._publish_status, clock=steady)
+        self.create_timer(1.0, self._look, clock=steady)
         self.diagnostics = DiagnosticsPublisher(
             self, self._statuses, lambda: self.model.name if self.model is not None else ""
         )
@@ -104,10 +106,14 @@ class Identifier(Node):
             self.recordings.clear()
         else:
             try:
-                self.recordings.add(message.recording, message.sequence, message.last, from_batch(message))
+                block = from_batch(message)
+                self.recordings.add(message.recording, message.sequence, message.last, block)
+                if self.options.live_coverage:
+                    self.coverage.add(self.model, message.recording, block)
             except RecordingError as error:
                 self.get_logger().error(str(error))
         if message.last:
+            self.coverage.end()
             self._publish_status()
             if self.options.automatic and message.recording in self.recordings.complete:
                 self.executor.create_task(self._identify_automatically, message.recording)
@@ -209,17 +215,24 @@ class Identifier(Node):
             self.last_fault = message
         self._publish_status()
 
+    def _look(self) -> None:
+        self.coverage.work_out()
+        self._publish_status()
+
     def _publish_status(self) -> None:
         status = IdentifierStatus(state=self.state, message=self.message, samples=self.recordings.samples)
         status.header.stamp = self.get_clock().now().to_msg()
         status.recordings = list(self.recordings.complete)
+        self.coverage.fill(status)
         self.status_publisher.publish(status)
 
     def _statuses(self) -> list[Status]:
         progress = self.worker.progress if self.worker is not None else None
         model_hash = self.model.hash if self.model is not None else ""
         return [
-            diagnostics.identification(self.state, self.message, self.last_fault, self.recordings, progress),
+            diagnostics.identification(
+                self.state, self.message, self.last_fault, self.recordings, progress, self.coverage.joints
+            ),
             diagnostics.result(self.publication, model_hash),
         ]
 
