@@ -25,9 +25,9 @@ from inertid_ros.robot.model import RobotModel
 
 from .causal_filter import CausalFilter, StreamOptions
 
-_STREAM = StreamOptions(period=0.02, cutoff_hz=5.0, block=50)  # motions of calibrations are slower than 1 Hz
+_STREAM = StreamOptions(period=0.02, cutoff_hz=5.0, block=25)  # motions of calibrations are slower than 1 Hz
 _STATES = 100
-_ROUNDS = 8  # of weights by residuals
+_ROUNDS, _SETTLED = 10, 0.02  # of weights by residuals, which go on at the next call; their relative change
 _LEAST = 1e-3  # of a channel's torque: its residuals are at least as large
 _TESTED = ("rotor_inertia", "stribeck")  # drive terms that are part of a result only where a test finds them
 _NAMED = 2  # joints that are named
@@ -47,6 +47,7 @@ class LiveCoverage:
         self._filter, self._states = CausalFilter(model, _STREAM), sample_states(model, _STATES)
         self._information: Information | None = None
         self._blocks: list[Samples] = []
+        self._deviation: Array | None = None  # ``(n,)`` of residuals, when last worked out
         self._measured = np.zeros(model.joints, dtype=bool)
         self._start_ns = 0
         self._pending: list[Array] = []  # rows of time, positions, velocities and efforts
@@ -116,13 +117,16 @@ class LiveCoverage:
             root[self._model.layout.drive(term)] = 0.0
         independent = np.sqrt(band_fraction(self._blocks))
         least = np.maximum(_LEAST * information.rms_measured, 1e-300)
-        deviation = np.maximum(information.deviation(prior), least)
+        deviation = np.maximum(information.deviation(prior) if self._deviation is None else self._deviation, least)
         for _ in range(_ROUNDS):
             R, z = information.whitened(self._measured * independent / deviation)
             A = R @ root
             inverse = np.linalg.inv(np.eye(len(prior)) + A.T @ A)
             parameters = prior + root @ (inverse @ (A.T @ (z - R @ prior)))
-            deviation = np.maximum(information.deviation(parameters), least)
+            self._deviation, before = np.maximum(information.deviation(parameters), least), deviation
+            deviation = self._deviation
+            if np.abs(deviation / before - 1).max() < _SETTLED:
+                break
         return parameters, root @ inverse @ root.T
 
 

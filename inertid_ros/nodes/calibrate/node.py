@@ -44,8 +44,8 @@ class CalibrationFlow:
         self.recorder = client.received(RecorderStatus, "recorder/status", LATCHED)
         by_itself = options.moved_by == "robot"
         self.mover: Mover = SelfMovingRobot(client, options) if by_itself else ExcitationMover(client, options.wait_s)
-        self.recording = False
-        client.note = self._coverage
+        self.recording = ""  # name of the one that is being made
+        client.note = lambda: self._coverage(self.recording)
 
     def run(self) -> int:
         """Run all of it and return the exit status."""
@@ -114,10 +114,8 @@ class CalibrationFlow:
         scale = self.options.speed_scale
         goal = Excite.Goal(motion=motion, duration=duration, seed=seed, speed_scale=scale, prior=prior)
         self.mover.move(purpose, goal, lambda: self.recorder.stale("recorder") or self._not_recording(name))
-        if coverage := self._coverage():
-            client.show(f"{purpose} motion: {coverage}")
         answer = client.trigger("recorder/stop")
-        self.recording = False
+        self.recording = ""
         if not answer.success:
             raise FlowError(answer.message)
 
@@ -127,24 +125,26 @@ class CalibrationFlow:
             return self.identifier.last is not None and name in self.identifier.last.recordings
 
         client.until(arrived, f"{name} did not arrive at the identifier; check that both run in one namespace", 20.0)
+        if coverage := self._coverage(name):
+            client.show(f"{purpose} motion: {coverage}")
         return name
 
-    def _coverage(self) -> str:
-        """How well the recording so far tells torque, and what it lacks; empty where that is not known."""
+    def _coverage(self, name: str) -> str:
+        """How well a recording tells torque so far, and what it lacks; empty where that is not known."""
         status = self.identifier.last
-        if not self.recording or status is None or not len(status.torque_deviation):
+        if status is None or not name or status.recording != name or not status.joint_names:
             return ""
         deviation, joint = max(zip(status.torque_deviation, status.joint_names, strict=True))
-        needs = f"; still needs {status.still_needed}" if status.still_needed else ""
-        return f"torque known to {100 * deviation:.2g} % ({joint}){needs}"
+        known = f"torque known to {100 * deviation:.2g} % ({joint})" if deviation < 1 else f"{joint} is not known yet"
+        return f"{known}; still needed: {status.still_needed}" if status.still_needed else known
 
     def _start_recording(self) -> str:
         """Return the name of the recording that has begun; refused until the recorder receives samples."""
         answer = self.client.trigger("recorder/start")
         if not answer.success:
             raise FlowError(answer.message)
-        self.recording = True
-        return str(answer.message)
+        self.recording = str(answer.message)
+        return self.recording
 
     def _not_recording(self, name: str) -> str:
         """Why a motion is useless: the recorder writes nothing."""

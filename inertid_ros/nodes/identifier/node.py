@@ -113,8 +113,7 @@ class Identifier(Node):
             except RecordingError as error:
                 self.get_logger().error(str(error))
         if message.last:
-            self.coverage.end()
-            self._publish_status()
+            self._look()
             if self.options.automatic and message.recording in self.recordings.complete:
                 self.executor.create_task(self._identify_automatically, message.recording)
 

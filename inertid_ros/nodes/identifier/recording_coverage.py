@@ -1,4 +1,4 @@
-"""What the recording that is being received determines so far."""
+"""What the newest recording determines, so far where it is still being received."""
 
 import numpy as np
 
@@ -27,18 +27,13 @@ class RecordingCoverage:
     def add(self, model: RobotModel | None, name: str, block: Block) -> None:
         """Take the next samples of a recording; those of another one than before begin anew."""
         if name != self._name:
-            self.end()
-            self._name = name
+            self._name, self.joints = name, ()
             self._live = LiveCoverage(model) if model is not None and not model.free else None
         if self._live is not None:
             try:
                 self._live.add(block)
             except (InertidError, ValueError):  # of other joints; told when the recording is identified
                 self._live = None
-
-    def end(self) -> None:
-        """No further samples of this recording come."""
-        self._name, self._live, self.joints = "", None, ()
 
     def work_out(self) -> None:
         """Look at all samples so far, which takes some milliseconds."""
@@ -50,6 +45,7 @@ class RecordingCoverage:
 
     def fill(self, status: IdentifierStatus) -> None:
         """Set the fields of the status."""
+        status.recording = self._name
         status.joint_names = [each.joint for each in self.joints]
         status.torque_deviation = [each.torque_deviation for each in self.joints]
         status.still_needed = still_needed(self.joints)
