@@ -18,7 +18,7 @@ types = if python -c "import sys; sys.exit(sys.version_info < (3, 11))"; then my
 # API from docstrings, so that a package that does not import, or a citation that does not resolve, is an error.
 documentation = sphinx-build -q -W --keep-going -j $(WORKERS) -d .build/doctrees docs .build/docs
 
-.PHONY: help setup build demo test lint docs bench clean
+.PHONY: help setup build demo test lint docs coverage bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1  /p' $(firstword $(MAKEFILE_LIST)) | while read -r name text; do printf '%-8s %s\n' "$$name" "$$text"; done
@@ -45,6 +45,10 @@ test:  ## check style and types, build the documentation and run all tests; ARGS
 	pytest -n 0 -m realtime $(or $(ARGS),test/nodes) || realtime=$$?; \
 	for code in $$others $$realtime; do [ $$code = 0 ] || [ $$code = 5 ] || status=$$code; done; \
 	[ "$$others$$realtime" != 55 ] || status=5; exit $$status
+
+coverage:  ## measure which lines the tests run, in processes of their own, too; pages in .build/coverage/html
+	@$(enter); pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not realtime" --cov --cov-report= $(ARGS); \
+	pytest -n 0 -m realtime --cov --cov-append --cov-report=html --cov-report=term:skip-covered test/nodes
 
 bench:  ## run the benchmarks, with one thread for linear algebra as the command line and the nodes have it
 	@$(enter); export PYTHONPATH="benchmarks:test:$$PYTHONPATH" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1; for file in benchmarks/*.py; do python "$$file" $(ARGS); done

@@ -7,6 +7,7 @@ dozen steps and not hundreds, and a body on the border of the cone does no harm.
 """
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,7 +26,7 @@ _STUCK = 1e-7  # a shorter step leads nowhere where constraints are not met: the
 _STUCK_STEPS = 10  # elsewhere as many do; the first ones may be short where data outweighs the prior by far
 
 
-def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8) -> Solution:
+def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8, warm: bool = False) -> Solution:
     """Minimise from a start inside every cone; linear constraints need not hold there.
 
     Parameters
@@ -34,6 +35,8 @@ def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8) 
         With every ``S_b`` positive definite and every positive parameter above zero.
     tolerance : float, optional
         On the gap, relative to one plus the objective.
+    warm : bool
+        The start is the optimum of a similar program, see :func:`keeps_inside`.
 
     Raises
     ------
@@ -43,7 +46,7 @@ def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8) 
     """
     first, second = (from_squares, from_rows) if keeps_prior(convex_program) else (from_rows, from_squares)
     try:
-        return _attempt(convex_program, start, tolerance, first)
+        return _attempt(convex_program, start, tolerance, first, warm)
     except ConvergenceError as error:
         try:
             return _attempt(convex_program, start, tolerance, second)
@@ -51,18 +54,27 @@ def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8) 
             raise error from None
 
 
-def _attempt(convex_program: ConvexProgram, start: Array, tolerance: float, factorise: Factorise) -> Solution:
+def keeps_inside(convex_program: ConvexProgram) -> bool:
+    """Whether the weights of all bounds keep the optimum inside, so that it may be the start of a similar program."""
+    weights = np.concatenate([convex_program.body_weights, convex_program.positive_weights])
+    return bool((weights > 0).all()) and not len(convex_program.blocks) and not len(convex_program.inequalities)
+
+
+def _attempt(
+    convex_program: ConvexProgram, start: Array, tolerance: float, factorise: Factorise, warm: bool = False
+) -> Solution:
     with np.errstate(over="ignore", invalid="ignore"):
         try:
-            return _solved(convex_program, start, tolerance, factorise)
+            began = time.perf_counter()
+            solution = _solved(convex_program, _start(convex_program, start, warm), tolerance, factorise)
+            return replace(solution, seconds=time.perf_counter() - began)
         except np.linalg.LinAlgError:
             raise ConvergenceError("solver: numbers overflow; check units of effort and masses") from None
 
 
-def _solved(convex_program: ConvexProgram, start: Array, tolerance: float, factorise: Factorise) -> Solution:
-    began = time.perf_counter()
-    iterate = _start(convex_program, start)
-    highest = 1 + abs(convex_program.objective(start))  # spares evaluating the objective while the gap is far too wide
+def _solved(convex_program: ConvexProgram, iterate: Iterate, tolerance: float, factorise: Factorise) -> Solution:
+    # Spares evaluating the objective while the gap is far too wide.
+    highest = 1 + abs(convex_program.objective(iterate.x))
     # Complementarity products agree with weights no better than rounding errors of numbers of their size allow.
     rounding = 1e-14 * float(4 * convex_program.body_weights.sum() + convex_program.positive_weights.sum())
     share = 0.45  # of the last step that was possible; decides how much the next one centres
@@ -80,7 +92,7 @@ def _solved(convex_program: ConvexProgram, start: Array, tolerance: float, facto
                     gap=newton.gap,
                     solver="interior_point",
                     iterations=iteration,
-                    seconds=time.perf_counter() - began,
+                    seconds=0.0,
                     curvature=newton.matrix,
                 )
         # Where steps are short, the products have shrunk ahead of the gradient: they are raised until it catches up.
@@ -104,11 +116,11 @@ def _last_step(
     return (last.x, reached) if reached <= objective else (iterate.x, objective)
 
 
-def _start(convex_program: ConvexProgram, x: Array) -> Iterate:
+def _start(convex_program: ConvexProgram, x: Array, warm: bool) -> Iterate:
     """Multipliers of one complementarity product for all constraints, by the largest slope of the data.
 
     With products of their own, channels of very different scale would set those of neighbouring bodies many orders
-    apart, and steps end at the border of the body of the smallest.
+    apart, and steps end at the border of the body of the smallest. Near the optimum the products are the weights.
     """
     S = convex_program.matrices(x)
     scalars = x[convex_program.positive]
@@ -120,6 +132,10 @@ def _start(convex_program: ConvexProgram, x: Array) -> Iterate:
         ) from None
     if (scalars <= 0).any():
         raise IdentificationError("solver: the start has a friction or rotor inertia of zero; start above zero")
+    if warm and keeps_inside(convex_program):
+        Z = convex_program.body_weights[:, None, None] * np.linalg.inv(S)
+        u = convex_program.positive_weights / scalars
+        return Iterate(x, S, Z, scalars, u, np.zeros(len(convex_program.equalities)))
     slope = float(np.abs(convex_program.gradient(x)).max(initial=0.0))
     product = max(_START * slope, float(convex_program.body_weights.max(initial=0.0)), _LEAST_PRODUCT)
     blocks = convex_program.blocks(x)

@@ -19,7 +19,7 @@ from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 
 from .clarabel import solve_with_clarabel
 from .geodesic_least_squares import geodesic_least_squares
-from .interior_point import solve
+from .interior_point import keeps_inside, solve
 from .osqp import solve_point_masses
 from .riemannian import solve_riemannian
 
@@ -96,7 +96,8 @@ class MapProblem:
         if self.solver == "clarabel":
             return self._without_pieces(solve_with_clarabel(convex_program))
         try:
-            solution = solve(convex_program, self._start(convex_program))
+            known = start.x if start is not None and keeps_inside(convex_program) else None
+            solution = solve(convex_program, self._start(convex_program, known), warm=known is not None)
         except ConvergenceError as error:
             solution = _by_clarabel(convex_program, error)
         if solution.curvature is not None:

@@ -9,7 +9,7 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.prior.convex_program import ConvexProgram, LinearConstraints
 from inertid_ros.identification.prior.regularizers import Regularization, regularized
 from inertid_ros.identification.solvers.clarabel import solve_with_clarabel
-from inertid_ros.identification.solvers.interior_point import solve
+from inertid_ros.identification.solvers.interior_point import keeps_inside, solve
 from inertid_ros.robot.bodies.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia
 from inertid_ros.robot.bodies.layout import ParameterLayout
 
@@ -37,6 +37,30 @@ def test_agrees_with_clarabel(seed, regularizer):
     ours, reference = solve(convex_program, start), solve_with_clarabel(convex_program)
     assert ours.objective == pytest.approx(reference.objective, rel=1e-6)
     assert ours.objective <= reference.objective + 1e-7 * abs(reference.objective)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("change", [1e-3, 0.05, 1.0])
+def test_a_warm_start_finds_the_same_optimum(seed, change):
+    """Of a program whose weights and data moved; sooner where they moved a little."""
+    convex_program, start = _problem(seed, "entropic", strength=10.0 ** (seed % 5 - 1))
+    near, rng = solve(convex_program, start).x, np.random.default_rng(seed)
+    weights = 10 ** (change * rng.uniform(-0.5, 0.5, len(convex_program.z)))
+    z = weights * (convex_program.z + 0.1 * change * rng.normal(size=len(convex_program.z)))
+    moved = replace(convex_program, R=weights[:, None] * convex_program.R, z=z)
+    warm, cold = solve(moved, near, warm=True), solve(moved, start)
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-9)
+    away = warm.x - cold.x
+    assert 0.5 * away @ cold.hessian @ away < 2e-8 * (1 + cold.objective)  # the tolerance of either
+    assert change > 0.1 or warm.iterations < cold.iterations
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_warm_start_at_the_border_is_as_a_cold_one(seed):
+    """Bounds without a weight let the optimum lie at the border, where multipliers are not known."""
+    convex_program, start = _problem(seed, "pullback")
+    assert not keeps_inside(convex_program)
+    assert solve(convex_program, start, warm=True).objective == solve(convex_program, start).objective
 
 
 @pytest.mark.parametrize("seed", range(10))
