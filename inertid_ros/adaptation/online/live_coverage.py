@@ -28,6 +28,7 @@ from .causal_filter import CausalFilter, StreamOptions
 _STREAM = StreamOptions(period=0.02, cutoff_hz=5.0, block=25)  # motions of calibrations are slower than 1 Hz
 _STATES = 100
 _ROUNDS, _SETTLED = 10, 0.02  # of weights by residuals, which go on at the next call; their relative change
+_MOST_BLOCKS = 1200  # whose motion is looked at, ten minutes; of a longer one parts of it
 _LEAST = 1e-3  # of a channel's torque: its residuals are at least as large
 _TESTED = ("rotor_inertia", "stribeck")  # drive terms that are part of a result only where a test finds them
 _NAMED = 2  # joints that are named
@@ -108,6 +109,8 @@ class LiveCoverage:
         own = compress(self._equations, [samples])
         self._information = own if self._information is None else self._information + own
         self._blocks.append(samples)
+        if len(self._blocks) > _MOST_BLOCKS:
+            self._blocks = self._blocks[::2]
 
     def _fit(self, information: Information) -> tuple[Array, Array]:
         """Parameters ``(p,)`` and their covariance by data and prior."""

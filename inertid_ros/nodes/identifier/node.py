@@ -109,7 +109,7 @@ class Identifier(Node):
                 block = from_batch(message)
                 self.recordings.add(message.recording, message.sequence, message.last, block)
                 if self.options.live_coverage:
-                    self.coverage.add(self.model, message.recording, block)
+                    self.coverage.add(self.model, message.recording, message.sequence, block)
             except RecordingError as error:
                 self.get_logger().error(str(error))
         if message.last:

@@ -21,12 +21,13 @@ class RecordingCoverage:
 
     def __init__(self) -> None:
         self.joints: tuple[JointCoverage, ...] = ()
-        self._name = ""
+        self._name, self._news = "", False
         self._live: LiveCoverage | None = None
 
-    def add(self, model: RobotModel | None, name: str, block: Block) -> None:
-        """Take the next samples of a recording; those of another one than before begin anew."""
-        if name != self._name:
+    def add(self, model: RobotModel | None, name: str, sequence: int, block: Block) -> None:
+        """Take the next samples of a recording; those of another one, or of sequence 0, begin anew."""
+        self._news = True
+        if name != self._name or sequence == 0:
             self._name, self.joints = name, ()
             self._live = LiveCoverage(model) if model is not None and not model.free else None
         if self._live is not None:
@@ -36,8 +37,9 @@ class RecordingCoverage:
                 self._live = None
 
     def work_out(self) -> None:
-        """Look at all samples so far, which takes some milliseconds."""
-        if self._live is not None:
+        """Look at all samples so far, where there are new ones; it takes some milliseconds."""
+        news, self._news = self._news, False
+        if self._live is not None and news:
             try:
                 self.joints = self._live.joints()
             except (InertidError, ValueError, np.linalg.LinAlgError):
