@@ -75,14 +75,14 @@ def random_ellipsoids(body: Array, count: int) -> tuple[Ellipsoid, ...]:
 
 
 def warm_row(name: str, moved: Callable[[ConvexProgram, np.random.Generator], ConvexProgram]) -> list[object]:
-    """From the optimum of a similar program, and from the prior: times, iterations, difference of the objectives."""
+    """From the optimum of a similar convex program, and from the prior: times, iterations, difference of the objectives."""
     times, counts, differences = ([], []), ([], []), []
     for seed in range(PROBLEMS):
         convex_program, start = problem(seed, 7, 0, "entropic")
         near = solve(convex_program, start).x
-        program = moved(convex_program, np.random.default_rng(seed))
+        other = moved(convex_program, np.random.default_rng(seed))
         for _ in range(REPEATS):
-            found = [solve(program, near, warm=True), solve(program, start)]
+            found = [solve(other, near, warm=True), solve(other, start)]
             for own, count, solution in zip(times, counts, found, strict=True):
                 own.append(1e3 * solution.seconds)
                 count.append(solution.iterations)

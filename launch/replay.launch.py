@@ -9,7 +9,16 @@ from launch.conditions import IfCondition
 from launch.substitutions import LaunchConfiguration
 from launch_ros.parameter_descriptions import ParameterValue
 
-from inertid_ros.nodes.launching import JOINT_NAMES, JointNamesFile, ParameterFile, declared, node, package_file, text
+from inertid_ros.nodes.launching import (
+    JOINT_NAMES,
+    JointNamesFile,
+    ParameterFile,
+    declared,
+    ended_by,
+    node,
+    package_file,
+    text,
+)
 
 DEFAULTS = package_file("config", "replay.yaml")
 ARGUMENTS = (
@@ -32,17 +41,19 @@ COMMON = (*FILES, JointNamesFile(), {"use_sim_time": True})  # the bag's clock
 
 def generate_launch_description() -> LaunchDescription:
     rate = ParameterValue(LaunchConfiguration("rate"), value_type=float)
+    player = node(
+        "replay",
+        {"bag": text("bag"), "rate": rate, "record": True},
+        FILES,  # it makes the clock
+        remappings=[("/joint_states", "joint_states")],  # bags hold full names
+        condition=IfCondition(LaunchConfiguration("play")),
+    )
     return LaunchDescription(
         [
             *declared(ARGUMENTS),
             node("recorder", {"write_bag": False}, COMMON),
             node("identifier", {"urdf": text("urdf"), "output_directory": text("output")}, COMMON),
-            node(
-                "replay",
-                {"bag": text("bag"), "rate": rate, "record": True},
-                FILES,  # it makes the clock
-                remappings=[("/joint_states", "joint_states")],  # bags hold full names
-                condition=IfCondition(LaunchConfiguration("play")),
-            ),
+            player,
+            ended_by(player, "replay", ""),  # what it cannot play cannot be waited for
         ]
     )

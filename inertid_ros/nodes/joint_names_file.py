@@ -1,7 +1,9 @@
 """Parameter file with the names of joints that a launch argument gives."""
 
+import atexit
 import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 
 import yaml
 
@@ -10,7 +12,7 @@ from inertid_ros.core.formats.yaml_text import read_yaml
 
 
 def joint_names_file(text: str) -> str:
-    """Path of a new parameter file that sets ``robot.joint_names`` of every node.
+    """Path of a new parameter file that sets ``robot.joint_names`` of every node, until this process ends.
 
     Parameters
     ----------
@@ -35,4 +37,5 @@ def joint_names_file(text: str) -> str:
         "w", prefix="inertid_joint_names_", suffix=".yaml", delete=False, encoding="utf-8"
     ) as file:
         yaml.safe_dump({"/**": {"ros__parameters": parameters}}, file)
+    atexit.register(Path(file.name).unlink, missing_ok=True)
     return file.name

@@ -73,15 +73,17 @@ def ended_by(flow: Node, what: str, reason: str, condition: Condition | None = N
     ----------
     flow : Node
     what, reason : str
-        Subject of the message where the flow fails, and why everything ends where it does not.
+        Subject of the message where the flow fails, and why everything ends where it does not; empty goes on then.
     condition : Condition, optional
         Under which everything ends.
     """
 
-    def end(event: ProcessExited, _context: LaunchContext) -> EmitEvent:
+    def end(event: ProcessExited, context: LaunchContext) -> EmitEvent | None:
+        if context.is_shutdown:  # as by Ctrl-C, which is no failure
+            return None
         if event.returncode:  # an exception is how a launch file makes `ros2 launch` end with a status other than 0
             raise RuntimeError(f"{what} ended with status {event.returncode}; see its output above")
-        return EmitEvent(event=Shutdown(reason=reason))
+        return EmitEvent(event=Shutdown(reason=reason)) if reason else None
 
     return RegisterEventHandler(OnProcessExit(target_action=flow, on_exit=end), condition=condition)
 

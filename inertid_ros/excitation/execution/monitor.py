@@ -103,7 +103,7 @@ class StateMonitor:
         velocity : ndarray, shape (n,), optional
             Where it is used.
         """
-        reason = self._reason(now, position, effort) or ("" if velocity is None else self._unusable(velocity))
+        reason = self._reason(measured, now, position, effort) or ("" if velocity is None else self._unusable(velocity))
         if reason:
             self.counts.rejected[reason] = self.counts.rejected.get(reason, 0) + 1
             self._rejection = reason
@@ -184,7 +184,7 @@ class StateMonitor:
             )
         return ""
 
-    def _reason(self, now: float, position: Array, effort: Array) -> str:
+    def _reason(self, measured: float, now: float, position: Array, effort: Array) -> str:
         width = len(self.joint_names)
         if np.shape(position) != (width,) or np.shape(effort) != (width,):
             return f"wrong number of joints, expected {width}"
@@ -196,7 +196,9 @@ class StateMonitor:
         if not np.isfinite(effort).all():
             return "effort is not finite"
         if self._position is not None:
-            plausible = _PLAUSIBLE_SPEED * self._velocity * (now - self._accepted) + _PLAUSIBLE_JUMP
+            # States that were held up arrive at once, but tell of as much motion as lies between their stamps.
+            seconds = max(now - self._accepted, min(measured, now) - self._measured)
+            plausible = _PLAUSIBLE_SPEED * self._velocity * seconds + _PLAUSIBLE_JUMP
             jump = np.abs(position - self._position) > plausible
             if jump.any():
                 return f"position of joint '{self.joint_names[int(np.argmax(jump))]}' jumps"

@@ -36,7 +36,7 @@ def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8, 
     tolerance : float, optional
         On the gap, relative to one plus the objective.
     warm : bool
-        The start is the optimum of a similar program, see :func:`keeps_inside`.
+        The start is the optimum of a similar convex program, see :func:`keeps_inside`.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8, 
 
 
 def keeps_inside(convex_program: ConvexProgram) -> bool:
-    """Whether the weights of all bounds keep the optimum inside, so that it may be the start of a similar program."""
+    """Whether the weights of all bounds keep the optimum inside, so that it may be the start of a similar one."""
     weights = np.concatenate([convex_program.body_weights, convex_program.positive_weights])
     return bool((weights > 0).all()) and not len(convex_program.blocks) and not len(convex_program.inequalities)
 

@@ -38,6 +38,7 @@ from .parameters import ExcitationNodeOptions, MotionOptions
 from .robot_interface import RobotInterface
 from .state_machine import StateMachine
 
+_SAID_AGAIN_S = 10.0  # a transition that is tried again and again and fails for the same reason is told so often
 _RESULT_DELIVERY_S = 0.3  # for the goal's result to arrive at its client before the process ends
 
 
@@ -50,6 +51,7 @@ class Excitation(LifecycleNode):
         self.fixed = declare(self, ExcitationNodeOptions)
         raise_priority(self, self.fixed.realtime_priority)
         declare(self, MotionOptions, read_only=False)
+        self.said, self.said_at = "", -np.inf  # why the last transition was refused, and when that was told
         self.published_at = -np.inf
         self.published: tuple[object, ...] = ()
         self.goal_handle: ServerGoalHandle | None = None
@@ -121,7 +123,10 @@ class Excitation(LifecycleNode):
     def _answer(self, problem: str) -> TransitionCallbackReturn:
         if not problem:
             return TransitionCallbackReturn.SUCCESS
-        self.get_logger().error(problem)
+        now = time.monotonic()
+        if problem != self.said or now - self.said_at > _SAID_AGAIN_S:
+            self.get_logger().error(problem)
+            self.said, self.said_at = problem, now
         return TransitionCallbackReturn.FAILURE
 
     def _parameters_locked(self) -> str:

@@ -71,6 +71,17 @@ def test_good_states_never_stop_the_motion():
     assert monitor.position == pytest.approx(motion(19.995), abs=1e-3)
 
 
+def test_a_state_right_behind_one_that_was_held_up_is_no_jump():
+    """States between them were lost; their stamps say how long the robot has moved."""
+    monitor, one = make(), np.ones(2)
+    for stamp in np.arange(0.008, 0.08, 0.008):
+        assert monitor.update(stamp, stamp, one * stamp, 0 * one) == ""
+    assert monitor.update(0.08, 0.14, one * 0.08, 0 * one) == ""
+    assert monitor.update(0.124, 0.1405, one * 0.124, 0 * one) == ""
+    assert "jumps" in monitor.update(0.132, 0.141, one * 0.5, 0 * one)
+    assert "jumps" in monitor.update(9.0, 0.1415, one * 1.5, 0 * one)  # a stamp ahead of its receipt proves nothing
+
+
 @pytest.mark.parametrize(
     ("spoil", "words", "within"),
     [

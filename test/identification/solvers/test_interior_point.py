@@ -42,7 +42,7 @@ def test_agrees_with_clarabel(seed, regularizer):
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("change", [1e-3, 0.05, 1.0])
 def test_a_warm_start_finds_the_same_optimum(seed, change):
-    """Of a program whose weights and data moved; sooner where they moved a little."""
+    """Of a convex program whose weights and data moved; sooner where they moved a little."""
     convex_program, start = _problem(seed, "entropic", strength=10.0 ** (seed % 5 - 1))
     near, rng = solve(convex_program, start).x, np.random.default_rng(seed)
     weights = 10 ** (change * rng.uniform(-0.5, 0.5, len(convex_program.z)))
