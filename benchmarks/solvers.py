@@ -75,7 +75,7 @@ def random_ellipsoids(body: Array, count: int) -> tuple[Ellipsoid, ...]:
 
 
 def warm_row(name: str, moved: Callable[[ConvexProgram, np.random.Generator], ConvexProgram]) -> list[object]:
-    """From the optimum of a similar convex program, and from the prior: times, iterations, difference of the objectives."""
+    """From the optimum of a similar convex program and from the prior: times, iterations, difference of objectives."""
     times, counts, differences = ([], []), ([], []), []
     for seed in range(PROBLEMS):
         convex_program, start = problem(seed, 7, 0, "entropic")
