@@ -34,7 +34,7 @@ class RosbagsBackend:
             counts: dict[str, int] = {}
             for connection in reader.connections:
                 counts[connection.topic] = counts.get(connection.topic, 0) + connection.msgcount
-            types = {connection.topic: connection.msgtype for connection in reader.connections}
+            types = {connection.topic: str(connection.msgtype) for connection in reader.connections}
             yield OpenBag(types, counts, reader.start_time, reader.end_time, messages)
 
     @contextmanager

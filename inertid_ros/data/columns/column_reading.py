@@ -1,5 +1,6 @@
 """A bag as columns in an assembler, where all messages that make the recording can be read so."""
 
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -118,7 +119,7 @@ def column_batches(
             raise UnsuitableError
         _add(assembler, read, wanted, topics)
         yield
-    except (RecordingError, OSError, ValueError, IndexError):
+    except (RecordingError, OSError, ValueError, IndexError, struct.error):
         raise UnsuitableError from None
 
 
