@@ -1,6 +1,9 @@
 """R factors of QR factorisations, without ever forming Q, and marginal Hessians."""
 
+from collections.abc import Iterable
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from .arrays import Array
@@ -50,6 +53,55 @@ def append_rows(R: Array, columns: Array) -> Array:
         return R
     factored, *_ = lapack.dtpqrt(0, min(_PANEL, len(R)), R, columns.T, overwrite_a=1, overwrite_b=1)
     return np.asarray(factored)
+
+
+def append_triangle(R: Array, triangle: Array) -> Array:
+    """R factor of ``R`` with the rows of another triangle below it, at a third of the cost of full rows.
+
+    Parameters
+    ----------
+    R, triangle : ndarray, shapes (c, c), (k, c)
+        Upper triangles, ``k <= c``, in Fortran's order; overwritten.
+
+    Returns
+    -------
+    ndarray, shape (c, c)
+        R factor.
+    """
+    if not len(triangle):
+        return R
+    factored, *_ = lapack.dtpqrt(len(triangle), min(_PANEL, len(R)), R, triangle, overwrite_a=1, overwrite_b=1)
+    return np.asarray(factored)
+
+
+def r_factor_of_blocks(blocks: Iterable[tuple[NDArray[np.intp], Array]], size: int) -> Array:
+    """R factor of rows that are zero but for some columns each; every block costs as much as the columns it touches.
+
+    Parameters
+    ----------
+    blocks : iterable of (columns, rows)
+        Ascending columns ``(c,)`` below ``size``, and ``[A | b]`` ``(k, c + 1)`` of ``A x[columns] = b``.
+    size : int
+        Number of columns of all together.
+
+    Returns
+    -------
+    ndarray, shape (size + 1, size + 1)
+        Of all rows ``[A | b]``.
+    """
+    R, group = np.zeros((size + 1, size + 1), order="F"), np.arange(size)
+    for columns, rows in sorted(blocks, key=lambda block: len(block[0])):
+        used = rows[rows.any(axis=1)]
+        if not len(used):
+            continue
+        # Rows of R that these columns own lead to the columns of all blocks that had one of them.
+        joined = np.append(np.flatnonzero(np.isin(group, group[columns])), size)
+        group[joined[:-1]] = group[columns].min(initial=size)
+        new = np.zeros((len(joined), len(used)))
+        new[np.searchsorted(joined, np.append(columns, size))] = used.T
+        within = np.ix_(joined, joined)
+        R[within] = append_rows(np.asfortranarray(R[within]), new)
+    return R
 
 
 def semidefinite_root(matrix: Array) -> Array:

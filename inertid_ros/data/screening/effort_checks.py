@@ -88,7 +88,7 @@ def _candidates(comparison: EffortComparison, recorded: EffortFit) -> Iterator[H
     yield from comparison.gravities()
     yield from comparison.delays()
     yield from comparison.couplings(joints)
-    yield from comparison.motions()
+    yield from comparison.motions(joints)
 
 
 def _comparison(samples: Samples, model: RobotModel) -> EffortComparison | None:

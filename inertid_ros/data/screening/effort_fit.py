@@ -7,6 +7,7 @@ explains count by the logarithm of their share, so that one joint without a sens
 The costs of two fits are negative log-likelihoods that can be compared.
 """
 
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -66,30 +67,49 @@ class TorqueColumns:
         self.model, self.motion = model, motion
         self._joints = slice(model.velocities - model.joints, None)
         self._bodies: dict[tuple[float, ...], Array] = {}
+        self._bases: dict[int, Array] = {}  # orthonormal columns of the drives of a joint
 
     @cached_property
     def drives(self) -> Array:
         """``(n, N, d)`` rotor inertia, viscous, Coulomb friction and offset of joints, then couplings, then user terms.
         """
-        n, ratios = self.model.joints, self.model.layout.coupling_ratios
-        gearing = np.vstack([np.eye(n), ratios])
-        v, a = (channel[:, self._joints] @ gearing.T for channel in (self.motion.v, self.motion.a))
-        motions = [a, v, self.motion.direction, np.ones_like(v)]
-        out = [gearing.T[:, None, :n] * each[None, :, :n] for each in motions]
-        out += [gearing.T[:, None, n:] * each[None, :, n:] for each in motions[:3]]
-        return np.concatenate([*out, self._terms(v[:, :n], a[:, :n])], axis=2)
+        out = np.zeros((self.model.joints, len(self.motion.q), len(self.not_negative)))
+        for joint, own in enumerate(out):
+            columns, values = self._drives_of(joint)
+            own[:, columns] = values
+        return out
 
-    def _terms(self, v: Array, a: Array) -> Array:
-        """``(n, N, t)`` columns of the user terms."""
+    def _drives_of(self, joint: int) -> tuple[list[int], Array]:
+        """Columns of the drives that act on a joint, and their values ``(N, k)``."""
+        n, (gearing, motions) = self.model.joints, self._gears
+        count = len(gearing) - n
+        columns, values = [3 * n + joint], [np.ones(len(self.motion.q))]
+        for gear in np.flatnonzero(gearing[:, joint]).tolist():
+            for index, each in enumerate(motions):
+                columns.append(index * n + gear if gear < n else 4 * n + index * count + gear - n)
+                values.append(gearing[gear, joint] * each[:, gear])
+        for index, (of_joint, each) in enumerate(self._terms):
+            if of_joint == joint:
+                columns.append(4 * n + 3 * count + index)
+                values.append(each)
+        return columns, np.stack(values, axis=1)
+
+    @cached_property
+    def _gears(self) -> tuple[Array, tuple[Array, Array, Array]]:
+        """``(n + couplings, n)`` what turns every drive; acceleration, speed and direction ``(N, n + couplings)``."""
+        gearing = np.vstack([np.eye(self.model.joints), self.model.layout.coupling_ratios])
+        v, a = (channel[:, self._joints] @ gearing.T for channel in (self.motion.v, self.motion.a))
+        return gearing, (a, v, self.motion.direction)
+
+    @cached_property
+    def _terms(self) -> list[tuple[int, Array]]:
+        """Joint and column ``(N,)`` of every user term's parameter."""
         layout, count = self.model.layout, self.model.joints
+        v, a = self.motion.v[:, self._joints], self.motion.a[:, self._joints]
         signals = {"q": self.motion.q[:, -count:], "v": v, "a": a, "direction": self.motion.direction[:, :count]}
         if any(term.uses_load for term in layout.terms):
             signals["load"] = self.torque_of_urdf
-        columns = term_columns(layout.terms, layout.joints, signals)
-        out = np.zeros((count, len(v), len(columns)))
-        for index, (joint, values) in enumerate(columns):
-            out[joint, :, index] = values
-        return out
+        return term_columns(layout.terms, layout.joints, signals)
 
     @property
     def not_negative(self) -> NDArray[np.bool_]:
@@ -107,17 +127,12 @@ class TorqueColumns:
 
     def without_drives(self, joint: int, values: Array) -> Array:
         """What friction, rotor and offset of a joint cannot take of ``(N, k)`` values of its torque."""
+        if joint not in self._bases:
+            own = self._drives_of(joint)[1]
+            columns, size, _ = np.linalg.svd(own[:, np.any(own != 0, axis=0)], full_matrices=False)
+            self._bases[joint] = columns[:, size > 1e-9 * size.max(initial=0.0)]
         basis = self._bases[joint]
         return np.asarray(values - basis @ (basis.T @ values))
-
-    @cached_property
-    def _bases(self) -> list[Array]:
-        """``(N, k)`` orthonormal columns of the drives that act on every joint."""
-        bases = []
-        for own in self.drives:
-            columns, size, _ = np.linalg.svd(own[:, np.any(own != 0, axis=0)], full_matrices=False)
-            bases.append(columns[:, size > 1e-9 * size.max(initial=0.0)])
-        return bases
 
     def bodies(self, gravity: Array) -> Array:
         """``(n, N, 10 nb)`` columns of ``1 + E`` of all bodies, for a gravity ``(3,)`` [m/s^2]."""
@@ -174,6 +189,20 @@ class EffortFit:
     rigid: Array
 
 
+@dataclass(frozen=True)
+class _JointEquations:
+    """Columns of a joint's torque that are not zero, their values ``(N, c)`` and their Gram matrix ``(c, c)``."""
+
+    columns: NDArray[np.intp]
+    values: Array
+    gram: Array
+
+    def square(self, x: Array, cross: Array) -> float:
+        """``|A x|^2 - 2 b^T A x`` with the parameters of all joints, and ``A^T b``."""
+        own = x[self.columns]
+        return float((self.gram @ own - 2 * cross) @ own)
+
+
 class EffortEquations:
     """Normal equations of all joints, for any linear combination of their efforts.
 
@@ -196,17 +225,29 @@ class EffortEquations:
         self._bodies, self._counted = bodies, np.flatnonzero(counted)
         # Columns whose parameters may have either sign come first.
         order = np.argsort(not_negative, kind="stable")
-        columns = np.concatenate([bodies, drives[..., order]], axis=2)
-        turned = np.swapaxes(columns, 1, 2)
-        self._gram, self._cross = turned @ columns, turned @ efforts
-        self._squares, self._mean = efforts.T @ efforts, efforts.mean(axis=0)
         size, self._rows = bodies.shape[2], len(efforts)
-        self._start = np.zeros(columns.shape[2])
+        self._joints = []  # a joint's torque depends on the bodies that it moves, and on its own drives
+        for of_bodies, of_drives in zip(bodies, drives[..., order], strict=True):
+            moved, driven = np.flatnonzero(of_bodies.any(axis=0)), np.flatnonzero(of_drives.any(axis=0))
+            values = np.hstack([of_bodies[:, moved], of_drives[:, driven]])
+            self._joints.append(_JointEquations(np.append(moved, size + driven), values, values.T @ values))
+        self._start = np.zeros(size + len(order))
         self._start[:size] = self.unchanged(size)
-        self._size, self._free = size, columns.shape[2] - int(not_negative.sum())
+        self._size, self._free = size, size + len(order) - int(not_negative.sum())
         self._share = np.full(len(order), _FRICTION)
         self._share[3 * len(counted) : 4 * len(counted)] = _OFFSET
         self._share = self._share[order]
+        self._take(efforts)
+
+    def of(self, efforts: Array) -> "EffortEquations":
+        """The equations of other efforts ``(N, n)`` on the same motion."""
+        other = copy(self)
+        other._take(efforts)
+        return other
+
+    def _take(self, efforts: Array) -> None:
+        self._cross = [own.values.T @ efforts for own in self._joints]
+        self._squares, self._mean = efforts.T @ efforts, efforts.mean(axis=0)
 
     @staticmethod
     def unchanged(size: int) -> Array:
@@ -215,7 +256,7 @@ class EffortEquations:
 
     def fit(self, mixing: Array) -> EffortFit:
         """Fit efforts ``mixing @ efforts``, ``(n, n)``."""
-        cross = np.einsum("jpi,ji->jp", self._cross, mixing)
+        cross = [own @ row for own, row in zip(self._cross, mixing, strict=True)]
         squares = np.einsum("ji,ik,jk->j", mixing, self._squares, mixing) / self._rows
         variance = np.maximum(squares - (mixing @ self._mean) ** 2, 1e-300)
         precision = self._precision(squares)
@@ -224,7 +265,8 @@ class EffortEquations:
             weights = np.zeros(len(error))
             weights[at] = INDEPENDENT / self._rows / (FLOOR**2 * variance[at] + error[at])
             x = self._within(x, self._solve(weights, cross, precision, x))
-            before, error = error, np.maximum(squares + ((self._gram @ x - 2 * cross) @ x) / self._rows, 0.0)
+            explained = [own.square(x, right) for own, right in zip(self._joints, cross, strict=True)]
+            before, error = error, np.maximum(squares + np.array(explained) / self._rows, 0.0)
             if (np.abs(error - before) <= _SETTLED * before).all():
                 break
         share = np.zeros_like(error)
@@ -248,20 +290,26 @@ class EffortEquations:
 
     def _precision(self, squares: Array) -> Array:
         """``(d,)`` of the priors of the drives, by the effort that they may take."""
-        size = np.sqrt(np.einsum("jpp->jp", self._gram)[:, self._size :] / self._rows)
-        effort = np.sqrt(squares)[:, None]
-        largest = np.max(size / np.where(effort > 0, effort, np.inf), axis=0)
+        largest = np.zeros(len(self._start))
+        for own, square in zip(self._joints, squares.tolist(), strict=True):
+            if square > 0:
+                size = np.sqrt(np.diagonal(own.gram) / self._rows / square)
+                largest[own.columns] = np.maximum(largest[own.columns], size)
+        largest = largest[self._size :]
         return np.asarray(np.maximum((largest / self._share) ** 2, 1e-12))
 
-    def _solve(self, weights: Array, cross: Array, precision: Array, before: Array) -> Array:
+    def _solve(self, weights: Array, cross: list[Array], precision: Array, before: Array) -> Array:
         """One step of Newton's method from the parameters before it."""
         size, free = self._size, self._free
-        hessian = np.tensordot(weights, self._gram, 1)
-        gradient = weights @ cross
+        hessian, gradient = np.zeros((len(before), len(before))), np.zeros(len(before))
+        for own, right, weight in zip(self._joints, cross, weights.tolist(), strict=True):
+            if weight:
+                hessian[np.ix_(own.columns, own.columns)] += weight * own.gram
+                gradient[own.columns] += weight * right
         curvature, right = _expanded(before[:size])
         for first, of_body in zip(range(0, size, BODY_PARAMETERS), curvature, strict=True):
-            own = slice(first, first + BODY_PARAMETERS)
-            hessian[own, own] += of_body / PRIOR_SPREAD**2
+            block = slice(first, first + BODY_PARAMETERS)
+            hessian[block, block] += of_body / PRIOR_SPREAD**2
         gradient[:size] += right / PRIOR_SPREAD**2
         diagonal = hessian.reshape(-1)[:: len(hessian) + 1]
         diagonal[size:] += precision

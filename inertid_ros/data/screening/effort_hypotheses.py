@@ -18,6 +18,7 @@ from .effort_fit import FLOOR, INDEPENDENT, EffortEquations, EffortFit, Motion, 
 TURNS = (90, -90, 180, 45, -45, 135, -135)  # degrees by which zeros are wrong
 LAGS_S = (0.05, 0.08, 0.12, 0.17, 0.25, 0.35, 0.5)  # shorter ones are estimated with the parameters
 _SHORTLIST = 5  # of many changes alike: those that the bodies of the URDF explain best
+_LONGER_LIST = 12  # of changes that need bodies of their own to tell them apart; arms have no more
 _DETERMINED = 0.3  # relative deviation of a joint's factor, above which its effort does not show it
 _PER_PARAMETER = 1.5  # half the logarithm of the independent samples, as in the Bayesian information criterion
 _FARTHEST_LOAD = 1.0  # m from the joint that carries it
@@ -98,7 +99,9 @@ class EffortComparison:
         """The best explanation under a hypothesis; its cost holds the penalty."""
         base = self.recorded
         same = all(getattr(hypothesis, key) is getattr(base, key) for key in _OF_EQUATIONS)
-        equations = self._equations if same and hypothesis.lag == base.lag else self._made(hypothesis)
+        equations = self._equations if same else self._made(hypothesis)
+        if same and hypothesis.lag != base.lag:
+            equations = equations.of(self.efforts_after(hypothesis.lag))
         fit = equations.fit(hypothesis.mixing)
         return replace(fit, cost=fit.cost + hypothesis.penalty)
 
@@ -161,6 +164,9 @@ class EffortComparison:
 
     def couplings(self, joints: list[int]) -> Iterator[Hypothesis]:
         """A drive turns with two neighbouring joints at once."""
+        yield from self._best(list(self._couplings(joints)), _LONGER_LIST)
+
+    def _couplings(self, joints: list[int]) -> Iterator[Hypothesis]:
         parents = [joint.parent for joint in self.model.tree]
         first = len(parents) - self.model.joints
         names = self.model.joint_names
@@ -177,6 +183,9 @@ class EffortComparison:
 
     def loads(self) -> Iterator[Hypothesis]:
         """A link at an end of the robot carries what the URDF does not know, such as a gripper."""
+        yield from self._best(list(self._loads()), _LONGER_LIST)
+
+    def _loads(self) -> Iterator[Hypothesis]:
         ends = sorted(set(range(len(self.model.tree))) - {joint.parent for joint in self.model.tree})
         bodies = self._robot.consistent_body_prior
         for end in ends:
@@ -191,13 +200,14 @@ class EffortComparison:
                 changed = {"link": self.model.link_names[end], "bodies": loaded, "amount": (mass,)}
                 yield self._other("undeclared_load", len(ends), 4, **changed)
 
-    def motions(self) -> list[Hypothesis]:
+    def motions(self, joints: list[int]) -> list[Hypothesis]:
         """Joints are exchanged, zeros are off or angles are in degrees: those that the URDF's bodies explain best."""
         n, motion = self.model.joints, self.recorded.motion
         slides = np.any(self.model.axes[len(self.model.link_names) - n :, :3] != 0, axis=1)
         turning = [joint for joint in range(n) if not slides[joint]]
         candidates = []
         pairs = [pair for pair in combinations(range(n), 2) if slides[pair[0]] == slides[pair[1]]]
+        pairs = [pair for pair in pairs if set(pair) & set(joints)]
         for pair in pairs:
             order = _exchanged(n, *pair)
             moved, mixing = _reordered(self.model, motion, order), self.recorded.mixing[order]
@@ -211,10 +221,12 @@ class EffortComparison:
             candidates.append(self._other("position_unit", motion=_scaled(self.model, motion, turning, np.pi / 180)))
         return self._best(candidates)
 
-    def _best(self, candidates: list[Hypothesis]) -> list[Hypothesis]:
+    def _best(self, candidates: list[Hypothesis], count: int = _SHORTLIST) -> list[Hypothesis]:
         """Those that the URDF's bodies explain best, and that are worth bodies of their own."""
+        if len(candidates) <= count:
+            return candidates
         costs = [self._cost_of_urdf(candidate) for candidate in candidates]
-        return [candidates[index] for index in np.argsort(costs)[:_SHORTLIST]]
+        return [candidates[index] for index in np.argsort(costs)[:count]]
 
     def _other(self, cause: str, tried: int = 1, parameters: int = 0, **changes: object) -> Hypothesis:
         """What was recorded, changed; one of several that were tried, with fitted parameters."""
@@ -240,13 +252,16 @@ class EffortComparison:
         return np.asarray(self.efforts_after(self.recorded.lag) @ self.recorded.mixing.T)
 
     def _made(self, hypothesis: Hypothesis) -> EffortEquations:
-        same = hypothesis.motion is self.recorded.motion and hypothesis.bodies is self.recorded.bodies
-        columns = self._columns if same else TorqueColumns(hypothesis.robot(self.model), hypothesis.motion)
-        bodies, drives = columns.bodies(hypothesis.gravity), columns
+        columns = self._columns_of(hypothesis)
+        bodies, efforts = columns.bodies(hypothesis.gravity), self.efforts_after(hypothesis.lag)
         if hypothesis.coupling is not None:
-            drives = columns.with_coupling(hypothesis.coupling)
-        efforts = self.efforts_after(hypothesis.lag)
-        return EffortEquations(bodies, drives.drives, drives.not_negative, efforts, self.counted)
+            columns = columns.with_coupling(hypothesis.coupling)
+        return EffortEquations(bodies, columns.drives, columns.not_negative, efforts, self.counted)
+
+    def _columns_of(self, hypothesis: Hypothesis) -> TorqueColumns:
+        """Columns of its motion and bodies, without a coupling."""
+        same = hypothesis.motion is self.recorded.motion and hypothesis.bodies is self.recorded.bodies
+        return self._columns if same else TorqueColumns(hypothesis.robot(self.model), hypothesis.motion)
 
     def _rigid_of_urdf(self, gravity: Array) -> Array:
         """``(n, N)`` torque of the URDF's bodies."""
@@ -254,17 +269,34 @@ class EffortComparison:
         return np.asarray(bodies @ EffortEquations.unchanged(bodies.shape[2]))
 
     def _cost_of_urdf(self, hypothesis: Hypothesis) -> float:
-        """Cost with the bodies of the URDF, which takes one inverse dynamics."""
-        as_recorded = hypothesis.motion is self.recorded.motion
-        columns = self._columns if as_recorded else TorqueColumns(self._robot, hypothesis.motion)
-        same = hypothesis.motion.v is self.recorded.motion.v
+        """Cost with the bodies of the URDF, which takes one inverse dynamics, or none where efforts alone change."""
+        base, columns = self.recorded, self._columns_of(hypothesis)
+        torque = columns.torque_of_urdf
+        if columns is self._columns and hypothesis.lag == base.lag:
+            changed = (hypothesis.mixing != base.mixing).any(axis=1)
+            if hypothesis.coupling is not base.coupling:
+                changed[list(hypothesis.joints)] = True
+            costs = self._costs_of_urdf.copy()
+        else:
+            changed, costs = np.ones(len(self.counted), dtype=bool), np.zeros(len(self.counted))
+        if hypothesis.motion.v is base.motion.v:
+            columns = self._columns  # friction is the same
+        if hypothesis.coupling is not None:
+            columns = columns.with_coupling(hypothesis.coupling)
         efforts = self.efforts_after(hypothesis.lag) @ hypothesis.mixing.T
-        rest, cost = efforts - columns.torque_of_urdf, hypothesis.penalty
+        for joint in np.flatnonzero(self.counted & changed).tolist():
+            costs[joint] = _joint_cost(columns, joint, efforts[:, joint], torque[:, joint])
+        return float(hypothesis.penalty + costs.sum())
+
+    @cached_property
+    def _costs_of_urdf(self) -> Array:
+        """``(n,)`` costs of the joints as recorded."""
+        columns, efforts, costs = self._columns, self._efforts, np.zeros(len(self.counted))
+        if self.recorded.coupling is not None:
+            columns = columns.with_coupling(self.recorded.coupling)
         for joint in np.flatnonzero(self.counted).tolist():
-            error = (self._columns if same else columns).without_drives(joint, rest[:, [joint]])
-            variance = max(float(np.var(efforts[:, joint])), 1e-300)
-            cost += 0.5 * INDEPENDENT * np.log1p(np.mean(error**2) / (FLOOR**2 * variance))
-        return float(cost)
+            costs[joint] = _joint_cost(columns, joint, efforts[:, joint], self._columns.torque_of_urdf[:, joint])
+        return costs
 
     def _ratios(self, rigid: Array, efforts: Array) -> tuple[Array, NDArray[np.bool_]]:
         """``(n,)`` factor of each joint's effort over a torque, and whether it is determined."""
@@ -301,6 +333,13 @@ class EffortComparison:
             normal += free[:, :count].T @ free[:, :count]
             right += free[:, :count].T @ free[:, count]
         return np.asarray(np.linalg.lstsq(normal, right, rcond=1e-6)[0])
+
+
+def _joint_cost(columns: TorqueColumns, joint: int, effort: Array, torque: Array) -> float:
+    """Cost of a joint's effort ``(N,)`` that a torque ``(N,)`` and any friction explain."""
+    error = columns.without_drives(joint, (effort - torque)[:, None])
+    variance = max(float(np.var(effort)), 1e-300)
+    return float(0.5 * INDEPENDENT * np.log1p(np.mean(error**2) / (FLOOR**2 * variance)))
 
 
 def _exchanged(count: int, one: int, other: int) -> list[int]:

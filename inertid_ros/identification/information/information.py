@@ -12,7 +12,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.qr import r_factor
+from inertid_ros.core.qr import r_factor, r_factor_of_blocks
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.bodies.layout import ParameterLayout
@@ -146,14 +146,13 @@ class Information:
             So that ``|R x - z|^2`` differs from the weighted squared error by a constant.
         """
         size = self.layout.size
-        rows = []
-        for channel, weight in zip(self.channels, weights, strict=True):
-            block = np.zeros((len(channel.r_factor) - 1, size + 1))
-            block[:, np.append(channel.columns, size)] = weight * channel.r_factor[:-1]
-            rows.append(block)
+        blocks = [
+            (channel.columns, weight * channel.r_factor[:-1])
+            for channel, weight in zip(self.channels, weights, strict=True)
+        ]
         if self.earlier is not None:
-            rows.append(self.earlier.rows)
-        whole = r_factor(np.vstack(rows))
+            blocks.append((np.arange(size), self.earlier.rows))
+        whole = r_factor_of_blocks(blocks, size)
         return whole[:size, :size], whole[:size, size]
 
 

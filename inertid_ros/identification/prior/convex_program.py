@@ -7,6 +7,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.qr import r_factor
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, pseudo_inertia
 
 _Constraints = TypeVar("_Constraints", bound="LinearConstraints")
@@ -109,6 +110,11 @@ class ConvexProgram:
     def gram(self) -> Array:
         """``(p, p)`` Hessian of the quadratic part."""
         return self.R.T @ self.R
+
+    @cached_property
+    def r_factor(self) -> Array:
+        """``(p + 1, p + 1)`` of ``[R | z]``."""
+        return r_factor(np.column_stack([self.R, self.z]))
 
     def gradient(self, x: Array) -> Array:
         """``(p,)`` of the quadratic and linear part; not by way of ``gram``, whose rounding errors are much larger."""

@@ -13,7 +13,7 @@ from scipy.linalg import lapack
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ConvergenceError
-from inertid_ros.core.qr import r_factor
+from inertid_ros.core.qr import append_rows, append_triangle
 from inertid_ros.identification.prior.convex_program import ConvexProgram
 
 _LOST = 1e-4  # rounding errors of R^T R, in units of the curvature of a prior
@@ -28,8 +28,13 @@ class Curvature(Protocol):
         ...
 
     @property
+    def triangle(self) -> Array:
+        """``(p, p)`` upper triangle; its Gram matrix and that of :attr:`rows` add up to the matrix."""
+        ...
+
+    @property
     def rows(self) -> Array:
-        """``(k, p)`` whose Gram matrix it is."""
+        """``(k, p)``."""
         ...
 
 
@@ -90,12 +95,16 @@ def from_rows(convex_program: ConvexProgram, x: Array, curvature: Curvature) -> 
     ConvergenceError
         A direction has no curvature.
     """
-    size, rows = len(x), curvature.rows
-    stacked = np.zeros((len(convex_program.z) + len(rows), size + 1))
-    stacked[: len(convex_program.z), :size] = convex_program.R
-    stacked[: len(convex_program.z), size] = convex_program.R @ x - convex_program.z
-    stacked[len(convex_program.z) :, :size] = rows
-    whole = r_factor(stacked)
+    size = len(x)
+    whole = np.zeros((size + 1, size + 1), order="F")
+    whole[:, :size] = convex_program.r_factor[:, :size]
+    whole[:, size] = convex_program.r_factor @ np.append(x, -1.0)
+    triangle = np.zeros((size, size + 1), order="F")
+    triangle[:, :size] = curvature.triangle
+    whole = append_triangle(whole, triangle)
+    rows = curvature.rows
+    if len(rows):
+        whole = append_rows(whole, np.vstack([rows.T, np.zeros(len(rows))]))
     if not np.diagonal(whole)[:size].all():
         raise ConvergenceError("solver: a direction has no curvature; check the data for absurd values")
     return Factor(np.asfortranarray(whole[:size, :size].T), whole[:size, size])

@@ -145,25 +145,29 @@ class NewtonSystem:
         return matrix
 
     @property
-    def rows(self) -> Array:
-        """``(k, p)`` whose Gram matrix is :attr:`matrix`."""
-        convex_program, positive = self.convex_program, len(self.convex_program.positive)
-        bodies = np.zeros((self.bodies, BODY_PARAMETERS, self.bodies, BODY_PARAMETERS))
+    def triangle(self) -> Array:
+        """``(p, p)`` upper triangle of the curvature of bodies and of parameters that are not negative."""
+        positive = self.convex_program.positive
+        triangle = np.zeros((len(self.at.x), len(self.at.x)))
         index = np.arange(self.bodies)
         roots = self.W_root[: self.bodies, None]
         products = roots @ PSEUDO_INERTIA_BASIS @ roots.swapaxes(2, 3)
         products = products[..., _ROWS, _COLUMNS] * np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2))
-        bodies[index, :, index, :] = products.transpose(0, 2, 1)
-        of_bodies = np.zeros((self.size, len(self.at.x)))
-        of_bodies[:, : self.size] = bodies.reshape(self.size, self.size)
-        scalars = np.zeros((positive, len(self.at.x)))
-        scalars[np.arange(positive), convex_program.positive] = np.sqrt(self.ratio[:positive])
+        blocks = triangle[: self.size, : self.size].reshape(self.bodies, BODY_PARAMETERS, self.bodies, BODY_PARAMETERS)
+        blocks[index, :, index, :] = np.linalg.qr(products.transpose(0, 2, 1), mode="r")
+        triangle[positive, positive] = np.sqrt(self.ratio[: len(positive)])
+        return triangle
+
+    @property
+    def rows(self) -> Array:
+        """``(k, p)`` of which the curvature of the other constraints is the Gram matrix."""
+        convex_program, positive = self.convex_program, len(self.convex_program.positive)
         slopes = np.sqrt(self.ratio[positive:, None]) * convex_program.inequalities.matrix
         blocks = [
             np.kron(root, root) @ rows
             for rows, root in zip(convex_program.blocks.matrix, self.W_root[self.bodies :], strict=True)
         ]
-        return np.vstack([of_bodies, scalars, slopes, *blocks])
+        return np.vstack([slopes, *blocks])
 
     def _solve(self, right: Array, equality_error: Array) -> tuple[Array, Array]:
         """``y`` and ``dy`` of ``y - E^T dy = right`` and ``E y = -equality_error``."""
