@@ -7,7 +7,7 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
-from inertid_ros.data.screening.effort_checks import check_efforts
+from inertid_ros.data.screening.efforts.checks import check_efforts
 from inertid_ros.data.screening.screen import refuse
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.drive_gains import DriveGains, drive_gains, effort_products

@@ -17,8 +17,8 @@ from inertid_ros.data.cleaning.clean import repaired
 from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.preparation.prepare import Preparation, common_cutoff, pooled_spectra
 from inertid_ros.data.recording import Recording
-from inertid_ros.data.screening.effort_checks import check_efforts
 from inertid_ros.data.screening.effort_noise import EffortNoise
+from inertid_ros.data.screening.efforts.checks import check_efforts
 from inertid_ros.data.screening.screen import refuse, screen_channels
 from inertid_ros.identification.provenance import RecordingSource
 from inertid_ros.regressors.load_torque import without_load

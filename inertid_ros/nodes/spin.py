@@ -62,10 +62,10 @@ def run_node(make: Callable[[], Any]) -> int:
         check_address_space("a node", LEAST_MIB)
     except InertidError as error:
         return _refused(error)
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     stop = _StopRequest()
     for number in _SIGNALS:
         signal.signal(number, stop.on_signal)
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = make()
     except InertidError as error:

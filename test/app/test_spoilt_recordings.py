@@ -13,7 +13,7 @@ from inertid_ros.app.screened_samples import ScreenedRecording
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import CAUSES, Severity
-from inertid_ros.data.screening.effort_checks import check_efforts
+from inertid_ros.data.screening.efforts.checks import check_efforts
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.data.screening.screen import refuse
 from inertid_ros.identification.assessment.gate import Verdict

@@ -3,10 +3,8 @@
 - ``screen``: findings on the channels of a recording before they are prepared, and what is refused.
 - ``stamp_checks``: the unit of the stamps.
 - ``position_checks``: units and zeros of positions, and joints that were said to be locked.
-- ``effort_checks``: whether efforts are those of this robot on this motion.
-- ``effort_hypotheses``: what may be wrong with them, each as a change that would put it right.
-- ``effort_fit``: how well the robot, with plausible bodies and any friction, explains efforts.
-- ``effort_findings``: evidence and remedy of what explains them.
+- ``efforts/``: whether efforts are those of this robot on this motion.
+- ``effort_noise``: noise of the efforts, from what lies above the motion.
 - ``motion_checks``: length and richness of the motion of all recordings together.
 - ``sensor_faults``: saturated channels and wrenches that repeat themselves.
 - ``transients``: start-up and stopping jerks at the ends of a recording.

@@ -85,13 +85,13 @@ class FlowClient:
 
     def __init__(self, name: str, lease_topic: str) -> None:
         check_address_space("a node", LEAST_MIB)
+        self._interrupted = self._cleaning = self._leasing = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         self.node = rclpy.create_node(name)
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
-        self._interrupted = self._cleaning = self._leasing = False
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._on_signal)
         self._lease = self.node.create_publisher(Empty, lease_topic, COMMAND)
         self.node.create_timer(_LEASE_S, self._renew, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._line, self._step = ProgressLine(), "starting"

@@ -10,7 +10,7 @@ from support.recordings.synthetic_calibration import held_recording, synthetic_c
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Severity
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.data.screening.effort_checks import check_efforts
+from inertid_ros.data.screening.efforts.checks import check_efforts
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.data.screening.position_checks import check_locked, check_positions
 from inertid_ros.data.screening.screen import refuse

@@ -12,9 +12,11 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.dynamics.friction import dry_friction_columns
 from inertid_ros.robot.model import RobotModel
 
-from .effort_findings import finding_of
-from .effort_fit import EffortFit, Motion
-from .effort_hypotheses import EffortComparison, Hypothesis
+from .comparison import EffortComparison
+from .equations import EffortFit
+from .findings import finding_of
+from .hypotheses import Hypothesis
+from .torque_columns import Motion
 
 _ROWS, _FEW = 300, 30
 _SHORTEST_S = 1.0  # less shows nothing but one pose
@@ -29,7 +31,7 @@ _MOST = 4  # causes in one recording
 def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
     """Findings on the efforts of a recording: signs, exchanges, units, loads, gravity, delay, zeros, couplings.
 
-    All causes are compared by one cost, that of :class:`~.effort_fit.EffortEquations`; where the robot as given, with
+    All causes are compared by one cost, that of :class:`~.equations.EffortEquations`; where the robot as given, with
     plausible errors of its URDF and any friction, explains the efforts, none is looked for.
 
     Parameters

@@ -1,27 +1,22 @@
 """How well this robot, with bodies as far from the URDF's as is plausible and any friction, explains its efforts.
 
-Torque is linear in the pseudo-inertias ``J = L (1 + E) L^T`` of the bodies, where ``L L^T`` is the URDF's and ``E``
-says how far they are from it, without units: by the Bregman divergence of ([Lee2019]_ sec. 3.3), made symmetric, since
-bodies of a tenth are no likelier than bodies ten times as heavy. Friction is not negative, and efforts that nothing
-explains count by the logarithm of their share, so that one joint without a sensor does not drown what the others say.
-The costs of two fits are negative log-likelihoods that can be compared.
+Bodies are as far from the URDF's as ``E`` of :mod:`.torque_columns` says, by the Bregman divergence of ([Lee2019]_ sec.
+3.3), made symmetric, since bodies of a tenth are no likelier than bodies ten times as heavy. Friction is not negative,
+and efforts that nothing explains count by the logarithm of their share, so that one joint without a sensor does not
+drown what the others say. The costs of two fits are negative log-likelihoods that can be compared.
 """
 
 from copy import copy
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.dynamics.body_torques import body_torques
-from inertid_ros.dynamics.newton_euler import rigid_torque
-from inertid_ros.dynamics.user_terms import term_columns
-from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, from_pseudo_inertia, pseudo_inertia
-from inertid_ros.robot.bodies.layout import Coupling
-from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
+
+from .torque_columns import BASIS, PAIRS
 
 PRIOR_SPREAD = 0.5  # of E: half or twice the masses of the URDF are still nothing special
 FLOOR = 0.1  # of a joint's effort: what friction and elasticity beyond these models leave of it
@@ -32,139 +27,6 @@ _ITERATIONS = 10
 _SETTLED = 1e-3  # relative change of the squared errors
 _TO_BORDER = 0.9  # of the way to where a body had no extension
 _RIDGE = 1e-10  # of every column: they may be proportional to one another
-_MOMENTS = 4
-
-
-@dataclass(frozen=True)
-class Motion:
-    """Motion of ``N`` samples.
-
-    Attributes
-    ----------
-    q, v, a : ndarray, shapes (N, nq), (N, nv), (N, nv)
-        In the model's order.
-    direction : ndarray, shape (N, n + couplings)
-        Direction of sliding of every drive, -1 to 1.
-    """
-
-    q: Array
-    v: Array
-    a: Array
-    direction: Array
-
-
-class TorqueColumns:
-    """What the torque of the joints is linear in, along one motion.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The robot as given.
-    motion : Motion
-    """
-
-    def __init__(self, model: RobotModel, motion: Motion) -> None:
-        self.model, self.motion = model, motion
-        self._joints = slice(model.velocities - model.joints, None)
-        self._bodies: dict[tuple[float, ...], Array] = {}
-        self._bases: dict[int, Array] = {}  # orthonormal columns of the drives of a joint
-
-    @cached_property
-    def drives(self) -> Array:
-        """``(n, N, d)`` rotor inertia, viscous, Coulomb friction and offset of joints, then couplings, then user terms.
-        """
-        out = np.zeros((self.model.joints, len(self.motion.q), len(self.not_negative)))
-        for joint, own in enumerate(out):
-            columns, values = self._drives_of(joint)
-            own[:, columns] = values
-        return out
-
-    def _drives_of(self, joint: int) -> tuple[list[int], Array]:
-        """Columns of the drives that act on a joint, and their values ``(N, k)``."""
-        n, (gearing, motions) = self.model.joints, self._gears
-        count = len(gearing) - n
-        columns, values = [3 * n + joint], [np.ones(len(self.motion.q))]
-        for gear in np.flatnonzero(gearing[:, joint]).tolist():
-            for index, each in enumerate(motions):
-                columns.append(index * n + gear if gear < n else 4 * n + index * count + gear - n)
-                values.append(gearing[gear, joint] * each[:, gear])
-        for index, (of_joint, each) in enumerate(self._terms):
-            if of_joint == joint:
-                columns.append(4 * n + 3 * count + index)
-                values.append(each)
-        return columns, np.stack(values, axis=1)
-
-    @cached_property
-    def _gears(self) -> tuple[Array, tuple[Array, Array, Array]]:
-        """``(n + couplings, n)`` what turns every drive; acceleration, speed and direction ``(N, n + couplings)``."""
-        gearing = np.vstack([np.eye(self.model.joints), self.model.layout.coupling_ratios])
-        v, a = (channel[:, self._joints] @ gearing.T for channel in (self.motion.v, self.motion.a))
-        return gearing, (a, v, self.motion.direction)
-
-    @cached_property
-    def _terms(self) -> list[tuple[int, Array]]:
-        """Joint and column ``(N,)`` of every user term's parameter."""
-        layout, count = self.model.layout, self.model.joints
-        v, a = self.motion.v[:, self._joints], self.motion.a[:, self._joints]
-        signals = {"q": self.motion.q[:, -count:], "v": v, "a": a, "direction": self.motion.direction[:, :count]}
-        if any(term.uses_load for term in layout.terms):
-            signals["load"] = self.torque_of_urdf
-        return term_columns(layout.terms, layout.joints, signals)
-
-    @property
-    def not_negative(self) -> NDArray[np.bool_]:
-        """``(d,)`` columns of the drives whose parameters are not negative: all but offsets and some user terms."""
-        n, layout = self.model.joints, self.model.layout
-        of_terms = [term.non_negative for term in layout.terms for _ in term.expressions]
-        return np.r_[np.ones(3 * n), np.zeros(n), np.ones(3 * len(layout.couplings)), of_terms] > 0
-
-    def with_coupling(self, coupling: Coupling) -> "TorqueColumns":
-        """The same motion of a robot with one drive more that turns with several joints."""
-        layout = replace(self.model.layout, couplings=(*self.model.layout.couplings, coupling))
-        speed = self.motion.v[:, self._joints] @ layout.coupling_ratios[-1]
-        direction = np.column_stack([self.motion.direction, np.sign(speed)])
-        return TorqueColumns(replace(self.model, layout=layout), replace(self.motion, direction=direction))
-
-    def without_drives(self, joint: int, values: Array) -> Array:
-        """What friction, rotor and offset of a joint cannot take of ``(N, k)`` values of its torque."""
-        if joint not in self._bases:
-            own = self._drives_of(joint)[1]
-            columns, size, _ = np.linalg.svd(own[:, np.any(own != 0, axis=0)], full_matrices=False)
-            self._bases[joint] = columns[:, size > 1e-9 * size.max(initial=0.0)]
-        basis = self._bases[joint]
-        return np.asarray(values - basis @ (basis.T @ values))
-
-    def bodies(self, gravity: Array) -> Array:
-        """``(n, N, 10 nb)`` columns of ``1 + E`` of all bodies, for a gravity ``(3,)`` [m/s^2]."""
-        key = tuple(gravity.tolist())
-        if key not in self._bodies:
-            inertial, weights = self._parameters
-            out = inertial.copy()
-            out[..., :_MOMENTS] += np.tensordot(gravity, weights, 1)
-            n, rows, count, _ = out.shape
-            columns = np.swapaxes(out.reshape(n * rows, count, -1), 0, 1) @ _directions(self.model)
-            self._bodies[key] = np.swapaxes(columns, 0, 1).reshape(n, rows, -1)
-        return self._bodies[key]
-
-    def moments(self, body: int, gravity: Array) -> Array:
-        """``(n, N, 4)`` torques of mass and first moment of a body, for a gravity ``(3,)`` [m/s^2]."""
-        inertial, weights = self._parameters
-        return np.asarray(inertial[:, :, body, :_MOMENTS] + np.tensordot(gravity, weights[:, :, :, body], 1))
-
-    @cached_property
-    def torque_of_urdf(self) -> Array:
-        """``(N, n)`` torque of the bodies of the URDF [N m or N]."""
-        motion = self.motion
-        return rigid_torque(self.model, self.model.consistent_body_prior, motion.q, motion.v, motion.a)[:, self._joints]
-
-    @cached_property
-    def _parameters(self) -> tuple[Array, Array]:
-        """``(n, N, nb, 10)`` torques of the parameters without gravity, and ``(3, n, N, nb, 4)`` of unit gravities."""
-        q, v, a = self.motion.q, self.motion.v, self.motion.a
-        still = np.zeros_like(v)
-        inertial = body_torques(self.model, np.zeros(3), (q, v, a))[self._joints]
-        weights = [body_torques(self.model, axis, (q, still, still), _MOMENTS)[self._joints] for axis in np.eye(3)]
-        return inertial, np.array(weights)
 
 
 @dataclass(frozen=True)
@@ -252,7 +114,7 @@ class EffortEquations:
     @staticmethod
     def unchanged(size: int) -> Array:
         """``(10 nb,)`` values of the bodies' columns for the bodies of the URDF."""
-        return np.tile(np.eye(4)[_PAIRS[:, 0], _PAIRS[:, 1]], size // BODY_PARAMETERS)
+        return np.tile(np.eye(4)[PAIRS[:, 0], PAIRS[:, 1]], size // BODY_PARAMETERS)
 
     def fit(self, mixing: Array) -> EffortFit:
         """Fit efforts ``mixing @ efforts``, ``(n, n)``."""
@@ -344,36 +206,14 @@ def divergence(bodies: Array) -> float:
 def _expanded(bodies: Array) -> tuple[Array, Array]:
     """``(nb, 10, 10)`` Hessians of the divergence, and ``(10 nb,)`` their right-hand side of a Newton step."""
     inverse = np.linalg.inv(_matrices(bodies))
-    turned = np.einsum("bij,pjk->bpik", inverse, _BASIS)
+    turned = np.einsum("bij,pjk->bpik", inverse, BASIS)
     twice = turned @ inverse[:, None]
     blocks = np.einsum("bpij,bqji->bpq", turned, twice)
-    slopes = 0.5 * (np.einsum("pii->p", _BASIS) - np.einsum("bpii->bp", twice))
+    slopes = 0.5 * (np.einsum("pii->p", BASIS) - np.einsum("bpii->bp", twice))
     right = np.einsum("bpq,bq->bp", blocks, bodies.reshape(len(blocks), -1)) - slopes
     return blocks, right.ravel()
 
 
 def _matrices(bodies: Array) -> Array:
     """``(nb, 4, 4)`` matrices ``1 + E``."""
-    return np.einsum("bp,pij->bij", bodies.reshape(-1, BODY_PARAMETERS), _BASIS)
-
-
-def _basis() -> Array:
-    """``(10, 4, 4)`` orthonormal symmetric matrices."""
-    basis = np.zeros((len(_PAIRS), 4, 4))
-    for matrix, (row, column) in zip(basis, _PAIRS, strict=True):
-        matrix[row, column] = matrix[column, row] = 1.0 if row == column else np.sqrt(0.5)
-    return basis
-
-
-_PAIRS = np.array([(row, column) for row in range(4) for column in range(row, 4)])
-_BASIS = _basis()
-
-
-def _directions(model: RobotModel) -> Array:
-    """``(nb, 10, 10)`` parameters of ``L E_k L^T`` for an orthonormal basis of symmetric matrices."""
-    matrices = pseudo_inertia(model.consistent_body_prior)
-    roots = np.linalg.cholesky(matrices)
-    out = np.empty((len(roots), BODY_PARAMETERS, BODY_PARAMETERS))
-    for k, basis in enumerate(_BASIS):
-        out[:, :, k] = from_pseudo_inertia(roots @ basis @ np.swapaxes(roots, 1, 2))
-    return out
+    return np.einsum("bp,pij->bij", bodies.reshape(-1, BODY_PARAMETERS), BASIS)

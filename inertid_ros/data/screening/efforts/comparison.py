@@ -1,4 +1,4 @@
-"""What may be wrong with efforts or with the motion beside them, each as a change that would put it right."""
+"""Hypotheses on what may be wrong with efforts or with the motion beside them, and what each costs."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -13,7 +13,9 @@ from inertid_ros.robot.bodies.inertial_parameters import from_mass_com_inertia
 from inertid_ros.robot.bodies.layout import Coupling
 from inertid_ros.robot.model import RobotModel
 
-from .effort_fit import FLOOR, INDEPENDENT, EffortEquations, EffortFit, Motion, TorqueColumns
+from .equations import FLOOR, INDEPENDENT, EffortEquations, EffortFit
+from .hypotheses import Hypothesis, exchanged, reordered, scaled, turned
+from .torque_columns import TorqueColumns
 
 TURNS = (90, -90, 180, 45, -45, 135, -135)  # degrees by which zeros are wrong
 LAGS_S = (0.05, 0.08, 0.12, 0.17, 0.25, 0.35, 0.5)  # shorter ones are estimated with the parameters
@@ -25,53 +27,6 @@ _FARTHEST_LOAD = 1.0  # m from the joint that carries it
 _LOAD_RADIUS = 0.3  # of a ball, over the distance of its centre; what its inertia is the fit finds out
 _NO_GRAVITY = 0.3  # of its size; a gravity that comes out smaller has no direction
 _OF_EQUATIONS = ("motion", "gravity", "coupling", "bodies")  # of a hypothesis, what its equations are made of
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """A cause, and what efforts and motion would be without it.
-
-    Attributes
-    ----------
-    cause : str
-        Key of :data:`~inertid_ros.core.findings.CAUSES`; empty for what was recorded.
-    mixing : ndarray, shape (n, n)
-        Efforts as they should be, of those recorded.
-    motion : Motion
-        Motion as it should be.
-    gravity : ndarray, shape (3,)
-        m/s^2 in the root frame.
-    joints : tuple of int
-        That it is about; empty: all.
-    amount : tuple of float
-        Factors of the efforts, degrees, seconds, ratios or m/s^2, by the cause.
-    lag : float
-        How much later than the motion efforts were reported [s].
-    coupling : Coupling, optional
-        A drive that turns with several joints.
-    link : str
-        That carries a load which the URDF does not know; empty where there is none.
-    bodies : ndarray, shape (nb, 10), optional
-        Parameters of the links with that load; those of the URDF where there are none.
-    penalty : float
-        Cost of the parameters that were fitted to find it, and of having looked at many alike.
-    """
-
-    cause: str
-    mixing: Array
-    motion: Motion
-    gravity: Array
-    joints: tuple[int, ...] = ()
-    amount: tuple[float, ...] = ()
-    lag: float = 0.0
-    coupling: Coupling | None = None
-    link: str = ""
-    bodies: Array | None = None
-    penalty: float = 0.0
-
-    def robot(self, model: RobotModel) -> RobotModel:
-        """A robot with these bodies."""
-        return model if self.bodies is None else model.with_prior_bodies(self.bodies)
 
 
 @dataclass(frozen=True)
@@ -116,7 +71,7 @@ class EffortComparison:
     def exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
         """The efforts of two joints are exchanged."""
         pairs = list(combinations(joints, 2))
-        mixings = [self.recorded.mixing[_exchanged(self.model.joints, *pair)] for pair in pairs]
+        mixings = [self.recorded.mixing[exchanged(self.model.joints, *pair)] for pair in pairs]
         each = zip(pairs, mixings, strict=True)
         found = [self._other("effort_exchange", len(pairs), mixing=mixing, joints=pair) for pair, mixing in each]
         yield from self._best(found)
@@ -209,16 +164,16 @@ class EffortComparison:
         pairs = [pair for pair in combinations(range(n), 2) if slides[pair[0]] == slides[pair[1]]]
         pairs = [pair for pair in pairs if set(pair) & set(joints)]
         for pair in pairs:
-            order = _exchanged(n, *pair)
-            moved, mixing = _reordered(self.model, motion, order), self.recorded.mixing[order]
+            order = exchanged(n, *pair)
+            moved, mixing = reordered(self.model, motion, order), self.recorded.mixing[order]
             candidates.append(self._other("joint_exchange", len(pairs), mixing=mixing, motion=moved, joints=pair))
         for joint in turning:
             for turn in TURNS:
-                moved = _turned(self.model, motion, joint, -np.radians(turn))
+                moved = turned(self.model, motion, joint, -np.radians(turn))
                 tried, amount = len(TURNS) * len(turning), (float(turn),)
                 candidates.append(self._other("position_offset", tried, motion=moved, joints=(joint,), amount=amount))
         if turning:
-            candidates.append(self._other("position_unit", motion=_scaled(self.model, motion, turning, np.pi / 180)))
+            candidates.append(self._other("position_unit", motion=scaled(self.model, motion, turning, np.pi / 180)))
         return self._best(candidates)
 
     def _best(self, candidates: list[Hypothesis], count: int = _SHORTLIST) -> list[Hypothesis]:
@@ -340,37 +295,3 @@ def _joint_cost(columns: TorqueColumns, joint: int, effort: Array, torque: Array
     error = columns.without_drives(joint, (effort - torque)[:, None])
     variance = max(float(np.var(effort)), 1e-300)
     return float(0.5 * INDEPENDENT * np.log1p(np.mean(error**2) / (FLOOR**2 * variance)))
-
-
-def _exchanged(count: int, one: int, other: int) -> list[int]:
-    order = list(range(count))
-    order[one], order[other] = other, one
-    return order
-
-
-def _reordered(model: RobotModel, motion: Motion, order: list[int]) -> Motion:
-    """Motion with joints in another order; that of a free base stays."""
-    n = model.joints
-
-    def moved(values: Array, first: int) -> Array:
-        return np.hstack([values[:, :first], values[:, first:][:, order]])
-
-    return Motion(
-        moved(motion.q, model.positions - n), moved(motion.v, model.velocities - n),
-        moved(motion.a, model.velocities - n), np.hstack([motion.direction[:, order], motion.direction[:, n:]]),
-    )
-
-
-def _turned(model: RobotModel, motion: Motion, joint: int, angle: float) -> Motion:
-    q = motion.q.copy()
-    q[:, model.positions - model.joints + joint] += angle
-    return replace(motion, q=q)
-
-
-def _scaled(model: RobotModel, motion: Motion, joints: list[int], factor: float) -> Motion:
-    changed = {}
-    for key in ("q", "v", "a"):
-        values = getattr(motion, key).copy()
-        values[:, [values.shape[1] - model.joints + joint for joint in joints]] *= factor
-        changed[key] = values
-    return replace(motion, **changed)

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.findings import Finding, Severity
 
-from .effort_fit import EffortFit
-from .effort_hypotheses import Hypothesis
+from .equations import EffortFit
+from .hypotheses import Hypothesis
 
 _ALIKE = np.log(2.0)  # factors of joints that lie within this of a power of ten are a unit, not currents
 _GRAVEST = {"coupling": Severity.REJECT, "undeclared_load": Severity.NOTICE}
