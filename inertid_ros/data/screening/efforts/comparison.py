@@ -211,7 +211,8 @@ class EffortComparison:
         bodies, efforts = columns.bodies(hypothesis.gravity), self.efforts_after(hypothesis.lag)
         if hypothesis.coupling is not None:
             columns = columns.with_coupling(hypothesis.coupling)
-        return EffortEquations(bodies, columns.drives, columns.not_negative, efforts, self.counted)
+        drives = [columns.drives(joint) for joint in range(self.model.joints)]
+        return EffortEquations(bodies, drives, columns.not_negative, efforts, self.counted)
 
     def _columns_of(self, hypothesis: Hypothesis) -> TorqueColumns:
         """Columns of its motion and bodies, without a coupling."""
@@ -225,32 +226,32 @@ class EffortComparison:
 
     def _cost_of_urdf(self, hypothesis: Hypothesis) -> float:
         """Cost with the bodies of the URDF, which takes one inverse dynamics, or none where efforts alone change."""
-        base, columns = self.recorded, self._columns_of(hypothesis)
-        torque = columns.torque_of_urdf
-        if columns is self._columns and hypothesis.lag == base.lag:
+        base, changed = self.recorded, np.ones(len(self.counted), dtype=bool)
+        if self._columns_of(hypothesis) is self._columns and hypothesis.lag == base.lag:
             changed = (hypothesis.mixing != base.mixing).any(axis=1)
             if hypothesis.coupling is not base.coupling:
                 changed[list(hypothesis.joints)] = True
-            costs = self._costs_of_urdf.copy()
-        else:
-            changed, costs = np.ones(len(self.counted), dtype=bool), np.zeros(len(self.counted))
-        if hypothesis.motion.v is base.motion.v:
+        kept = self._costs_of_recorded[~changed].sum()
+        return float(hypothesis.penalty + kept + self._costs_of_urdf(hypothesis, changed).sum())
+
+    @cached_property
+    def _costs_of_recorded(self) -> Array:
+        """``(n,)`` costs of the joints as recorded, with the bodies of the URDF."""
+        return self._costs_of_urdf(self.recorded, self.counted)
+
+    def _costs_of_urdf(self, hypothesis: Hypothesis, wanted: NDArray[np.bool_]) -> Array:
+        """``(n,)`` costs of some joints with the bodies of the URDF and any friction; zero of those not counted."""
+        columns, costs = self._columns_of(hypothesis), np.zeros(len(self.counted))
+        rest = self.efforts_after(hypothesis.lag) @ hypothesis.mixing.T
+        variance = np.maximum(np.var(rest, axis=0), 1e-300)
+        rest = rest - columns.torque_of_urdf
+        if hypothesis.motion.v is self.recorded.motion.v:
             columns = self._columns  # friction is the same
         if hypothesis.coupling is not None:
             columns = columns.with_coupling(hypothesis.coupling)
-        efforts = self.efforts_after(hypothesis.lag) @ hypothesis.mixing.T
-        for joint in np.flatnonzero(self.counted & changed).tolist():
-            costs[joint] = _joint_cost(columns, joint, efforts[:, joint], torque[:, joint])
-        return float(hypothesis.penalty + costs.sum())
-
-    @cached_property
-    def _costs_of_urdf(self) -> Array:
-        """``(n,)`` costs of the joints as recorded."""
-        columns, efforts, costs = self._columns, self._efforts, np.zeros(len(self.counted))
-        if self.recorded.coupling is not None:
-            columns = columns.with_coupling(self.recorded.coupling)
-        for joint in np.flatnonzero(self.counted).tolist():
-            costs[joint] = _joint_cost(columns, joint, efforts[:, joint], self._columns.torque_of_urdf[:, joint])
+        for joint in np.flatnonzero(self.counted & wanted).tolist():
+            error = columns.without_drives(joint, rest[:, [joint]])
+            costs[joint] = 0.5 * INDEPENDENT * np.log1p(np.mean(error**2) / (FLOOR**2 * variance[joint]))
         return costs
 
     def _ratios(self, rigid: Array, efforts: Array) -> tuple[Array, NDArray[np.bool_]]:
@@ -288,10 +289,3 @@ class EffortComparison:
             normal += free[:, :count].T @ free[:, :count]
             right += free[:, :count].T @ free[:, count]
         return np.asarray(np.linalg.lstsq(normal, right, rcond=1e-6)[0])
-
-
-def _joint_cost(columns: TorqueColumns, joint: int, effort: Array, torque: Array) -> float:
-    """Cost of a joint's effort ``(N,)`` that a torque ``(N,)`` and any friction explain."""
-    error = columns.without_drives(joint, (effort - torque)[:, None])
-    variance = max(float(np.var(effort)), 1e-300)
-    return float(0.5 * INDEPENDENT * np.log1p(np.mean(error**2) / (FLOOR**2 * variance)))

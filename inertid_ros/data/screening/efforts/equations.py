@@ -6,6 +6,7 @@ and efforts that nothing explains count by the logarithm of their share, so that
 drown what the others say. The costs of two fits are negative log-likelihoods that can be compared.
 """
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 
@@ -53,7 +54,7 @@ class EffortFit:
 
 @dataclass(frozen=True)
 class _JointEquations:
-    """Columns of a joint's torque that are not zero, their values ``(N, c)`` and their Gram matrix ``(c, c)``."""
+    """Columns on which a joint's torque depends, their values ``(N, c)`` and their Gram matrix ``(c, c)``."""
 
     columns: NDArray[np.intp]
     values: Array
@@ -70,8 +71,10 @@ class EffortEquations:
 
     Parameters
     ----------
-    bodies, drives : ndarray, shapes (n, N, 10 nb), (n, N, d)
-        Columns, see :class:`TorqueColumns`.
+    bodies : ndarray, shape (n, N, 10 nb)
+        Columns, see :meth:`.TorqueColumns.bodies`.
+    drives : sequence of tuple
+        Parameters and columns of the drives of every joint, see :meth:`.TorqueColumns.drives`.
     not_negative : ndarray of bool, shape (d,)
         Drives.
     efforts : ndarray, shape (N, n)
@@ -81,18 +84,19 @@ class EffortEquations:
     """
 
     def __init__(
-        self, bodies: Array, drives: Array, not_negative: NDArray[np.bool_], efforts: Array,
-        counted: NDArray[np.bool_],
+        self, bodies: Array, drives: Sequence[tuple[list[int], Array]], not_negative: NDArray[np.bool_],
+        efforts: Array, counted: NDArray[np.bool_],
     ) -> None:
         self._bodies, self._counted = bodies, np.flatnonzero(counted)
         # Columns whose parameters may have either sign come first.
         order = np.argsort(not_negative, kind="stable")
+        place = np.argsort(order)
         size, self._rows = bodies.shape[2], len(efforts)
         self._joints = []  # a joint's torque depends on the bodies that it moves, and on its own drives
-        for of_bodies, of_drives in zip(bodies, drives[..., order], strict=True):
-            moved, driven = np.flatnonzero(of_bodies.any(axis=0)), np.flatnonzero(of_drives.any(axis=0))
-            values = np.hstack([of_bodies[:, moved], of_drives[:, driven]])
-            self._joints.append(_JointEquations(np.append(moved, size + driven), values, values.T @ values))
+        for of_bodies, (driven, of_drives) in zip(bodies, drives, strict=True):
+            moved = np.flatnonzero(of_bodies.any(axis=0))
+            columns, values = np.append(moved, size + place[driven]), np.hstack([of_bodies[:, moved], of_drives])
+            self._joints.append(_JointEquations(columns, values, values.T @ values))
         self._start = np.zeros(size + len(order))
         self._start[:size] = self.unchanged(size)
         self._size, self._free = size, size + len(order) - int(not_negative.sum())

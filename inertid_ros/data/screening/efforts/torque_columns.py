@@ -68,18 +68,12 @@ class TorqueColumns:
         self._bodies: dict[tuple[float, ...], Array] = {}
         self._bases: dict[int, Array] = {}  # orthonormal columns of the drives of a joint
 
-    @cached_property
-    def drives(self) -> Array:
-        """``(n, N, d)`` rotor inertia, viscous, Coulomb friction and offset of joints, then couplings, then user terms.
-        """
-        out = np.zeros((self.model.joints, len(self.motion.q), len(self.not_negative)))
-        for joint, own in enumerate(out):
-            columns, values = self._drives_of(joint)
-            own[:, columns] = values
-        return out
+    def drives(self, joint: int) -> tuple[list[int], Array]:
+        """Parameters of the drives that act on a joint, of ``d``, and their columns ``(N, k)``.
 
-    def _drives_of(self, joint: int) -> tuple[list[int], Array]:
-        """Columns of the drives that act on a joint, and their values ``(N, k)``."""
+        Parameters are rotor inertia, viscous, Coulomb friction and offset of the joints, then of the couplings, then
+        those of the user terms.
+        """
         n, (gearing, motions) = self.model.joints, self._gears
         count = len(gearing) - n
         columns, values = [3 * n + joint], [np.ones(len(self.motion.q))]
@@ -127,7 +121,7 @@ class TorqueColumns:
     def without_drives(self, joint: int, values: Array) -> Array:
         """What friction, rotor and offset of a joint cannot take of ``(N, k)`` values of its torque."""
         if joint not in self._bases:
-            own = self._drives_of(joint)[1]
+            own = self.drives(joint)[1]
             columns, size, _ = np.linalg.svd(own[:, np.any(own != 0, axis=0)], full_matrices=False)
             self._bases[joint] = columns[:, size > 1e-9 * size.max(initial=0.0)]
         basis = self._bases[joint]
