@@ -52,7 +52,10 @@ STOPPING = {
 WHOLE = ("moving", "identifying")  # stages after which a calibration is made to its end again
 WELL = (0, 3)  # statuses of a calibration that came to its end, be its result good or not
 # What a line has to hold, so that a reader knows who is gone.
-NAMES = {name: (name,) for name in NODES} | {"calibrate": ("lease",), "driver": ("joint state", "samples")}
+NAMES = {name: (name,) for name in NODES} | {
+    "calibrate": ("lease",),
+    "driver": ("joint state", "joint_states", "samples"),
+}
 
 
 @dataclass

@@ -2,7 +2,8 @@
 
 from rclpy.node import Node
 
-_UNNAMED = "_NODE_NAME_UNKNOWN_"  # the graph's, for some milliseconds between discovering a publisher and its node
+# The graph's, for some milliseconds between discovering a publisher and its node, and while a killed node is forgotten.
+UNNAMED = "_NODE_NAME_UNKNOWN_"
 
 
 class Publishers:
@@ -24,7 +25,7 @@ class Publishers:
         """Return name and namespace of the node of each publisher, those that are known first."""
         infos = self._node.get_publishers_info_by_topic(self.topic)
         found = [(info.node_name, info.node_namespace) for info in infos]
-        named = [publisher for publisher in found if publisher[0] != _UNNAMED]
-        unnamed = [publisher for publisher in found if publisher[0] == _UNNAMED]
+        named = [publisher for publisher in found if publisher[0] != UNNAMED]
+        unnamed = [publisher for publisher in found if publisher[0] == UNNAMED]
         seen_before, self._unnamed = self._unnamed, bool(unnamed)
         return named + unnamed if seen_before else named

@@ -21,7 +21,7 @@ from inertid_ros.ros.polling import PolledSubscription
 from inertid_ros.ros.qos import LATCHED, STATE
 
 from .joint_state_window import JointStateWindow
-from .publishers import Publishers
+from .publishers import UNNAMED, Publishers
 
 _NUMBERED_S = 2.0  # for so long the sequence numbers of joint states increase before they count as one publisher's
 
@@ -145,10 +145,11 @@ class RobotStates:
     def several_publishers(self) -> str:
         """Which nodes publish joint states, where these are several; empty otherwise."""
         publishers = self._publishers.look()
-        if len(publishers) <= 1 or len(set(publishers)) == 1 and self._one_publishes():
+        known = {publisher for publisher in publishers if publisher[0] != UNNAMED}
+        if len(publishers) <= 1 or len(known) <= 1 and self._one_publishes():
             return ""
         names = ", ".join(f"{namespace.rstrip('/')}/{name}" for name, namespace in publishers)
-        twice = len(set(publishers)) < len(publishers)
+        twice = len(known) < len(publishers)
         killed = " (a node that was killed and started again counts twice for some 20 s; wait)" if twice else ""
         return f"several nodes publish {self._publishers.topic}: {names}; stop all but the robot's{killed}"
 

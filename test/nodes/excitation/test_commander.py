@@ -97,3 +97,7 @@ def test_a_node_that_publishes_twice_may_have_been_killed() -> None:
     assert "was killed" in told("driver", "driver")
     assert not told("driver", "driver", one_publishes=True)
     assert "/driver, /rogue; stop all" in told("driver", "rogue", one_publishes=True)
+    killed = UNNAMED  # what is left of a killed node may have lost its name
+    assert "was killed" in told("driver", killed)
+    assert not told("driver", killed, one_publishes=True) and not told(killed, killed, one_publishes=True)
+    assert "/driver, /rogue" in told("driver", "rogue", killed, one_publishes=True)
