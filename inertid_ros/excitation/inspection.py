@@ -124,10 +124,10 @@ def _usage(constraints: Sequence[Constraint], plan: Plan) -> tuple[ConstraintUsa
     return tuple(used for used in (constraint.usage(plan) for constraint in constraints) if used.used > 0)
 
 
-def _tightest(used: Sequence[ConstraintUsage]) -> str:
-    """The constraint that a motion uses most, if nearly whole."""
+def _tightest(used: Sequence[ConstraintUsage]) -> ConstraintUsage | None:
+    """Use of the constraint that a motion uses most, if nearly whole."""
     most = max(used, key=lambda usage: usage.used, default=None)
-    return most.description if most is not None and most.used >= _TIGHT else ""
+    return most if most is not None and most.used >= _TIGHT else None
 
 
 def _spectra(

@@ -106,6 +106,7 @@ SYMPTOMS: Mapping[str, Mapping[str, Cause]] = {
             positions="widen limits.position, which is narrowest for '{joint}', where there is space",
             motion="plan a longer motion (excitation.duration_s), with more iterations (excitation.iterations), or from"
             " another start (--start)",
+            room="give the motion more room where it is safe ({option}), or plan from another start (--start)",
             ranges="give more range where there is space (limits.position, limits.position_margin, the URDF's limits),"
             " or expect values near the URDF's for them",
             speeds="give more speed where the robot has it (limits.velocity, limits.acceleration), or expect values"

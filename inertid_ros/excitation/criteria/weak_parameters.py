@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.findings import Finding, Severity
-from inertid_ros.excitation.limits.constraint import MotionSamples
+from inertid_ros.excitation.limits.constraint import ConstraintUsage, MotionSamples
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.identification.base_parameters.numeric import base_parameters_of_robot
 from inertid_ros.robot.model import RobotModel
@@ -30,7 +30,11 @@ _NOTABLE = 2.0  # factor that other limits gain at least for these to be the rea
 
 
 def weak_parameters(
-    criterion: Criterion, information: MotionInformation, model: RobotModel, limits: MotionLimits, constrained: str = ""
+    criterion: Criterion,
+    information: MotionInformation,
+    model: RobotModel,
+    limits: MotionLimits,
+    constrained: ConstraintUsage | None = None,
 ) -> tuple[Finding, ...]:
     """Findings on parameters that barely show in a motion; none where its condition number is good.
 
@@ -42,8 +46,8 @@ def weak_parameters(
         Of the motion by this criterion.
     limits : MotionLimits
         Limits that the motion keeps.
-    constrained : str, optional
-        What constrains it beside these, such as ``effort of joint 'elbow'``; empty where nothing does.
+    constrained : ConstraintUsage, optional
+        Use of what constrains it beside these, where something does.
     """
     found = [_hidden_columns(criterion, model, limits)]
     if not information.condition_number <= WELL_CONDITIONED:
@@ -70,7 +74,11 @@ def _hidden_columns(criterion: Criterion, model: RobotModel, limits: MotionLimit
 
 
 def _weak_combinations(
-    criterion: Criterion, information: MotionInformation, model: RobotModel, limits: MotionLimits, constrained: str
+    criterion: Criterion,
+    information: MotionInformation,
+    model: RobotModel,
+    limits: MotionLimits,
+    constrained: ConstraintUsage | None,
 ) -> Finding:
     values = np.sqrt(np.maximum(information.eigenvalues, 0.0))
     weak = values * WELL_CONDITIONED < values[-1]
@@ -94,15 +102,16 @@ def mostly_of(weights: Array, names: Sequence[str], most: int = _NAMED) -> tuple
 
 
 def _reason(
-    criterion: Criterion, achieved: float, model: RobotModel, limits: MotionLimits, constrained: str
+    criterion: Criterion, achieved: float, model: RobotModel, limits: MotionLimits, constrained: ConstraintUsage | None
 ) -> tuple[str, str, tuple[str, ...]]:
     """Why combinations are weak, what to do, and the joints that it is about; by random states with other limits."""
     joints, within = np.arange(model.joints), _random_condition(criterion, limits)
     if within <= WELL_CONDITIONED or _MUCH * within <= achieved:
-        why = f", which the {constrained} keeps small" if constrained else ""
+        why = f", which the {constrained.description} keeps small" if constrained else ""
+        room = constrained.option if constrained else ""
         return (
             f"random states within the limits show them better (condition number {within:.3g}) than this motion{why}",
-            remedy_for("not_excited", "motion"),
+            remedy_for("not_excited", "room", option=room) if room else remedy_for("not_excited", "motion"),
             (),
         )
     turned = _random_condition(criterion, _widened(model, limits, joints >= 0))

@@ -112,10 +112,13 @@ class ConstraintUsage:
         Fraction used; 1 is just allowed.
     description : str
         What is limited, such as ``effort of joint 'elbow'``.
+    option : str
+        Option that gives it more room; empty where the robot sets the limit.
     """
 
     used: float
     description: str
+    option: str = ""
 
 
 class Constraint(Protocol):

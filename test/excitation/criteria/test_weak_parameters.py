@@ -11,7 +11,7 @@ from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.excitation.criteria.criterion import regressor_condition
 from inertid_ros.excitation.criteria.weak_parameters import WELL_CONDITIONED, weak_parameters
 from inertid_ros.excitation.inspection import motion_findings
-from inertid_ros.excitation.limits.constraint import MotionSamples
+from inertid_ros.excitation.limits.constraint import ConstraintUsage, MotionSamples
 from inertid_ros.excitation.limits.motion_limits import motion_limits
 from inertid_ros.identification.base_parameters import base_parameters_of_robot
 from inertid_ros.robot.model import load_model
@@ -76,8 +76,12 @@ def test_a_motion_that_does_not_use_its_limits_is_the_reason(arm):
     criterion, _ = _information(arm, limits)
     motion = plan.sample(np.linspace(0.0, plan.duration, 200))
     information = criterion.evaluate(MotionSamples(criterion.measured.chain, *motion))
-    told = weak_parameters(criterion, information, arm, limits, "effort of joint 'joint2'")
+    told = weak_parameters(criterion, information, arm, limits, ConstraintUsage(1.0, "effort of joint 'joint2'"))
     assert "than this motion, which the effort of joint 'joint2' keeps small" in told[0].evidence
+    assert told[0].remedy == found.remedy
+    close = ConstraintUsage(1.0, "distance of 'hand' from 'foot'", "excitation.collision.clearance_m")
+    told = weak_parameters(criterion, information, arm, limits, close)
+    assert "room" in told[0].remedy and close.option in told[0].remedy
 
 
 def test_a_joint_whose_range_is_narrow_is_named_as_the_reason(arm):

@@ -189,8 +189,10 @@ class ClearanceConstraint(Constraint):
         if found is None:
             return ConstraintUsage(0.0, "distance (of nothing that can meet)")
         description = "distance of '{}' from '{}'".format(*self.scene.names(found.channel))
-        needed = max(float(self.needed[found.channel]), 1e-3)
-        return ConstraintUsage(needed / max(found.value, needed), description)
+        needed = float(self.needed[found.channel])
+        option = "excitation.collision.clearance_m" if needed else "excitation.collision.ignored"
+        least = max(needed, 1e-3)
+        return ConstraintUsage(least / max(found.value, least), description, option)
 
     def smallest_distance(self, trajectory: Trajectory) -> Violation | None:
         """Time, pair and distance [m] of the closest pair on the knots; ``None`` without pairs."""
