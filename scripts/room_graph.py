@@ -47,7 +47,7 @@ ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
     "config": (("schema",), ("",)),
     "robot": (("bodies",), ("urdf",), ("geometry",), ("",)),
     "data": (
-        ("",), ("bag_storage",), ("columns",), ("files",), ("screening",), ("live",), ("cleaning",), ("preparation",),
+        ("",), ("bag_storage",), ("columns",), ("files",), ("screening",), ("live",), ("cleaning",), ("filtering",), ("preparation",),
         ("health",)
     ),
     "identification": (

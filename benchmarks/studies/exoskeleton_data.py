@@ -8,8 +8,8 @@ import pinocchio as pin
 from inertid_ros.config.simulation import BodySensorOptions, LeggedRobotOptions, MovementOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.preparation.bandwidth import automatic_cutoff, spectrum
-from inertid_ros.data.preparation.filters import derivatives, low_pass
+from inertid_ros.data.filtering.bandwidth import automatic_cutoff, spectrum
+from inertid_ros.data.filtering.filters import derivatives, low_pass
 from inertid_ros.kinematics.contact_jacobians import external_force
 from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model

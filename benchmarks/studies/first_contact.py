@@ -66,8 +66,12 @@ ADDED: dict[str, dict[str, tuple[str, ...]]] = {
         "init": tuple(f"--lock={joint}=0.7" for joint in ("joint_3.0", "joint_15.0", "joint_7.0", "joint_11.0")),
     },
     # "which the distance of 'r_shoulder_1' from 'r_upper_arm' keeps small (...); give the motion more room where it is
-    # safe (excitation.collision.clearance_m) ..."
-    "icub_reduced": {"excite": ("--set=excitation.collision.clearance_m=0.002",)},
+    # safe (excitation.collision.clearance_m)"; the second motion needs the starts that are the default, too.
+    "icub_reduced": {
+        "excite": (
+            "--set=excitation.collision.clearance_m=0.002", "--set=excitation.starts=48", "--set=excitation.improved=3",
+        ),
+    },  # fmt: skip
 }
 
 

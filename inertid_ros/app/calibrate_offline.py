@@ -32,7 +32,7 @@ from inertid_ros.robot.model import RobotModel
 from .earlier_result import earlier_fit
 from .fixed_bands import band_errors
 from .known_loads import LoadedRecordings
-from .screened_samples import FurtherSamples, cutoff_of, screened
+from .screened_samples import FurtherSamples, cutoff_of, prepared_alike, screened
 
 _PREPARED, _SOLVED = 0.3, 0.9
 
@@ -72,6 +72,7 @@ def calibrate(
     check_different_samples(everything[:fitted_parts], everything[fitted_parts:])
     recordings = screened(everything, model, configuration)
     cutoff = cutoff_of(recordings[:fitted_parts], recordings[fitted_parts:])
+    recordings = prepared_alike(given, recordings, cutoff)
     for index, recording in enumerate(recordings):
         progress(IdentificationProgress("preparing", _PREPARED * index / len(everything)))
         samples.append(recording.samples(cutoff))

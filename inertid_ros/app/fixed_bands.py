@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from inertid_ros.data.preparation.bandwidth import HIGHEST_CUTOFF
+from inertid_ros.data.filtering.bandwidth import HIGHEST_CUTOFF
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.validation import BandErrors, torque_errors
 from inertid_ros.identification.information.delay import without_delay

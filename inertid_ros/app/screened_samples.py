@@ -14,8 +14,9 @@ from inertid_ros.core.findings import Finding
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.ahead import ahead
 from inertid_ros.data.cleaning.clean import repaired
-from inertid_ros.data.long_recording import LongRecording
-from inertid_ros.data.preparation.prepare import Preparation, common_cutoff, pooled_spectra
+from inertid_ros.data.filtering.filters import memory
+from inertid_ros.data.long_recording import LongRecording, kept_parts
+from inertid_ros.data.preparation.prepare import Preparation, common_cutoff, shared_by_parts
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.effort_noise import EffortNoise
 from inertid_ros.data.screening.efforts.checks import check_efforts
@@ -122,13 +123,15 @@ class ScreenedRecording:
 class FurtherSamples:
     """Samples of the parts of long recordings that are not kept, prepared anew at every pass, one part at a time.
 
-    They are not screened: the parts that are kept have been. A part that cannot be prepared is left out.
+    They are not screened: the parts that are kept have been. A part that cannot be prepared is left out. Each part is
+    prepared with as much of its neighbours as the low-pass remembers, so that its samples are those of the recording as
+    a whole.
 
     Parameters
     ----------
     recordings : sequence of LongRecording
     kept : sequence of ScreenedRecording
-        The parts that are kept, by whose noise and motion all are prepared.
+        The parts that are kept, of :func:`prepared_alike`.
     cutoff_hz : float
         That of the parts that are kept [Hz].
     """
@@ -138,9 +141,7 @@ class FurtherSamples:
     ) -> None:
         self._recordings, self._cutoff_hz = tuple(recordings), cutoff_hz
         self._model, self._configuration = kept[0].preparation.model, kept[0].configuration
-        names = {recording.name for recording in recordings}
-        own = [each.preparation for each in kept if each.preparation.recording.name in names]
-        self._spectra = pooled_spectra(own) if own else None
+        self._shared = {each.preparation.recording.name: each.preparation.shared for each in kept}
         self._used: dict[str, int] = {}
         self._left_out: dict[str, list[str]] = {}
         self._findings: dict[tuple[str, tuple[str, ...]], Finding] = {}
@@ -149,10 +150,11 @@ class FurtherSamples:
         return bool(self._recordings)
 
     def __iter__(self) -> Iterator[Samples]:
+        context = memory(self._cutoff_hz, self._configuration.prepare.filter_order)
         for recording in self._recordings:
             self._used[recording.name], self._left_out[recording.name] = 0, []
             with without_notices():
-                for samples in ahead(self._prepared, recording.others(), _AHEAD):
+                for samples in ahead(self._prepared, recording.others(context), _AHEAD):
                     if isinstance(samples, RecordingError):
                         self._left_out[recording.name].append(str(samples))
                         continue
@@ -163,10 +165,10 @@ class FurtherSamples:
 
     def _prepared(self, part: Recording) -> Samples | RecordingError:
         """Samples of a part, or why there are none."""
-        if not part.effort.any():
+        if not part.effort[part.own_rows].any():
             return RecordingError(f"{part.name}: effort is zero throughout it")
         own = ScreenedRecording.unscreened(part, self._model, self._configuration)
-        own = replace(own, preparation=replace(own.preparation, known_spectra=self._spectra))
+        own = replace(own, preparation=replace(own.preparation, shared=self._shared.get(part.name)))
         try:
             return own.prepared(self._cutoff_hz)
         except RecordingError as error:
@@ -209,6 +211,36 @@ def screened(
 ) -> list[ScreenedRecording]:
     """Screen recordings; raises RecordingError for the first that does not belong to this robot."""
     return [ScreenedRecording.of(recording, model, configuration) for recording in recordings]
+
+
+def prepared_alike(
+    given: Sequence[Recording | LongRecording], kept: Sequence[ScreenedRecording], cutoff_hz: float
+) -> list[ScreenedRecording]:
+    """The same recordings and kept parts, where parts of one recording share what they are prepared by.
+
+    Parameters
+    ----------
+    given : sequence of Recording or LongRecording
+    kept : sequence of ScreenedRecording
+        Those of :func:`.long_recording.kept_parts`, in the same order.
+    cutoff_hz : float
+        With which all are filtered [Hz].
+
+    Raises
+    ------
+    RecordingError
+        A part cannot be used.
+    """
+    screened_parts, alike = iter(kept), []
+    for each in given:
+        own = [next(screened_parts) for _ in kept_parts([each])]
+        preparations = [part.preparation for part in own]
+        if isinstance(each, LongRecording) and preparations[0].equation_type not in MOMENTUM_EQUATIONS:
+            with without_notices():
+                shared = shared_by_parts(preparations, cutoff_hz, each.period, each.samples)
+            own = [replace(part, preparation=replace(part.preparation, shared=shared)) for part in own]
+        alike += own
+    return alike
 
 
 def cutoff_of(

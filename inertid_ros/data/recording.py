@@ -51,6 +51,8 @@ class Recording:
         How the recording was obtained, where that matters to its use, such as a bag that was not closed; one line each.
     continued : tuple of bool
         Whether it is a part of a longer one that goes on before it, and after it.
+    context : tuple of int
+        Samples at its begin, and at its end, that are its neighbours' and are there for what filters remember.
 
     Raises
     ------
@@ -73,6 +75,7 @@ class Recording:
     notices: tuple[str, ...] = ()
     repairs: StampRepairs = StampRepairs()
     continued: tuple[bool, bool] = (False, False)
+    context: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "joint_names", tuple(str(name) for name in self.joint_names))
@@ -99,6 +102,11 @@ class Recording:
     def duration(self) -> float:
         """Span of the stamps [s]."""
         return float(self.time[-1] - self.time[0])
+
+    @property
+    def own_rows(self) -> slice:
+        """Rows of the samples that are no neighbour's."""
+        return slice(self.context[0], len(self) - self.context[1])
 
     def _check(self, channel: str, tail: tuple[int, ...]) -> None:
         value = getattr(self, channel)

@@ -7,17 +7,19 @@ import pytest
 from support.recordings.synthetic_calibration import Case, synthetic_case
 
 from inertid_ros.app.calibrate_offline import calibrate
-from inertid_ros.app.screened_samples import FurtherSamples, ScreenedRecording
+from inertid_ros.app.screened_samples import FurtherSamples, ScreenedRecording, prepared_alike
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.data.long_recording import LongRecording
+from inertid_ros.data.preparation.prepare import Preparation
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.identify import identify, takes_further
 from inertid_ros.identification.information.information import compress
+from inertid_ros.regressors.equations import equations_of
 
-PARTS = 6
+PARTS, CUTOFF = 6, 8.0
 
 
 @pytest.fixture(scope="module")
@@ -71,10 +73,33 @@ def test_information_is_that_of_all_samples_in_memory(case, long):
     np.testing.assert_allclose(estimate.parameters, again.parameters, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("jitter", [0.0, 0.2])
+def test_samples_and_parameters_of_parts_are_those_of_the_whole(case, jitter):
+    rng, recording = np.random.default_rng(5), case.recordings[0]
+    period = float(np.median(np.diff(recording.time)))
+    recording = replace(recording, time=recording.time + jitter * period * rng.uniform(-0.5, 0.5, len(recording)))
+    parts = parts_of(recording)
+    long = LongRecording.of(lambda: iter(parts), most=2)
+    screened = [ScreenedRecording.of(part, case.given, Configuration()) for part in long.parts]
+    kept, cutoff = prepared_alike([long], screened, CUTOFF), CUTOFF
+    of_parts = [*(each.samples(cutoff) for each in kept), *FurtherSamples([long], kept, cutoff)]
+    of_parts.sort(key=lambda samples: float(samples.time[0]))
+    shared = kept[0].preparation.shared
+    assert shared is not None
+    whole = replace(Preparation(recording, case.given), shared=shared).samples(cutoff)
+    for channel in ("time", "q", "v", "a", "tau", "mask", "usable", "sliding"):
+        of_whole = getattr(whole, channel)
+        joined = np.concatenate([getattr(samples, channel) for samples in of_parts])
+        np.testing.assert_allclose(joined, of_whole, rtol=0, atol=1e-9 * np.abs(of_whole).max(), err_msg=channel)
+    equations = equations_of(case.given)
+    one, other = (identify(case.given, compress(equations, own)).parameters for own in ([whole], of_parts))
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-9 * np.abs(other).max())
+
+
 def test_outliers_of_parts_that_are_not_held_are_left_out(case, long):
     parts = parts_of(case.recordings[0])
     effort = parts[1].effort.copy()
-    effort[200:205] += 2.0  # five in a row are no spike
+    effort[200:205] += 3.0  # five in a row are no spike
     spoilt = [parts[0], replace(parts[1], effort=effort), *parts[2:]]
     assert 1 not in long.kept
     every = Configuration(identify=IdentifyOptions(outlier_threshold=0))

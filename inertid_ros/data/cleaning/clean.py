@@ -13,8 +13,9 @@ from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import Recording
 
+from .channel_noise import ChannelNoise, resolution
 from .lost_values import dropouts, held
-from .spikes import joint_spikes, noise_scale, resolution
+from .spikes import joint_spikes
 from .wrapped_angles import unwrapped
 
 _MANY = 0.02  # share of a channel's samples; the result is then to be used with care
@@ -42,6 +43,8 @@ class CleanChannels:
         Joints whose effort cannot be used.
     findings : list of Finding
         What was found.
+    noise : dict of str to ChannelNoise
+        Of the channels of joints; what is given is taken, the others are found.
     """
 
     name: str
@@ -49,6 +52,7 @@ class CleanChannels:
     replaced: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
     without_effort: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     findings: list[Finding] = field(default_factory=list)
+    noise: dict[str, ChannelNoise] = field(default_factory=dict)
 
     @property
     def motion_replaced(self) -> NDArray[np.bool_]:
@@ -101,7 +105,9 @@ class CleanChannels:
                 values = self._unwrapped(values, joints, revolute)
             values = np.asfortranarray(values)  # what follows goes column by column
             steps = resolution(values)
-            noise = noise_scale(values, steps)
+            if channel not in self.noise:
+                self.noise[channel] = ChannelNoise.of(values, steps)
+            noise = self.noise[channel]
             found = {
                 "dropouts": (lost | dropouts(values, noise)) & used,
                 "stuck_channel": held(values, channel == "effort", noise) & used,

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from inertid_ros.core.arrays import Array
 from inertid_ros.data.screening.sensor_faults import true_runs
 
-from .spikes import noise_scale, threshold
+from .channel_noise import ChannelNoise
 
 _RUN = 5  # equal values in a row, which noise of a working sensor interrupts sooner
 _FALSE_ALARMS = 1e-3  # per channel and recording
@@ -15,14 +15,15 @@ _SELDOM = 0.01  # share of the values; more are repeated where a channel is quan
 _ALIKE = 0.5  # of the drop: values before and after a dropout are alike
 
 
-def dropouts(values: Array, noise: Array | None = None) -> NDArray[np.bool_]:
+def dropouts(values: Array, noise: ChannelNoise | None = None) -> NDArray[np.bool_]:
     """Where channels ``(N, n)`` drop to exactly zero and come back to about the value that they had.
 
     A channel that goes through zero has other signs before and after, and one that rests at zero does not come back.
-    The :func:`.spikes.noise_scale` of the channels, ``noise (n,)``, is found here where it is not given.
+    Noise of the channels is found here where it is not given.
     """
     flags = np.zeros(values.shape, dtype=bool)
-    least = threshold(len(values)) * (noise_scale(values) if noise is None else noise)
+    noise = noise or ChannelNoise.of(values)
+    least = noise.threshold * noise.scale
     for channel, column in enumerate(values.T):
         zero = column == 0.0
         if not zero.any() or zero.mean() > 0.5:
@@ -36,7 +37,7 @@ def dropouts(values: Array, noise: Array | None = None) -> NDArray[np.bool_]:
     return flags
 
 
-def held(values: Array, steps: bool = False, noise: Array | None = None) -> NDArray[np.bool_]:
+def held(values: Array, steps: bool = False, noise: ChannelNoise | None = None) -> NDArray[np.bool_]:
     """Where channels ``(N, n)`` repeat a value although what they measure went on.
 
     A run of equal values counts where it is longer than chance makes it, by the share of repeated values outside such
@@ -51,11 +52,12 @@ def held(values: Array, steps: bool = False, noise: Array | None = None) -> NDAr
     steps : bool
         Whether what is measured may jump, as effort does where friction reverses: then only channels that hardly ever
         repeat a value are checked.
-    noise : ndarray, shape (n,), optional
-        :func:`.spikes.noise_scale` of the channels, where it is known.
+    noise : ChannelNoise, optional
+        Of the channels, where it is known.
     """
     flags = np.zeros(values.shape, dtype=bool)
-    least = threshold(len(values)) * (noise_scale(values) if noise is None else noise)
+    noise = noise or ChannelNoise.of(values)
+    least = noise.threshold * noise.scale
     for channel, column in enumerate(values.T):
         same = np.diff(column, prepend=np.nan) == 0.0
         runs = [(start, end) for start, end in true_runs(same) if end - start >= _RUN]

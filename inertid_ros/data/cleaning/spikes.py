@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 
+from .channel_noise import ChannelNoise
+
 _HALF_WINDOW = 3  # samples to either side: up to three bad values in a row stay a minority of the window
-_FALSE_ALARMS = 1e-3  # of a channel of normal noise, expected per recording
 _AT_ONCE = 8192  # samples, whose windows fit the cache
 # Comparisons after which the median of seven stands at 3 (N. Devillard, Fast median search, 1998).
 _MEDIAN_NETWORK = (
@@ -17,11 +17,9 @@ _MEDIAN_NETWORK = (
 )  # fmt: skip
 _NORMAL = 1.4826  # standard deviation over median absolute deviation of normal noise
 _STEP = 0.3  # of what a channel moves from one sample to the next; quanta may lie exactly on a line without their slope
-_ROUNDING = 1e-9  # of the range of a channel; smaller steps are rounding
-_SMALL_STEPS = 0.1  # quantile of the steps that are not zero: one quantum where a channel is quantised
 
 
-def spikes(values: Array, noise: Array | None = None, time: Array | None = None) -> NDArray[np.bool_]:
+def spikes(values: Array, noise: ChannelNoise | None = None, time: Array | None = None) -> NDArray[np.bool_]:
     """Where a channel is far off the median of its neighbours.
 
     The Hampel filter [Pearson2016]_: the distance from the median of a window of seven samples, in robust standard
@@ -42,8 +40,8 @@ def spikes(values: Array, noise: Array | None = None, time: Array | None = None)
     ----------
     values : ndarray, shape (N, n)
         Finite values, in any unit.
-    noise : ndarray, shape (n,), optional
-        :func:`noise_scale` of the channels, where it is known.
+    noise : ChannelNoise, optional
+        Of the channels, where it is known.
     time : ndarray, shape (N,), optional
         Stamps [s] of channels that change steadily, such as positions.
 
@@ -51,37 +49,18 @@ def spikes(values: Array, noise: Array | None = None, time: Array | None = None)
     -------
     ndarray of bool, shape (N, n)
     """
-    scale = noise_scale(values) if noise is None else noise
+    noise = noise or ChannelNoise.of(values)
     flags = np.zeros(values.shape, dtype=bool)
     steps = None if time is None else time / np.median(np.diff(time))
     for channel, column in enumerate(values.T):
         off, nearby = _from_neighbours(column, steps)
-        flags[:, channel] = off > threshold(len(values)) * np.maximum(nearby, scale[channel])
+        flags[:, channel] = off > noise.threshold * np.maximum(nearby, noise.scale[channel])
     return flags
 
 
-def joint_spikes(time: Array, channel: str, values: Array, noise: Array | None = None) -> NDArray[np.bool_]:
+def joint_spikes(time: Array, channel: str, values: Array, noise: ChannelNoise | None = None) -> NDArray[np.bool_]:
     """:func:`spikes` of a channel of joints, ``position`` or another, at stamps ``(N,)`` [s]."""
     return spikes(values, noise, time if channel == "position" else None)
-
-
-def threshold(samples: int) -> float:
-    """Standard deviations that normal noise exceeds in a channel once in a thousand recordings of so many samples."""
-    return float(-scipy.special.ndtri(0.5 * _FALSE_ALARMS / max(samples, 1)))
-
-
-def noise_scale(values: Array, steps: Array | None = None) -> Array:
-    """``(n,)`` standard deviation of the noise of finite channels ``(N, n)``, not below their resolution.
-
-    By third differences, in which hardly anything of a motion is left, and 20 times the variance of white noise. Their
-    :func:`resolution`, ``steps (n,)``, is found here where it is not given.
-    """
-    noise = np.zeros(values.shape[1])
-    for channel, column in enumerate(values.T):
-        first = np.diff(column)
-        differences = np.abs(np.diff(first, 2))[first[2:] != 0]  # saturation shows no noise
-        noise[channel] = _NORMAL * np.median(differences) / np.sqrt(20) if len(differences) else 0.0
-    return np.maximum(noise, resolution(values) if steps is None else steps)
 
 
 def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:
@@ -124,13 +103,3 @@ def median_of_seven(values: Sequence[Array]) -> Array:
     for low, high in _MEDIAN_NETWORK:
         ordered[low], ordered[high] = np.minimum(ordered[low], ordered[high]), np.maximum(ordered[low], ordered[high])
     return ordered[3]
-
-
-def resolution(values: Array) -> Array:
-    """``(n,)`` size of the small steps of finite channels ``(N, n)``; zero where a channel never changes."""
-    out = np.zeros(values.shape[1])
-    for channel, column in enumerate(values.T):
-        steps = np.abs(np.diff(column))
-        steps = steps[steps > _ROUNDING * np.ptp(column)]
-        out[channel] = np.quantile(steps, _SMALL_STEPS) if len(steps) else 0.0
-    return out

@@ -86,7 +86,8 @@ def recording_health(recording: Recording, samples: Samples, model: RobotModel) 
     finite = {name: np.nan_to_num(values, posinf=0.0, neginf=0.0) for name, values in channels.items()}
     effort, noise, repairs = finite["effort"], samples.effort_noise, recording.repairs
     known = noise is not None and len(noise) == len(joints)
-    span = f", {recording.time[0]:.0f} s to {recording.time[-1]:.0f} s" if any(recording.continued) else ""
+    own = recording.time[recording.own_rows]
+    span = f", {own[0]:.0f} s to {own[-1]:.0f} s" if any(recording.continued) else ""
     name = recording.name + span
     return RecordingHealth(
         name,

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.arrays import Array
+from inertid_ros.data.filtering.filter_settings import away_from_edges, hardly_interpolated
+from inertid_ros.data.filtering.filters import derivatives, low_pass
+from inertid_ros.data.filtering.resampling import Segment
 from inertid_ros.robot.model import RobotModel
 
-from .filter_settings import away_from_edges, hardly_interpolated
-from .filters import derivatives, low_pass
 from .free_base import base_motion, imu_placement
-from .resampling import Segment
 
 _CHANNELS = ("time", "q", "v", "a", "effort", "effort_measured", "usable")
 WRENCH_PREFIX = "wrench/"  # of the channels that hold wrenches

@@ -11,6 +11,10 @@ from inertid_ros.config.preparation import PrepareOptions, WrenchOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.core.undecimated_velocity import UndecimatedVelocity
+from inertid_ros.data.filtering.bandwidth import Spectrum
+from inertid_ros.data.filtering.filter_settings import long_enough, longest_gap, sample_stride
+from inertid_ros.data.filtering.filters import low_pass
+from inertid_ros.data.filtering.resampling import StampedChannels, resample
 from inertid_ros.data.screening.sensor_faults import flagged_within, saturated
 from inertid_ros.data.screening.transients import without_transients
 from inertid_ros.data.screening.wrench_checks import check_wrenches, notice_slipping, slipping
@@ -18,19 +22,21 @@ from inertid_ros.dynamics.contact_wrenches import UNMEASURED, on_ground
 from inertid_ros.kinematics.contact_jacobians import ContactPath, external_force
 from inertid_ros.robot.model import RobotModel
 
-from .bandwidth import Spectrum
-from .filter_settings import long_enough, longest_gap, sample_stride
 from .filtered_motion import FilteredMotion, filter_motion
-from .filters import low_pass
-from .friction_direction import FrictionDirection
+from .friction_direction import FrictionDirection, fast_speeds
 from .recorded_channels import BASE_POSE, ForceChannels
-from .resampling import StampedChannels, resample
+from .shared_by_parts import SharedByParts
 
 _log = logging.getLogger(__name__)
 
 
 def force_samples(
-    recorded: ForceChannels, joints: Spectrum, cutoff: float, model: RobotModel, options: PrepareOptions
+    recorded: ForceChannels,
+    joints: Spectrum,
+    cutoff: float,
+    model: RobotModel,
+    options: PrepareOptions,
+    shared: SharedByParts | None = None,
 ) -> Samples:
     """Samples for :class:`~inertid_ros.regressors.force_equations.ForceEquations`.
 
@@ -51,6 +57,8 @@ def force_samples(
         The robot.
     options : PrepareOptions
         Filters, cuts and sources of motion.
+    shared : SharedByParts, optional
+        What a part of a long recording takes from it.
 
     Returns
     -------
@@ -63,20 +71,20 @@ def force_samples(
         Nothing is left after cutting, or wrenches contradict the robot's weight.
     """
     name = recorded.stamped.name
-    segments = resample(recorded.stamped, longest_gap(recorded.stamped.period, cutoff, joints, options))
+    longest = longest_gap(recorded.stamped.period, cutoff, joints, options)
+    segments = long_enough(name, resample(recorded.stamped, longest, shared.grid if shared else None), cutoff)
     period = segments[0].period
-    pieces = [
-        filter_motion(name, segment, cutoff, model, options)
-        for segment in long_enough(name, segments, cutoff)
-    ]
     stride = sample_stride(period, cutoff, options.rate_hz)
-    motion = FilteredMotion.concatenate([piece.select(slice(None, None, stride)) for piece in pieces])
+    pieces = [filter_motion(name, segment, cutoff, model, options) for segment in segments]
+    chosen = [segment.every(stride) for segment in segments]
+    motion = FilteredMotion.concatenate([piece.select(rows) for piece, rows in zip(pieces, chosen, strict=True)])
     of_joints = slice(model.velocities - model.joints, None)
     noise = np.sqrt(joints.noise_density * (2 * np.pi) ** 2 * cutoff**3 / 3)  # of the velocity below the cutoff
     speeds = [piece.v[:, of_joints] for piece in pieces]
-    friction = FrictionDirection.from_velocities(speeds, noise, options.low_speed_fraction, model.layout)
+    fast = shared.fast_speeds if shared else fast_speeds(speeds, model.layout)
+    friction = FrictionDirection.from_speeds(fast, noise, options.low_speed_fraction, model.layout)
     low_passed = partial(low_pass, period=period, cutoff_hz=cutoff, order=options.filter_order)
-    undecimated = UndecimatedVelocity(tuple(speeds), low_passed, _kept_rows(speeds, stride))
+    undecimated = UndecimatedVelocity(tuple(speeds), low_passed, _kept_rows(speeds, chosen))
     slides = np.concatenate([friction.defined(v, low_passed) for v in speeds])[undecimated.rows]
     slides &= joints.motion_hz > 0
     margin = 1.0 / cutoff  # as far as the filter mixes a fault into its neighbours
@@ -104,10 +112,11 @@ def force_samples(
     )
 
 
-def _kept_rows(pieces: Sequence[Array], stride: int) -> NDArray[np.intp]:
-    """Every ``stride``-th row of each piece, counted through all of them."""
+def _kept_rows(pieces: Sequence[Array], chosen: Sequence[slice]) -> NDArray[np.intp]:
+    """Chosen rows of each piece, counted through all of them."""
     ends = np.cumsum([len(piece) for piece in pieces])
-    return np.concatenate([np.arange(end - len(piece), end, stride) for end, piece in zip(ends, pieces, strict=True)])
+    rows = zip(ends, pieces, chosen, strict=True)
+    return np.concatenate([np.arange(end - len(piece), end)[of_piece] for end, piece, of_piece in rows])
 
 
 def _of_channels(of_joints: NDArray, model: RobotModel) -> NDArray:

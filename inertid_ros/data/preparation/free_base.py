@@ -10,10 +10,9 @@ from inertid_ros.config.preparation import BASE_MOTION_SOURCES, BaseMotionOption
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.rotations import body_rate, checked_quaternions, rotate_back
+from inertid_ros.data.filtering.filters import derivatives
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
-
-from .filters import derivatives
 
 _CONTRADICTION = 0.25  # share of the squared velocity that a twist may be off
 _TINY = 0.01  # m/s or rad/s; slower differences are noise

@@ -14,6 +14,19 @@ _NOISE = 3.0  # standard deviations of the velocity's noise, above which its sig
 _UNDEFINED_SHARE = 0.5  # of what the filter mixes into a sample: with more of it at rest, friction is mostly stiction
 
 
+def fast_speeds(velocities: Sequence[Array], layout: ParameterLayout) -> Array:
+    """``(n + couplings,)`` speed that each drive hardly exceeds, the 99th percentile [rad/s or m/s].
+
+    Parameters
+    ----------
+    velocities : sequence of ndarray, shape (N, n)
+        Joint velocities of each piece of a recording.
+    layout : ParameterLayout
+        Of the robot.
+    """
+    return np.asarray(np.percentile(np.abs(np.concatenate(velocities) @ layout.drive_ratios.T), 99, axis=0))
+
+
 @dataclass(frozen=True)
 class FrictionDirection:
     """Speeds above which the friction of a drive has a direction: joints first, then couplings.
@@ -30,15 +43,15 @@ class FrictionDirection:
     threshold: Array
 
     @classmethod
-    def from_velocities(
-        cls, velocities: Sequence[Array], noise_deviation: Array, low_speed_fraction: float, layout: ParameterLayout
+    def from_speeds(
+        cls, fast: Array, noise_deviation: Array, low_speed_fraction: float, layout: ParameterLayout
     ) -> "FrictionDirection":
-        """Thresholds from what was measured: a share of the fast speed (99th percentile), and above the noise.
+        """Thresholds from what was measured: a share of the fast speed, and above the noise.
 
         Parameters
         ----------
-        velocities : sequence of ndarray, shape (N, n)
-            Joint velocities of each piece of a recording.
+        fast : ndarray, shape (n + couplings,)
+            See :func:`fast_speeds`.
         noise_deviation : ndarray, shape (n,)
             Standard deviation of the noise of the velocities.
         low_speed_fraction : float
@@ -46,9 +59,7 @@ class FrictionDirection:
         layout : ParameterLayout
             Of the robot.
         """
-        drives = layout.drive_ratios
-        fast = np.percentile(np.abs(np.concatenate(velocities) @ drives.T), 99, axis=0)
-        noise = np.sqrt(drives**2 @ noise_deviation**2)
+        noise = np.sqrt(layout.drive_ratios**2 @ noise_deviation**2)
         return cls(layout, np.maximum(np.maximum(low_speed_fraction * fast, _NOISE * noise), RESTING_SPEED))
 
     def defined(self, velocity: Array, low_pass: Callable[[Array], Array]) -> NDArray[np.bool_]:

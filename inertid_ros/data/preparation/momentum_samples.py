@@ -12,17 +12,23 @@ from inertid_ros.core.findings import Finding
 from inertid_ros.core.rotations import checked_quaternions, rotation_matrices
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.cleaning.clean import CleanChannels
+from inertid_ros.data.filtering.bandwidth import Spectrum
+from inertid_ros.data.filtering.filter_settings import (
+    away_from_edges,
+    hardly_interpolated,
+    long_enough,
+    longest_gap,
+    sample_stride,
+)
+from inertid_ros.data.filtering.filters import derivatives, low_pass
+from inertid_ros.data.filtering.resampling import Segment, StampedChannels, resample
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.momentum_checks import check_conservation, check_pose
 from inertid_ros.dynamics.floating_base_motion import BaseMotion
 from inertid_ros.robot.model import RobotModel
 
-from .bandwidth import Spectrum
 from .dead_reckoning import dead_reckoning
-from .filter_settings import away_from_edges, hardly_interpolated, long_enough, longest_gap, sample_stride
-from .filters import derivatives, low_pass
 from .recorded_channels import joint_columns, revolute_joints, wheel_columns
-from .resampling import Segment, StampedChannels, resample
 
 _REST_POSE = np.array([0.0, 0, 0, 0, 0, 0, 1.0])
 _NORMAL = 1.4826  # standard deviation of a normal distribution over the median of its size

@@ -9,16 +9,21 @@ import numpy as np
 
 from inertid_ros.config.identification import MOMENTUM_EQUATIONS
 from inertid_ros.config.preparation import PrepareOptions
+from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
+from inertid_ros.data.cleaning.channel_noise import ChannelNoise
+from inertid_ros.data.filtering.bandwidth import HIGHEST_CUTOFF, Spectrum
+from inertid_ros.data.filtering.filter_settings import checked_cutoff, spectra
+from inertid_ros.data.filtering.resampling import EvenGrid
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
 
-from .bandwidth import HIGHEST_CUTOFF, Spectrum
-from .filter_settings import checked_cutoff, spectra
 from .force_samples import force_samples
 from .free_base import noisiest_channel
+from .friction_direction import fast_speeds
 from .momentum_samples import MomentumChannels, momentum_samples
 from .recorded_channels import ForceChannels
+from .shared_by_parts import SharedByParts
 
 _log = logging.getLogger(__name__)
 
@@ -37,21 +42,22 @@ class Preparation:
         Filters, cuts and sources of motion.
     equation_type : str
         Type of the equations that the samples are for, one of :data:`inertid_ros.config.identification.EQUATION_TYPES`.
-    known_spectra : tuple, optional
-        Of the recording that this one is a part of, where they are known; its own, if not given.
+    shared : SharedByParts, optional
+        What a part of a long recording takes from it, see :func:`shared_by_parts`.
     """
 
     recording: Recording
     model: RobotModel
     options: PrepareOptions = field(default_factory=PrepareOptions)
     equation_type: str = "force"
-    known_spectra: tuple[Spectrum, Spectrum | None] | None = None
+    shared: SharedByParts | None = None
 
     @cached_property
     def channels(self) -> ForceChannels | MomentumChannels:
         """Clean channels; raises RecordingError where one that these equations need cannot be used."""
-        of_these = MomentumChannels if self.equation_type in MOMENTUM_EQUATIONS else ForceChannels
-        return of_these.of(self.recording, self.model, self.options)
+        if self.equation_type in MOMENTUM_EQUATIONS:
+            return MomentumChannels.of(self.recording, self.model, self.options)
+        return ForceChannels.of(self.recording, self.model, self.options, self.shared.noise if self.shared else None)
 
     @property
     def base_channel(self) -> str | None:
@@ -62,7 +68,7 @@ class Preparation:
     @cached_property
     def spectra(self) -> tuple[Spectrum, Spectrum | None]:
         """Of the joint positions, and of the channel of a free base."""
-        return self.known_spectra or spectra([self.channels.stamped], self.base_channel)
+        return self.shared.spectra if self.shared else spectra([self.channels.stamped], self.base_channel)
 
     def samples(self, cutoff_hz: float = 0.0) -> Samples:
         """Samples below a cutoff [Hz]; 0 takes the configured one, or what suits this recording.
@@ -75,13 +81,22 @@ class Preparation:
         joints, base = self.spectra
         cutoff = checked_cutoff(self.recording.name, cutoff_hz or self.options.cutoff_hz, joints, base)
         if isinstance(self.channels, ForceChannels):
-            samples = force_samples(self.channels, joints, cutoff, self.model, self.options)
+            samples = force_samples(self.channels, joints, cutoff, self.model, self.options, self.shared)
         else:
             change = self.equation_type == "momentum_change"
             samples = momentum_samples(self.channels, joints, cutoff, self.model, self.options, change)
         for finding in samples.findings:
             _log.warning("%s", finding)
-        return samples
+        return self._own(samples)
+
+    def _own(self, samples: Samples) -> Samples:
+        """Those that are not in the context of a part."""
+        if not any(self.recording.context):
+            return samples
+        time, (before, after) = self.recording.time, self.recording.context
+        begin = time[before] if before else -np.inf
+        end = time[len(time) - after] if after else np.inf
+        return samples.select(slice(*np.searchsorted(samples.time, [begin, end])))
 
 
 def prepare(
@@ -108,6 +123,43 @@ def pooled_spectra(preparations: Sequence[Preparation]) -> tuple[Spectrum, Spect
     if len(preparations) == 1:
         return first.spectra
     return spectra([each.channels.stamped for each in preparations], first.base_channel)
+
+
+def shared_by_parts(
+    parts: Sequence[Preparation], cutoff_hz: float, period: float, samples: int
+) -> SharedByParts:
+    """What is shared by the parts of one long recording of forces, from some of them.
+
+    Parameters
+    ----------
+    parts : sequence of Preparation
+        Parts at even distances over the recording, the first one of all at their head.
+    cutoff_hz : float
+        With which all are filtered [Hz].
+    period : float
+        Sample period of the whole recording [s].
+    samples : int
+        Of the whole recording.
+
+    Raises
+    ------
+    RecordingError
+        A part cannot be used.
+    """
+    channels = [part.channels for part in parts if isinstance(part.channels, ForceChannels)]
+    speeds: list[Array] = []
+    for part in parts:
+        undecimated = part.samples(cutoff_hz).undecimated
+        speeds += undecimated.pieces if undecimated is not None else ()
+    return SharedByParts(
+        spectra=pooled_spectra(parts),
+        grid=EvenGrid(float(channels[0].stamped.time[0]), period),
+        fast_speeds=fast_speeds(speeds, parts[0].model.layout),
+        noise={
+            name: ChannelNoise(np.median([each.noise[name].scale for each in channels], axis=0), samples)
+            for name in channels[0].noise
+        },
+    )
 
 
 def common_cutoff(preparations: Sequence[Preparation], others: Sequence[Recording] = ()) -> float:

@@ -12,7 +12,9 @@ from inertid_ros.config.schema.structuring import flow
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Finding
+from inertid_ros.data.cleaning.channel_noise import ChannelNoise
 from inertid_ros.data.cleaning.clean import CleanChannels
+from inertid_ros.data.filtering.resampling import StampedChannels
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.sensor_faults import faulty_wrenches
 from inertid_ros.robot.model import RobotModel
@@ -21,7 +23,6 @@ from inertid_ros.robot.recorded_joints import proposed_names
 from .external_wrenches import measured_wrenches
 from .filtered_motion import WRENCH_PREFIX
 from .free_base import base_channels
-from .resampling import StampedChannels
 
 _log = logging.getLogger(__name__)
 BASE_POSE = "base_pose"
@@ -108,6 +109,8 @@ class ForceChannels:
         Samples of the recording in which the wrench of a contact, or the pose of the base, cannot be used.
     findings : tuple of Finding
         About the channels.
+    noise : mapping of str to ChannelNoise
+        Of the channels of joints, by which spikes and lost values were told.
     """
 
     time: Array
@@ -115,10 +118,17 @@ class ForceChannels:
     without_effort: NDArray[np.bool_]
     faulty: Mapping[str, NDArray[np.bool_]]
     findings: tuple[Finding, ...]
+    noise: Mapping[str, ChannelNoise]
 
     @classmethod
-    def of(cls, recording: Recording, model: RobotModel, options: PrepareOptions) -> "ForceChannels":
-        """Channels of a recording for a robot.
+    def of(
+        cls,
+        recording: Recording,
+        model: RobotModel,
+        options: PrepareOptions,
+        noise: Mapping[str, ChannelNoise] | None = None,
+    ) -> "ForceChannels":
+        """Channels of a recording for a robot, whose noise may be known.
 
         Raises
         ------
@@ -126,7 +136,7 @@ class ForceChannels:
             A joint of the model or a chosen channel is missing or has hardly a value, or nothing is left after cutting.
         """
         columns = joint_columns(recording, model)
-        clean = CleanChannels(recording.name)
+        clean = CleanChannels(recording.name, noise=dict(noise or {}))
         clean.gap_findings(recording.time)
         raw = joint_channels(recording, columns, options)
         raw["effort"] = raw["effort"] * model.effort_scale
@@ -152,4 +162,4 @@ class ForceChannels:
         stamped = StampedChannels(
             recording.name, recording.time, clean.channels, clean.replaced, clean.motion_replaced
         ).without_ends(options.skip_start_s, options.skip_end_s)
-        return cls(recording.time, stamped, clean.without_effort, faulty, tuple(clean.findings))
+        return cls(recording.time, stamped, clean.without_effort, faulty, tuple(clean.findings), clean.noise)

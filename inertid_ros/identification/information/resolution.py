@@ -7,7 +7,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.preparation.filters import derivatives, low_pass
+from inertid_ros.data.filtering.filters import derivatives, low_pass
 from inertid_ros.regressors.equations import Equations
 
 _FEWEST, _MOST = 16, 4096  # samples of a piece that is looked at

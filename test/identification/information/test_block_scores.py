@@ -7,7 +7,7 @@ import pytest
 from support.robots.random_robots import random_model
 
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.preparation.filters import low_pass
+from inertid_ros.data.filtering.filters import low_pass
 from inertid_ros.identification.information.block_scores import BlockScores, band_fraction, block_scores
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations

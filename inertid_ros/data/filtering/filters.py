@@ -14,6 +14,7 @@ _AT_KNOTS = {
     2: (1 / 6, 2 / 6, -1.0, 2 / 6, 1 / 6),
     3: (-1 / 2, 1.0, 0.0, -1.0, 1 / 2),
 }
+_FORGOTTEN = 1e-11  # of a value; less of it is left in what is filtered
 _UNEVEN = 9  # knots at either end whose B-splines are not all of them
 
 
@@ -47,6 +48,14 @@ def low_pass(values: Array, period: float, cutoff_hz: float, order: int = 4) -> 
     return np.asarray(out[count : len(out) - count])
 
 
+def memory(cutoff_hz: float, order: int = 4) -> float:
+    """Return how far [s] a value is mixed into others by :func:`low_pass`: beyond it less than 1e-11 of it is left.
+
+    The slowest pole of a Butterworth low-pass decays with ``2 pi f sin(pi / (2 order))``.
+    """
+    return float(-np.log(_FORGOTTEN) / (2 * np.pi * cutoff_hz * np.sin(0.5 * np.pi / order)))
+
+
 def _extension(values: Array, count: int, window: int) -> Array:
     """``(count, n)`` values before the first one, the nearest first: reflected about it, with the curvature there."""
     steps = np.arange(min(window, len(values)))
@@ -78,22 +87,22 @@ def derivatives(values: Array, period: float, orders: tuple[int, ...]) -> tuple[
     tuple of ndarray, shape (N, n)
         One of each order.
     """
-    time = period * np.arange(len(values))
-    spline = scipy.interpolate.make_interp_spline(time, values, k=5)
-    if len(time) <= 2 * _UNEVEN:
-        return tuple(spline(time, order) for order in orders)
-    first, last = time[:_UNEVEN], time[-_UNEVEN:]
+    knots = np.arange(float(len(values)))  # exactly even, as stamps in seconds are not
+    spline = scipy.interpolate.make_interp_spline(knots, values, k=5)
+    if len(knots) <= 2 * _UNEVEN:
+        return tuple(spline(knots, order) / period**order for order in orders)
+    first, last = knots[:_UNEVEN], knots[-_UNEVEN:]
     return tuple(
-        np.concatenate([spline(first, order), _at_even_knots(spline.c, order, period), spline(last, order)])
+        np.concatenate([spline(first, order), _at_even_knots(spline.c, order), spline(last, order)]) / period**order
         for order in orders
     )
 
 
-def _at_even_knots(coefficients: Array, order: int, period: float) -> Array:
+def _at_even_knots(coefficients: Array, order: int) -> Array:
     """Derivative at all knots but those at the ends: five coefficients times what their B-splines have there."""
     first, count = _UNEVEN - 2, len(coefficients) - 2 * _UNEVEN
     derivative = np.zeros((count, coefficients.shape[1]))
     for k, weight in enumerate(_AT_KNOTS[order]):
         if weight:
-            derivative += weight / period**order * coefficients[first + k : first + k + count]
+            derivative += weight * coefficients[first + k : first + k + count]
     return derivative

@@ -5,8 +5,8 @@ import pytest
 import scipy
 from support.recordings.synthetic import random_motion
 
-from inertid_ros.data.preparation.bandwidth import automatic_cutoff, spectrum
-from inertid_ros.data.preparation.filters import derivatives, low_pass
+from inertid_ros.data.filtering.bandwidth import automatic_cutoff, spectrum
+from inertid_ros.data.filtering.filters import derivatives, low_pass
 
 
 @pytest.mark.parametrize("rate", [50.0, 200.0, 1000.0])

@@ -5,7 +5,7 @@ import pytest
 from support.recordings.synthetic import jittered_time, random_motion
 
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.preparation.resampling import StampedChannels, resample
+from inertid_ros.data.filtering.resampling import StampedChannels, resample
 
 
 def _resample(time, values, skip_start=0.0, skip_end=0.0, max_gap=4.0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy
 
-from inertid_ros.data.preparation.filters import derivatives, low_pass
+from inertid_ros.data.filtering.filters import derivatives, low_pass
 
 
 def test_low_pass_keeps_phase_and_halves_the_cutoff():

@@ -17,6 +17,31 @@ _NEAR = 0.99  # of a period: what is farther from every sample is interpolated w
 
 
 @dataclass(frozen=True)
+class EvenGrid:
+    """Even instants.
+
+    Attributes
+    ----------
+    start : float
+        The first one [s].
+    period : float
+        From each to the next [s].
+    """
+
+    start: float
+    period: float
+
+    def first(self, time: float) -> int:
+        """Number of the first instant that is not before ``time`` [s]."""
+        return int(np.ceil((time - self.start) / self.period - 1e-6))
+
+    def instants(self, first: int, last_time: float) -> Array:
+        """``(N,)`` instants from number ``first`` to ``last_time`` [s]."""
+        count = int(np.floor((last_time - self.start) / self.period + 1e-6)) + 1 - first
+        return np.asarray(self.start + self.period * np.arange(first, first + max(count, 0)))
+
+
+@dataclass(frozen=True)
 class StampedChannels:
     """Channels at the stamps of a recording.
 
@@ -100,6 +125,8 @@ class Segment:
         Values that were interpolated from values that were, of some channels.
     bridged : ndarray of bool, shape (N,)
         Where all channels are interpolated over a short gap.
+    first : int
+        Number of the first sample, in the piece of a longer recording that this one continues.
     """
 
     time: Array
@@ -107,12 +134,17 @@ class Segment:
     channels: Mapping[str, Array]
     replaced: Mapping[str, NDArray[np.bool_]]
     bridged: NDArray[np.bool_]
+    first: int = 0
 
     def __len__(self) -> int:
         return len(self.time)
 
+    def every(self, stride: int) -> slice:
+        """Rows of every ``stride``-th sample, the same ones in a part as in the whole."""
+        return slice(-self.first % stride, None, stride)
 
-def resample(recorded: StampedChannels, longest_gap: float) -> list[Segment]:
+
+def resample(recorded: StampedChannels, longest_gap: float, grid: EvenGrid | None = None) -> list[Segment]:
     """Split at long gaps, and put each piece on an even grid.
 
     Interpolation is by cubic spline within a piece, after bursts of nearly equal stamps were averaged (a spline through
@@ -125,6 +157,8 @@ def resample(recorded: StampedChannels, longest_gap: float) -> list[Segment]:
         Channels at their stamps.
     longest_gap : float
         Steps of the stamps that are longer split the recording; shorter ones are bridged [s].
+    grid : EvenGrid, optional
+        Of a longer recording that this is a part of; its first piece goes on with it.
 
     Returns
     -------
@@ -135,9 +169,11 @@ def resample(recorded: StampedChannels, longest_gap: float) -> list[Segment]:
     longest_gap = max(longest_gap, 1.5 * median)
     recorded = _average_bursts(recorded.without_long_losses(longest_gap), median)
     time = recorded.time
-    period = _mean_period(time)
+    period = _mean_period(time) if grid is None else grid.period
     breaks = np.flatnonzero(np.diff(time) > longest_gap) + 1
-    return [_even(recorded, rows, period) for rows in np.split(np.arange(len(time)), breaks)]
+    pieces = np.split(np.arange(len(time)), breaks)
+    grids = [grid or EvenGrid(time[0], period), *(EvenGrid(time[rows[0]], period) for rows in pieces[1:])]
+    return [_even(recorded, rows, of_piece) for rows, of_piece in zip(pieces, grids, strict=True)]
 
 
 def _average_bursts(recorded: StampedChannels, period: float) -> StampedChannels:
@@ -161,21 +197,22 @@ def _mean_period(time: Array) -> float:
     return float(regular.mean())
 
 
-def _even(recorded: StampedChannels, rows: NDArray[np.intp], period: float) -> Segment:
-    time = recorded.time[rows]
+def _even(recorded: StampedChannels, rows: NDArray[np.intp], even: EvenGrid) -> Segment:
+    time, period = recorded.time[rows], even.period
+    first = even.first(time[0])
     channels = {key: values[rows] for key, values in recorded.channels.items()}
     flags = {key: replaced[rows] for key, replaced in recorded.replaced.items()}
-    count = int(np.floor((time[-1] - time[0]) / period + 1e-6)) + 1
-    grid = time[0] + period * np.arange(count)
+    grid = even.instants(first, time[-1])
+    count = len(grid)
     if count == len(time) and np.abs(grid - time).max() <= _EVEN * period:
-        return Segment(grid, period, channels, flags, np.zeros(count, dtype=bool))
+        return Segment(grid, period, channels, flags, np.zeros(count, dtype=bool), first)
     after = np.clip(np.searchsorted(time, grid), 1, len(time) - 1) if len(time) > 1 else np.zeros(count, dtype=int)
     before = np.maximum(after - 1, 0)
     in_gap = time[after] - time[before] > _LOST * period
     bridged = in_gap & (np.minimum(grid - time[before], time[after] - grid) > _NEAR * period)
     nearest = np.where(grid - time[before] < time[after] - grid, before, after)
     interpolated = {key: _interpolated(time, values, grid, in_gap) for key, values in channels.items()}
-    return Segment(grid, period, interpolated, {key: values[nearest] for key, values in flags.items()}, bridged)
+    return Segment(grid, period, interpolated, {key: values[nearest] for key, values in flags.items()}, bridged, first)
 
 
 def _interpolated(time: Array, values: Array, grid: Array, in_gap: NDArray[np.bool_]) -> Array:
