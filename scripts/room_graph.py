@@ -47,8 +47,8 @@ ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
     "config": (("schema",), ("",)),
     "robot": (("bodies",), ("urdf",), ("geometry",), ("",)),
     "data": (
-        ("",), ("bag_storage",), ("columns",), ("files",), ("screening",), ("live",), ("cleaning",), ("filtering",), ("preparation",),
-        ("health",)
+        ("",), ("bag_storage",), ("columns",), ("files",), ("screening",), ("live",), ("cleaning",), ("filtering",),
+        ("preparation",), ("health",),
     ),
     "identification": (
         ("information",), ("base_parameters",), ("prior",), ("solvers",), ("assessment",), ("details",),

@@ -11,6 +11,6 @@
 - ``external_wrenches``: measured wrenches by contact.
 - ``friction_direction``: where drives slide, so that their friction has a direction.
 
-Imports the files of :mod:`inertid_ros.data`, its folders ``screening``, ``cleaning`` and ``filtering``, and what is below
-``data``.
+Imports the files of :mod:`inertid_ros.data`, its folders ``screening``, ``cleaning`` and ``filtering``, and what is
+below ``data``.
 """
