@@ -182,13 +182,13 @@ class FurtherSamples:
     def source(self, recording: LongRecording, kept: RecordingSource) -> RecordingSource:
         """Where a result comes from: the whole of a recording, of which ``kept`` are the parts that are kept."""
         left_out = self._left_out.get(recording.name, [])
-        notices = [f"read in {recording.count} parts; what depends on every sample is of {len(recording.kept)} of them"]
+        notices = [recording.notice]
         if left_out:
             notices.append(f"left out {len(left_out)} parts, the first of which: {left_out[0]}")
         return replace(
             kept,
-            samples=recording.samples,
-            seconds=recording.seconds,
+            samples=len(recording),
+            seconds=recording.duration,
             used_samples=kept.used_samples + self._used.get(recording.name, 0),
             notices=(*kept.notices, *notices),
         )

@@ -4,15 +4,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.foreign_content import HEAD, foreign_content
 from inertid_ros.data.files.bag_reading import bag_topics
-from inertid_ros.data.files.loading import file_format, load_recording
-from inertid_ros.data.recording import Recording
-from inertid_ros.data.screening.stamp_checks import check_repairs
+from inertid_ros.data.files.loading import file_format, load_any_length
+from inertid_ros.data.health.recording_content import recording_content
+from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.identification.base_parameters import base_parameters_of_robot
 from inertid_ros.report.results import REPORT, as_written, read_result
 from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia, min_eigenvalue
@@ -23,8 +21,6 @@ from inertid_ros.robot.recorded_joints import RecordedJoints
 from .printing.output import number, print_json, print_table
 from .printing.report_tables import print_report
 from .settings import configuration
-
-_GAP = 4.0  # periods
 
 
 def run(options: argparse.Namespace) -> int:
@@ -100,8 +96,8 @@ def _describe_recording(path: Path, config: Configuration, options: argparse.Nam
     problem, content = "", dict[str, Any]()
     try:
         joints = RecordedJoints(names=config.robot.joint_names)
-        recording = load_recording(path, config.topics, joints, config.prepare.stamps)
-        content = _recording_content(recording)
+        recording = load_any_length(path, config.topics, joints, config.prepare.stamps)
+        content = recording_content(recording.read() if isinstance(recording, LongRecording) else [recording])
     except RecordingError as error:
         if not topics:
             raise
@@ -134,31 +130,3 @@ def _describe_recording(path: Path, config: Configuration, options: argparse.Nam
             for joint in content["joints"]
         ),
     )
-
-
-def _recording_content(recording: Recording) -> dict[str, Any]:
-    steps = np.diff(recording.time)
-    optional = ("velocity", "acceleration", "base_pose", "base_twist", "base_acceleration", "imu")
-    present = [channel for channel in optional if getattr(recording, channel) is not None]
-    effort = np.sqrt(np.mean(recording.effort**2, axis=0))
-    measured = ["position"] if np.isnan(effort).all() else ["position", "effort"]
-    return {
-        "name": recording.name,
-        "samples": len(recording),
-        "seconds": recording.duration,
-        "rate_hz": 1.0 / float(np.median(steps)),
-        "shortest_step_s": steps.min(),
-        "longest_step_s": steps.max(),
-        "gaps": int((steps > _GAP * np.median(steps)).sum()),
-        "channels": [*measured, *present, *(f"wrench/{frame}" for frame in recording.wrenches)],
-        "notices": (*recording.notices, *map(str, check_repairs(recording))),
-        "joints": [
-            {
-                "name": name,
-                "lowest": recording.position[:, i].min(),
-                "highest": recording.position[:, i].max(),
-                "rms_effort": None if np.isnan(effort[i]) else effort[i],
-            }
-            for i, name in enumerate(recording.joint_names)
-        ],
-    }

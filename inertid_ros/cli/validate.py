@@ -6,12 +6,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from inertid_ros.app.screened_samples import cutoff_of, screened
+from inertid_ros.app.screened_samples import cutoff_of, prepared_alike, screened
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.data.files.loading import load_any_length
+from inertid_ros.data.long_recording import LongRecording, kept_parts
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.error_checks import check_errors
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
@@ -26,7 +28,7 @@ from inertid_ros.robot.model import RobotModel, load_model
 
 from .printing.output import number, percent, print_json, print_table, progress_bar, warn_of_care
 from .printing.report_tables import print_verdict
-from .settings import configuration, recordings_from
+from .settings import configuration
 
 _REJECTED = 3
 
@@ -70,11 +72,12 @@ def run(options: argparse.Namespace) -> int:
     subject = _subject(options, config, result)
     model = subject.model
     with progress_bar(options) as progress:
-        recordings = recordings_from(options.recordings, config, model.recorded_joints)
-        usable, samples = screened(recordings, model, config), []
+        topics, stamps = config.topics, config.prepare.stamps
+        recordings = [load_any_length(path, topics, model.recorded_joints, stamps) for path in options.recordings]
+        usable, samples = screened(kept_parts(recordings), model, config), []
         cutoff = cutoff_of(usable, fitted_hz=subject.cutoff)
-        for index, recording in enumerate(usable):
-            progress("preparing", index / len(recordings))
+        for index, recording in enumerate(prepared_alike(recordings, usable, cutoff)):
+            progress("preparing", index / len(usable))
             samples.append(without_delay(recording.samples(cutoff), subject.delay))
         progress("validating", 0.9)
         equations = equations_of(model, config.identify.equations)
@@ -84,7 +87,8 @@ def run(options: argparse.Namespace) -> int:
         typical = bodies_as_given(model.layout, given, subject.parameters)
         comparison = compared(equations, typical, samples, (errors, prior))
     findings = [finding for each in samples for finding in each.findings]
-    gate = GateDecision.of([*findings, *subject.fitted(recordings), *check_errors(comparison)])
+    fitted_before = subject.fitted([kept_parts([each])[0] for each in recordings])
+    gate = GateDecision.of([*findings, *fitted_before, *check_errors(comparison)])
     status = "rejected" if gate.verdict is Verdict.REJECT else "passed"
     against = "" if prior is None else f" against {percent(prior.relative_error)} of the URDF as given"
     message = f"{errors.quantity} error {percent(errors.relative_error)}{against}: {status}, {gate.verdict.value}"
@@ -92,11 +96,16 @@ def run(options: argparse.Namespace) -> int:
     content["validation"] = asdict(errors)
     if prior is not None:
         content["prior"] = asdict(prior)
+    in_parts = [f"{each.name}: {each.notice}" for each in recordings if isinstance(each, LongRecording)]
+    if in_parts:
+        content["in_parts"] = in_parts
     content |= {"passed": status == "passed", "message": message, **gate.content()}
     if options.json:
         print_json(content)
     else:
         _print(equations.channels, errors, prior)
+        for told in in_parts:
+            print(told)
         print_verdict(content)
     warn_of_care(gate)
     return _REJECTED if gate.verdict is Verdict.REJECT else 0

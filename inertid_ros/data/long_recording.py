@@ -29,7 +29,7 @@ class LongRecording:
         All parts in the order of time, without any context, read again at every call.
     count, samples : int
         Of parts, and of samples in all of them.
-    seconds : float
+    duration : float
         Span of the stamps of all [s].
     period : float
         Mean step of the stamps where none was lost [s].
@@ -40,7 +40,7 @@ class LongRecording:
     read: Callable[[], Iterator[Recording]]
     count: int
     samples: int
-    seconds: float
+    duration: float
     period: float
 
     @classmethod
@@ -58,6 +58,14 @@ class LongRecording:
         chosen = {indices[place] for place in np.linspace(0, len(kept) - 1, min(most, len(kept))).astype(int)}
         kept = {place: own for place, own in kept.items() if place in chosen}
         return cls(kept[0].name, kept, read, index + 1, steps.samples, steps.last - steps.first, steps.mean)
+
+    def __len__(self) -> int:
+        return self.samples
+
+    @property
+    def notice(self) -> str:
+        """What has to be known of a figure that depends on every sample."""
+        return f"read in {self.count} parts; what depends on every sample is of {len(self.kept)} of them"
 
     @property
     def parts(self) -> tuple[Recording, ...]:

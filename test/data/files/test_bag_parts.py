@@ -51,8 +51,8 @@ def test_a_long_bag_is_held_in_part(bag, monkeypatch):
     monkeypatch.setattr(loading, "LONGEST", 100)
     monkeypatch.setattr(loading, "bag_parts", lambda *given: bag_parts(*given, size=300))
     long = load_any_length(bag)
-    assert isinstance(long, LongRecording) and long.samples == COUNT
-    assert long.seconds == pytest.approx((COUNT - 1) / 500)
+    assert isinstance(long, LongRecording) and len(long) == COUNT
+    assert long.duration == pytest.approx((COUNT - 1) / 500)
     assert long.period == pytest.approx(1 / 500)
     others = list(long.others())
     own = [len(part.time[part.own_rows]) for part in (*others, *long.parts)]

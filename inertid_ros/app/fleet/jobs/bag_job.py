@@ -2,22 +2,24 @@
 
 import time
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from inertid_ros.app.screened_samples import ScreenedRecording
+from inertid_ros.app.screened_samples import FurtherSamples, cutoff_of, prepared_alike, screened
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError
-from inertid_ros.data.files.loading import load_recording
+from inertid_ros.data.files.loading import load_any_length
+from inertid_ros.data.long_recording import LongRecording, kept_parts
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
-from inertid_ros.identification.identify import identify
+from inertid_ros.identification.identify import identify, takes_further
 from inertid_ros.identification.information.information_file import information_bytes
 from inertid_ros.identification.population.bag_information import BagInformation
 from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import load_model
+from inertid_ros.robot.model import RobotModel, load_model
 
 from .fetching import content_hash, fetched
 from .fleet_configuration import key_of
@@ -82,9 +84,9 @@ def bag_job(job: BagJob) -> BagResult:
                 return BagResult(key, known)
             configuration = job.configuration
             model = load_model(job.urdf, model_options(configuration.robot))
-            recording = load_recording(path, configuration.topics, model.recorded_joints, configuration.prepare.stamps)
+            given = load_any_length(path, configuration.topics, model.recorded_joints, configuration.prepare.stamps)
             read = time.perf_counter() - start
-            summary, information = _compressed(recording, job, model)
+            summary, information = _compressed(given, configuration, model)
         except InertidError as error:
             raise type(error)(str(error).replace(str(path), job.url)) from None
     seconds = {
@@ -95,19 +97,30 @@ def bag_job(job: BagJob) -> BagResult:
     return BagResult(key, {**known, **summary, **seconds}, information)
 
 
-def _compressed(recording: Recording, job: BagJob, model: Any) -> tuple[dict[str, Any], bytes]:
-    """Summary of a recording and its information."""
-    samples = ScreenedRecording.of(recording, model, job.configuration).samples()
-    decision = GateDecision.of([*samples.findings, *check_motion([samples], model)])
+def _compressed(
+    given: Recording | LongRecording, configuration: Configuration, model: RobotModel
+) -> tuple[dict[str, Any], bytes]:
+    """Summary of a recording and its information, of a long one in memory that does not grow with it."""
+    options = configuration.identify
+    in_parts = isinstance(given, LongRecording) and takes_further(model, options)
+    parts = list(given.read()) if isinstance(given, LongRecording) and not in_parts else kept_parts([given])
+    recordings = screened(parts, model, configuration)
+    cutoff = cutoff_of(recordings)
+    long = [given] if isinstance(given, LongRecording) and in_parts else []
+    if long:
+        recordings = prepared_alike(long, recordings, cutoff)
+    samples = [each.samples(cutoff) for each in recordings]
+    findings = chain.from_iterable(each.findings for each in samples)
+    decision = GateDecision.of([*findings, *check_motion(samples, model)])
     summary: dict[str, Any] = {
-        "duration_s": recording.duration,
-        "samples": len(recording),
-        "cutoff_hz": samples.cutoff_hz,
+        "duration_s": given.duration,
+        "samples": len(given),
+        "cutoff_hz": cutoff,
         **decision.content(),
     }
     if decision.verdict is Verdict.REJECT:
         return summary, b""
-    estimate = identify(model, [samples], job.configuration.identify)
+    estimate = identify(model, samples, options, further=FurtherSamples(long, recordings, cutoff))
     summary |= {
         "deviation": estimate.residual_deviation.tolist(),
         "effective_samples": np.asarray(estimate.effective_counts, dtype=float).tolist(),
