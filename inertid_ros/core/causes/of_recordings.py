@@ -78,6 +78,11 @@ SYMPTOMS: Mapping[str, Mapping[str, Cause]] = {
             "gravity has been taken out of the effort",
             "record the whole torque of the joints, or set robot.gravity to [0, 0, 0] and trust no mass",
         ),
+        "lacks_weight": cause(
+            "the effort of a joint is far below the weight that it carries",
+            "set robot.effort_scale of {joint} (gear ratio times torque constant), or, where a spring or counterweight"
+            " carries it, hold it with robot.locked_joints",
+        ),
         "gravity_direction": cause("gravity points elsewhere in the root frame", "set robot.gravity to {vector}"),
         "no_effort": cause(
             "the joint reports no usable effort",

@@ -12,6 +12,7 @@ from inertid_ros.robot.model import RobotModel
 _SHORTEST_S = 2.0  # no arm goes there and back through its own range faster, at speeds at which friction has a sign
 _TRAVERSES = 1.2  # of its range; a joint that has come back has two, one that has gone one way has one
 _HARDLY = 0.01  # of the range between its limits (of a turn without): drives repeat to a hundredth of that
+_PLANAR = 2  # joints; with more, most of what the bodies do is not seen on one line
 _PROPORTIONAL = 0.98  # share of a joint's velocity power that another joint's velocity predicts
 
 
@@ -71,7 +72,9 @@ def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Find
     together = (alike**2 > _PROPORTIONAL).any(axis=1) if len(alike) else np.zeros(0, dtype=bool)
     if together.any():
         which = tuple(map(str, names[~hardly][together]))
-        evidence = f"velocities of {', '.join(which)} are proportional to one another"
-        remedy = remedy_for("lockstep")
-        findings.append(Finding("lockstep", Severity.NOTICE, evidence, remedy, which, name))
+        one_line = len(together) > 1 and bool((alike**2 > _PROPORTIONAL)[0, 1:].all())
+        where = ", so that the whole motion lies on one line" if one_line else ""
+        evidence = f"velocities of {', '.join(which)} are proportional to one another{where}"
+        severity = Severity.CARE if one_line and len(together) > _PLANAR else Severity.NOTICE
+        findings.append(Finding("lockstep", severity, evidence, remedy_for("lockstep"), which, name))
     return tuple(findings)

@@ -80,7 +80,11 @@ def test_joints_in_lockstep_are_told(case):
     one = np.array([[0.3, 0.3, 0.3]])
     together = Motion(one, np.array([[1.0, 0.5, -0.7]]), np.zeros((1, 3)))
     (finding,) = check_motion([_samples(case, together)], case.given)
-    assert finding.cause == "lockstep" and finding.severity is Severity.NOTICE and len(finding.subjects) == 3
+    assert finding.cause == "lockstep" and finding.severity is Severity.CARE and len(finding.subjects) == 3
+    assert "on one line" in finding.evidence
+    two = Motion(np.array([[0.3, 0.3, 0.2]]), np.array([[1.0, 0.5, -0.7]]), np.array([[0.0, 0.0, 0.9]]))
+    (finding,) = check_motion([_samples(case, two)], case.given)
+    assert finding.severity is Severity.NOTICE and len(finding.subjects) == 2
     apart = Motion(one, np.array([[1.0, 0.5, -0.7]]), np.array([[0.0, 1.6, 0.8]]))
     assert check_motion([_samples(case, apart)], case.given) == ()
 
@@ -131,3 +135,35 @@ def test_a_counterbalance_that_is_declared_explains_what_gravity_does_not():
     spring = UserTerm("counterbalance", "joint1", ("sin(q)",))
     declared = load_model(case.given.urdf, ModelOptions(terms=(spring,)))
     assert not check_efforts(prepare(replace(recording, effort=effort), declared), declared)
+
+
+def lift_with_an_arm() -> str:
+    """URDF of a lift of 8 kg that carries an arm of two links."""
+    links = [
+        f'<link name="{name}"><inertial><origin xyz="0.2 0 0.05"/><mass value="{mass}"/><inertia ixx="0.1" iyy="0.1"'
+        ' izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        for name, mass in (("base", 5.0), ("lift", 8.0), ("upper", 3.0), ("lower", 2.0))
+    ]
+    joints = [
+        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/><origin xyz="0.3 0 0"/>'
+        f'<axis xyz="{axis}"/><limit lower="-2" upper="2" velocity="3" effort="500"/></joint>'
+        for name, kind, parent, child, axis in (
+            ("rise", "prismatic", "base", "lift", "0 0 1"),
+            ("shoulder", "revolute", "lift", "upper", "0 1 0"),
+            ("elbow", "revolute", "upper", "lower", "0 1 0"),
+        )
+    ]
+    return f'<robot name="lift">{"".join(links + joints)}</robot>'
+
+
+def test_a_lift_whose_effort_is_no_force_is_named():
+    model = load_model(lift_with_an_arm())
+    motion = random_motion(np.random.default_rng(3), 3)
+    recording = record(model, motion, np.arange(0.0, 20.0, 0.01), 0.0, np.random.default_rng(0))
+    assert not check_efforts(prepare(recording, model), model)
+    spoilt = replace(recording, effort=recording.effort * [0.01, 1.0, 1.0])
+    (finding,) = check_efforts(prepare(spoilt, model), model)
+    assert finding.cause == "lacks_weight" and finding.subjects == ("rise",) and finding.severity is Severity.REJECT
+    everything = replace(recording, effort=0.001 * recording.effort)
+    (finding, *_) = check_efforts(prepare(everything, model), model)
+    assert finding.cause == "effort_unit"

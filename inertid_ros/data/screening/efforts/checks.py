@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
+from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.dynamics.friction import dry_friction_columns
@@ -25,6 +27,9 @@ _FAR = 2.0  # per joint: cost of bodies that are unlike the URDF's, from which o
 _EXPLAINED, _FEWER = 0.5, 0.7  # of their effort, and of the error before: what is left to the joints of a cause
 _LIKELY, _STRONG, _CERTAIN = 10.0, 20.0, 60.0  # log-likelihood ratios: odds of 2e4, 5e8 and 1e26 to one
 _MOST = 4  # causes in one recording
+_WEIGHT = 3.0  # times the effort: less may be an error of masses, and friction
+_CONSTANT = 0.2  # of a weight; what varies more shows in the efforts, and their factor with it
+_OF_ALL = {"gravity_compensated", "gravity_direction", "effort_unit", "effort_current"}  # causes that all joints share
 
 
 @one_thread()
@@ -49,7 +54,11 @@ def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
     comparison = _comparison(samples, model)
     if comparison is None:
         return ()
-    findings = []
+    light = _lacking_weight(comparison, model)
+    weights = [_weight_finding(comparison, joint, samples.name, model) for joint in np.flatnonzero(light).tolist()]
+    if (comparison.counted & ~light).any():
+        comparison = replace(comparison, counted=comparison.counted & ~light)
+    findings: list[Finding] = []
     for _ in range(_MOST):
         recorded = comparison.fit(comparison.recorded)
         best = _best(comparison, recorded)
@@ -61,7 +70,28 @@ def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
         finding = finding_of(hypothesis, (recorded, fit), comparison.counted, model.joint_names)
         findings.append(replace(finding, severity=min(severity, finding.severity), recording=samples.name))
         comparison = replace(comparison, recorded=replace(hypothesis, penalty=0.0))
+    if not _OF_ALL & {finding.cause for finding in findings}:
+        findings += weights
     return tuple(findings)
+
+
+def _lacking_weight(comparison: EffortComparison, model: RobotModel) -> NDArray[np.bool_]:
+    """``(n,)`` joints that carry a constant weight, as a lift does, which their effort never comes near.
+
+    No factor of the effort shows there: an offset would explain it, and bodies without mass as well.
+    """
+    own = {term.joint for term in model.layout.terms}
+    declared = np.array([name in own for name in model.joint_names])
+    least, most = comparison.weights
+    constant = most - least < _CONSTANT * most
+    return comparison.counted & ~declared & constant & (least > _WEIGHT * comparison.sizes)
+
+
+def _weight_finding(comparison: EffortComparison, joint: int, recording: str, model: RobotModel) -> Finding:
+    name, weight, size = model.joint_names[joint], comparison.weights[0][joint], comparison.sizes[joint]
+    evidence = f"effort of {name} is at most {size:.3g} N m or N, the weight of the URDF's bodies on it {weight:.3g}"
+    remedy = remedy_for("lacks_weight", joint=name)
+    return Finding("lacks_weight", Severity.REJECT, evidence, remedy, (name,), recording)
 
 
 def _best(comparison: EffortComparison, recorded: EffortFit) -> tuple[Hypothesis, EffortFit] | None:

@@ -50,6 +50,18 @@ class EffortComparison:
     counted: NDArray[np.bool_]
     recorded: Hypothesis
 
+    @property
+    def weights(self) -> tuple[Array, Array]:
+        """``(n,)`` least and largest weight of the URDF's bodies on each joint, but for a twentieth of the samples."""
+        weight = self._rigid_of_urdf(self.recorded.gravity) - self._rigid_of_urdf(np.zeros(3))
+        least, most = np.percentile(np.abs(weight), (5, 95), axis=1)
+        return least, most
+
+    @property
+    def sizes(self) -> Array:
+        """``(n,)`` largest effort of each joint, but for a twentieth of the samples."""
+        return np.asarray(np.percentile(np.abs(self._efforts), 95, axis=0))
+
     def fit(self, hypothesis: Hypothesis) -> EffortFit:
         """The best explanation under a hypothesis; its cost holds the penalty."""
         base = self.recorded

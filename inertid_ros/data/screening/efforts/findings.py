@@ -11,6 +11,7 @@ from inertid_ros.core.findings import Finding, Severity
 from .equations import EffortFit
 from .hypotheses import Hypothesis
 
+_LESS = 0.9  # of the error as recorded; more would not convince
 _ALIKE = np.log(2.0)  # factors of joints that lie within this of a power of ten are a unit, not currents
 _GRAVEST = {"coupling": Severity.REJECT, "undeclared_load": Severity.NOTICE}
 _MASSES, _GAIN = 2.0, 3.0  # factors nearer to one are rather, or may as well be, errors of the URDF's masses
@@ -41,7 +42,10 @@ def finding_of(
     gravest = _GRAVEST.get(cause, Severity.REFUSE)
     if cause == "effort_current" and _largest(hypothesis.amount) < _GAIN:
         gravest = Severity.CARE if _largest(hypothesis.amount) > _MASSES else Severity.NOTICE
-    evidence = f"{what}: error of {100 * before:.0f} % as recorded, {100 * after:.0f} % without"
+    if after < _LESS * before:
+        evidence = f"{what}: error of {100 * before:.0f} % as recorded, {100 * after:.0f} % without"
+    else:  # what it explains is in the bodies
+        evidence = f"{what}; as recorded, only bodies unlike the URDF's explain them"
     return Finding(cause, gravest, evidence, remedy, subjects)
 
 
