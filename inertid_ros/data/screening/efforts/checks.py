@@ -76,7 +76,7 @@ def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
 
 
 def _lacking_weight(comparison: EffortComparison, model: RobotModel) -> NDArray[np.bool_]:
-    """``(n,)`` joints that carry a constant weight, as a lift does, which their effort never comes near.
+    """``(n,)`` joints under a constant weight, as that of a lift is, which their effort never comes near.
 
     No factor of the effort shows there: an offset would explain it, and bodies without mass as well.
     """
