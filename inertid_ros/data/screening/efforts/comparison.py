@@ -53,8 +53,7 @@ class EffortComparison:
     @property
     def weights(self) -> tuple[Array, Array]:
         """``(n,)`` least and largest weight of the URDF's bodies on each joint, but for a twentieth of the samples."""
-        weight = self._rigid_of_urdf(self.recorded.gravity) - self._rigid_of_urdf(np.zeros(3))
-        least, most = np.percentile(np.abs(weight), (5, 95), axis=1)
+        least, most = np.percentile(np.abs(self._columns.weight_of_urdf), (5, 95), axis=0)
         return least, most
 
     @property

@@ -150,6 +150,12 @@ class TorqueColumns:
         motion = self.motion
         return rigid_torque(self.model, self.model.consistent_body_prior, motion.q, motion.v, motion.a)[:, self._joints]
 
+    @property
+    def weight_of_urdf(self) -> Array:
+        """``(N, n)`` torque of the bodies of the URDF at rest [N m or N]."""
+        q, still = self.motion.q, np.zeros_like(self.motion.v)
+        return rigid_torque(self.model, self.model.consistent_body_prior, q, still, still)[:, self._joints]
+
     @cached_property
     def _parameters(self) -> tuple[Array, Array]:
         """``(n, N, nb, 10)`` torques of the parameters without gravity, and ``(3, n, N, nb, 4)`` of unit gravities."""
