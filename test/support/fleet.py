@@ -49,11 +49,11 @@ def write_catalogue(folder, content):
 
 
 def numbered_job(number):
-    """Number 3 is refused, number 5 has a fault, and number 7 ends its process."""
+    """Number 3 is refused, number 5 has a fault, and number 17 ends its process, which has told of those long before."""
     if number == 3:
         raise RecordingError("three: is no recording")
     if number == 5:
         raise KeyError("five")
-    if number == 7:
+    if number == 17:
         os._exit(1)
     return 10 * number
