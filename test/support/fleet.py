@@ -49,7 +49,7 @@ def write_catalogue(folder, content):
 
 
 def numbered_job(number):
-    """Number 3 is refused, number 5 has a fault, and number 17 ends its process, which has told of those long before."""
+    """Number 3 is refused, number 5 has a fault, and number 17, long after these, ends its process."""
     if number == 3:
         raise RecordingError("three: is no recording")
     if number == 5:
