@@ -16,6 +16,7 @@ from .plan_check import is_full_speed
 from .standstill import Standstill
 
 _LONGEST_PAUSE_S = 0.05  # between streamed positions
+_EARLY_S = 1e-3  # before it is due, at which a horizon is sent already
 _ZERO_SCALING = 0.01  # a told scaling below keeps the robot where it stands
 _ELSEWHERE = 0.02  # rad or m; a robot that stands farther from the end of its brake may still go on
 
@@ -179,6 +180,10 @@ class Supervisor:
             self._commands.stream(self.commanded(now))
         return self._has_ended(now)
 
+    def may_send(self, now: float) -> bool:
+        """Return whether the next horizon may be sent on a state that comes now."""
+        return self.moving and now >= self._sent + self._period - _EARLY_S
+
     def stop(self, now: float, reason: str) -> None:
         """Brake because of a fault."""
         if not self.fault:
@@ -242,7 +247,7 @@ class Supervisor:
         It is due on the first state after a period, and where none comes, before the last one ends.
         """
         due = self._sent + self._period + (0.0 if self._informed else self._patience)
-        if not self.moving or now < due - 1e-3:
+        if not self.moving or now < due - _EARLY_S:
             return
         frozen = self.monitor.is_frozen(self._commanded)
         if not (frozen or self.monitor.clock.is_lost or self._progress.disagrees):

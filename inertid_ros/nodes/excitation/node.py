@@ -179,7 +179,7 @@ class Excitation(LifecycleNode):
     def tick(self) -> None:
         """Take joint states, and decide what is sent."""
         self.ticks.add(time.monotonic())
-        self.robot.poll()
+        self.robot.poll(self.machine.may_send)
         goal = self.machine.goal
         planned = goal is not None and goal.prepared is not None
         self.machine.tick(self.goal_handle is not None and self.goal_handle.is_cancel_requested)

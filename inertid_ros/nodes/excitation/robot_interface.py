@@ -106,10 +106,16 @@ class RobotInterface(RobotStates):
             why = status.message if status is not None else "no status was received from it"
             raise ExcitationError(f"the recorder does not confirm that it writes ({why}); start it first")
 
-    def poll(self) -> None:
-        """Take what has come since the last call: joint states, and the controller's; to be called at every tick."""
+    def poll(self, may_send: bool = False) -> None:
+        """Take what has come since the last call: joint states, and the controller's; to be called at every tick.
+
+        Parameters
+        ----------
+        may_send : bool
+            Whether the motion may be continued on what comes: then the controller's state is read whatever it costs.
+        """
         now = time.monotonic()
-        self._scaling.poll(now)
+        self._scaling.poll(now, may_send)
         self._manager.poll(now)
         super().poll()
 

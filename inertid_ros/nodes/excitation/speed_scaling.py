@@ -44,9 +44,17 @@ class SpeedScaling:
         if controller and state_type is not None:
             self._state = PolledSubscription(node, state_type, f"{controller}/controller_state", NEWEST)
 
-    def poll(self, now: float) -> None:
-        """Read the controller's newest state; to be called at every tick, ``now`` is the steady clock [s]."""
-        if self._state is None or now - self._polled_at < _PERIOD_S:
+    def poll(self, now: float, at_once: bool = False) -> None:
+        """Read the controller's newest state; to be called at every tick.
+
+        Parameters
+        ----------
+        now : float
+            Steady clock [s].
+        at_once : bool
+            Before a horizon is sent: a robot that is slowed down by now would jump to it.
+        """
+        if self._state is None or now - self._polled_at < _PERIOD_S and not at_once:
             return
         self._polled_at = now
         for state, _received in self._state.take():

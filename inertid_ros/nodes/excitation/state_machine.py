@@ -200,6 +200,11 @@ class StateMachine:
         if self.supervisor is not None:
             self.supervisor.update(stamp, clock, now, position, effort)
 
+    @property
+    def may_send(self) -> bool:
+        """Whether the motion may be continued at the next tick."""
+        return self.supervisor is not None and self.supervisor.may_send(self._robot.steady())
+
     def take_speed_scaling(self, factor: float) -> None:
         """Take the controller's speed scaling, 1 at full speed."""
         if self.supervisor is not None:

@@ -32,3 +32,13 @@ def test_no_topic_is_no_subscription() -> None:
     topics = Topics()
     assert SpeedScaling(topics, SpeedScalingOptions(topic=""), "", lambda factor: None).factor == 1.0
     assert not topics.callbacks
+
+
+def test_the_controller_is_read_now_and_then_and_before_a_horizon_is_sent() -> None:
+    told, states = [], []
+    scaling = SpeedScaling(Topics(), SpeedScalingOptions(topic=""), "", told.append)
+    scaling._state = SimpleNamespace(take=lambda: [(states[-1], 0.0)])
+    for now, factor, at_once in ((1.0, 1.0, False), (1.005, 0.5, False), (1.01, 0.5, True), (1.04, 0.0, False)):
+        states.append(SimpleNamespace(speed_scaling_factor=factor))
+        scaling.poll(now, at_once)
+    assert told == [1.0, 0.5, 0.0]  # what came at 1.005 is left for later
