@@ -1,7 +1,7 @@
 """The whole offline path in one call: recordings in, outcome with validation and provenance out."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -12,7 +12,7 @@ from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.findings import subjects_of
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.health.recording_health import recording_health
-from inertid_ros.data.long_recording import LongRecording, kept_parts
+from inertid_ros.data.long_recording import LongRecording, all_parts, kept_parts
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.data.screening.repeated_motion import check_different_samples
@@ -64,7 +64,7 @@ def calibrate(
     options, clock = configuration.identify, _Clock()
     long = [each for each in train if isinstance(each, LongRecording)]
     if long and not takes_further(model, options):
-        train, long = [each for own in train for each in _all_parts(own)], []
+        train, long = [each for own in train for each in all_parts(own)], []
     given, roles = [*train, *held_out], ["train"] * len(train) + ["validation"] * len(held_out)
     parts = [kept_parts([each]) for each in given]
     everything, samples = list(chain.from_iterable(parts)), []
@@ -132,11 +132,6 @@ def calibrate(
         bands=bands,
         health=health,
     )
-
-
-def _all_parts(recording: Recording | LongRecording) -> Iterable[Recording]:
-    """All of a recording, for what needs every sample in memory."""
-    return recording.read() if isinstance(recording, LongRecording) else (recording,)
 
 
 def _source(

@@ -9,7 +9,6 @@ from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import MOMENTUM_EQUATIONS
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.files.loading import load_any_length
 from inertid_ros.report.report_content import report_content
 from inertid_ros.report.results import check_target, write_result
 from inertid_ros.robot.configured_model import model_options
@@ -17,7 +16,7 @@ from inertid_ros.robot.model import load_model
 
 from .printing.output import print_json, progress_bar, warn_of_care
 from .printing.report_tables import print_report
-from .settings import configuration
+from .settings import configuration, recordings_of_any_length
 
 _REJECTED = 3
 
@@ -31,9 +30,8 @@ def run(options: argparse.Namespace) -> int:
     model = load_model(Path(options.urdf), model_options(config.robot))
     with progress_bar(options) as progress:
         progress("reading", 0.0)
-        joints, stamps = model.recorded_joints, config.prepare.stamps
         train, held_out = (
-            [load_any_length(path, config.topics, joints, stamps) for path in paths]
+            recordings_of_any_length(paths, config, model.recorded_joints)
             for paths in (options.recordings, options.validate)
         )
         read = time.perf_counter() - start

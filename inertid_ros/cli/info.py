@@ -10,7 +10,7 @@ from inertid_ros.core.foreign_content import HEAD, foreign_content
 from inertid_ros.data.files.bag_reading import bag_topics
 from inertid_ros.data.files.loading import file_format, load_any_length
 from inertid_ros.data.health.recording_content import recording_content
-from inertid_ros.data.long_recording import LongRecording
+from inertid_ros.data.long_recording import all_parts
 from inertid_ros.identification.base_parameters import base_parameters_of_robot
 from inertid_ros.report.results import REPORT, as_written, read_result
 from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia, min_eigenvalue
@@ -97,7 +97,7 @@ def _describe_recording(path: Path, config: Configuration, options: argparse.Nam
     try:
         joints = RecordedJoints(names=config.robot.joint_names)
         recording = load_any_length(path, config.topics, joints, config.prepare.stamps)
-        content = recording_content(recording.read() if isinstance(recording, LongRecording) else [recording])
+        content = recording_content(all_parts(recording))
     except RecordingError as error:
         if not topics:
             raise

@@ -13,7 +13,8 @@ from inertid_ros.config.schema.structuring import structure
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.errors import ConfigurationError, FormatError
 from inertid_ros.core.formats.yaml_text import read_yaml
-from inertid_ros.data.files.loading import load_recording
+from inertid_ros.data.files.loading import load_any_length, load_recording
+from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
@@ -63,6 +64,13 @@ def named_numbers(texts: Sequence[str], name: str) -> dict[str, float]:
         if not joint:
             raise ConfigurationError(f"{name}: '{text}' is not JOINT=POSITION; write for example finger_joint1=0.02")
     return numbers
+
+
+def recordings_of_any_length(
+    paths: Sequence[str], config: Configuration, joints: RecordedJoints
+) -> list[Recording | LongRecording]:
+    """The same as :func:`recordings_from`; what is too long for memory is read in parts."""
+    return [load_any_length(path, config.topics, joints, config.prepare.stamps) for path in paths]
 
 
 def recordings_from(paths: Sequence[str], config: Configuration, joints: RecordedJoints) -> list[Recording]:

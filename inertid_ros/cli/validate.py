@@ -12,7 +12,6 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.findings import Finding, Severity
-from inertid_ros.data.files.loading import load_any_length
 from inertid_ros.data.long_recording import LongRecording, kept_parts
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.error_checks import check_errors
@@ -28,7 +27,7 @@ from inertid_ros.robot.model import RobotModel, load_model
 
 from .printing.output import number, percent, print_json, print_table, progress_bar, warn_of_care
 from .printing.report_tables import print_verdict
-from .settings import configuration
+from .settings import configuration, recordings_of_any_length
 
 _REJECTED = 3
 
@@ -72,8 +71,7 @@ def run(options: argparse.Namespace) -> int:
     subject = _subject(options, config, result)
     model = subject.model
     with progress_bar(options) as progress:
-        topics, stamps = config.topics, config.prepare.stamps
-        recordings = [load_any_length(path, topics, model.recorded_joints, stamps) for path in options.recordings]
+        recordings = recordings_of_any_length(options.recordings, config, model.recorded_joints)
         usable, samples = screened(kept_parts(recordings), model, config), []
         cutoff = cutoff_of(usable, fitted_hz=subject.cutoff)
         for index, recording in enumerate(prepared_alike(recordings, usable, cutoff)):

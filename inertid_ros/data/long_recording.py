@@ -78,6 +78,11 @@ class LongRecording:
         return (part for index, part in enumerate(parts) if index not in self.kept)
 
 
+def all_parts(recording: Recording | LongRecording) -> Iterable[Recording]:
+    """A recording, or all parts of a long one, which are read one at a time."""
+    return recording.read() if isinstance(recording, LongRecording) else (recording,)
+
+
 def kept_parts(recordings: Iterable[Recording | LongRecording]) -> list[Recording]:
     """Recordings, and of long ones the parts that are kept."""
     return [part for each in recordings for part in (each.parts if isinstance(each, LongRecording) else (each,))]

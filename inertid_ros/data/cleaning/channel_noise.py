@@ -8,7 +8,8 @@ import scipy
 from inertid_ros.core.arrays import Array
 
 _FALSE_ALARMS = 1e-3  # of a channel of normal noise, expected per recording
-_NORMAL = 1.4826  # standard deviation over median absolute deviation of normal noise
+NORMAL = 1.4826
+"""Standard deviation over median absolute deviation of normal noise."""
 _ROUNDING = 1e-9  # of the range of a channel; smaller steps are rounding
 _SMALL_STEPS = 0.1  # quantile of the steps that are not zero: one quantum where a channel is quantised
 
@@ -49,7 +50,7 @@ def noise_scale(values: Array, steps: Array | None = None) -> Array:
     for channel, column in enumerate(values.T):
         first = np.diff(column)
         differences = np.abs(np.diff(first, 2))[first[2:] != 0]  # saturation shows no noise
-        noise[channel] = _NORMAL * np.median(differences) / np.sqrt(20) if len(differences) else 0.0
+        noise[channel] = NORMAL * np.median(differences) / np.sqrt(20) if len(differences) else 0.0
     return np.maximum(noise, resolution(values) if steps is None else steps)
 
 

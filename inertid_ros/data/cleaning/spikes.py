@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 
-from .channel_noise import ChannelNoise
+from .channel_noise import NORMAL, ChannelNoise
 
 _HALF_WINDOW = 3  # samples to either side: up to three bad values in a row stay a minority of the window
 _AT_ONCE = 8192  # samples, whose windows fit the cache
@@ -15,7 +15,6 @@ _AT_ONCE = 8192  # samples, whose windows fit the cache
 _MEDIAN_NETWORK = (
     (0, 5), (0, 3), (1, 6), (2, 4), (0, 1), (3, 5), (2, 6), (2, 3), (3, 6), (4, 5), (1, 4), (1, 3), (3, 4),
 )  # fmt: skip
-_NORMAL = 1.4826  # standard deviation over median absolute deviation of normal noise
 _STEP = 0.3  # of what a channel moves from one sample to the next; quanta may lie exactly on a line without their slope
 
 
@@ -80,7 +79,7 @@ def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:
             window, slope = _level(window, _windows(stamps, rows))
         middle = median_of_seven(window)
         distance[rows] = np.abs(window[_HALF_WINDOW] - middle)
-        nearby = _NORMAL * median_of_seven([np.abs(values - middle) for values in window])
+        nearby = NORMAL * median_of_seven([np.abs(values - middle) for values in window])
         deviation[rows] = np.maximum(nearby, _STEP * np.abs(slope))
     return distance, deviation
 

@@ -69,10 +69,11 @@ def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Find
     power = np.sqrt(np.sum(moving**2, axis=0))
     alike = np.abs((moving / np.where(power > 0, power, 1.0)).T @ (moving / np.where(power > 0, power, 1.0)))
     np.fill_diagonal(alike, 0.0)
-    together = (alike**2 > _PROPORTIONAL).any(axis=1) if len(alike) else np.zeros(0, dtype=bool)
+    proportional = alike**2 > _PROPORTIONAL
+    together = proportional.any(axis=1) if len(alike) else np.zeros(0, dtype=bool)
     if together.any():
         which = tuple(map(str, names[~hardly][together]))
-        one_line = len(together) > 1 and bool((alike**2 > _PROPORTIONAL)[0, 1:].all())
+        one_line = len(together) > 1 and bool(proportional[0, 1:].all())
         where = ", so that the whole motion lies on one line" if one_line else ""
         evidence = f"velocities of {', '.join(which)} are proportional to one another{where}"
         severity = Severity.CARE if one_line and len(together) > _PLANAR else Severity.NOTICE

@@ -11,7 +11,7 @@ from inertid_ros.app.screened_samples import FurtherSamples, cutoff_of, prepared
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.files.loading import load_any_length
-from inertid_ros.data.long_recording import LongRecording, kept_parts
+from inertid_ros.data.long_recording import LongRecording, all_parts, kept_parts
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
@@ -102,13 +102,11 @@ def _compressed(
 ) -> tuple[dict[str, Any], bytes]:
     """Summary of a recording and its information, of a long one in memory that does not grow with it."""
     options = configuration.identify
-    in_parts = isinstance(given, LongRecording) and takes_further(model, options)
-    parts = list(given.read()) if isinstance(given, LongRecording) and not in_parts else kept_parts([given])
-    recordings = screened(parts, model, configuration)
+    pieces = [given] if takes_further(model, options) else list(all_parts(given))
+    recordings = screened(kept_parts(pieces), model, configuration)
     cutoff = cutoff_of(recordings)
-    long = [given] if isinstance(given, LongRecording) and in_parts else []
-    if long:
-        recordings = prepared_alike(long, recordings, cutoff)
+    recordings = prepared_alike(pieces, recordings, cutoff)
+    long = [each for each in pieces if isinstance(each, LongRecording)]
     samples = [each.samples(cutoff) for each in recordings]
     findings = chain.from_iterable(each.findings for each in samples)
     decision = GateDecision.of([*findings, *check_motion(samples, model)])

@@ -50,7 +50,7 @@ class EffortComparison:
     counted: NDArray[np.bool_]
     recorded: Hypothesis
 
-    @property
+    @cached_property
     def weights(self) -> tuple[Array, Array]:
         """``(n,)`` least and largest weight of the URDF's bodies on each joint, but for a twentieth of the samples."""
         least, most = np.percentile(np.abs(self._columns.weight_of_urdf), (5, 95), axis=0)
