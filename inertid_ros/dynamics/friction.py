@@ -26,6 +26,8 @@ def friction_direction(velocity: Array, transition_speed: Array) -> Array:
         From -1 to 1.
     """
     smooth = transition_speed > 0
+    if not smooth.any():
+        return np.sign(velocity)
     return np.where(smooth, np.tanh(velocity / np.where(smooth, transition_speed, 1.0)), np.sign(velocity))
 
 
@@ -102,5 +104,7 @@ def dry_friction_columns(layout: ParameterLayout, samples: Samples) -> tuple[Arr
 def _columns(layout: ParameterLayout, velocity: Array) -> Array:
     """``(N, n + couplings + n)`` of joint velocities ``(N, n)``, not yet low-passed."""
     direction = friction_direction(velocity @ layout.drive_ratios.T, layout.transition_speed)
+    if not layout.with_stribeck.any():
+        return np.hstack([direction, np.zeros_like(velocity)])
     extra = dry_friction(velocity, np.zeros(()), layout.with_stribeck.astype(float), layout.stribeck_speed)
     return np.hstack([direction, direction[:, : len(layout.joints)] * extra])

@@ -52,9 +52,19 @@ class Preparation:
     equation_type: str = "force"
     shared: SharedByParts | None = None
 
-    @cached_property
+    @property
     def channels(self) -> ForceChannels | MomentumChannels:
-        """Clean channels; raises RecordingError where one that these equations need cannot be used."""
+        """Clean channels; raises RecordingError where one that these equations need cannot be used.
+
+        Those of a part of a long recording are worked out anew, as memory is for its raw ones.
+        """
+        return self._kept_channels if self.shared is None else self._channels()
+
+    @cached_property
+    def _kept_channels(self) -> ForceChannels | MomentumChannels:
+        return self._channels()
+
+    def _channels(self) -> ForceChannels | MomentumChannels:
         if self.equation_type in MOMENTUM_EQUATIONS:
             return MomentumChannels.of(self.recording, self.model, self.options)
         return ForceChannels.of(self.recording, self.model, self.options, self.shared.noise if self.shared else None)
@@ -80,11 +90,12 @@ class Preparation:
         """
         joints, base = self.spectra
         cutoff = checked_cutoff(self.recording.name, cutoff_hz or self.options.cutoff_hz, joints, base)
-        if isinstance(self.channels, ForceChannels):
-            samples = force_samples(self.channels, joints, cutoff, self.model, self.options, self.shared)
+        channels = self.channels
+        if isinstance(channels, ForceChannels):
+            samples = force_samples(channels, joints, cutoff, self.model, self.options, self.shared)
         else:
             change = self.equation_type == "momentum_change"
-            samples = momentum_samples(self.channels, joints, cutoff, self.model, self.options, change)
+            samples = momentum_samples(channels, joints, cutoff, self.model, self.options, change)
         for finding in samples.findings:
             _log.warning("%s", finding)
         return self._own(samples)

@@ -25,6 +25,9 @@ from inertid_ros.regressors.equations import Equations
 _TIMES, _LONG_TIMES = 16, 4  # short and long pieces of a recording
 _REGIONS = 16  # of a joint's range, for each direction
 _ROWS = 4096  # samples that are sorted into blocks at a time
+_STRAIGHT = 0.01  # of a channel: largest distance of its mean over a window from its middle's value
+_WITH_TURN = 0.02  # share of the windows in which friction may turn round
+_WIDEST_WINDOW = 16  # samples; more save hardly any more time
 _MOST_PIECES = 64  # of all recordings together: memory does not grow with their number
 
 
@@ -221,9 +224,42 @@ class _Regions:
 
 
 def _thinned(samples: Samples, residuals: Array) -> tuple[Samples, int]:
-    """Samples with residuals for what is measured, no more than show all of the scores, and every how many is kept."""
-    stride = samples.stride_of_products
-    return replace(samples, tau=residuals).select(slice(None, None, stride)), stride
+    """Samples with residuals for what is measured, no more than show all of the scores, and of how many each stands.
+
+    What passed a low-pass holds no more than its band. Without one, residuals hold noise up to half of the sample rate;
+    but where motion is nearly straight over a window, the middle's regressor times the mean residual is the score.
+    """
+    if samples.cutoff_hz > 0:
+        stride = samples.stride_of_products
+        return replace(samples, tau=residuals).select(slice(None, None, stride)), stride
+    width = _straight_window(samples)
+    if width == 1:
+        return replace(samples, tau=residuals), 1
+    count = len(samples) // width
+    used = samples.mask[: count * width].reshape(count, width, -1)
+    known = used.sum(axis=1)
+    sums = np.einsum("kij,kij->kj", residuals[: count * width].reshape(used.shape), used)
+    middles = samples.select(slice(width // 2, count * width, width))
+    return replace(middles, tau=sums / np.maximum(known, 1), mask=2 * known > width), width
+
+
+def _straight_window(samples: Samples) -> int:
+    """Largest number of samples, a power of two, over which regressors are straight lines, nearly."""
+    if len(samples) <= _WIDEST_WINDOW:
+        return 1
+    turns = np.mean(np.signbit(samples.v[1:]) != np.signbit(samples.v[:-1]), axis=0).max(initial=0.0)  # of friction
+    width = _WIDEST_WINDOW
+    while width > 1:
+        if width * turns <= _WITH_TURN and all(_is_straight(values, width // 2) for values in (samples.v, samples.a)):
+            return width
+        width //= 2
+    return 1
+
+
+def _is_straight(values: Array, half: int) -> bool:
+    """Whether the mean of every column ``(N, n)`` over a window is its middle's value, nearly."""
+    bend = np.diff(values[::half], 2, axis=0)  # six times the difference of the two
+    return bool((np.abs(bend).mean(axis=0) <= 6 * _STRAIGHT * np.abs(values[::half]).mean(axis=0)).all())
 
 
 def _pieces(lengths: Sequence[int]) -> tuple[list[NDArray[np.intp]], tuple[NDArray[np.intp], ...]]:

@@ -8,7 +8,7 @@ from support.robots.random_robots import random_model
 
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.filtering.filters import low_pass
-from inertid_ros.identification.information.block_scores import BlockScores, band_fraction, block_scores
+from inertid_ros.identification.information.block_scores import BlockScores, _thinned, band_fraction, block_scores
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
@@ -17,9 +17,11 @@ from inertid_ros.robot.model import RobotModel
 TERMS, RATE, CUTOFF = ("viscous", "coulomb", "offset"), 100.0, 5.0
 
 
-def motion(model: RobotModel, seed: int, seconds: float, period: float | None = None, name: str = "r") -> Samples:
+def motion(
+    model: RobotModel, seed: int, seconds: float, period: float | None = None, name: str = "r", rate: float = RATE
+) -> Samples:
     """Sums of sines, which repeat after a period where one is given."""
-    rng, time = np.random.default_rng(seed), np.arange(0.0, seconds, 1 / RATE)
+    rng, time = np.random.default_rng(seed), np.arange(0.0, seconds, 1 / rate)
     shape = (4, model.joints)
     frequency = rng.uniform(0.1, 0.6, shape) if period is None else np.arange(1, 5)[:, None] / period * np.ones(shape)
     omega, amplitude, phase = 2 * np.pi * frequency, rng.uniform(0.1, 0.4, shape), rng.uniform(0, 2 * np.pi, shape)
@@ -55,6 +57,28 @@ def test_white_noise_is_white(model):
         samples = motion(model, seed, 40.0)
         found.append(ratio(model, [replace(samples, tau=np.random.default_rng(seed).normal(size=samples.q.shape))])[0])
     assert 0.95 < np.mean(found) < 1.25  # the larger one of two that are both right on average
+
+
+def test_means_over_straight_motion_show_what_all_samples_do(model, monkeypatch):
+    """Noise that is white, friction that depends on position, and gross outliers that are masked."""
+    rng = np.random.default_rng(3)
+    samples = motion(model, 3, 40.0, rate=1e3)
+    error = rng.normal(size=samples.q.shape) + 0.3 * np.sin(3 * samples.q) * np.sign(samples.v)
+    outliers = rng.uniform(size=samples.q.shape) < 0.02
+    samples = replace(samples, tau=np.where(outliers, 1e3, error), mask=~outliers)
+    thinned, width = _thinned(samples, samples.tau)
+    assert width == 16 and len(thinned) == len(samples) // 16
+    by_means = ratio(model, [samples])
+    monkeypatch.setattr("inertid_ros.identification.information.block_scores._WIDEST_WINDOW", 1)
+    by_all = ratio(model, [samples])
+    np.testing.assert_allclose(by_means[0], by_all[0], rtol=0.05)
+    assert by_means[1] == pytest.approx(by_all[1], rel=0.05)
+
+
+def test_noisy_motion_is_not_taken_for_straight(model):
+    samples = motion(model, 4, 40.0, rate=1e3)
+    noisy = replace(samples, a=samples.a + np.random.default_rng(0).normal(size=samples.a.shape))
+    assert _thinned(noisy, samples.q)[1] == 1
 
 
 def test_filtered_noise_counts_as_two_samples_per_period_of_the_cutoff(model):
