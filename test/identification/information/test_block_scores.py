@@ -12,6 +12,7 @@ from inertid_ros.identification.information.block_scores import BlockScores, _th
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.regressors.matrix_equations import MatrixEquations
 from inertid_ros.robot.model import RobotModel
 
 TERMS, RATE, CUTOFF = ("viscous", "coulomb", "offset"), 100.0, 5.0
@@ -79,6 +80,22 @@ def test_noisy_motion_is_not_taken_for_straight(model):
     samples = motion(model, 4, 40.0, rate=1e3)
     noisy = replace(samples, a=samples.a + np.random.default_rng(0).normal(size=samples.a.shape))
     assert _thinned(noisy, samples.q)[1] == 1
+
+
+def test_rows_of_matrices_that_are_no_smooth_motion_are_all_used(model):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(20_000, model.layout.size))
+    equations, samples = MatrixEquations.from_matrix(rows, rows @ model.prior, model)
+    assert _thinned(samples, samples.tau)[1] == 1
+    assert np.isfinite(block_scores(equations, [samples], [samples.tau]).times[0].grams).all()
+
+
+@pytest.mark.parametrize("counts", [[5], [12, 40], [3] * 100])
+def test_recordings_of_fewer_samples_than_pieces(model, counts):
+    recordings = [motion(model, seed, 1.0).select(slice(count)) for seed, count in enumerate(counts)]
+    scores = block_scores(ForceEquations(model), recordings, [samples.q for samples in recordings])
+    noise = scores.noise_level(np.eye(model.layout.size), np.ones(model.joints))
+    assert np.isfinite(noise.small).all() and np.isfinite(noise.largest).all()
 
 
 def test_filtered_noise_counts_as_two_samples_per_period_of_the_cutoff(model):
