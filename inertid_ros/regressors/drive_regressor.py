@@ -85,8 +85,12 @@ def drive_rows(layout: ParameterLayout, motion: DriveMotion) -> list[list[Array]
 
 def drive_torque(layout: ParameterLayout, parameters: Array, motion: DriveMotion) -> Array:
     """``(N, n)`` torque of all drives and couplings."""
+    of_joints = motion._replace(direction=motion.direction[:, : len(layout.joints)])
     torque = np.zeros_like(motion.v)
-    for joint, rows in enumerate(drive_rows(layout, motion)):
-        for parameter, row in zip(parameters[channel_drive_columns(layout, joint)], rows, strict=True):
-            torque[:, joint] += parameter * row
+    for term in layout.drive_terms:
+        torque += parameters[layout.drive(term)] * COLUMNS[term](of_joints)
+    coupled = parameters[layout.coupling_start : layout.term_start].reshape(-1, len(COUPLING_TERMS))
+    for index, (ratios, own) in enumerate(zip(layout.coupling_ratios, coupled, strict=True)):
+        columns = drive_columns(COUPLING_TERMS, motion.along(ratios, len(layout.joints) + index))
+        torque += np.outer(columns @ own, ratios)
     return torque
