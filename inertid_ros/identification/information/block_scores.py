@@ -10,7 +10,7 @@ Blocks are pieces of time, and regions of a joint's own motion: what depends on 
 back with every pass, and more data of the same motion does not average it out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -24,7 +24,6 @@ from inertid_ros.regressors.equations import Equations
 
 _TIMES, _LONG_TIMES = 16, 4  # short and long pieces of a recording
 _REGIONS = 16  # of a joint's range, for each direction
-_ROWS = 4096  # samples that are sorted into blocks at a time
 _STRAIGHT = 0.01  # of a channel: largest distance of its mean over a window from its middle's value
 _WITH_TURN = 0.02  # share of the windows in which friction may turn round
 _WIDEST_WINDOW, _FEWEST_WINDOWS = 16, 1000  # samples, and windows; wider ones save hardly any more time
@@ -154,23 +153,20 @@ def block_scores(equations: Equations, recordings: Sequence[Samples], residuals:
     sizes = [span.stop - span.start for span in writer.spans]
     of_times = [np.zeros((count, size, size)) for size in sizes]
     of_regions = [np.zeros((own.count, size, size)) for own, size in zip(regions, sizes, strict=True)]
-    work = np.zeros((equations.count, writer.width, _ROWS))
+    work = np.zeros((equations.count, writer.width, BATCH))
     for (samples, stride), piece in zip(thinned, pieces, strict=True):
-        for rows in _within_pieces(piece):
+        for rows in batches(len(samples)):
             new = work[..., : rows.stop - rows.start]
-            for part in batches(rows.stop - rows.start, BATCH):
-                writer.write(samples, slice(rows.start + part.start, rows.start + part.stop), new[..., part])
+            writer.write(samples, rows, new)
             for channel, span in enumerate(writer.spans):
                 used = rows.start + np.flatnonzero(samples.mask[rows, channel])
                 new[channel, span.stop - 1] = samples.tau[rows, channel]
                 columns = new[channel, span]
                 if len(used) < columns.shape[1]:
                     columns = columns[:, used - rows.start]
-                in_time = of_times[channel][piece[rows.start]]
+                _add(of_times[channel], piece[used], columns, stride)
                 if regions[channel].count:
-                    _add(of_regions[channel], in_time, regions[channel].index(samples, used), columns, stride)
-                else:
-                    in_time += stride * (columns @ columns.T)
+                    _add(of_regions[channel], regions[channel].index(samples, used), columns, stride)
     expansions = []
     for columns, expansion in zip(equations.columns, writer.expansions, strict=True):
         expansions.append(np.zeros((len(expansion), equations.model.layout.size)))
@@ -279,21 +275,13 @@ def _pieces(lengths: Sequence[int]) -> tuple[list[NDArray[np.intp]], int, tuple[
     return pieces, count * each, tuple(longer)
 
 
-def _within_pieces(piece: NDArray[np.intp]) -> Iterator[slice]:
-    """Consecutive samples of one piece ``(N,)``, in parts that fit into memory."""
-    borders = [0, *(np.flatnonzero(np.diff(piece)) + 1).tolist(), len(piece)]
-    for begin, end in pairwise(borders):
-        for start in range(begin, end, _ROWS):
-            yield slice(start, min(start + _ROWS, end))
-
-
-def _add(grams: Array, total: Array, blocks: NDArray[np.intp], columns: Array, weight: float) -> None:
-    """Add the outer products of columns ``(s, k)`` to the blocks ``(k,)`` that they belong to, and to the total."""
-    order = np.argsort(blocks, kind="stable")
-    columns, borders = columns[:, order], np.flatnonzero(np.diff(blocks[order])) + 1
-    for begin, end in pairwise([0, *borders.tolist(), len(order)]):
+def _add(grams: Array, blocks: NDArray[np.intp], columns: Array, weight: float) -> None:
+    """Add the outer products of columns ``(s, k)`` to the blocks ``(k,)`` that they belong to."""
+    if (np.diff(blocks) < 0).any():
+        order = np.argsort(blocks, kind="stable")
+        columns, blocks = columns[:, order], blocks[order]
+    borders = np.flatnonzero(np.diff(blocks)) + 1
+    for begin, end in pairwise([0, *borders.tolist(), len(blocks)]):
         if end > begin:
             own = columns[:, begin:end]
-            gram = weight * (own @ own.T)
-            grams[blocks[order[begin]]] += gram
-            total += gram
+            grams[blocks[begin]] += weight * (own @ own.T)
