@@ -83,7 +83,8 @@ class Outcome:
 
 
 def check_rest(outcome: Outcome, robot: FakeRobot, ros: RosClient, moment: float) -> None:
-    """The robot rests by the end of what it was sent last, within its limits."""
+    """The robot rests by the end of what it was sent last, within its limits; it may begin to move until then."""
+    ros.spin(STOPPING.get(outcome.node, 0.0))
     ros.until(lambda: robot.at_rest, "rest", HORIZON_S + BRAKE_S + 5.0)
     ros.spin(0.5)
     record = robot.record()

@@ -115,6 +115,8 @@ class ExcitationGoal:
         The motion, once it is planned.
     supervisor : Supervisor or None
         Of the motion, once it has begun.
+    lease : Lease
+        By which the client keeps the goal going. A client that is gone when the plan is ready is not moved for.
     """
 
     def __init__(
@@ -132,6 +134,7 @@ class ExcitationGoal:
         self._request, self._options, self._robot_options = request, options, robot_options
         self._robot, self._planner = robot, planner
         self._worker: PlanningWorker | None = None
+        self.lease = Lease(options.monitor.lease_timeout_s, robot.steady(), request.lease)
         self._ticked = -np.inf
         self._collect()
 
@@ -281,13 +284,17 @@ class ExcitationGoal:
     def _begin(self, prepared: PreparedMotion) -> None:
         """Check for the last time, then send the first horizon."""
         robot = self._robot
+        silence = self.lease.check(robot.steady())
+        if silence and robot.steady() < self._collecting_since + self._options.monitor.lease_timeout_s:
+            return  # renewals that came while a large plan was taken over are still to be read
+        if silence:
+            raise ExcitationError(silence)
         self._check_robot()
         check_start(prepared.table.plan, robot.position(), _START_TOLERANCE)
         names, limits, now = robot.model.joint_names, robot.model.limits, robot.steady()
         options = self._options.monitor.timed(robot.state_period)
         monitor = StateMonitor(names, limits.lower, limits.upper, limits.velocity, limits.effort, options, now)
-        lease = Lease(options.lease_timeout_s, now, self._request.lease)
-        self.supervisor = Supervisor(prepared.table, monitor, lease, robot.commander, prepared.approach_s)
+        self.supervisor = Supervisor(prepared.table, monitor, self.lease, robot.commander, prepared.approach_s)
         self.state = GoalState.EXECUTING
         self.supervisor.start(now, robot.clock_ahead())
 

@@ -213,8 +213,8 @@ class StateMachine:
 
     def renew_lease(self) -> None:
         """The client is there."""
-        if self.supervisor is not None:
-            self.supervisor.lease.renew(self._robot.steady())
+        if self.goal is not None:
+            self.goal.lease.renew(self._robot.steady())
 
     # Where all of it ends
 

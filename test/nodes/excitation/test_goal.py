@@ -378,6 +378,34 @@ def test_stop_brakes_at_once(run: Run) -> None:
     assert "arm again" in goal.outcome.message
 
 
+def test_nothing_moves_for_a_client_that_was_killed_while_the_motion_was_planned(
+    prepared: PreparedMotion, model: RobotModel
+) -> None:
+    run = Run(prepared, model, lease=True)
+    goal = run.begin()
+    for _ in range(10):
+        run.run(0.1)
+        goal.lease.renew(run.robot.now)
+    run.run(10.0)
+    run.planner.ready = True
+    run.run(5.0)
+    assert goal.outcome.ending is Ending.REFUSED and not run.robot.commands
+    assert "the lease was not renewed for 10.4" in goal.outcome.message and "nothing moved" in goal.outcome.message
+
+
+def test_renewals_that_wait_behind_a_large_plan_still_count(prepared: PreparedMotion, model: RobotModel) -> None:
+    run = Run(prepared, model, lease=True)
+    goal = run.begin()
+    run.run(1.0)
+    run.planner.ready = True
+    run.robot.now += 1.0  # nothing else ran
+    run.run(0.1)
+    assert goal.state is GoalState.CHECKING and not run.robot.commands
+    goal.lease.renew(run.robot.now)
+    run.run(0.1)
+    assert goal.state is GoalState.EXECUTING
+
+
 def test_lost_lease_stops_the_motion(prepared: PreparedMotion, model: RobotModel) -> None:
     run = Run(prepared, model, lease=True)
     goal = run.begin()
