@@ -89,7 +89,7 @@ class World:
             self.robot.now += TICK_S
             self._publish()
             if self.renews and self.robot.now >= self._renewed + LEASE_S:
-                self._renewed = self._heard_of = self.robot.now
+                self._renewed = self._client_seen = self.robot.now
                 self.machine.renew_lease()
             self.machine.tick(self.cancels)
             self.check()
@@ -133,7 +133,7 @@ class World:
         self.silent = self.not_finite = self.stuck = self.deaf = self.over_limit = self.halt_untold = False
         self.stamp_offset, self.loss, self.drift, self.every, self.unstamped = 0.0, 0.0, 0.0, 1, False
         self.renews, self.cancels = True, False
-        self._renewed = self._heard_of = -np.inf
+        self._renewed = self._client_seen = -np.inf
         self.robot.recorder_is_fresh, self.robot.speed_scaling = True, 1.0
         self.robot.disturber = self.robot.halted = ""
         self.planner.busy = False
@@ -171,7 +171,7 @@ class World:
             "lease": True, "plan_only": False, **fields,
         }  # fmt: skip
         before = self.machine.goal
-        self._heard_of = self._heard_of if before is not None else self.robot.now
+        self._client_seen = self._client_seen if before is not None else self.robot.now
         accepted = self.machine.begin(SimpleNamespace(**request), MotionOptions())
         self._expect(not (accepted and before is not None), "a second goal was accepted")
         if accepted:
@@ -256,7 +256,7 @@ class World:
             begins = self._before not in IN_MOTION
             self._expect(not begins or self._armed, "a motion began without arming")
             self._expect(not begins or not self._latched, "a motion began after a fault")
-            self._expect(not begins or now <= self._heard_of + LEASE_TIMEOUT_S, "a motion began for nobody")
+            self._expect(not begins or now <= self._client_seen + LEASE_TIMEOUT_S, "a motion began for nobody")
             self._sends = 0
         moving = self._moving = self.controller.moving(now)
         # A controller that nobody knows to be scaled may go on; that is told, but for the last of the way.
