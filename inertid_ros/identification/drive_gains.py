@@ -4,7 +4,7 @@ A drive reports its torque up to a factor, gear ratio times torque constant, tha
 all. Without anything of known weight, gains and parameters are determined up to a common factor; a known load fixes it.
 With ``e = A_j (x + x_load) / g_j`` per joint ``j`` and recording, where the parameters ``x_load`` of the load stand in
 the columns of the link that holds it, noise is in the efforts ``e`` alone, so that the estimate of ``g_j`` has no bias
-as that of a regression on measured efforts has. Gauss-Newton steps solve for ``x`` and all ``1 / g_j`` at once, from R
+as that of a regression on measured efforts has. Gauss-Newton steps solve for ``x`` and all ``log g_j`` at once, from R
 factors of the recordings of each load.
 """
 
@@ -25,10 +25,14 @@ from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, p
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.regressors.load_torque import load_torque
 
-TYPICAL_GAIN_ERROR = 0.3  # of gains as data sheets and drivers give them: what no load shows stays near them
-_FLAT = 1e3  # times the typical prior spread of bodies: their prior must not set the scale
+TYPICAL_GAIN_ERROR = 0.3
+"""Of the logarithms of gains beside one another, as data sheets and drivers give them: what no load shows stays near
+them, but for the factor of all joints. That is free, as efforts in ampere or per mille know nothing of torque."""
+_UNKNOWN_FACTOR = 7.0  # standard deviation of its logarithm: three orders of magnitude
+_FLAT = 1e3  # times the typical deviation of bodies, friction and rotors: no prior of them may set the scale
 _IDENTIFIED_SHARE = 0.9  # of the prior variance of a gain that loads must take away
-_ITERATIONS, _TOLERANCE = 50, 1e-6
+_ITERATIONS, _TOLERANCE = 100, 1e-6
+_LONGEST_STEP = 0.7  # of the logarithm of a gain: no more than half or double of it
 _BLOCKS, _MOST_BLOCKS, _FEWEST_BLOCKS = 16, 64, 5  # of each recording; in all, for the jackknife
 
 
@@ -45,7 +49,7 @@ class DriveGains:
     covariance : ndarray, shape (n, n)
         Of their logarithms.
     identified : tuple of bool
-        Whether the loads determine a gain; else it is at one, or near it.
+        Whether the loads determine a gain; else it is near the common factor of all.
     """
 
     joint_names: tuple[str, ...]
@@ -163,7 +167,7 @@ class _GainFit:
             parameters[: load.size] = load.ravel()
             padded.append((parameters, information))
         coordinates = prior_coordinates(model, _sum([information for _, information in blocks]))
-        root = prior_covariance_root(coordinates, _FLAT * TYPICAL_PRIOR_SPREAD)
+        root = _FLAT * prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD)
         return cls(equations, padded, root, model.prior, np.ones(model.joints)).converged()
 
     def converged(self) -> "_GainFit":
@@ -180,8 +184,7 @@ class _GainFit:
             J, r = fit.system(weights)
             step = np.linalg.lstsq(J, -r)[0]
             size = len(root)
-            # Gains keep their sign: a step never more than halves or doubles them.
-            inverse = fit.inverse * np.clip(1 + step[size:] / fit.inverse, 0.5, 2.0)
+            inverse = fit.inverse * np.exp(np.clip(step[size:], -_LONGEST_STEP, _LONGEST_STEP))
             change = np.abs(np.log(inverse / fit.inverse)).max()
             fit = replace(fit, parameters=fit.parameters + root @ step[:size], inverse=inverse)
             weights = 1 / np.maximum(fit.deviation(), 1e-9)
@@ -225,20 +228,22 @@ class _GainFit:
         return np.asarray(np.sqrt(squares / counts))
 
     def system(self, weights: Array) -> tuple[Array, Array]:
-        """Jacobian by the parameters, in units of the root, and by ``1 / g``; weighted residuals, prior included."""
+        """Jacobian by the parameters, in units of the root, and by ``-log g``; weighted residuals, prior included."""
         size, joints = len(self.root), len(self.inverse)
         rows, residuals = [], []
         for block in self._merged():
             for joint, (jacobian, residual) in enumerate(self._channels(block)):
                 row = np.zeros((len(residual), size + joints))
                 row[:, :size] = self.inverse[joint] * jacobian @ self.root
-                row[:, size + joint] = jacobian @ (self.parameters + block[0])
+                row[:, size + joint] = self.inverse[joint] * jacobian @ (self.parameters + block[0])
                 rows.append(weights[joint] * row)
                 residuals.append(weights[joint] * residual)
+        common = np.full((joints, joints), 1 / joints)
+        of_gains = (np.eye(joints) - common) / TYPICAL_GAIN_ERROR + common / _UNKNOWN_FACTOR
         prior = np.eye(size + joints)
-        prior[size:] /= TYPICAL_GAIN_ERROR
+        prior[size:, size:] = of_gains
         away = np.linalg.solve(self.root, self.parameters - self.equations.model.prior)
-        residuals += [away, (self.inverse - 1) / TYPICAL_GAIN_ERROR]
+        residuals += [away, of_gains @ np.log(self.inverse)]
         return np.vstack([*rows, prior]), np.concatenate(residuals)
 
     def _channels(self, block: tuple[Array, Information]) -> list[tuple[Array, Array]]:
@@ -264,8 +269,8 @@ class _GainFit:
         """Gains with the covariance that the independent share ``(n,)`` of samples gives them."""
         J, _ = self.system(np.sqrt(fraction) / np.maximum(self.deviation(), 1e-9))
         size = len(self.root)
-        covariance = np.linalg.inv(J.T @ J)[size:, size:] / np.outer(self.inverse, self.inverse)
-        shares = 1 - np.diagonal(covariance) * self.inverse**2 / TYPICAL_GAIN_ERROR**2
+        covariance = np.asarray(np.linalg.inv(J.T @ J)[size:, size:], dtype=float)
+        shares = 1 - np.diagonal(covariance) / TYPICAL_GAIN_ERROR**2
         names = self.equations.model.joint_names
         return DriveGains(names, 1 / self.inverse, covariance, tuple(map(bool, shares >= _IDENTIFIED_SHARE)))
 

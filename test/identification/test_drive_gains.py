@@ -76,6 +76,33 @@ def test_a_joint_that_no_load_shows_stays_at_its_gain(robot):
     assert found.relative_deviation[0] < found.relative_deviation[1:].min()
 
 
+def test_gains_do_not_hang_on_the_unit_of_the_efforts():
+    """Ampere and per mille of nominal torque: nothing known beforehand of bodies, friction or gains sets a scale."""
+    terms = ("rotor_inertia", "viscous", "coulomb")
+    model = random_model(np.random.default_rng(8), 3, branched=False, drive_terms=terms)
+    gains, found = np.array([1.2, 0.8, 1.1]), []
+    loads = [load_bodies(model, LOADS, name) for name in ("empty", "disk 1")]
+    for unit in (1.0, 0.1, 40.0):
+        reported = [measured(model, unit * gains, load, k) for k, load in enumerate(loads)]
+        lessened = [without_load(model, *pair) for pair in zip(loads, reported, strict=True)]
+        found.append(drive_gains(equations_of(model), lessened, loads))
+        np.testing.assert_allclose(found[-1].values, unit * gains, rtol=0.02)
+        assert all(found[-1].identified)
+        np.testing.assert_allclose(found[-1].values, unit * found[0].values, rtol=1e-3)
+        np.testing.assert_allclose(found[-1].relative_deviation, found[0].relative_deviation, rtol=0.01)
+
+
+def test_a_gain_that_no_load_shows_is_near_the_factor_of_the_others(robot):
+    """The first joint reports nothing that may be used."""
+    loads = [load_bodies(robot, LOADS, name) for name in ("empty", "disk 1")]
+    reported = [measured(robot, np.full(3, 10.0), load, k) for k, load in enumerate(loads)]
+    lessened = [without_load(robot, *pair) for pair in zip(loads, reported, strict=True)]
+    masked = [replace(each, mask=each.mask & [False, True, True]) for each in lessened]
+    found = drive_gains(equations_of(robot), masked, loads)
+    assert found.identified == (False, True, True)
+    assert found.values[0] == pytest.approx(10.0, rel=0.1)
+
+
 def recording(model, gains, name, seed):
     samples = measured(model, gains, load_bodies(model, LOADS, name), seed)
     return Recording(model.joint_names, samples.time, samples.q, samples.tau, velocity=samples.v, name=name)

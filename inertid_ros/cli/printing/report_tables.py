@@ -120,9 +120,8 @@ def _print_gains(gains: Sequence[Mapping[str, Any]]) -> None:
         for gain in gains
     ]
     print_table("Gains of drives", ("joint", "gain", "95 % interval", ""), rows)
-    scales = ", ".join(f"{gain['joint']}: {gain['effort_scale']:.6g}" for gain in gains if gain["identified"])
-    if scales:
-        print(f"for later recordings: robot.effort_scale: {{{scales}}}")
+    scales = ", ".join(f"{gain['joint']}: {gain['effort_scale']:.6g}" for gain in gains)
+    print(f"for later recordings: robot.effort_scale: {{{scales}}}")
 
 
 def print_verdict(report: Mapping[str, Any]) -> None:
