@@ -18,6 +18,11 @@ SYMPTOMS: Mapping[str, Mapping[str, Cause]] = {
             "friction of the URDF's <dynamics> is beyond the measured efforts",
             "it was not used; correct or drop damping and friction of these joints in the URDF",
         ),
+        "effort_without_friction": cause(
+            "efforts may be computed by a model, not measured",
+            "record what torque sensors or motor currents tell, not the torque that a controller commands or expects:"
+            " its model is all that it holds; nothing is wrong in a simulation without friction",
+        ),
         "parameter_implausible": cause(
             "a parameter is beyond what such a joint can have",
             "leave stiffness out of robot.drive_terms, unless the joint has a spring",

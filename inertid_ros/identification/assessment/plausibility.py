@@ -14,6 +14,8 @@ _FACTOR, _SHARE = 4.0, 0.05  # of a link's mass in the URDF, and of the robot's 
 _GRAVE_FACTOR, _GRAVE_SHARE = 10.0, 0.5  # no guess is that wrong
 _TOTAL = 3.0  # of the URDF's total mass, which even rough descriptions have right to less
 _SHOWN = 4  # names in a message
+_FRICTIONLESS, _EXPLAINED = 3e-3, 0.02  # of the torque of every joint, and of all: no robot has so little friction
+_FRICTION = ("viscous", "coulomb", "stribeck")
 _SPRING = 0.5  # of a joint's RMS torque; more is a spring that one sees, and declares
 
 
@@ -35,10 +37,17 @@ def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> tuple[Find
     tuple of Finding
         ``mass_implausible``: rejected where a link or the whole robot has a mass that no URDF is wrong by.
         ``friction_excluded`` for friction of the URDF that the measured efforts exclude, which was not used.
+        ``effort_without_friction`` where bodies alone explain all efforts, as those that a controller computes.
         ``parameter_implausible`` for a stiffness that holds most of a joint's torque. ``delay`` where one was taken out
         of the effort, or where none among those that drivers can have explains the effort best.
     """
-    return (*_masses(estimate, loaded), *_friction(estimate), *_stiffness(estimate), *_delay(estimate))
+    return (
+        *_masses(estimate, loaded),
+        *_friction(estimate),
+        *_no_friction(estimate),
+        *_stiffness(estimate),
+        *_delay(estimate),
+    )
 
 
 def _masses(estimate: Estimate, loaded: Collection[str]) -> list[Finding]:
@@ -76,6 +85,24 @@ def _friction(estimate: Estimate) -> list[Finding]:
     joints = tuple(dict.fromkeys(name.rpartition(".")[0] for name in names))
     remedy = remedy_for("friction_excluded")
     return [Finding("friction_excluded", Severity.NOTICE, evidence, remedy, joints)]
+
+
+def _no_friction(estimate: Estimate) -> list[Finding]:
+    layout = estimate.layout
+    known = estimate.equations.equation_type == "force" and {"viscous", "coulomb"} <= set(layout.drive_terms)
+    if not known or estimate.train_relative_error > _EXPLAINED:
+        return []
+    columns = np.concatenate([np.arange(layout.size)[layout.drive(term)] for term in _FRICTION])
+    friction = np.where(np.isin(np.arange(layout.size), columns), estimate.parameters, 0.0)
+    shares = [
+        np.linalg.norm(channel.r_factor[:, :-1] @ friction[channel.columns]) / np.linalg.norm(channel.r_factor[:, -1])
+        for channel in estimate.information.channels[estimate.equations.joint_channels]
+        if channel.count and channel.r_factor[:, -1].any()
+    ]
+    if not shares or max(shares) > _FRICTIONLESS:
+        return []
+    evidence = f"no joint shows friction (at most {100 * max(shares):.1g} % of its torque)"
+    return [Finding("effort_without_friction", Severity.NOTICE, evidence, remedy_for("effort_without_friction"))]
 
 
 def _stiffness(estimate: Estimate) -> list[Finding]:

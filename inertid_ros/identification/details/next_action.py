@@ -25,7 +25,10 @@ _COMMANDS: Mapping[str, str] = {
         ),
         _CORRECT,
     ),
-    **dict.fromkeys(("short_recording", "worse_than_nothing", "worse_than_urdf", "no_effort"), _RECORD_AGAIN),
+    **dict.fromkeys(
+        ("short_recording", "worse_than_nothing", "worse_than_urdf", "no_effort", "effort_without_friction"),
+        _RECORD_AGAIN,
+    ),
 }  # fmt: skip
 
 
