@@ -52,7 +52,7 @@ ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "identification": (
         ("information",), ("base_parameters",), ("prior",), ("solvers",), ("assessment",), ("details",),
-        ("least_squares",), ("population",), ("",)
+        ("least_squares",), ("population", "gains"), ("",)
     ),
     "excitation": (
         ("motions",), ("limits",), ("plans",), ("constraints",), ("criteria",), ("planning",),

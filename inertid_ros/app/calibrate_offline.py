@@ -83,7 +83,8 @@ def calibrate(
     fitted, held_out_samples = tuple(samples[:fitted_parts]), tuple(samples[fitted_parts:])
     motion = check_motion(fitted, model)
     refuse(motion)
-    findings = (*motion, *chain.from_iterable(each.findings for each in samples))
+    of_gains = () if loaded is None else loaded.gains.findings
+    findings = (*motion, *of_gains, *chain.from_iterable(each.findings for each in samples))
     options = _with_loaded_links(options, fitted)
     earlier, source = earlier_fit(options.prior, model, [own[0] for own in parts]) if options.prior else (None, None)
     further = FurtherSamples(long, recordings[:fitted_parts], cutoff)

@@ -10,7 +10,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.efforts.checks import check_efforts
 from inertid_ros.data.screening.screen import refuse
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.drive_gains import DriveGains, drive_gains, effort_products
+from inertid_ros.identification.gains.drive_gains import DriveGains, drive_gains, effort_products
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.regressors.load_torque import with_gains
 from inertid_ros.robot.loads import load_bodies

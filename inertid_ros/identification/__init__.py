@@ -9,6 +9,8 @@ Folders, in the order in which they may import one another:
 - ``assessment``: estimates, their uncertainty and identifiability, torque confidence, validation, gate.
 - ``details``: what reports show of a result beside its parameters.
 - ``least_squares``: classical estimators.
+- ``population``: many recordings of a robot, and many robots of a model.
+- ``gains``: gains of the drives, which known loads tell.
 
 Files:
 
@@ -21,7 +23,6 @@ Files:
 - ``new_motion``: whether what was held out is a motion that the fit has not seen.
 - ``continuation``: an earlier result as the prior.
 - ``term_choice``: which user terms stay, by held-out blocks.
-- ``drive_gains``: gains of drives from known loads.
 - ``equal_residual``: comparison of regularizers.
 - ``rounds``: when further rounds of excitation and identification end.
 - ``provenance``: recordings, robot, configuration and versions that a result comes from.

@@ -22,7 +22,7 @@ from inertid_ros.identification.details.result_details import ResultDetails
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.robot.urdf_writing import write_urdf
 
-from .drive_gains import DriveGains
+from .gains.drive_gains import DriveGains
 from .provenance import Provenance, peak_memory_mb
 from .rounds import Round, RoundDecision, RoundsOptions, decide
 

@@ -18,6 +18,10 @@ SYMPTOMS: Mapping[str, Mapping[str, Cause]] = {
             "friction of the URDF's <dynamics> is beyond the measured efforts",
             "it was not used; correct or drop damping and friction of these joints in the URDF",
         ),
+        "load_elsewhere": cause(
+            "a known load does not act as it was declared",
+            "correct com of this load (robot.loads), in the frame of its link: gains of drives follow from it",
+        ),
         "effort_without_friction": cause(
             "efforts may be computed by a model, not measured",
             "record what torque sensors or motor currents tell, not the torque that a controller commands or expects:"

@@ -21,7 +21,7 @@ _COMMANDS: Mapping[str, str] = {
             "position_unit", "position_offset", "effort_sign", "effort_unit", "effort_current", "undeclared_load",
             "joint_exchange", "effort_exchange", "gravity_compensated", "gravity_direction", "delay", "coupling",
             "friction_excluded", "parameter_implausible", "mass_implausible", "border_reached", "inconsistent",
-            "not_optimal", "above_noise",
+            "not_optimal", "above_noise", "load_elsewhere",
         ),
         _CORRECT,
     ),

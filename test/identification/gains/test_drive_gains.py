@@ -1,7 +1,9 @@
 """Gains of drives that are wrong by a third, from recordings with known loads; such recordings in ordinary fits."""
 
+import re
 from dataclasses import replace
 
+import attrs
 import numpy as np
 import pytest
 from support.recordings.synthetic import random_motion
@@ -14,7 +16,7 @@ from inertid_ros.config.robot import LoadOptions, RobotOptions
 from inertid_ros.core.errors import IdentificationError, ModelError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
-from inertid_ros.identification.drive_gains import drive_gains
+from inertid_ros.identification.gains.drive_gains import drive_gains
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.regressors.load_torque import load_torque, without_load
@@ -101,6 +103,23 @@ def test_a_gain_that_no_load_shows_is_near_the_factor_of_the_others(robot):
     found = drive_gains(equations_of(robot), masked, loads)
     assert found.identified == (False, True, True)
     assert found.values[0] == pytest.approx(10.0, rel=0.1)
+
+
+@pytest.mark.parametrize("away", [(0.0, 0.0, 0.0), (0.1, -0.1, 0.05)])
+def test_a_load_that_was_declared_elsewhere_is_told_with_its_place(robot, away):
+    """Nothing else shows it: gains are wrong, with narrow intervals."""
+    true = [load_bodies(robot, LOADS, name) for name in ("empty", "disk 1", "disk 2")]
+    disk = LOADS["disk"]
+    declared = {"disk": attrs.evolve(disk, com=tuple(np.add(disk.com, away)))}
+    loads = [load_bodies(robot, declared, name) for name in ("empty", "disk 1", "disk 2")]
+    reported = [measured(robot, np.array([8.0, 12.0, 10.0]), load, k) for k, load in enumerate(true)]
+    lessened = [without_load(robot, *pair) for pair in zip(loads, reported, strict=True)]
+    found = drive_gains(equations_of(robot), lessened, loads)
+    assert [finding.cause for finding in found.findings] == ["load_elsewhere"] * any(away)
+    if any(away):
+        body = np.flatnonzero(true[1][:, 0])[0]
+        place = [float(number) for number in re.findall(r"\((.*)\) m in", str(found.findings[0]))[0].split(", ")]
+        np.testing.assert_allclose(place, true[1][body, 1:4] / true[1][body, 0], atol=0.02)
 
 
 def recording(model, gains, name, seed):

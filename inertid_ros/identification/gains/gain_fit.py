@@ -1,12 +1,4 @@
-"""Gains of drives from recordings with and without known loads ([Gautier2014]_).
-
-A drive reports its torque up to a factor, gear ratio times torque constant, that is known to some per cent or not at
-all. Without anything of known weight, gains and parameters are determined up to a common factor; a known load fixes it.
-With ``e = A_j (x + x_load) / g_j`` per joint ``j`` and recording, where the parameters ``x_load`` of the load stand in
-the columns of the link that holds it, noise is in the efforts ``e`` alone, so that the estimate of ``g_j`` has no bias
-as that of a regression on measured efforts has. Gauss-Newton steps solve for ``x`` and all ``log g_j`` at once, from R
-factors of the recordings of each load.
-"""
+"""Least squares of reported efforts by parameters and gains of drives at once ([Gautier2014]_)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,126 +9,24 @@ import scipy
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
+from inertid_ros.identification.assessment.estimate import NORMAL_95
 from inertid_ros.identification.assessment.truncated_normal import COVERAGE
-from inertid_ros.identification.information.information import Information, compress
-from inertid_ros.identification.information.residuals import effective_fraction
+from inertid_ros.identification.information.information import Information
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.equations import Equations
-from inertid_ros.regressors.load_torque import load_torque
 
 TYPICAL_GAIN_ERROR = 0.3
 """Of the logarithms of gains beside one another, as data sheets and drivers give them: what no load shows stays near
 them, but for the factor of all joints. That is free, as efforts in ampere or per mille know nothing of torque."""
 _UNKNOWN_FACTOR = 7.0  # standard deviation of its logarithm: three orders of magnitude
 _FLAT = 1e3  # times the typical deviation of bodies, friction and rotors: no prior of them may set the scale
-_IDENTIFIED_SHARE = 0.9  # of the prior variance of a gain that loads must take away
 _ITERATIONS, _TOLERANCE = 100, 1e-6
 _LONGEST_STEP = 0.7  # of the logarithm of a gain: no more than half or double of it
-_BLOCKS, _MOST_BLOCKS, _FEWEST_BLOCKS = 16, 64, 5  # of each recording; in all, for the jackknife
+_FEWEST_BLOCKS = 5  # for the jackknife
 
 
 @dataclass(frozen=True)
-class DriveGains:
-    """Factor from reported to true effort of every joint.
-
-    Attributes
-    ----------
-    joint_names : tuple of str
-        In the order of the model.
-    values : ndarray, shape (n,)
-        Gains; beyond ``robot.effort_scale`` as it was given.
-    covariance : ndarray, shape (n, n)
-        Of their logarithms.
-    identified : tuple of bool
-        Whether the loads determine a gain; else it is near the common factor of all.
-    """
-
-    joint_names: tuple[str, ...]
-    values: Array
-    covariance: Array
-    identified: tuple[bool, ...]
-
-    @property
-    def relative_deviation(self) -> Array:
-        """``(n,)`` standard deviation as a share of the gain."""
-        return np.asarray(np.sqrt(np.diagonal(self.covariance)))
-
-    def widened_to(self, deviation: Array) -> "DriveGains":
-        """The same gains with relative standard deviations of at least ``deviation`` ``(n,)``."""
-        factor = np.maximum(deviation / self.relative_deviation, 1.0)
-        return replace(self, covariance=self.covariance * np.outer(factor, factor))
-
-    def widened(self, estimate: Estimate, efforts: Array) -> Estimate:
-        """An estimate that was fitted with these gains, with their uncertainty in its covariance.
-
-        Parameters
-        ----------
-        efforts : ndarray, shape (n, p)
-            Products of the columns of each joint's equations with its scaled efforts, see :func:`effort_products`.
-        """
-        fraction = estimate.effective_counts / np.maximum(estimate.information.counts, 1)
-        change = estimate.covariance @ (efforts * (fraction / estimate.residual_deviation**2)[:, None]).T
-        return replace(estimate, covariance=estimate.covariance + change @ self.covariance @ change.T)
-
-
-def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> DriveGains:
-    """Gain of every joint's drive.
-
-    Parameters
-    ----------
-    equations : Equations
-        Of joint torques on a fixed base.
-    recordings : sequence of Samples
-        Less the torque of their loads.
-    loads : sequence of ndarray, shape (nb, 10)
-        Load of each recording.
-
-    Raises
-    ------
-    IdentificationError
-        All recordings have the same load, or the equations are others.
-    """
-    model = equations.model
-    if equations.equation_type != "force" or model.free or model.options.contacts:
-        raise IdentificationError(
-            "identify.drive_gains: needs joint torques alone, on a fixed base and without contacts; leave it off"
-        )
-    by_load = {load.tobytes(): load for load in loads}
-    if len(by_load) < 2:
-        raise IdentificationError(
-            "identify.drive_gains: all recordings have the same load, or none, so that gains are determined up to a"
-            " common factor; add a recording with a known load (robot.loads)"
-        )
-    reported = [
-        replace(samples, tau=samples.tau + load_torque(model, load, samples))
-        for samples, load in zip(recordings, loads, strict=True)
-    ]
-    blocks = [
-        (load, compress(equations, [block]))
-        for samples, load in zip(reported, loads, strict=True)
-        for block in samples.blocks(max(min(_BLOCKS, _MOST_BLOCKS // len(reported)), 1))
-        if block.mask.any()
-    ]
-    fit = _GainFit.of(equations, blocks)
-    fraction = effective_fraction(fit.residuals(reported, loads), [samples.mask for samples in reported])
-    return fit.gains(fraction).widened_to(fit.scatter())
-
-
-def effort_products(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> Array:
-    """``(n, p)`` products ``A_j^T g_j e_j`` of recordings with gains applied and loads taken off."""
-    model = equations.model
-    products = np.zeros((equations.count, model.layout.size))
-    for key in {load.tobytes() for load in loads}:
-        own = [(s, load) for s, load in zip(recordings, loads, strict=True) if load.tobytes() == key]
-        torque = [replace(s, tau=s.tau + load_torque(model, load, s)) for s, load in own]
-        for joint, channel in enumerate(compress(equations, torque).channels):
-            products[joint, channel.columns] += channel.r_factor[:, :-1].T @ channel.r_factor[:, -1]
-    return products
-
-
-@dataclass(frozen=True)
-class _GainFit:
+class GainFit:
     """Least squares of the reported efforts.
 
     Attributes
@@ -158,7 +48,7 @@ class _GainFit:
     inverse: Array
 
     @classmethod
-    def of(cls, equations: Equations, blocks: Sequence[tuple[Array, Information]]) -> "_GainFit":
+    def of(cls, equations: Equations, blocks: Sequence[tuple[Array, Information]]) -> "GainFit":
         """The fit of blocks of samples, each with its load, started at the gains as given."""
         model = equations.model
         padded = []
@@ -170,7 +60,7 @@ class _GainFit:
         root = _FLAT * prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD)
         return cls(equations, padded, root, model.prior, np.ones(model.joints)).converged()
 
-    def converged(self) -> "_GainFit":
+    def converged(self) -> "GainFit":
         """The same at its least squares.
 
         Raises
@@ -178,7 +68,7 @@ class _GainFit:
         IdentificationError
             There is none.
         """
-        fit, root = replace(self, blocks=self._merged()), self.root
+        fit, root = replace(self, blocks=self.merged()), self.root
         weights = 1 / np.maximum(fit.deviation(), 1e-9)
         for _ in range(_ITERATIONS):
             J, r = fit.system(weights)
@@ -213,7 +103,7 @@ class _GainFit:
         wider = scipy.special.stdtrit(np.clip(freedom, 1.0, count - 1), 0.5 + 0.5 * COVERAGE) / NORMAL_95
         return np.asarray(wider * np.sqrt((count - 1) / count * squares.sum(axis=0)))
 
-    def _merged(self) -> list[tuple[Array, Information]]:
+    def merged(self) -> list[tuple[Array, Information]]:
         """One block of all samples with the same load."""
         loads = {load.tobytes(): load for load, _ in self.blocks}
         return [
@@ -223,7 +113,7 @@ class _GainFit:
 
     def deviation(self) -> Array:
         """``(n,)`` standard deviation of the residual of the reported efforts."""
-        squares = sum(np.array([np.sum(r**2) for _, r in self._channels(block)]) for block in self.blocks)
+        squares = sum(np.array([np.sum(r**2) for _, r in self.channels(block)]) for block in self.blocks)
         counts = np.maximum(sum(information.counts for _, information in self.blocks), 1)
         return np.asarray(np.sqrt(squares / counts))
 
@@ -231,8 +121,8 @@ class _GainFit:
         """Jacobian by the parameters, in units of the root, and by ``-log g``; weighted residuals, prior included."""
         size, joints = len(self.root), len(self.inverse)
         rows, residuals = [], []
-        for block in self._merged():
-            for joint, (jacobian, residual) in enumerate(self._channels(block)):
+        for block in self.merged():
+            for joint, (jacobian, residual) in enumerate(self.channels(block)):
                 row = np.zeros((len(residual), size + joints))
                 row[:, :size] = self.inverse[joint] * jacobian @ self.root
                 row[:, size + joint] = self.inverse[joint] * jacobian @ (self.parameters + block[0])
@@ -246,7 +136,7 @@ class _GainFit:
         residuals += [away, of_gains @ np.log(self.inverse)]
         return np.vstack([*rows, prior]), np.concatenate(residuals)
 
-    def _channels(self, block: tuple[Array, Information]) -> list[tuple[Array, Array]]:
+    def channels(self, block: tuple[Array, Information]) -> list[tuple[Array, Array]]:
         """Columns ``(k, p)`` of the layout and residuals ``(k,)`` of every joint."""
         load, information = block
         found = []
@@ -265,14 +155,11 @@ class _GainFit:
             residuals.append(samples.tau - self.inverse * self.equations.predict(parameters, samples))
         return residuals
 
-    def gains(self, fraction: Array) -> DriveGains:
-        """Gains with the covariance that the independent share ``(n,)`` of samples gives them."""
+    def log_covariance(self, fraction: Array) -> Array:
+        """``(n, n)`` covariance of the logarithms of the gains, by the independent share ``(n,)`` of samples."""
         J, _ = self.system(np.sqrt(fraction) / np.maximum(self.deviation(), 1e-9))
         size = len(self.root)
-        covariance = np.asarray(np.linalg.inv(J.T @ J)[size:, size:], dtype=float)
-        shares = 1 - np.diagonal(covariance) / TYPICAL_GAIN_ERROR**2
-        names = self.equations.model.joint_names
-        return DriveGains(names, 1 / self.inverse, covariance, tuple(map(bool, shares >= _IDENTIFIED_SHARE)))
+        return np.asarray(np.linalg.inv(J.T @ J)[size:, size:], dtype=float)
 
 
 def _sum(parts: Sequence[Information]) -> Information:
