@@ -14,6 +14,7 @@ from inertid_ros.regressors.equations import Equations
 from .block_scores import band_fraction
 
 TUNING = 1.345  # standard deviations beyond which residuals are clipped: 95 % efficiency for normal noise
+_FEW_LAGS = 4096
 _WINDOW = 5.0  # summation window in integrated correlation times, the usual automatic choice
 MAD_TO_DEVIATION = 1.4826  # standard deviation over median absolute deviation of normal noise
 
@@ -121,13 +122,15 @@ def _fraction(channels: Sequence[tuple[Array, NDArray[np.bool_]]]) -> float:
         count = len(mask)
         covariance[:count] += _correlate(np.where(mask, residual, 0.0))
         pairs[:count] += np.arange(count, 0, -1) if mask.all() else _correlate(mask.astype(float))
-    correlation = np.divide(covariance, pairs, out=np.zeros(longest), where=pairs > 0.5)
-    if correlation[0] <= 0:
+    if covariance[0] <= 0:
         return 1.0
-    time = 2 * np.cumsum(correlation / correlation[0]) - 1
-    beyond = np.arange(longest) >= _WINDOW * np.maximum(time, 1.0)
-    cut = int(beyond.argmax()) if beyond.any() else longest - 1
-    return 1 / max(float(time[cut]), 1.0)
+    for lags in (min(_FEW_LAGS, longest), longest):  # of most residuals the first ones do
+        correlation = np.divide(covariance[:lags], pairs[:lags], out=np.zeros(lags), where=pairs[:lags] > 0.5)
+        time = 2 * np.cumsum(correlation / correlation[0]) - 1
+        beyond = np.arange(lags) >= _WINDOW * np.maximum(time, 1.0)
+        if beyond.any():
+            return 1 / max(float(time[beyond.argmax()]), 1.0)
+    return 1 / max(float(time[-1]), 1.0)
 
 
 def _correlate(signal: Array) -> Array:
