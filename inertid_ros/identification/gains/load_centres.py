@@ -12,6 +12,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.causes.table import remedy_for
+from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.model import RobotModel
@@ -86,7 +87,11 @@ def load_centres(fit: GainFit, fraction: Array, wider: float) -> list[LoadCentre
             (load if number is None else moved[number], information)
             for number, (load, information) in zip(of_blocks, fit.blocks, strict=True)
         ]
-        change, covariance = _step(replace(fit, blocks=blocks).converged(), fraction, moved, bodies)
+        try:
+            freed = replace(fit, blocks=blocks).converged()
+        except IdentificationError:
+            return []  # by their masses alone the loads tell no gains, and nothing of their places
+        change, covariance = _step(freed, fraction, moved, bodies)
         moved = [load.copy() for load in moved]
         for load, body, own in zip(moved, bodies, change, strict=True):
             load[_unknown(body)] += own
@@ -102,9 +107,7 @@ def load_centres(fit: GainFit, fraction: Array, wider: float) -> list[LoadCentre
     return centres
 
 
-def _step(
-    fit: GainFit, fraction: Array, loads: Sequence[Array], bodies: Sequence[int]
-) -> tuple[Array, Array]:
+def _step(fit: GainFit, fraction: Array, loads: Sequence[Array], bodies: Sequence[int]) -> tuple[Array, Array]:
     """Best change of first moments and inertia of each load ``(l, 9)``, and its covariance ``(9 l, 9 l)``."""
     weights = np.sqrt(fraction) / np.maximum(fit.deviation(), 1e-9)
     J, residuals = fit.system(weights)
