@@ -69,7 +69,7 @@ class GainFit:
             There is none.
         """
         fit, root = replace(self, blocks=self.merged()), self.root
-        weights = 1 / np.maximum(fit.deviation(), 1e-9)
+        weights = fit.weights(1.0)
         for _ in range(_ITERATIONS):
             J, r = fit.system(weights)
             step = np.linalg.lstsq(J, -r)[0]
@@ -77,7 +77,7 @@ class GainFit:
             inverse = fit.inverse * np.exp(np.clip(step[size:], -_LONGEST_STEP, _LONGEST_STEP))
             change = np.abs(np.log(inverse / fit.inverse)).max()
             fit = replace(fit, parameters=fit.parameters + root @ step[:size], inverse=inverse)
-            weights = 1 / np.maximum(fit.deviation(), 1e-9)
+            weights = fit.weights(1.0)
             if change < _TOLERANCE:
                 return replace(fit, blocks=self.blocks)
         raise IdentificationError(
@@ -116,6 +116,10 @@ class GainFit:
         squares = sum(np.array([np.sum(r**2) for _, r in self.channels(block)]) for block in self.blocks)
         counts = np.maximum(sum(information.counts for _, information in self.blocks), 1)
         return np.asarray(np.sqrt(squares / counts))
+
+    def weights(self, fraction: Array | float) -> Array:
+        """``(n,)`` of the residuals, by the independent share ``(n,)`` of samples."""
+        return np.asarray(np.sqrt(fraction) / np.maximum(self.deviation(), 1e-9))
 
     def system(self, weights: Array) -> tuple[Array, Array]:
         """Jacobian by the parameters, in units of the root, and by ``-log g``; weighted residuals, prior included."""
@@ -157,7 +161,7 @@ class GainFit:
 
     def log_covariance(self, fraction: Array) -> Array:
         """``(n, n)`` covariance of the logarithms of the gains, by the independent share ``(n,)`` of samples."""
-        J, _ = self.system(np.sqrt(fraction) / np.maximum(self.deviation(), 1e-9))
+        J, _ = self.system(self.weights(fraction))
         size = len(self.root)
         return np.asarray(np.linalg.inv(J.T @ J)[size:, size:], dtype=float)
 

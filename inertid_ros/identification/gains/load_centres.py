@@ -73,8 +73,8 @@ def load_centres(fit: GainFit, fraction: Array, wider: float) -> list[LoadCentre
     wider : float
         Factor of the deviations over those that residuals as independent noise give.
     """
-    distinct = {load.tobytes(): load for load, _ in fit.blocks}.values()
-    declared = [load for load in distinct if len(_bodies(load)) == 1]
+    fit = replace(fit, blocks=fit.merged())
+    declared = [load for load, _ in fit.blocks if len(_bodies(load)) == 1]
     if not declared:
         return []
     numbers = {load.tobytes(): number for number, load in enumerate(declared)}
@@ -109,7 +109,7 @@ def load_centres(fit: GainFit, fraction: Array, wider: float) -> list[LoadCentre
 
 def _step(fit: GainFit, fraction: Array, loads: Sequence[Array], bodies: Sequence[int]) -> tuple[Array, Array]:
     """Best change of first moments and inertia of each load ``(l, 9)``, and its covariance ``(9 l, 9 l)``."""
-    weights = np.sqrt(fraction) / np.maximum(fit.deviation(), 1e-9)
+    weights = fit.weights(fraction)
     J, residuals = fit.system(weights)
     count = _FREE * len(loads)
     K, row = np.zeros((len(J), count)), 0
@@ -121,11 +121,11 @@ def _step(fit: GainFit, fraction: Array, loads: Sequence[Array], bodies: Sequenc
                     K[row : row + len(columns), own] = weight * inverse * columns[:, _unknown(body)]
             row += len(columns)
     pairs = list(zip(loads, bodies, strict=True))
-    known = np.concatenate([np.repeat([load[_mass(body)] * _SIZE, load[_mass(body)] * _SIZE**2], [3, 6])
-                            for load, body in pairs])  # fmt: skip
+    deviations = np.concatenate([np.repeat([load[_mass(body)] * _SIZE, load[_mass(body)] * _SIZE**2], [3, 6])
+                                 for load, body in pairs])  # fmt: skip
     values = np.concatenate([load[_unknown(body)] for load, body in pairs])
-    whole = np.block([[J, K], [np.zeros((count, J.shape[1])), np.diag(1 / known)]])
-    change = np.linalg.lstsq(whole, -np.concatenate([residuals, values / known]))[0][-count:]
+    whole = np.block([[J, K], [np.zeros((count, J.shape[1])), np.diag(1 / deviations)]])
+    change = np.linalg.lstsq(whole, -np.concatenate([residuals, values / deviations]))[0][-count:]
     covariance = np.linalg.inv(whole.T @ whole)[-count:, -count:]
     return np.asarray(change, dtype=float).reshape(len(loads), _FREE), np.asarray(covariance, dtype=float)
 
