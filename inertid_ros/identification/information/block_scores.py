@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, column_counts
 from inertid_ros.core.samples import Samples
 from inertid_ros.kinematics.tree_kinematics import BATCH, batches
 from inertid_ros.regressors.equations import Equations
@@ -184,7 +184,7 @@ def band_fraction(recordings: Sequence[Samples]) -> Array:
 
     What passes a low-pass has two independent values per period of its cutoff; without one, all may be independent.
     """
-    counts = np.array([samples.mask.sum(axis=0) for samples in recordings], dtype=float)
+    counts = np.array([column_counts(samples.mask) for samples in recordings], dtype=float)
     shares = [2 * samples.cutoff_hz * samples.period if samples.cutoff_hz > 0 else 1.0 for samples in recordings]
     return np.asarray(np.minimum(shares, 1.0) @ counts / np.maximum(counts.sum(axis=0), 1.0)).clip(1e-9, 1.0)
 

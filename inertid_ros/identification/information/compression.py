@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.linalg import block_diag
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, column_counts
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.samples import Samples
 from inertid_ros.kinematics.tree_kinematics import BATCH
@@ -50,12 +50,13 @@ class Compressor:
 
     def _add(self, samples: Samples, rows: slice) -> None:
         mask = samples.mask[rows]
-        if not mask.any():
+        counts = column_counts(mask)
+        if not counts.any():
             return
-        self.counts += mask.sum(axis=0)
+        self.counts += counts
         self._write(samples, rows, mask)
         spans = [self._work[channel, span] for channel, span in enumerate(self._writer.spans)]
-        used = np.flatnonzero(mask.any(axis=0))
+        used = np.flatnonzero(counts)
         rejected = [channel for channel in used if not self._factors[channel].append(spans[channel])]
         if rejected:
             self._write(samples, rows, mask)

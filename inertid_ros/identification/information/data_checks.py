@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from inertid_ros.core.arrays import column_counts
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.equations import Equations
@@ -40,7 +41,7 @@ def checked_data(
     if not recordings:
         raise IdentificationError(f"{task}: no recordings given; give at least one")
     information = compress(equations, recordings)
-    measured = np.any([samples.valid.any(axis=0) | samples.mask.any(axis=0) for samples in recordings], axis=0)
+    measured = np.any([column_counts(samples.valid | samples.mask) for samples in recordings], axis=0)
     check_usable(equations, information, [samples.name for samples in recordings], ~measured)
     return recordings, information
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, column_counts
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.qr import r_factor, r_factor_of_blocks
 from inertid_ros.core.samples import Samples
@@ -183,7 +183,7 @@ def compress(equations: RobotModel | Equations, recordings: Iterable[Samples]) -
     noise, counts = None, np.zeros(equations.count)
     for samples in recordings:
         compressor.add(samples)
-        own, count = equations.noise(samples), samples.mask.sum(axis=0)
+        own, count = equations.noise(samples), column_counts(samples.mask)
         if own is not None:
             counts = counts + count
             share = count / np.maximum(counts, 1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, column_counts
 from inertid_ros.core.samples import Samples
 
 from .residuals import MAD_TO_DEVIATION
@@ -59,8 +59,8 @@ class OutlierLimits:
         Where they would be more than a share ``most`` of a channel's samples, all of it stay.
         """
         beyond = samples.mask & (np.abs(residual - self.middle) > self.distance)
-        beyond &= beyond.sum(axis=0) <= most * samples.mask.sum(axis=0)
-        return replace(samples, mask=samples.mask & ~beyond), beyond.sum(axis=0)
+        beyond &= column_counts(beyond) <= most * column_counts(samples.mask)
+        return replace(samples, mask=samples.mask & ~beyond), column_counts(beyond)
 
 
 def without_outliers(

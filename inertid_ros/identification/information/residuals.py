@@ -14,7 +14,8 @@ from inertid_ros.regressors.equations import Equations
 from .block_scores import band_fraction
 
 TUNING = 1.345  # standard deviations beyond which residuals are clipped: 95 % efficiency for normal noise
-_FEW_LAGS = 4096
+_FEW_LAGS = 1024
+_SEGMENT = 3  # times the number of lags
 _WINDOW = 5.0  # summation window in integrated correlation times, the usual automatic choice
 MAD_TO_DEVIATION = 1.4826  # standard deviation over median absolute deviation of normal noise
 
@@ -117,15 +118,16 @@ def effective_fraction(residuals: Sequence[Array], masks: Sequence[NDArray[np.bo
 def _fraction(channels: Sequence[tuple[Array, NDArray[np.bool_]]]) -> float:
     """The fraction of one joint from its residual and mask ``(N,)`` per recording."""
     longest = max(len(residual) for residual, _ in channels)
-    covariance, pairs = np.zeros(longest), np.zeros(longest)
-    for residual, mask in channels:
-        count = len(mask)
-        covariance[:count] += _correlate(np.where(mask, residual, 0.0))
-        pairs[:count] += np.arange(count, 0, -1) if mask.all() else _correlate(mask.astype(float))
-    if covariance[0] <= 0:
-        return 1.0
-    for lags in (min(_FEW_LAGS, longest), longest):  # of most residuals the first ones do
-        correlation = np.divide(covariance[:lags], pairs[:lags], out=np.zeros(lags), where=pairs[:lags] > 0.5)
+    for most in (_FEW_LAGS, longest):  # of most residuals the first ones do
+        lags = min(most, longest)
+        covariance, pairs = np.zeros(lags), np.zeros(lags)
+        for residual, mask in channels:
+            own = min(lags, len(mask))
+            covariance[:own] += _correlate(np.where(mask, residual, 0.0), own)
+            pairs[:own] += len(mask) - np.arange(own) if mask.all() else _correlate(mask.astype(float), own)
+        if covariance[0] <= 0:
+            return 1.0
+        correlation = np.divide(covariance, pairs, out=np.zeros(lags), where=pairs > 0.5)
         time = 2 * np.cumsum(correlation / correlation[0]) - 1
         beyond = np.arange(lags) >= _WINDOW * np.maximum(time, 1.0)
         if beyond.any():
@@ -133,8 +135,12 @@ def _fraction(channels: Sequence[tuple[Array, NDArray[np.bool_]]]) -> float:
     return 1 / max(float(time[-1]), 1.0)
 
 
-def _correlate(signal: Array) -> Array:
-    """Sums of lagged products, ``(N,)``, by FFT."""
-    size = fft.next_fast_len(2 * len(signal), real=True)
-    spectrum = fft.rfft(signal, size)
-    return fft.irfft(np.abs(spectrum) ** 2, size)[: len(signal)]
+def _correlate(signal: Array, lags: int) -> Array:
+    """Sums of lagged products, ``(lags,)``, by FFT of overlapping segments: short ones stay in the cache."""
+    step = min(_SEGMENT * lags, len(signal))
+    padded = np.zeros(-(-len(signal) // step) * step + lags)
+    padded[: len(signal)] = signal
+    segments = np.lib.stride_tricks.sliding_window_view(padded, step + lags)[::step]
+    size = fft.next_fast_len(step + lags, real=True)
+    ahead, own = fft.rfft(segments, size), fft.rfft(segments[:, :step], size)
+    return fft.irfft(np.sum(ahead * own.conj(), axis=0), size)[:lags]
