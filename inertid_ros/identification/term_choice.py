@@ -1,9 +1,13 @@
-"""Choice of user terms by held-out blocks: a term stays where other parts of the motion are predicted better with it.
+"""Choice of user terms: one stays where other parts of the motion are predicted better, or bodies are likelier with it.
 
 Recordings are cut into blocks of consecutive samples, compressed once. Each block is predicted from all others by least
 squares with the prior's covariance, within bounds, with and without a term; equations are linear, so that a fit without
 samples costs milliseconds. Of the terms whose gain over the blocks is not clearly above zero the least goes, until none
 is left that should.
+
+Bodies can make the torque of some terms: that of a counterbalance on a shoulder whose axis lies flat is the weight of
+its link, turned round. No motion tells the two apart, and no block is predicted better; but the link needs a centre of
+mass that it cannot have. Such a term stays by the prior, under which the bodies found with it are far likelier.
 """
 
 from collections.abc import Sequence
@@ -15,12 +19,14 @@ import scipy
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.term_choices import TermChoice
+from inertid_ros.identification.information.block_scores import band_fraction
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.equations import Equations
 
 BLOCKS = 10
 _CONFIDENCE = 0.995  # one-sided, of a gain above zero: one term in two hundred stays that explains nothing
+_LOG_ODDS = 10.0  # of the bodies with a term over those without it; 2e4 to one
 _WEIGHT_ITERATIONS, _BOUND_ITERATIONS = 3, 20
 
 
@@ -38,18 +44,20 @@ def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[T
         limit = float(scipy.special.stdtrit(len(blocks) - 1, _CONFIDENCE))
         removed: list[int] = []
         while asked:
-            with_all = fits.errors(removed)
-            found = []
+            with_all, odds_of_all = fits.errors(removed), fits.log_odds(removed)
+            doubtful = []
             for index in asked:
                 # By logarithms: blocks of large torque must not hide that all others gain as well.
                 gains = np.log(fits.errors([*removed, index]) / with_all)
                 error = max(float(np.std(gains, ddof=1)) / np.sqrt(len(gains)), 1e-300)
                 gain = float(np.mean(gains))
-                found.append((gain / error, index))
-                choices[index] = TermChoice(terms[index], True, -np.expm1(-gain), error * np.exp(-gain))
-            ratio, least = min(found)
-            if ratio >= limit:
+                ratio, log_odds = gain / error, odds_of_all - fits.log_odds([*removed, index])
+                if ratio < limit and (ratio <= -limit or log_odds < _LOG_ODDS):
+                    doubtful.append((ratio, index))
+                choices[index] = TermChoice(terms[index], True, -np.expm1(-gain), error * np.exp(-gain), log_odds)
+            if not doubtful:
                 break
+            _, least = min(doubtful)
             removed.append(least)
             asked.remove(least)
             choices[least] = replace(choices[least], kept=False)
@@ -77,12 +85,15 @@ class _BlockFits:
         Of every term.
     lowest : ndarray, shape (p,)
         Of parameters that cannot be negative, in units of the prior; minus infinity of others.
+    independent : float
+        Largest independent share of the samples.
     """
 
     rows: Array
     rest: Array
     columns: tuple[np.ndarray, ...]
     lowest: Array
+    independent: float
 
     @classmethod
     def of(cls, equations: Equations, blocks: Sequence[Samples]) -> "_BlockFits":
@@ -107,21 +118,32 @@ class _BlockFits:
         lowest = np.full(layout.size, -np.inf)
         bounded = layout.non_negative
         lowest[bounded] = -prior[bounded] / np.diagonal(root)[bounded]
-        return cls(np.array(rows), np.array(rest), columns, lowest)
+        return cls(np.array(rows), np.array(rest), columns, lowest, float(band_fraction(blocks).mean()))
 
     def errors(self, removed: Sequence[int]) -> Array:
         """``(blocks,)`` squared error of each block by the fit of all others, without some terms."""
-        size = self.rows.shape[1]
-        gone = np.concatenate([np.zeros(0, dtype=int), *(self.columns[index] for index in removed)])
-        kept = np.setdiff1d(np.arange(size), gone)
-        rows = self.rows[:, :, np.append(kept, size)]
-        gram = np.einsum("kij,kil->jl", rows, rows)
+        kept, rows, gram = self._without(removed)
         errors = []
         for block, rest in zip(rows, self.rest, strict=True):
             others = gram - block.T @ block
             y = _bounded(others[:-1, :-1] + np.eye(len(kept)), others[:-1, -1], self.lowest[kept])
             errors.append(rest + float(np.sum((block[:, :-1] @ y - block[:, -1]) ** 2)))
         return np.array(errors)
+
+    def log_odds(self, removed: Sequence[int]) -> float:
+        """Logarithm of the prior's probability of what all blocks determine without some terms, up to a constant."""
+        kept, _, gram = self._without(removed)
+        normal = self.independent * gram[:-1, :-1] + np.eye(len(kept))
+        y = _bounded(normal, self.independent * gram[:-1, -1], self.lowest[kept])
+        return -0.5 * float(y @ y) - 0.5 * float(np.linalg.slogdet(normal)[1])
+
+    def _without(self, removed: Sequence[int]) -> tuple[np.ndarray, Array, Array]:
+        """Columns ``(k,)`` without those of some terms, ``(blocks, p, k + 1)`` of the rows, and their Gram matrix."""
+        size = self.rows.shape[1]
+        gone = np.concatenate([np.zeros(0, dtype=int), *(self.columns[index] for index in removed)])
+        kept = np.setdiff1d(np.arange(size), gone)
+        rows = self.rows[:, :, np.append(kept, size)]
+        return kept, rows, np.einsum("kij,kil->jl", rows, rows)
 
 
 def _bounded(normal: Array, side: Array, lowest: Array) -> Array:

@@ -143,6 +143,7 @@ def _terms(estimate: Estimate) -> list[dict[str, Any]]:
             "standard_deviation": estimate.standard_deviation[columns.get(choice.term, slice(0, 0))],
             "held_out_gain": choice.gain,
             "held_out_gain_deviation": choice.deviation,
+            "body_log_odds": choice.body_log_odds,
         }
         for choice in estimate.term_choices
     ]

@@ -6,17 +6,20 @@ import attrs
 import numpy as np
 import pytest
 from support.recordings.simulated_arms import simulated_case
-from support.recordings.spoiling import in_degrees, mistakes, with_gripper
+from support.recordings.spoiling import counterbalanced, in_degrees, mistakes, with_gripper
 
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.app.screened_samples import ScreenedRecording
 from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.robot import TERM_SHAPES
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import CAUSES, Severity
 from inertid_ros.data.screening.efforts.checks import check_efforts
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.data.screening.screen import refuse
 from inertid_ros.identification.assessment.gate import Verdict
+from inertid_ros.robot.bodies.user_terms import UserTerm
+from inertid_ros.robot.model import load_model
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 
@@ -129,3 +132,20 @@ def test_degrees_within_the_limits_are_seen_by_gravity():
     wide = replace(case.given, limits=replace(case.given.limits, lower=0 * case.given.limits.lower - 1e3,
                                               upper=0 * case.given.limits.upper + 1e3))
     assert _causes(replace(small, given=wide))[0] == "position_unit"
+
+
+def test_a_counterbalance_is_named_beside_a_load_and_its_remedy_cures():
+    case = counterbalanced(with_gripper(simulated_case("ur10"), "wrist_3_link", 4.0), "shoulder_lift_joint", 1.2)
+    samples = ScreenedRecording.of(case.train[0], case.given, Configuration()).samples()
+    found = {finding.cause: finding for finding in check_efforts(samples, case.given)}
+    assert set(found) == {"counterbalance", "undeclared_load"}, found
+    assert found["counterbalance"].severity is Severity.CARE
+    assert found["counterbalance"].subjects == ("shoulder_lift_joint",)
+    assert found["undeclared_load"].subjects == ("wrist_3_link",)
+    term = UserTerm("balance", "shoulder_lift_joint", TERM_SHAPES["counterbalance"][0])
+    declared = load_model(case.given.urdf, replace(case.given.options, terms=(term,)))
+    (left,) = check_efforts(samples, declared)
+    assert left.cause == "undeclared_load"
+    outcome = calibrate(declared, case.train, case.held_out)
+    assert outcome.gate.verdict is Verdict.USE, outcome.message
+    assert outcome.estimate.term_choices[0].kept

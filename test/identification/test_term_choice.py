@@ -11,6 +11,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import identify
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.bodies.user_terms import UserTerm
+from inertid_ros.robot.model import ModelOptions, load_model
 from inertid_ros.robot.perturbation import perturb
 
 SPRING = UserTerm("spring", "joint1", ("sin(q)", "cos(q)"))
@@ -70,6 +71,51 @@ def test_friction_in_proportion_to_load():
     assert estimate.term_choices[0].kept
     assert estimate.parameters[-1] == pytest.approx(0.15, abs=0.01)
     assert np.abs(estimate.residual_deviation / NOISE - 1).max() < 0.1
+
+
+def upright_arm() -> str:
+    """URDF of an arm that turns about the vertical, with a shoulder and an elbow whose axes lie flat."""
+    links = [
+        f'<link name="{name}"><inertial><origin xyz="{com}"/><mass value="{mass}"/><inertia ixx="{size}" iyy="{size}"'
+        f' izz="{size}" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        for name, com, mass, size in (
+            ("base", "0 0 0", 30, 1), ("column", "0 0 0.2", 20, 0.5), ("upper", "0.3 0 0", 12, 0.3),
+            ("lower", "0.25 0 0", 6, 0.1),
+        )
+    ]  # fmt: skip
+    joints = [
+        f'<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{child}"/><origin xyz="{place}"/>'
+        f'<axis xyz="{axis}"/><limit lower="-2" upper="2" velocity="3" effort="900"/></joint>'
+        for name, parent, child, place, axis in (
+            ("turn", "base", "column", "0 0 0.3", "0 0 1"), ("shoulder", "column", "upper", "0.1 0 0.2", "0 1 0"),
+            ("elbow", "upper", "lower", "0.6 0 0", "0 1 0"),
+        )
+    ]  # fmt: skip
+    return f'<robot name="upright">{"".join(links + joints)}</robot>'
+
+
+@pytest.mark.parametrize(("size", "there"), [(110.0, True), (0.0, False)])
+def test_a_counterbalance_that_a_link_could_make_is_told_by_the_bodies(size, there):
+    """No block is predicted better with it: the weight of the link, turned round, has the same torque."""
+    term = UserTerm("balance", "shoulder", ("sin(q)", "cos(q)"))
+    rng = np.random.default_rng(3)
+    model = load_model(upright_arm(), ModelOptions(terms=(term,)))
+    bodies = perturb(model, rng)
+    truth = np.concatenate([bodies.ravel(), rng.uniform(0.5, 2.0, model.layout.term_start - 30), (0.3 * size, size)])
+    time = 0.01 * np.arange(2000)
+    q, v, a = (0.6 * each for each in random_motion(rng, 3).sample(time))
+    every = np.ones(q.shape, dtype=bool)
+    samples = Samples(time, q, v, a, np.zeros_like(q), every, every[:, 0])
+    tau = predict_torque(model, truth, samples) + rng.normal(size=q.shape)
+    estimate = identify(model, [replace(samples, tau=tau)])
+    (choice,) = estimate.term_choices
+    assert choice.kept is there and (choice.body_log_odds > 10) is there
+    upper = estimate.bodies[1]
+    assert upper[1] / upper[0] == pytest.approx(bodies[1, 1] / bodies[1, 0], abs=0.15)
+    if there:
+        without = identify(model.with_terms(()), [replace(samples, tau=tau)])
+        assert without.bodies[1, 1] < 0  # its centre of mass lies behind the shoulder
+        assert without.train_relative_error < 1.1 * estimate.train_relative_error
 
 
 def test_a_stiffness_below_zero_is_a_term_of_its_own():

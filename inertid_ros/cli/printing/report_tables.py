@@ -94,15 +94,17 @@ def print_report(report: Mapping[str, Any]) -> None:
 
 
 def _print_terms(terms: Sequence[Mapping[str, Any]]) -> None:
-    """Print user terms, and what held-out blocks said of them."""
+    """Print user terms, and what held-out blocks and the bodies said of them."""
     rows = []
     for term in terms:
         values = zip(term["expressions"], term["values"], term["standard_deviation"], strict=False)
         shown = ", ".join(f"{number(value)} ({number(deviation, 2)}) {text}" for text, value, deviation in values)
         gain = "" if term["held_out_gain"] is None else percent(term["held_out_gain"])
-        rows.append((term["name"], term["joint"], shown or "left out", gain))
+        odds = "" if term.get("body_log_odds") is None else number(term["body_log_odds"], 2)
+        rows.append((term["name"], term["joint"], shown or "left out", gain, odds))
     if rows:
-        header = ("term", "joint", "torque (standard deviation)", "less squared error in held-out blocks")
+        held_out = "less squared error in held-out blocks"
+        header = ("term", "joint", "torque (standard deviation)", held_out, "log-odds by the bodies")
         print_table("Terms", header, rows)
 
 

@@ -95,6 +95,11 @@ SYMPTOMS: Mapping[str, Mapping[str, Cause]] = {
             too_large="stamp both alike, and check signs of effort; nothing was shifted",
             removed="it was shifted back (identify.remove_delay); controllers meet the delay all the same",
         ),
+        "counterbalance": cause(
+            "a spring or counterweight carries a part of what is on the joint",
+            "declare it: robot.terms: {{balance: {{joint: {joint}, shape: counterbalance}}}}, or its formula; otherwise"
+            " the bodies hold it",
+        ),
         "coupling": cause(
             "the effort follows the speed of another joint: their drives are coupled",
             "declare the drive: robot.couplings: {drive}",

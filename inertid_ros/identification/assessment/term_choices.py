@@ -20,9 +20,13 @@ class TermChoice:
         where it was not asked.
     deviation : float
         Standard deviation of the gain, from its scatter over the blocks.
+    body_log_odds : float
+        Logarithm of the odds, by the prior of bodies and drives alone, of what is found of them with the term over what
+        is found without it: high where the bodies would have to make its torque. NaN where it was not asked.
     """
 
     term: UserTerm
     kept: bool
     gain: float = float("nan")
     deviation: float = float("nan")
+    body_log_odds: float = float("nan")

@@ -8,7 +8,7 @@ from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 
 _PLAN = "inertid excite --urdf URDF --prior RESULT --output plan"
 _VALIDATE = "inertid identify RECORDINGS --urdf URDF --validate OTHER_MOTION --output NEW_RESULT"
-_LOOK = "inertid info RECORDING --urdf URDF"
+_LOOK = "inertid info RECORDING"
 _CORRECT = "inertid identify RECORDINGS --urdf URDF --config CORRECTED.yaml --output NEW_RESULT"
 _RECORD_AGAIN = "inertid identify NEW_RECORDING --urdf URDF --validate OTHER_MOTION --output NEW_RESULT"
 _USE = "ros2 launch inertid_ros online.launch.py result:=RESULT"
@@ -21,7 +21,8 @@ _COMMANDS: Mapping[str, str] = {
             "position_unit", "position_offset", "effort_sign", "effort_unit", "effort_current", "undeclared_load",
             "joint_exchange", "effort_exchange", "gravity_compensated", "gravity_direction", "delay", "coupling",
             "friction_excluded", "parameter_implausible", "mass_implausible", "border_reached", "inconsistent",
-            "not_optimal", "above_noise", "load_elsewhere",
+            "not_optimal", "above_noise", "load_elsewhere", "counterbalance", "lacks_weight", "locked_joint_moves",
+            "beyond_limits",
         ),
         _CORRECT,
     ),

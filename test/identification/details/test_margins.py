@@ -1,11 +1,13 @@
 """Coverage, correlated pairs, margins of feasibility, next action, and comparison of results."""
 
+import shlex
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import calibrated_case
 
+from inertid_ros.cli.main import _parser
 from inertid_ros.core.findings import CAUSES, Finding, Severity
 from inertid_ros.identification.assessment.gate import GateDecision
 from inertid_ros.identification.details.correlated_parameters import correlated_pairs
@@ -71,6 +73,7 @@ def test_every_reason_has_a_next_action_with_a_command(cause):
     gate = GateDecision.of([Finding(cause, Severity.REJECT, "joint0: much", "do this", ("joint0",))])
     action = next_action(gate, {"URDF": "robot.urdf"})
     assert action.text == "do this" and action.command.startswith("inertid ") and " URDF" not in action.command
+    assert _parser().parse_args(shlex.split(action.command)[1:])
 
 
 def test_a_result_to_use_is_to_be_used():

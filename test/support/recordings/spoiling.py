@@ -103,6 +103,9 @@ def mistakes(case: Case, rng: np.random.Generator) -> list[Mistake]:
     add("validated with itself", "", replace(case, held_out=case.train), "held_out_not_new")
     (joint,), spoilt = _visible(case, rng, lambda some: lambda r: r, 1, lambda some: _locked(case, some[0]))
     add("locked joint moves", joint, spoilt, "locked_joint_moves")
+    joint = _shoulder(case)
+    share = float(rng.uniform(0.8, 1.6))
+    add("counterbalance", f"{joint}, {share:.1f} of its weight", counterbalanced(case, joint, share), "counterbalance")
     silent = names[int(rng.integers(n))]
     add("effort mostly zero", silent, case.changed(lambda r: _silent(r, silent, 0.9)), "no_effort")
     return out
@@ -122,6 +125,38 @@ def with_gripper(case: Case, link: str, kilograms: float) -> Case:
         return replace(recording, effort=effort)
 
     return replace(case.changed(loaded), bodies=case.bodies + bodies)
+
+
+def counterbalanced(case: Case, joint: str, share: float) -> Case:
+    """The same with a spring from the link before a joint to the one after it, as it balances shoulders.
+
+    Its largest torque is a share of the largest weight on the joint.
+    """
+    largest = np.abs(case.torque(case.train[0])[:, case.given.joint_names.index(joint)]).max()
+    column = case.train[0].joint_names.index(joint)
+    middle = np.median(case.train[0].position[:, column])
+    arm, anchor = 0.1, 0.4  # m from the axis
+    every = np.linspace(-np.pi, np.pi, 100)
+    size = share * largest / np.abs(_pull(every, arm, anchor)).max()
+
+    def changed(recording: Recording) -> Recording:
+        effort = recording.effort.copy()
+        effort[:, column] += size * _pull(recording.position[:, column] - middle + 1.0, arm, anchor)
+        return replace(recording, effort=effort)
+
+    return case.changed(changed)
+
+
+def _pull(angle: Array, arm: float, anchor: float) -> Array:
+    """Torque of a spring of constant force between two points, by the angle between them at the axis."""
+    length = np.sqrt(arm**2 + anchor**2 - 2 * arm * anchor * np.cos(angle))
+    return np.asarray(arm * anchor * np.sin(angle) / length)
+
+
+def _shoulder(case: Case) -> str:
+    """The joint that carries most."""
+    weights = np.abs(case.torque(case.train[0])).max(axis=0)
+    return max(case.drives, key=lambda name: weights[case.given.joint_names.index(name)])
 
 
 def in_degrees(recording: Recording) -> Recording:

@@ -26,6 +26,7 @@ _UNEXPLAINED = 0.15  # of a joint's effort; what is explained better by the robo
 _FAR = 2.0  # per joint: cost of bodies that are unlike the URDF's, from which on other causes are looked for
 _EXPLAINED, _FEWER = 0.5, 0.7  # of their effort, and of the error before: what is left to the joints of a cause
 _LIKELY, _STRONG, _CERTAIN = 10.0, 20.0, 60.0  # log-likelihood ratios: odds of 2e4, 5e8 and 1e26 to one
+_RIVALS = 5.0  # log-likelihood ratio to the best cause, within which others may be the better beginning
 _MOST = 4  # causes in one recording
 _WEIGHT = 3.0  # times the effort: less may be an error of masses, and friction
 _CONSTANT = 0.2  # of a weight; what varies more shows in the efforts, and their factor with it
@@ -69,7 +70,7 @@ def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
         severity = Severity.REFUSE if ratio > _CERTAIN else Severity.REJECT if ratio > _STRONG else Severity.CARE
         finding = finding_of(hypothesis, (recorded, fit), comparison.counted, model.joint_names)
         findings.append(replace(finding, severity=min(severity, finding.severity), recording=samples.name))
-        comparison = replace(comparison, recorded=replace(hypothesis, penalty=0.0))
+        comparison = replace(comparison, recorded=hypothesis.found)
     if not _OF_ALL & {finding.cause for finding in findings}:
         findings += weights
     return tuple(findings)
@@ -96,14 +97,33 @@ def _weight_finding(comparison: EffortComparison, joint: int, recording: str, mo
 
 def _best(comparison: EffortComparison, recorded: EffortFit) -> tuple[Hypothesis, EffortFit] | None:
     """The hypothesis of the least cost, if it explains what was recorded far better."""
-    found, best = None, recorded.cost - _LIKELY
+    found = _likely(comparison, recorded)
+    rivals = [each for each in found if each[1].cost < found[0][1].cost + _RIVALS]
+    if len(rivals) < 2:
+        return next(iter(found), None)
+    # Of two causes at once, the one that explains most by itself need not be among them.
+    return min(rivals, key=lambda each: each[1].cost - _next_gain(comparison, *each))
+
+
+def _likely(comparison: EffortComparison, recorded: EffortFit) -> list[tuple[Hypothesis, EffortFit]]:
+    """Hypotheses that explain what was recorded far better, the best ones first."""
+    found = []
     for hypothesis in _candidates(comparison, recorded):
         fit = comparison.fit(hypothesis)
         about = list(hypothesis.joints)
         after, before = fit.share[about], recorded.share[about]
-        if fit.cost < best and (not about or (after < _EXPLAINED).all() and (after < _FEWER * before).any()):
-            found, best = (hypothesis, fit), fit.cost
-    return found
+        explains = not about or ((after < _EXPLAINED).all() and (after < _FEWER * before).any())
+        if explains and fit.cost < recorded.cost - _LIKELY:
+            found.append((hypothesis, fit))
+    return sorted(found, key=lambda each: each[1].cost)
+
+
+def _next_gain(comparison: EffortComparison, hypothesis: Hypothesis, fit: EffortFit) -> float:
+    """How much less the best second cause costs beside a first one; zero where there is none."""
+    after = replace(comparison, recorded=hypothesis.found)
+    recorded = replace(fit, cost=fit.cost - hypothesis.penalty)
+    found = _likely(after, recorded)
+    return recorded.cost - found[0][1].cost if found else 0.0
 
 
 def _candidates(comparison: EffortComparison, recorded: EffortFit) -> Iterator[Hypothesis]:
@@ -120,6 +140,7 @@ def _candidates(comparison: EffortComparison, recorded: EffortFit) -> Iterator[H
     yield from comparison.gravities()
     yield from comparison.delays()
     yield from comparison.couplings(joints)
+    yield from comparison.counterbalances(joints)
     yield from comparison.motions(joints)
 
 

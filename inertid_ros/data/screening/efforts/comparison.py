@@ -8,9 +8,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from inertid_ros.config.robot import TERM_SHAPES
 from inertid_ros.core.arrays import Array
 from inertid_ros.robot.bodies.inertial_parameters import from_mass_com_inertia
 from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.bodies.user_terms import UserTerm
 from inertid_ros.robot.model import RobotModel
 
 from .equations import FLOOR, INDEPENDENT, EffortEquations, EffortFit
@@ -26,7 +28,8 @@ _PER_PARAMETER = 1.5  # half the logarithm of the independent samples, as in the
 _FARTHEST_LOAD = 1.0  # m from the joint that carries it
 _LOAD_RADIUS = 0.3  # of a ball, over the distance of its centre; what its inertia is the fit finds out
 _NO_GRAVITY = 0.3  # of its size; a gravity that comes out smaller has no direction
-_OF_EQUATIONS = ("motion", "gravity", "coupling", "bodies")  # of a hypothesis, what its equations are made of
+_BORNE = 0.1  # of a joint's largest effort; where the URDF's bodies weigh less, nothing has to be balanced
+_OF_EQUATIONS = ("motion", "gravity", "coupling", "terms", "bodies")  # of a hypothesis, what its equations are made of
 
 
 @dataclass(frozen=True)
@@ -166,6 +169,17 @@ class EffortComparison:
                 changed = {"link": self.model.link_names[end], "bodies": loaded, "amount": (mass,)}
                 yield self._other("undeclared_load", len(ends), 4, **changed)
 
+    def counterbalances(self, joints: list[int]) -> Iterator[Hypothesis]:
+        """A spring or a weight that the URDF does not know carries what is on a joint."""
+        slides = np.any(self.model.axes[len(self.model.link_names) - self.model.joints :, :3] != 0, axis=1)
+        borne = self.weights[1] > _BORNE * self.sizes
+        balanced = {term.joint for term in self.recorded.terms}
+        names = self.model.joint_names
+        turning = [joint for joint in joints if borne[joint] and not slides[joint] and names[joint] not in balanced]
+        for joint in turning:
+            term = UserTerm("counterbalance", names[joint], TERM_SHAPES["counterbalance"][0])
+            yield self._other("counterbalance", len(turning), 2, terms=(*self.recorded.terms, term), joints=(joint,))
+
     def motions(self, joints: list[int]) -> list[Hypothesis]:
         """Joints are exchanged, zeros are off or angles are in degrees: those that the URDF's bodies explain best."""
         n, motion = self.model.joints, self.recorded.motion
@@ -203,6 +217,11 @@ class EffortComparison:
     def _columns(self) -> TorqueColumns:
         return TorqueColumns(self._robot, self.recorded.motion)
 
+    @cached_property
+    def _with_drives(self) -> TorqueColumns:
+        """Columns with what has been found to act on the joints."""
+        return _driven(self._columns, self.recorded)
+
     @property
     def _robot(self) -> RobotModel:
         """As given, with the load that has been found."""
@@ -220,8 +239,7 @@ class EffortComparison:
     def _made(self, hypothesis: Hypothesis) -> EffortEquations:
         columns = self._columns_of(hypothesis)
         bodies, efforts = columns.bodies(hypothesis.gravity), self.efforts_after(hypothesis.lag)
-        if hypothesis.coupling is not None:
-            columns = columns.with_coupling(hypothesis.coupling)
+        columns = _driven(columns, hypothesis)
         drives = [columns.drives(joint) for joint in range(self.model.joints)]
         return EffortEquations(bodies, drives, columns.not_negative, efforts, self.counted)
 
@@ -240,7 +258,7 @@ class EffortComparison:
         base, changed = self.recorded, np.ones(len(self.counted), dtype=bool)
         if self._columns_of(hypothesis) is self._columns and hypothesis.lag == base.lag:
             changed = (hypothesis.mixing != base.mixing).any(axis=1)
-            if hypothesis.coupling is not base.coupling:
+            if hypothesis.coupling is not base.coupling or hypothesis.terms is not base.terms:
                 changed[list(hypothesis.joints)] = True
         kept = self._costs_of_recorded[~changed].sum()
         return float(hypothesis.penalty + kept + self._costs_of_urdf(hypothesis, changed).sum())
@@ -258,8 +276,7 @@ class EffortComparison:
         rest = rest - columns.torque_of_urdf
         if hypothesis.motion.v is self.recorded.motion.v:
             columns = self._columns  # friction is the same
-        if hypothesis.coupling is not None:
-            columns = columns.with_coupling(hypothesis.coupling)
+        columns = _driven(columns, hypothesis)
         for joint in np.flatnonzero(self.counted & wanted).tolist():
             error = columns.without_drives(joint, rest[:, [joint]])
             costs[joint] = 0.5 * INDEPENDENT * np.log1p(np.mean(error**2) / (FLOOR**2 * variance[joint]))
@@ -270,7 +287,7 @@ class EffortComparison:
         ratio, determined = np.ones(len(rigid)), np.zeros(len(rigid), dtype=bool)
         for joint in np.flatnonzero(self.counted).tolist():
             both = np.column_stack([rigid[joint], efforts[:, joint]])
-            torque, effort = self._columns.without_drives(joint, both).T
+            torque, effort = self._with_drives.without_drives(joint, both).T
             power = float(torque @ torque)
             if power <= 1e-12 * float(rigid[joint] @ rigid[joint]):
                 continue
@@ -296,7 +313,14 @@ class EffortComparison:
         normal, right = np.zeros((count, count)), np.zeros(count)
         for joint in np.flatnonzero(self.counted).tolist():
             free = np.column_stack([columns[joint], self._efforts[:, joint] - known[:, joint]])
-            free = self._columns.without_drives(joint, free) / max(float(np.std(self._efforts[:, joint])), 1e-12)
+            free = self._with_drives.without_drives(joint, free) / max(float(np.std(self._efforts[:, joint])), 1e-12)
             normal += free[:, :count].T @ free[:, :count]
             right += free[:, :count].T @ free[:, count]
         return np.asarray(np.linalg.lstsq(normal, right, rcond=1e-6)[0])
+
+
+def _driven(columns: TorqueColumns, hypothesis: Hypothesis) -> TorqueColumns:
+    """The columns with what acts on the joints under a hypothesis."""
+    if hypothesis.coupling is not None:
+        columns = columns.with_coupling(hypothesis.coupling)
+    return columns.with_terms(hypothesis.terms) if hypothesis.terms else columns

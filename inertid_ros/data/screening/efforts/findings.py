@@ -13,7 +13,7 @@ from .hypotheses import Hypothesis
 
 _LESS = 0.9  # of the error as recorded; more would not convince
 _ALIKE = np.log(2.0)  # factors of joints that lie within this of a power of ten are a unit, not currents
-_GRAVEST = {"coupling": Severity.REJECT, "undeclared_load": Severity.NOTICE}
+_GRAVEST = {"coupling": Severity.REJECT, "counterbalance": Severity.CARE, "undeclared_load": Severity.NOTICE}
 _MASSES, _GAIN = 2.0, 3.0  # factors nearer to one are rather, or may as well be, errors of the URDF's masses
 
 
@@ -115,6 +115,11 @@ def _coupling(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
     return "coupling", f"{what} their speeds", remedy_for("coupling", drive=drive)
 
 
+def _counterbalance(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
+    what = f"a torque that follows the position of {names[0]} acts beside the URDF's bodies"
+    return "counterbalance", what, remedy_for("counterbalance", joint=names[0])
+
+
 def _offset(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
     turn = hypothesis.amount[0]
     what = f"gravity of {names[0]} fits positions that are {-turn:g} degrees further"
@@ -150,6 +155,7 @@ _SAID: dict[str, Callable[[Hypothesis, list[str]], tuple[str, str, str]]] = {
     "gravity_direction": _gravity,
     "delay": _delay,
     "coupling": _coupling,
+    "counterbalance": _counterbalance,
     "undeclared_load": _load,
     "position_offset": _offset,
     "position_unit": _degrees,

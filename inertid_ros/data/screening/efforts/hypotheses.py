@@ -6,6 +6,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.bodies.user_terms import UserTerm
 from inertid_ros.robot.model import RobotModel
 
 from .torque_columns import Motion
@@ -28,11 +29,13 @@ class Hypothesis:
     joints : tuple of int
         That it is about; empty: all.
     amount : tuple of float
-        Factors of the efforts, degrees, seconds, ratios or m/s^2, by the cause.
+        Factors of the efforts, degrees, seconds, ratios, m/s^2 or kg, by the cause.
     lag : float
         How much later than the motion efforts were reported [s].
     coupling : Coupling, optional
         A drive that turns with several joints.
+    terms : tuple of UserTerm
+        Torques that act beside those of the robot as given.
     link : str
         That carries a load which the URDF does not know; empty where there is none.
     bodies : ndarray, shape (nb, 10), optional
@@ -49,9 +52,15 @@ class Hypothesis:
     amount: tuple[float, ...] = ()
     lag: float = 0.0
     coupling: Coupling | None = None
+    terms: tuple[UserTerm, ...] = ()
     link: str = ""
     bodies: Array | None = None
     penalty: float = 0.0
+
+    @property
+    def found(self) -> "Hypothesis":
+        """The same as what was recorded, with which further causes are compared."""
+        return replace(self, joints=(), amount=(), link="", penalty=0.0)
 
     def robot(self, model: RobotModel) -> RobotModel:
         """A robot with these bodies."""

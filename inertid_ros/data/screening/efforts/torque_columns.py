@@ -16,6 +16,7 @@ from inertid_ros.dynamics.newton_euler import rigid_torque
 from inertid_ros.dynamics.user_terms import term_columns
 from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, from_pseudo_inertia, pseudo_inertia
 from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.bodies.user_terms import UserTerm
 from inertid_ros.robot.model import RobotModel
 
 _MOMENTS = 4
@@ -117,6 +118,11 @@ class TorqueColumns:
         speed = self.motion.v[:, self._joints] @ layout.coupling_ratios[-1]
         direction = np.column_stack([self.motion.direction, np.sign(speed)])
         return TorqueColumns(replace(self.model, layout=layout), replace(self.motion, direction=direction))
+
+    def with_terms(self, terms: tuple[UserTerm, ...]) -> "TorqueColumns":
+        """The same motion of a robot on which more torques act."""
+        layout = replace(self.model.layout, terms=(*self.model.layout.terms, *terms))
+        return TorqueColumns(replace(self.model, layout=layout), self.motion)
 
     def without_drives(self, joint: int, values: Array) -> Array:
         """What friction, rotor and offset of a joint cannot take of ``(N, k)`` values of its torque."""
