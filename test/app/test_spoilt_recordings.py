@@ -139,7 +139,7 @@ def test_a_counterbalance_is_named_beside_a_load_and_its_remedy_cures():
     samples = ScreenedRecording.of(case.train[0], case.given, Configuration()).samples()
     found = {finding.cause: finding for finding in check_efforts(samples, case.given)}
     assert set(found) == {"counterbalance", "undeclared_load"}, found
-    assert found["counterbalance"].severity is Severity.CARE
+    assert found["counterbalance"].severity is Severity.REJECT
     assert found["counterbalance"].subjects == ("shoulder_lift_joint",)
     assert found["undeclared_load"].subjects == ("wrist_3_link",)
     term = UserTerm("balance", "shoulder_lift_joint", TERM_SHAPES["counterbalance"][0])

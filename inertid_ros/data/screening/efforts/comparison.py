@@ -28,7 +28,7 @@ _PER_PARAMETER = 1.5  # half the logarithm of the independent samples, as in the
 _FARTHEST_LOAD = 1.0  # m from the joint that carries it
 _LOAD_RADIUS = 0.3  # of a ball, over the distance of its centre; what its inertia is the fit finds out
 _NO_GRAVITY = 0.3  # of its size; a gravity that comes out smaller has no direction
-_BORNE = 0.1  # of a joint's largest effort; where the URDF's bodies weigh less, nothing has to be balanced
+_BALANCED = 0.4  # of the largest weight on any joint; springs and counterweights are where most is to be carried
 _OF_EQUATIONS = ("motion", "gravity", "coupling", "terms", "bodies")  # of a hypothesis, what its equations are made of
 
 
@@ -172,10 +172,10 @@ class EffortComparison:
     def counterbalances(self, joints: list[int]) -> Iterator[Hypothesis]:
         """A spring or a weight that the URDF does not know carries what is on a joint."""
         slides = np.any(self.model.axes[len(self.model.link_names) - self.model.joints :, :3] != 0, axis=1)
-        borne = self.weights[1] > _BORNE * self.sizes
+        heavy = self.weights[1] > _BALANCED * self.weights[1].max()
         balanced = {term.joint for term in self.recorded.terms}
         names = self.model.joint_names
-        turning = [joint for joint in joints if borne[joint] and not slides[joint] and names[joint] not in balanced]
+        turning = [joint for joint in joints if heavy[joint] and not slides[joint] and names[joint] not in balanced]
         for joint in turning:
             term = UserTerm("counterbalance", names[joint], TERM_SHAPES["counterbalance"][0])
             yield self._other("counterbalance", len(turning), 2, terms=(*self.recorded.terms, term), joints=(joint,))

@@ -13,7 +13,7 @@ from .hypotheses import Hypothesis
 
 _LESS = 0.9  # of the error as recorded; more would not convince
 _ALIKE = np.log(2.0)  # factors of joints that lie within this of a power of ten are a unit, not currents
-_GRAVEST = {"coupling": Severity.REJECT, "counterbalance": Severity.CARE, "undeclared_load": Severity.NOTICE}
+_GRAVEST = {"coupling": Severity.REJECT, "counterbalance": Severity.REJECT, "undeclared_load": Severity.NOTICE}
 _MASSES, _GAIN = 2.0, 3.0  # factors nearer to one are rather, or may as well be, errors of the URDF's masses
 
 
