@@ -14,6 +14,7 @@ from inertid_ros.core.findings import Finding
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.ahead import ahead
 from inertid_ros.data.cleaning.clean import repaired
+from inertid_ros.data.cleaning.repeated_states import without_repeated_states
 from inertid_ros.data.filtering.filters import memory
 from inertid_ros.data.long_recording import LongRecording, kept_parts
 from inertid_ros.data.preparation.prepare import Preparation, common_cutoff, shared_by_parts
@@ -59,6 +60,7 @@ class ScreenedRecording:
         RecordingError
             The recording does not belong to this robot.
         """
+        recording = without_repeated_states(recording)
         readable = repaired(recording)
         findings = screen_channels(readable, model)
         refuse(findings)
@@ -72,6 +74,7 @@ class ScreenedRecording:
         cls, recording: Recording, model: RobotModel, configuration: Configuration
     ) -> "ScreenedRecording":
         """A part of a recording of which other parts were screened."""
+        recording = without_repeated_states(recording)
         begun, goes_on = recording.continued
         options = attrs.evolve(
             configuration.prepare,

@@ -1,7 +1,7 @@
 """Parts of a recording with the ends of their neighbours, which filters remember."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ def _between(before: Recording | None, part: Recording, following: Recording | N
     if len(pieces) == 1:
         return part
     channels: dict[str, Any] = {
-        name: np.concatenate([getattr(own, name)[rows] for own, rows in pieces]) for name in _channels(part)
+        name: np.concatenate([getattr(own, name)[rows] for own, rows in pieces]) for name in part.arrays
     }
     wrenches = {
         frame: np.concatenate([own.wrenches[frame][rows] for own, rows in pieces]) for frame in part.wrenches
@@ -58,12 +58,7 @@ def _joins(part: Recording, following: Recording) -> bool:
     """Whether the samples of two parts can be put one after the other."""
     return (
         part.joint_names == following.joint_names
-        and _channels(part) == _channels(following)
+        and part.arrays == following.arrays
         and set(part.wrenches) == set(following.wrenches)
         and bool(part.time[-1] < following.time[0])
     )
-
-
-def _channels(recording: Recording) -> list[str]:
-    """Names of the arrays of one row per sample."""
-    return [field.name for field in fields(recording) if isinstance(getattr(recording, field.name), np.ndarray)]

@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
@@ -102,6 +104,19 @@ class Recording:
     def duration(self) -> float:
         """Span of the stamps [s]."""
         return float(self.time[-1] - self.time[0])
+
+    def select(self, rows: NDArray[np.bool_]) -> "Recording":
+        """Those samples ``(N,)`` alone."""
+        channels: dict[str, Any] = {name: getattr(self, name)[rows] for name in self.arrays}
+        wrenches = {frame: wrench[rows] for frame, wrench in self.wrenches.items()}
+        ahead, behind = self.context
+        context = int(rows[:ahead].sum()), int(rows[len(rows) - behind :].sum())
+        return replace(self, **channels, wrenches=wrenches, context=context)
+
+    @property
+    def arrays(self) -> list[str]:
+        """Names of the channels with one row per sample, but for wrenches."""
+        return [each.name for each in fields(self) if isinstance(getattr(self, each.name), np.ndarray)]
 
     @property
     def own_rows(self) -> slice:

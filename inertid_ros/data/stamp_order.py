@@ -28,6 +28,8 @@ class StampRepairs:
         Number of stamps before.
     arrival_jitter : float
         Where times are those of arrival, standard deviation of their steps over the period; NaN where they are stamps.
+    stale : int
+        Samples left out because they repeat the state before them, at stamps of their own.
     """
 
     late: int = 0
@@ -35,11 +37,12 @@ class StampRepairs:
     elsewhere: int = 0
     total: int = 0
     arrival_jitter: float = float("nan")
+    stale: int = 0
 
     def __add__(self, other: "StampRepairs") -> "StampRepairs":
         late, repeated = self.late + other.late, self.repeated + other.repeated
         elsewhere, total = self.elsewhere + other.elsewhere, self.total + other.total
-        return StampRepairs(late, repeated, elsewhere, total, self.arrival_jitter)
+        return StampRepairs(late, repeated, elsewhere, total, self.arrival_jitter, self.stale + other.stale)
 
     @property
     def too_many_elsewhere(self) -> bool:

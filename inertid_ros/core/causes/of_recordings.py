@@ -25,6 +25,10 @@ SYMPTOMS: Mapping[str, Mapping[str, Cause]] = {
             "stamps are out of order or repeat",
             "publish from one thread, and no faster than the clock of the stamps runs",
         ),
+        "repeated_states": cause(
+            "states are published again before there are new ones",
+            f"{_LEFT_OUT}; publish at the rate at which the driver reads its hardware",
+        ),
         "arrival_times": cause(
             "times are those of arrival, not of measurement", "let the publisher stamp its messages"
         ),

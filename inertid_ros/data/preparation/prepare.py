@@ -12,6 +12,7 @@ from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.cleaning.channel_noise import ChannelNoise
+from inertid_ros.data.cleaning.repeated_states import without_repeated_states
 from inertid_ros.data.filtering.bandwidth import HIGHEST_CUTOFF, Spectrum
 from inertid_ros.data.filtering.filter_settings import checked_cutoff, spectra
 from inertid_ros.data.filtering.resampling import EvenGrid
@@ -125,7 +126,8 @@ def prepare(
     RecordingError
         The recording lacks what these equations need, or cannot be used.
     """
-    return Preparation(recording, model, options or PrepareOptions(), equation_type).samples()
+    fresh = without_repeated_states(recording)
+    return Preparation(fresh, model, options or PrepareOptions(), equation_type).samples()
 
 
 def pooled_spectra(preparations: Sequence[Preparation]) -> tuple[Spectrum, Spectrum | None]:

@@ -67,6 +67,9 @@ def check_repairs(recording: Recording) -> tuple[Finding, ...]:
     if repairs.elsewhere:
         evidence = f"of {repairs.total} stamps {repairs.elsewhere} go back or lie far off and were left out"
         tell("mixed_clocks", repairs.elsewhere, evidence)
+    if repairs.stale:
+        evidence = f"{repairs.stale} of {repairs.total} samples repeat the positions and efforts before them"
+        tell("repeated_states", 0, evidence)
     if not np.isnan(repairs.arrival_jitter):
         evidence = f"steps between messages vary by {repairs.arrival_jitter:.2g} of the period"
         tell("arrival_times", repairs.arrival_jitter, evidence, _JITTER)

@@ -1,0 +1,57 @@
+"""States that a publisher sent again before its hardware had measured new ones.
+
+A driver that publishes faster than it reads repeats positions and efforts. Positions then go up in stairs, whose steps
+look like motion of a high frequency, and efforts seem to have less noise than they have.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.data.recording import Recording
+
+_LONGEST_S = 0.05  # what reads more slowly than at 20 Hz is at rest
+_MANY = 0.05  # share of the samples in motion; fewer are no rule of the publisher, and do no harm
+
+
+def without_repeated_states(recording: Recording) -> Recording:
+    """The recording with new states alone; as it is where hardly any repeats the last one.
+
+    A robot at rest may repeat its state for long: of such samples as many are left as in motion, so that they are no
+    gap.
+
+    Parameters
+    ----------
+    recording : Recording
+        Raw channels. A state repeats the last one where no position and no effort of any joint has changed; velocities
+        may have, where a driver takes differences of positions.
+
+    Returns
+    -------
+    Recording
+        Its :attr:`~.Recording.repairs` count what was left out.
+    """
+    same = _same(recording.position) & _same(recording.effort)
+    if same.mean() < _MANY:
+        return recording
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(int)))
+    starts, ends = edges[::2], edges[1::2]
+    moving = recording.time[ends - 1] - recording.time[starts - 1] <= _LONGEST_S
+    repeated = int((ends - starts)[moving].sum())
+    if repeated < _MANY * (len(same) - (ends - starts)[~moving].sum()):
+        return recording
+    every = int(np.median((ends - starts)[moving])) + 1
+    kept = ~same
+    for start, end in zip(starts[~moving].tolist(), ends[~moving].tolist(), strict=True):
+        kept[start + every - 1 : end : every] = True
+    count = replace(recording.repairs, stale=repeated, total=max(recording.repairs.total, len(same)))
+    return replace(recording.select(kept), repairs=count)
+
+
+def _same(values: Array) -> NDArray[np.bool_]:
+    """``(N,)`` rows that equal the one before; what is not a number equals its like."""
+    before, after = values[:-1], values[1:]
+    equal = (before == after) | (np.isnan(before) & np.isnan(after))
+    return np.concatenate([[False], equal.all(axis=1)])
