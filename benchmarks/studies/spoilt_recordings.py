@@ -94,6 +94,16 @@ def held(recording: Recording, rng: Rng) -> tuple[Recording, str]:
     return replace(recording, position=position, effort=effort), f"{count} times up to {1e3 * longest:.0f} ms"
 
 
+def published_again(recording: Recording, rng: Rng) -> tuple[Recording, str]:
+    """States of a driver that publishes faster than it reads, with velocities that are differences of its positions."""
+    every = int(rng.integers(2, 7))
+    rows = np.arange(len(recording)) // every * every
+    position = recording.position[rows]
+    velocity = np.diff(position, axis=0, prepend=position[:1]) / _period(recording)
+    again = replace(recording, position=position, effort=recording.effort[rows], velocity=velocity, acceleration=None)
+    return again, f"{every} times each"
+
+
 SPOILT: dict[str, Callable[[Recording, Rng], tuple[Recording, str]]] = {
     "spikes of effort": effort_spikes,
     "spikes of position": position_spikes,
@@ -104,6 +114,7 @@ SPOILT: dict[str, Callable[[Recording, Rng], tuple[Recording, str]]] = {
     "long gaps": long_gaps,
     "jitter and two gaps": jitter,
     "values held": held,
+    "states published again": published_again,
     "effort delayed": delay,
     "effort delayed more": long_delay,
     "decimated": decimation,

@@ -32,7 +32,7 @@ def band_errors(estimate: Estimate, recordings: Sequence[ScreenedRecording]) -> 
     """
     if estimate.equations.equation_type != "force":
         return ()
-    raw = [each.preparation.recording for each in recordings]
+    raw = [each.preparation.fresh for each in recordings]
     slowest = max(float(np.median(np.diff(recording.time))) for recording in raw)
     shortest = min(recording.duration for recording in raw)
     bands = [band for band in BANDS_HZ if _PERIODS / shortest < band < HIGHEST_CUTOFF / slowest]

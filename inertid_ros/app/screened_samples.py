@@ -14,7 +14,6 @@ from inertid_ros.core.findings import Finding
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.ahead import ahead
 from inertid_ros.data.cleaning.clean import repaired
-from inertid_ros.data.cleaning.repeated_states import without_repeated_states
 from inertid_ros.data.filtering.filters import memory
 from inertid_ros.data.long_recording import LongRecording, kept_parts
 from inertid_ros.data.preparation.prepare import Preparation, common_cutoff, shared_by_parts
@@ -60,21 +59,20 @@ class ScreenedRecording:
         RecordingError
             The recording does not belong to this robot.
         """
-        recording = without_repeated_states(recording)
-        readable = repaired(recording)
+        own = cls.unscreened(recording, model, configuration)
+        readable = repaired(own.preparation.fresh)
         findings = screen_channels(readable, model)
         refuse(findings)
         lacking = set(model.joint_names) - set(recording.joint_names)  # which the preparation refuses
         momentum = configuration.identify.equations in MOMENTUM_EQUATIONS
         noise = None if lacking or momentum else EffortNoise.of(readable, model)
-        return replace(cls.unscreened(recording, model, configuration), findings=findings, noise=noise)
+        return replace(own, findings=findings, noise=noise)
 
     @classmethod
     def unscreened(
         cls, recording: Recording, model: RobotModel, configuration: Configuration
     ) -> "ScreenedRecording":
         """A part of a recording of which other parts were screened."""
-        recording = without_repeated_states(recording)
         begun, goes_on = recording.continued
         options = attrs.evolve(
             configuration.prepare,
@@ -269,5 +267,5 @@ def cutoff_of(
     if fitted_hz and not configured:
         return fitted_hz
     return common_cutoff(
-        [each.preparation for each in recordings], [other.preparation.recording for other in others]
+        [each.preparation for each in recordings], [other.preparation.fresh for other in others]
     )

@@ -53,6 +53,11 @@ class Preparation:
     equation_type: str = "force"
     shared: SharedByParts | None = None
 
+    @cached_property
+    def fresh(self) -> Recording:
+        """The recording without states that were published again."""
+        return without_repeated_states(self.recording)
+
     @property
     def channels(self) -> ForceChannels | MomentumChannels:
         """Clean channels; raises RecordingError where one that these equations need cannot be used.
@@ -67,8 +72,8 @@ class Preparation:
 
     def _channels(self) -> ForceChannels | MomentumChannels:
         if self.equation_type in MOMENTUM_EQUATIONS:
-            return MomentumChannels.of(self.recording, self.model, self.options)
-        return ForceChannels.of(self.recording, self.model, self.options, self.shared.noise if self.shared else None)
+            return MomentumChannels.of(self.fresh, self.model, self.options)
+        return ForceChannels.of(self.fresh, self.model, self.options, self.shared.noise if self.shared else None)
 
     @property
     def base_channel(self) -> str | None:
@@ -126,8 +131,7 @@ def prepare(
     RecordingError
         The recording lacks what these equations need, or cannot be used.
     """
-    fresh = without_repeated_states(recording)
-    return Preparation(fresh, model, options or PrepareOptions(), equation_type).samples()
+    return Preparation(recording, model, options or PrepareOptions(), equation_type).samples()
 
 
 def pooled_spectra(preparations: Sequence[Preparation]) -> tuple[Spectrum, Spectrum | None]:
