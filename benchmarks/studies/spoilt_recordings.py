@@ -104,6 +104,14 @@ def published_again(recording: Recording, rng: Rng) -> tuple[Recording, str]:
     return again, f"{every} times each"
 
 
+def positions_held(recording: Recording, rng: Rng) -> tuple[Recording, str]:
+    """Positions of a slower bus, beside efforts that are new in every state."""
+    every = int(rng.integers(2, 5))
+    rows = np.arange(len(recording)) // every * every
+    again = replace(recording, position=recording.position[rows], velocity=None, acceleration=None)
+    return again, f"{every} times each"
+
+
 SPOILT: dict[str, Callable[[Recording, Rng], tuple[Recording, str]]] = {
     "spikes of effort": effort_spikes,
     "spikes of position": position_spikes,
@@ -115,6 +123,7 @@ SPOILT: dict[str, Callable[[Recording, Rng], tuple[Recording, str]]] = {
     "jitter and two gaps": jitter,
     "values held": held,
     "states published again": published_again,
+    "positions held": positions_held,
     "effort delayed": delay,
     "effort delayed more": long_delay,
     "decimated": decimation,

@@ -28,6 +28,7 @@ SYMPTOMS: Mapping[str, Mapping[str, Cause]] = {
         "repeated_states": cause(
             "states are published again before there are new ones",
             f"{_LEFT_OUT}; publish at the rate at which the driver reads its hardware",
+            positions="they are filtered as they are; read positions at the rate at which they are published",
         ),
         "arrival_times": cause(
             "times are those of arrival, not of measurement", "let the publisher stamp its messages"

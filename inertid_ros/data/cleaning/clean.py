@@ -14,6 +14,7 @@ from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import Recording
 
 from .channel_noise import ChannelNoise, resolution
+from .held_positions import samples_held
 from .lost_values import dropouts, held
 from .spikes import joint_spikes
 from .wrapped_angles import unwrapped
@@ -103,6 +104,7 @@ class CleanChannels:
             values = np.where(used, filled(time, values, lost), 0.0)
             if channel == "position":
                 values = self._unwrapped(values, joints, revolute)
+                self._held(values)
             values = np.asfortranarray(values)  # what follows goes column by column
             steps = resolution(values)
             if channel not in self.noise:
@@ -165,6 +167,13 @@ class CleanChannels:
                 remedy = remedy_for("wrapped_angle")
                 self.findings.append(Finding("wrapped_angle", Severity.NOTICE, text, remedy, (joint,), self.name))
         return np.where(revolute, turned, values)
+
+    def _held(self, position: Array) -> None:
+        samples = samples_held(position)
+        if samples > 1:
+            text = f"positions in motion keep their values for {samples} samples"
+            remedy = remedy_for("repeated_states", "positions")
+            self.findings.append(Finding("repeated_states", Severity.NOTICE, text, remedy, recording=self.name))
 
     def _count(self, cause: str, channel: str, flags: NDArray[np.bool_], joints: Sequence[str]) -> None:
         counts = flags.sum(axis=0)

@@ -13,11 +13,12 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.data.recording import Recording
 
 _LONGEST_S = 0.05  # what reads more slowly than at 20 Hz is at rest
+_USUAL, _EVEN = 0.95, 2.0  # quantile of the steps to the next new state, and its median: in longer ones data was lost
 _MANY = 0.05  # share of the samples in motion; fewer are no rule of the publisher, and do no harm
 
 
 def without_repeated_states(recording: Recording) -> Recording:
-    """The recording with new states alone; as it is where hardly any repeats the last one.
+    """The recording with new states alone; as it is where hardly any repeats the last one, or new ones come unevenly.
 
     A robot at rest may repeat its state for long: of such samples as many are left as in motion, so that they are no
     gap.
@@ -42,7 +43,11 @@ def without_repeated_states(recording: Recording) -> Recording:
     repeated = int((ends - starts)[moving].sum())
     if repeated < _MANY * (len(same) - (ends - starts)[~moving].sum()):
         return recording
-    every = int(np.median((ends - starts)[moving])) + 1
+    lengths = np.diff(np.flatnonzero(~same))  # from each new state to the next
+    lengths = lengths[lengths <= (ends - starts)[moving].max() + 1]
+    every = int(np.median(lengths))
+    if np.quantile(lengths, _USUAL) > _EVEN * every:
+        return recording
     kept = ~same
     for start, end in zip(starts[~moving].tolist(), ends[~moving].tolist(), strict=True):
         kept[start + every - 1 : end : every] = True

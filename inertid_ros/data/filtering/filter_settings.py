@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.data.cleaning.held_positions import samples_held
 
 from .bandwidth import HIGHEST_CUTOFF, Spectrum, automatic_cutoff, spectrum
 from .filters import low_pass
@@ -23,10 +24,20 @@ _STRAIGHT = 0.05  # of a period of the motion
 
 
 def spectra(recordings: Sequence[StampedChannels], base: str | None = None) -> tuple[Spectrum, Spectrum | None]:
-    """Spectra of the joint positions, and of the channel ``base`` of a free base, over all recordings together."""
-    pieces = [piece for recorded in recordings for piece in resample(recorded, _BRIDGED_FOR_SPECTRUM)]
-    joints = spectrum(*((piece.channels["position"], piece.period) for piece in pieces))
-    return joints, None if base is None else spectrum(*((piece.channels[base], piece.period) for piece in pieces))
+    """Spectra of the joint positions, and of the channel ``base`` of a free base, over all recordings together.
+
+    Positions that keep their values go up in stairs, whose steps would be motion of a high frequency: their spectrum is
+    that of samples as far apart as new values are.
+    """
+    joints, bases = [], []
+    for recorded in recordings:
+        held = samples_held(recorded.channels["position"]) * recorded.period
+        for piece in resample(recorded, _BRIDGED_FOR_SPECTRUM):
+            stride = max(1, round(held / piece.period))
+            joints.append((piece.channels["position"][::stride], stride * piece.period))
+            if base is not None:
+                bases.append((piece.channels[base], piece.period))
+    return spectrum(*joints), spectrum(*bases) if bases else None
 
 
 def checked_cutoff(name: str, wanted_hz: float, joints: Spectrum, base: Spectrum | None = None) -> float:

@@ -9,6 +9,7 @@ from support.recordings.synthetic_calibration import synthetic_case
 from inertid_ros.app.screened_samples import ScreenedRecording
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.findings import Severity
+from inertid_ros.data.cleaning.held_positions import samples_held
 from inertid_ros.data.cleaning.repeated_states import without_repeated_states
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
@@ -98,3 +99,34 @@ def test_samples_are_those_of_the_new_states_and_it_is_told(case):
     findings = ScreenedRecording.of(stairs, model, Configuration()).samples().findings
     (told,) = (finding for finding in findings if finding.cause == "repeated_states")
     assert told.severity is Severity.NOTICE and f"{3 * len(fresh)} of {4 * len(fresh)}" in told.evidence
+
+
+@pytest.mark.parametrize("every", [1, 2, 3])
+def test_positions_alone_that_are_held_are_told_and_take_no_cutoff_up(case, every):
+    fresh, model = case.recordings[0], case.given
+    rows = np.arange(len(fresh)) // every * every
+    held = replace(fresh, position=fresh.position[rows], velocity=None)
+    assert without_repeated_states(held) is held
+    assert samples_held(held.position) == every
+    samples = ScreenedRecording.of(held, model, Configuration()).samples()
+    expected = prepare(fresh, model)
+    assert samples.cutoff_hz == pytest.approx(expected.cutoff_hz, rel=0.3)
+    np.testing.assert_allclose(samples.a.std(axis=0), expected.a.std(axis=0), rtol=0.25)
+    told = [finding.evidence for finding in samples.findings if finding.cause == "repeated_states"]
+    assert told == ([f"positions in motion keep their values for {every} samples"] if every > 1 else [])
+
+
+@pytest.mark.parametrize("quantum", [1e-5, 1e-3, 1e-2])
+def test_coarse_positions_are_not_held(case, quantum):
+    position = np.round(case.recordings[0].position / quantum) * quantum
+    assert samples_held(position) == 1
+    assert samples_held(np.zeros((500, 2))) == 1
+
+
+def test_new_states_that_come_unevenly_are_filtered_as_they_are(case):
+    fresh, model = case.recordings[0], case.given
+    rng = np.random.default_rng(0)
+    rows = np.maximum.accumulate(np.where(rng.random(len(fresh)) < 0.3, np.arange(len(fresh)), 0))
+    uneven = replace(fresh, position=fresh.position[rows], effort=fresh.effort[rows], velocity=None)
+    assert without_repeated_states(uneven) is uneven and samples_held(uneven.position) > 5
+    assert prepare(uneven, model).cutoff_hz < 2 * prepare(fresh, model).cutoff_hz
