@@ -35,7 +35,7 @@ def remedies(cause: Cause) -> str:
 
 def cell(text: str) -> str:
     """Text of a table's cell; words that messages fill in are italic, tags of URDFs are code."""
-    text = re.sub(r"'?\{(\w+)\}'?", r"*\1*", text)
+    text = re.sub(r"'?\{(\w+)\}'?", r"*\1*", text).replace("{{", "{").replace("}}", "}")
     return re.sub(r"(<\w+>)", r"`\1`", text)
 
 
