@@ -112,6 +112,22 @@ def positions_held(recording: Recording, rng: Rng) -> tuple[Recording, str]:
     return again, f"{every} times each"
 
 
+def arrival(recording: Recording, rng: Rng) -> tuple[Recording, str]:
+    """Stamps of a process that handles states late, in their order."""
+    share = rng.uniform(0.5, 3.0)
+    late = recording.time + share * _period(recording) * rng.exponential(size=len(recording))
+    stamps = np.maximum.accumulate(late) + 1e-9 * np.arange(len(recording))
+    return replace(recording, time=stamps), f"{share:.1f} periods"
+
+
+def bursts(recording: Recording, rng: Rng) -> tuple[Recording, str]:
+    """Stamps of states that are handled several at a time."""
+    size, rows = int(rng.integers(2, 12)), np.arange(len(recording))
+    last = np.minimum((rows // size + 1) * size, len(rows)) - 1
+    stamps = recording.time[last] - 0.01 * _period(recording) * (last - rows)
+    return replace(recording, time=stamps), f"of {size}"
+
+
 SPOILT: dict[str, Callable[[Recording, Rng], tuple[Recording, str]]] = {
     "spikes of effort": effort_spikes,
     "spikes of position": position_spikes,
@@ -121,6 +137,8 @@ SPOILT: dict[str, Callable[[Recording, Rng], tuple[Recording, str]]] = {
     "short gaps": short_gaps,
     "long gaps": long_gaps,
     "jitter and two gaps": jitter,
+    "stamps of arrival": arrival,
+    "stamps in bursts": bursts,
     "values held": held,
     "states published again": published_again,
     "positions held": positions_held,

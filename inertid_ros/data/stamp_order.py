@@ -30,6 +30,8 @@ class StampRepairs:
         Where times are those of arrival, standard deviation of their steps over the period; NaN where they are stamps.
     stale : int
         Samples left out because they repeat the state before them, at stamps of their own.
+    scatter : float
+        Where stamps scattered and were made even, standard deviation of what was taken off over the period; else 0.
     """
 
     late: int = 0
@@ -38,11 +40,13 @@ class StampRepairs:
     total: int = 0
     arrival_jitter: float = float("nan")
     stale: int = 0
+    scatter: float = 0.0
 
     def __add__(self, other: "StampRepairs") -> "StampRepairs":
         late, repeated = self.late + other.late, self.repeated + other.repeated
         elsewhere, total = self.elsewhere + other.elsewhere, self.total + other.total
-        return StampRepairs(late, repeated, elsewhere, total, self.arrival_jitter, self.stale + other.stale)
+        stale, scatter = self.stale + other.stale, max(self.scatter, other.scatter)
+        return StampRepairs(late, repeated, elsewhere, total, self.arrival_jitter, stale, scatter)
 
     @property
     def too_many_elsewhere(self) -> bool:

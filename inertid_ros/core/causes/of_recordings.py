@@ -31,7 +31,9 @@ SYMPTOMS: Mapping[str, Mapping[str, Cause]] = {
             positions="they are filtered as they are; read positions at the rate at which they are published",
         ),
         "arrival_times": cause(
-            "times are those of arrival, not of measurement", "let the publisher stamp its messages"
+            "times are those of arrival, not of measurement",
+            "let the publisher stamp its messages",
+            scatter="even ones are taken; let the driver stamp states when it reads them",
         ),
         "time_unit": cause("stamps are not in seconds", "divide the stamps by {factor} (they look like {unit})"),
         "short_recording": cause(

@@ -13,6 +13,7 @@ from inertid_ros.core.errors import RecordingError
 _EVEN = 0.01  # of a period: stamps that lie this close to the grid are taken as they are
 _BURST = 0.25  # of a period: samples closer together than this measure the same moment twice and are averaged
 _LOST = 2.0  # periods: in a longer step samples were lost, as jitter of up to half a period to either side cannot
+_MOST = 100.0  # instants of the grid for each sample; more are of stamps that no instant of measurement has
 _NEAR = 0.99  # of a period: what is farther from every sample is interpolated where samples were lost
 
 
@@ -164,12 +165,22 @@ def resample(recorded: StampedChannels, longest_gap: float, grid: EvenGrid | Non
     -------
     list of Segment
         The pieces, in the order of time.
+
+    Raises
+    ------
+    RecordingError
+        Most stamps lie so close together that they are none of measurements.
     """
     median = recorded.period
     longest_gap = max(longest_gap, 1.5 * median)
     recorded = _average_bursts(recorded.without_long_losses(longest_gap), median)
     time = recorded.time
     period = _mean_period(time) if grid is None else grid.period
+    if time[-1] - time[0] > _MOST * len(time) * period and longest_gap > _MOST * period:
+        raise RecordingError(
+            f"{recorded.name}: most steps of time are about {period:.1g} s, the mean one is"
+            f" {(time[-1] - time[0]) / len(time):.1g} s; let the publisher stamp each state when it is measured"
+        )
     breaks = np.flatnonzero(np.diff(time) > longest_gap) + 1
     pieces = np.split(np.arange(len(time)), breaks)
     grids = [grid or EvenGrid(time[0], period), *(EvenGrid(time[rows[0]], period) for rows in pieces[1:])]

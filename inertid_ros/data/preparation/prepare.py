@@ -13,6 +13,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.cleaning.channel_noise import ChannelNoise
 from inertid_ros.data.cleaning.repeated_states import without_repeated_states
+from inertid_ros.data.cleaning.stamp_jitter import without_stamp_jitter
 from inertid_ros.data.filtering.bandwidth import HIGHEST_CUTOFF, Spectrum
 from inertid_ros.data.filtering.filter_settings import checked_cutoff, spectra
 from inertid_ros.data.filtering.resampling import EvenGrid
@@ -55,8 +56,8 @@ class Preparation:
 
     @cached_property
     def fresh(self) -> Recording:
-        """The recording without states that were published again."""
-        return without_repeated_states(self.recording)
+        """The recording without jitter of its stamps, and without states that were published again."""
+        return without_repeated_states(without_stamp_jitter(self.recording))
 
     @property
     def channels(self) -> ForceChannels | MomentumChannels:

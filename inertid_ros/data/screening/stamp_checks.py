@@ -54,9 +54,9 @@ def check_repairs(recording: Recording) -> tuple[Finding, ...]:
     """Findings on what was done to the stamps of a recording, see :class:`StampRepairs`."""
     repairs, found = recording.repairs, []
 
-    def tell(cause: str, count: float, evidence: str, most: float = FEW * repairs.total) -> None:
+    def tell(cause: str, count: float, evidence: str, most: float = FEW * repairs.total, case: str = "") -> None:
         severity = Severity.CARE if count > most else Severity.NOTICE
-        found.append(Finding(cause, severity, evidence, remedy_for(cause), (), recording.name))
+        found.append(Finding(cause, severity, evidence, remedy_for(cause, case), (), recording.name))
 
     if repairs.late or repairs.repeated:
         evidence = (
@@ -70,6 +70,9 @@ def check_repairs(recording: Recording) -> tuple[Finding, ...]:
     if repairs.stale:
         evidence = f"{repairs.stale} of {repairs.total} samples repeat the positions and efforts before them"
         tell("repeated_states", 0, evidence)
+    if repairs.scatter:
+        evidence = f"stamps scatter by {repairs.scatter:.2g} periods about even ones, by which positions are smooth"
+        tell("arrival_times", 0, evidence, case="scatter")
     if not np.isnan(repairs.arrival_jitter):
         evidence = f"steps between messages vary by {repairs.arrival_jitter:.2g} of the period"
         tell("arrival_times", repairs.arrival_jitter, evidence, _JITTER)
