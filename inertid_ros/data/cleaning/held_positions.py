@@ -8,7 +8,7 @@ from .channel_noise import resolution
 
 _FAR = 3.0  # quanta: a shorter step may be that of a quantised channel, which keeps its value in slow motion
 _FEWEST = 20  # such steps
-_MANY = 0.1  # share of them after a value that was kept
+_MANY = 0.25  # share of them after a value that was kept; noise of some quanta keeps fewer
 _LONGEST = 0.95  # quantile of the lengths, where they vary
 
 

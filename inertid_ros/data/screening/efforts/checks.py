@@ -25,6 +25,7 @@ _SHORTEST_S = 1.0  # less shows nothing but one pose
 _UNEXPLAINED = 0.15  # of a joint's effort; what is explained better by the robot as given needs no other cause
 _FAR = 2.0  # per joint: cost of bodies that are unlike the URDF's, from which on other causes are looked for
 _EXPLAINED, _FEWER = 0.5, 0.7  # of their effort, and of the error before: what is left to the joints of a cause
+_OF_MOST = 0.75  # of the efforts of all joints: a cause that all share and that leaves more explains nothing
 _LIKELY, _STRONG, _CERTAIN = 10.0, 20.0, 60.0  # log-likelihood ratios: odds of 2e4, 5e8 and 1e26 to one
 _RIVALS = 5.0  # log-likelihood ratio to the best cause, within which others may be the better beginning
 _MOST = 4  # causes in one recording
@@ -112,7 +113,10 @@ def _likely(comparison: EffortComparison, recorded: EffortFit) -> list[tuple[Hyp
         fit = comparison.fit(hypothesis)
         about = list(hypothesis.joints)
         after, before = fit.share[about], recorded.share[about]
-        explains = not about or ((after < _EXPLAINED).all() and (after < _FEWER * before).any())
+        if about:
+            explains = bool((after < _EXPLAINED).all() and (after < _FEWER * before).any())
+        else:
+            explains = float(np.sqrt(np.mean(fit.share[comparison.counted] ** 2))) < _OF_MOST
         if explains and fit.cost < recorded.cost - _LIKELY:
             found.append((hypothesis, fit))
     return sorted(found, key=lambda each: each[1].cost)
