@@ -34,7 +34,9 @@ def without_repeated_states(recording: Recording) -> Recording:
     Recording
         Its :attr:`~.Recording.repairs` count what was left out.
     """
-    same = _same(recording.position) & _same(recording.effort)
+    same = _same(recording.position)
+    if same.mean() >= _MANY:
+        same &= _same(recording.effort)
     if same.mean() < _MANY:
         return recording
     edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(int)))
