@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.data.cleaning.as_measured import as_measured
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.stamp_checks import check_repairs
 
@@ -57,7 +58,7 @@ class _Content:
         self._lowest = np.minimum(self._lowest, part.position.min(axis=0))
         self._highest = np.maximum(self._highest, part.position.max(axis=0))
         self._squares = self._squares + np.sum(part.effort**2, axis=0)
-        self._notices.update(dict.fromkeys((*part.notices, *map(str, check_repairs(part)))))
+        self._notices.update(dict.fromkeys((*part.notices, *map(str, check_repairs(as_measured(part))))))
 
     def plain(self) -> dict[str, Any]:
         recording, samples = self._recording, sum(count for _, count in self._parts)

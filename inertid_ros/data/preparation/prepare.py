@@ -11,9 +11,8 @@ from inertid_ros.config.identification import MOMENTUM_EQUATIONS
 from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
+from inertid_ros.data.cleaning.as_measured import as_measured
 from inertid_ros.data.cleaning.channel_noise import ChannelNoise
-from inertid_ros.data.cleaning.repeated_states import without_repeated_states
-from inertid_ros.data.cleaning.stamp_jitter import without_stamp_jitter
 from inertid_ros.data.filtering.bandwidth import HIGHEST_CUTOFF, Spectrum
 from inertid_ros.data.filtering.filter_settings import checked_cutoff, spectra
 from inertid_ros.data.filtering.resampling import EvenGrid
@@ -56,8 +55,8 @@ class Preparation:
 
     @cached_property
     def fresh(self) -> Recording:
-        """The recording without jitter of its stamps, and without states that were published again."""
-        return without_repeated_states(without_stamp_jitter(self.recording))
+        """The recording as it was measured."""
+        return as_measured(self.recording)
 
     @property
     def channels(self) -> ForceChannels | MomentumChannels:

@@ -11,6 +11,7 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.findings import Severity
 from inertid_ros.data.cleaning.held_positions import samples_held
 from inertid_ros.data.cleaning.repeated_states import without_repeated_states
+from inertid_ros.data.health.recording_content import recording_content
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 
@@ -130,3 +131,9 @@ def test_new_states_that_come_unevenly_are_filtered_as_they_are(case):
     uneven = replace(fresh, position=fresh.position[rows], effort=fresh.effort[rows], velocity=None)
     assert without_repeated_states(uneven) is uneven and samples_held(uneven.position) > 5
     assert prepare(uneven, model).cutoff_hz < 2 * prepare(fresh, model).cutoff_hz
+
+
+def test_what_a_recording_holds_tells_it_too(case):
+    fresh = case.recordings[0]
+    (told,) = recording_content([published_again(fresh, np.full(len(fresh), 3))])["notices"]
+    assert f"{2 * len(fresh)} of {3 * len(fresh)} samples repeat" in told
