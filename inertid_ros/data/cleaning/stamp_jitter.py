@@ -43,7 +43,8 @@ def without_stamp_jitter(recording: Recording) -> Recording:
         return recording
     pieces = np.split(np.arange(len(recording)), np.flatnonzero(~going) + 1)
     even = np.concatenate([_evened(recording.time[rows], period) for rows in pieces])
-    even = np.maximum.accumulate(even - _LEAST * period * np.arange(len(even))) + _LEAST * period * np.arange(len(even))
+    least = _LEAST * period * np.arange(len(even))
+    even = np.maximum.accumulate(even - least) + least
     position = np.nan_to_num(recording.position)
     before, after = (_roughness(time, position) for time in (recording.time, even))
     moving = before > 0

@@ -171,11 +171,10 @@ class EffortComparison:
 
     def counterbalances(self, joints: list[int]) -> Iterator[Hypothesis]:
         """A spring or a weight that the URDF does not know carries what is on a joint."""
-        slides = np.any(self.model.axes[len(self.model.link_names) - self.model.joints :, :3] != 0, axis=1)
         heavy = self.weights[1] > _BALANCED * self.weights[1].max()
-        balanced = {term.joint for term in self.recorded.terms}
+        balanced = {term.joint for term in (*self.model.layout.terms, *self.recorded.terms)}
         names = self.model.joint_names
-        turning = [joint for joint in joints if heavy[joint] and not slides[joint] and names[joint] not in balanced]
+        turning = [joint for joint in joints if heavy[joint] and self._turns[joint] and names[joint] not in balanced]
         for joint in turning:
             term = UserTerm("counterbalance", names[joint], TERM_SHAPES["counterbalance"][0])
             yield self._other("counterbalance", len(turning), 2, terms=(*self.recorded.terms, term), joints=(joint,))
@@ -183,10 +182,9 @@ class EffortComparison:
     def motions(self, joints: list[int]) -> list[Hypothesis]:
         """Joints are exchanged, zeros are off or angles are in degrees: those that the URDF's bodies explain best."""
         n, motion = self.model.joints, self.recorded.motion
-        slides = np.any(self.model.axes[len(self.model.link_names) - n :, :3] != 0, axis=1)
-        turning = [joint for joint in range(n) if not slides[joint]]
+        turning = [joint for joint in range(n) if self._turns[joint]]
         candidates = []
-        pairs = [pair for pair in combinations(range(n), 2) if slides[pair[0]] == slides[pair[1]]]
+        pairs = [pair for pair in combinations(range(n), 2) if self._turns[pair[0]] == self._turns[pair[1]]]
         pairs = [pair for pair in pairs if set(pair) & set(joints)]
         for pair in pairs:
             order = exchanged(n, *pair)
@@ -216,6 +214,12 @@ class EffortComparison:
     @cached_property
     def _columns(self) -> TorqueColumns:
         return TorqueColumns(self._robot, self.recorded.motion)
+
+    @cached_property
+    def _turns(self) -> NDArray[np.bool_]:
+        """``(n,)`` joints that turn; others slide."""
+        own = self.model.axes[len(self.model.link_names) - self.model.joints :]
+        return np.asarray((own[:, :3] == 0).all(axis=1))
 
     @cached_property
     def _with_drives(self) -> TorqueColumns:
