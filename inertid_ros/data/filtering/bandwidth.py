@@ -10,6 +10,7 @@ from inertid_ros.core.spectral_window import LITTLE_LEAKAGE
 
 HIGHEST_CUTOFF = 0.4  # times the sample rate; the filter still falls below half of that
 _MOTION_POWER = 0.99  # share of the velocity power that counts as motion
+_MOST_POWER, _BROAD = 0.95, 10.0  # share of it, and how many times further the rest of a motion reaches at most
 _ABOVE_NOISE = 10.0  # times the noise floor: a smaller density may be its scatter
 _BINS_PER_OCTAVE = 8  # for densities that scatter less than single frequencies do
 _NOISE = 0.01  # of the acceleration, root mean square
@@ -29,7 +30,8 @@ class Spectrum:
     Attributes
     ----------
     motion_hz : ndarray, shape (n,)
-        Below it lie 99 % of the velocity power above the noise [Hz]; 0 where a joint rests.
+        Below it lie 99 % of the velocity power above the noise [Hz], 95 % where the rest lies ten times higher; 0 where
+        a joint rests.
     amplitude : ndarray, shape (n,)
         Root mean square of the position above the noise, without its mean and trend [rad or m].
     noise_hz : ndarray, shape (n,)
@@ -136,9 +138,13 @@ def _of_joint(frequency: Array, width: Array, energy: Array, floor: float, secon
 
 
 def _motion_end(frequency: Array, signal: Array) -> float:
-    """Frequency below which the motion's share of the velocity power lies."""
+    """Frequency below which the motion's share of the velocity power lies.
+
+    Where the last few per cent lie far above the rest, they are noise that is not white, such as that of stamps.
+    """
     velocity = np.cumsum(signal * frequency**2)
-    return float(frequency[np.searchsorted(velocity, _MOTION_POWER * velocity[-1])])
+    most, end = frequency[np.searchsorted(velocity, np.array([_MOST_POWER, _MOTION_POWER]) * velocity[-1])]
+    return float(end if end <= _BROAD * most else most)
 
 
 def _first_plateau(density: Array) -> float:

@@ -129,3 +129,17 @@ def test_cutoff_follows_a_free_base_down_to_its_noise_and_no_further(noise, cuto
 def test_a_motion_without_noise_does_not_leak_into_its_noise():
     time = np.arange(0, 20, 4e-3)
     assert spectrum((random_motion(np.random.default_rng(7), 3).sample(time)[0], 4e-3)).noise_density.max() < 1e-28
+
+
+def test_noise_that_is_not_white_is_no_motion():
+    """That of scattered stamps, which resampling took from the upper half of the band."""
+    rng = np.random.default_rng(0)
+    time = np.arange(0, 20, 1e-3)
+    motion = np.sin(2 * np.pi * 0.5 * time)
+    band = scipy.signal.butter(4, (10, 60), "bandpass", fs=1e3, output="sos")
+    noise = scipy.signal.sosfiltfilt(band, rng.normal(size=len(time)))
+    noise *= 0.15 * np.std(np.gradient(motion, time)) / np.std(np.gradient(noise, time))  # 2 % of the velocity power
+    position = np.column_stack([motion + noise, motion]) + 1e-7 * rng.normal(size=(len(time), 2))
+    found = spectrum((position, 1e-3))
+    assert (found.motion_hz < 1.0).all()
+    assert automatic_cutoff(found) < 45.0
