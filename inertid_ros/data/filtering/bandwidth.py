@@ -10,7 +10,7 @@ from inertid_ros.core.spectral_window import LITTLE_LEAKAGE
 
 HIGHEST_CUTOFF = 0.4  # times the sample rate; the filter still falls below half of that
 _MOTION_POWER = 0.99  # share of the velocity power that counts as motion
-_MOST_POWER, _BROAD = 0.95, 10.0  # share of it, and how many times further the rest of a motion reaches at most
+_MOST_POWER, _BROAD = 0.95, 10.0  # share of it, and how many times higher the rest of a motion ends at most
 _ABOVE_NOISE = 10.0  # times the noise floor: a smaller density may be its scatter
 _BINS_PER_OCTAVE = 8  # for densities that scatter less than single frequencies do
 _NOISE = 0.01  # of the acceleration, root mean square
