@@ -44,14 +44,15 @@ def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[T
         limit = float(scipy.special.stdtrit(len(blocks) - 1, _CONFIDENCE))
         removed: list[int] = []
         while asked:
-            with_all, odds_of_all = fits.errors(removed), fits.log_odds(removed)
+            with_all, odds_of_all = fits.without(removed)
             doubtful = []
             for index in asked:
+                errors, odds = fits.without([*removed, index])
                 # By logarithms: blocks of large torque must not hide that all others gain as well.
-                gains = np.log(fits.errors([*removed, index]) / with_all)
+                gains = np.log(errors / with_all)
                 error = max(float(np.std(gains, ddof=1)) / np.sqrt(len(gains)), 1e-300)
                 gain = float(np.mean(gains))
-                ratio, log_odds = gain / error, odds_of_all - fits.log_odds([*removed, index])
+                ratio, log_odds = gain / error, odds_of_all - odds
                 if ratio < limit and (ratio <= -limit or log_odds < _LOG_ODDS):
                     doubtful.append((ratio, index))
                 choices[index] = TermChoice(terms[index], True, -np.expm1(-gain), error * np.exp(-gain), log_odds)
@@ -120,30 +121,23 @@ class _BlockFits:
         lowest[bounded] = -prior[bounded] / np.diagonal(root)[bounded]
         return cls(np.array(rows), np.array(rest), columns, lowest, float(band_fraction(blocks).mean()))
 
-    def errors(self, removed: Sequence[int]) -> Array:
-        """``(blocks,)`` squared error of each block by the fit of all others, without some terms."""
-        kept, rows, gram = self._without(removed)
-        errors = []
-        for block, rest in zip(rows, self.rest, strict=True):
-            others = gram - block.T @ block
-            y = _bounded(others[:-1, :-1] + np.eye(len(kept)), others[:-1, -1], self.lowest[kept])
-            errors.append(rest + float(np.sum((block[:, :-1] @ y - block[:, -1]) ** 2)))
-        return np.array(errors)
-
-    def log_odds(self, removed: Sequence[int]) -> float:
-        """Logarithm of the prior's probability of what all blocks determine without some terms, up to a constant."""
-        kept, _, gram = self._without(removed)
-        normal = self.independent * gram[:-1, :-1] + np.eye(len(kept))
-        y = _bounded(normal, self.independent * gram[:-1, -1], self.lowest[kept])
-        return -0.5 * float(y @ y) - 0.5 * float(np.linalg.slogdet(normal)[1])
-
-    def _without(self, removed: Sequence[int]) -> tuple[np.ndarray, Array, Array]:
-        """Columns ``(k,)`` without those of some terms, ``(blocks, p, k + 1)`` of the rows, and their Gram matrix."""
+    def without(self, removed: Sequence[int]) -> tuple[Array, float]:
+        """Squared error ``(blocks,)`` of each block by the fit of all others, without some terms, and the logarithm of
+        the prior's probability of what all blocks determine then, up to a constant."""
         size = self.rows.shape[1]
         gone = np.concatenate([np.zeros(0, dtype=int), *(self.columns[index] for index in removed)])
         kept = np.setdiff1d(np.arange(size), gone)
         rows = self.rows[:, :, np.append(kept, size)]
-        return kept, rows, np.einsum("kij,kil->jl", rows, rows)
+        gram = np.einsum("kij,kil->jl", rows, rows)
+        prior, lowest = np.eye(len(kept)), self.lowest[kept]
+        errors = []
+        for block, rest in zip(rows, self.rest, strict=True):
+            others = gram - block.T @ block
+            y = _bounded(others[:-1, :-1] + prior, others[:-1, -1], lowest)
+            errors.append(rest + float(np.sum((block[:, :-1] @ y - block[:, -1]) ** 2)))
+        normal = self.independent * gram[:-1, :-1] + prior
+        y = _bounded(normal, self.independent * gram[:-1, -1], lowest)
+        return np.array(errors), -0.5 * (float(y @ y) + float(np.linalg.slogdet(normal)[1]))
 
 
 def _bounded(normal: Array, side: Array, lowest: Array) -> Array:

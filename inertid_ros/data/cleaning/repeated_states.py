@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.data.recording import Recording
+from inertid_ros.data.screening.sensor_faults import true_runs
 
 _LONGEST_S = 0.05  # what reads more slowly than at 20 Hz is at rest
 _USUAL, _EVEN = 0.95, 2.0  # quantile of the steps to the next new state, and its median: in longer ones data was lost
@@ -39,8 +40,7 @@ def without_repeated_states(recording: Recording) -> Recording:
         same &= _same(recording.effort)
     if same.mean() < _MANY:
         return recording
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(int)))
-    starts, ends = edges[::2], edges[1::2]
+    starts, ends = np.array(true_runs(same)).T
     moving = recording.time[ends - 1] - recording.time[starts - 1] <= _LONGEST_S
     repeated = int((ends - starts)[moving].sum())
     if repeated < _MANY * (len(same) - (ends - starts)[~moving].sum()):

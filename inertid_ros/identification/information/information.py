@@ -183,8 +183,9 @@ def compress(equations: RobotModel | Equations, recordings: Iterable[Samples]) -
     noise, counts = None, np.zeros(equations.count)
     for samples in recordings:
         compressor.add(samples)
-        own, count = equations.noise(samples), column_counts(samples.mask)
+        own = equations.noise(samples)
         if own is not None:
+            count = column_counts(samples.mask)
             counts = counts + count
             share = count / np.maximum(counts, 1)
             noise = own if noise is None else (1 - share) * noise + share * own
