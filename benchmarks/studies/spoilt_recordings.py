@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import scipy
 from numpy.typing import NDArray
+from support.recordings.arrival_stamps import burst_stamps, late_stamps
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.data.recording import Recording
@@ -115,17 +116,14 @@ def positions_held(recording: Recording, rng: Rng) -> tuple[Recording, str]:
 def arrival(recording: Recording, rng: Rng) -> tuple[Recording, str]:
     """Stamps of a process that handles states late, in their order."""
     share = rng.uniform(0.5, 3.0)
-    late = recording.time + share * _period(recording) * rng.exponential(size=len(recording))
-    stamps = np.maximum.accumulate(late) + 1e-9 * np.arange(len(recording))
+    stamps = late_stamps(recording.time, share * _period(recording), rng)
     return replace(recording, time=stamps), f"{share:.1f} periods"
 
 
 def bursts(recording: Recording, rng: Rng) -> tuple[Recording, str]:
     """Stamps of states that are handled several at a time."""
-    size, rows = int(rng.integers(2, 12)), np.arange(len(recording))
-    last = np.minimum((rows // size + 1) * size, len(rows)) - 1
-    stamps = recording.time[last] - 0.01 * _period(recording) * (last - rows)
-    return replace(recording, time=stamps), f"of {size}"
+    size = int(rng.integers(2, 12))
+    return replace(recording, time=burst_stamps(recording.time, size)), f"of {size}"
 
 
 SPOILT: dict[str, Callable[[Recording, Rng], tuple[Recording, str]]] = {

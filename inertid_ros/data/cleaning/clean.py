@@ -46,6 +46,8 @@ class CleanChannels:
         What was found.
     noise : dict of str to ChannelNoise
         Of the channels of joints; what is given is taken, the others are found.
+    held : int
+        For how many samples positions in motion keep their values.
     """
 
     name: str
@@ -54,6 +56,7 @@ class CleanChannels:
     without_effort: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     findings: list[Finding] = field(default_factory=list)
     noise: dict[str, ChannelNoise] = field(default_factory=dict)
+    held: int = 1
 
     @property
     def motion_replaced(self) -> NDArray[np.bool_]:
@@ -104,7 +107,6 @@ class CleanChannels:
             values = np.where(used, filled(time, values, lost), 0.0)
             if channel == "position":
                 values = self._unwrapped(values, joints, revolute)
-                self._held(values)
             values = np.asfortranarray(values)  # what follows goes column by column
             steps = resolution(values)
             if channel not in self.noise:
@@ -118,6 +120,8 @@ class CleanChannels:
             replaced = np.any(list(found.values()), axis=0)
             self.channels[channel] = filled(time, values, replaced)
             self.replaced[channel] = replaced
+            if channel == "position":
+                self._look_at_held(self.channels[channel])
             for cause, flags in found.items():
                 self._count(cause, channel, flags, joints)
             self._coarse(channel, np.ptp(values, axis=0), steps, joints)
@@ -168,10 +172,10 @@ class CleanChannels:
                 self.findings.append(Finding("wrapped_angle", Severity.NOTICE, text, remedy, (joint,), self.name))
         return np.where(revolute, turned, values)
 
-    def _held(self, position: Array) -> None:
-        samples = samples_held(position)
-        if samples > 1:
-            text = f"positions in motion keep their values for {samples} samples"
+    def _look_at_held(self, position: Array) -> None:
+        self.held = samples_held(position)
+        if self.held > 1:
+            text = f"positions in motion keep their values for {self.held} samples"
             remedy = remedy_for("repeated_states", "positions")
             self.findings.append(Finding("repeated_states", Severity.NOTICE, text, remedy, recording=self.name))
 

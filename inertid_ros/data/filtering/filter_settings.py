@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.cleaning.held_positions import samples_held
 
 from .bandwidth import HIGHEST_CUTOFF, Spectrum, automatic_cutoff, spectrum
 from .filters import low_pass
@@ -31,7 +30,7 @@ def spectra(recordings: Sequence[StampedChannels], base: str | None = None) -> t
     """
     joints, bases = [], []
     for recorded in recordings:
-        held = samples_held(recorded.channels["position"]) * recorded.period
+        held = recorded.held * recorded.period
         for piece in resample(recorded, _BRIDGED_FOR_SPECTRUM):
             stride = max(1, round(held / piece.period))
             joints.append((piece.channels["position"][::stride], stride * piece.period))

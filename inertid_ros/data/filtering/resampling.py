@@ -58,6 +58,8 @@ class StampedChannels:
         Values that were not measured but interpolated, of some channels.
     unknown : ndarray of bool, shape (N,), optional
         Samples whose motion was interpolated; many in a row are a gap.
+    held : int
+        For how many samples positions in motion keep their values; 1 where each has new ones.
     """
 
     name: str
@@ -65,6 +67,7 @@ class StampedChannels:
     channels: Mapping[str, Array]
     replaced: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
     unknown: NDArray[np.bool_] | None = None
+    held: int = 1
 
     def without_ends(self, skip_start: float, skip_end: float) -> "StampedChannels":
         """The same with so many seconds cut from the ends.

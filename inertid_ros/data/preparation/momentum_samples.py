@@ -78,7 +78,7 @@ class MomentumChannels:
             lost = lost | clean.add_finite(recording.time, "pose", np.hstack([recording.base_pose[:, :3], quaternions]))
         clean.replaced["twist"] = lost[:, None]
         stamped = StampedChannels(
-            recording.name, recording.time, clean.channels, clean.replaced, clean.motion_replaced | lost
+            recording.name, recording.time, clean.channels, clean.replaced, clean.motion_replaced | lost, clean.held
         )
         return cls(stamped.without_ends(options.skip_start_s, options.skip_end_s), tuple(clean.findings))
 

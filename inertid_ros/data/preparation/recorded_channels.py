@@ -160,6 +160,6 @@ class ForceChannels:
             for name, values in base.items():
                 faulty[BASE_POSE] = faulty[BASE_POSE] | clean.add_finite(recording.time, name, values)
         stamped = StampedChannels(
-            recording.name, recording.time, clean.channels, clean.replaced, clean.motion_replaced
+            recording.name, recording.time, clean.channels, clean.replaced, clean.motion_replaced, clean.held
         ).without_ends(options.skip_start_s, options.skip_end_s)
         return cls(recording.time, stamped, clean.without_effort, faulty, tuple(clean.findings), clean.noise)

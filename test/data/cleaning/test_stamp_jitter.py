@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.recordings.arrival_stamps import burst_stamps, late_stamps
 from support.recordings.synthetic import random_motion
 from support.recordings.synthetic_calibration import synthetic_case
 
@@ -26,23 +27,15 @@ def recording(time: np.ndarray, stamps: np.ndarray | None = None, noise: float =
     return Recording(("one", "two"), time if stamps is None else stamps, position, np.sin(position))
 
 
-def late(time: np.ndarray, periods: float, seed: int = 0) -> np.ndarray:
-    """Stamps in order, each later than its instant."""
-    delay = np.random.default_rng(seed).exponential(periods * PERIOD, len(time))
-    return np.maximum.accumulate(time + delay) + 1e-9 * np.arange(len(time))
-
-
-def in_bursts(time: np.ndarray, size: int) -> np.ndarray:
-    rows = np.arange(len(time))
-    last = np.minimum((rows // size + 1) * size, len(time)) - 1
-    return time[last] - 1e-5 * (last - rows)
+def late(time: np.ndarray, periods: float) -> np.ndarray:
+    return late_stamps(time, periods * PERIOD, np.random.default_rng(0))
 
 
 EVEN = PERIOD * np.arange(5000)
 
 
 @pytest.mark.parametrize(
-    "stamps", [late(EVEN, 1.0), late(EVEN, 4.0), in_bursts(EVEN, 2), in_bursts(EVEN, 3), in_bursts(EVEN, 15)]
+    "stamps", [late(EVEN, 1.0), late(EVEN, 4.0), burst_stamps(EVEN, 2), burst_stamps(EVEN, 3), burst_stamps(EVEN, 15)]
 )
 def test_stamps_of_arrival_are_made_even(stamps):
     made = without_stamp_jitter(recording(EVEN, stamps))
@@ -76,7 +69,7 @@ def test_lost_samples_and_pauses_leave_their_steps():
     assert made.repairs.scatter > 0
     error = made.time - instants
     error -= np.median(error)
-    far = np.abs(np.arange(len(error)) - 2000) > 100  # within its window a median takes either side
+    far = np.abs(np.arange(len(error)) - 2000) > 100  # within its window the mean delay is of both sides
     assert np.abs(error[far]).max() < 2.0 * PERIOD
     assert np.diff(made.time).max() == pytest.approx(3.0, abs=0.05)
 
@@ -91,8 +84,7 @@ def test_samples_are_those_of_even_stamps_and_it_is_told():
     case = synthetic_case(3, 3, 1)
     regular = case.recordings[0]
     period = float(np.median(np.diff(regular.time)))
-    delay = 2 * period * np.random.default_rng(0).exponential(size=len(regular))
-    stamps = np.maximum.accumulate(regular.time + delay) + 1e-9 * np.arange(len(regular))
+    stamps = late_stamps(regular.time, 2 * period, np.random.default_rng(0))
     scattered = replace(regular, time=stamps, velocity=None)
     expected, samples = prepare(regular, case.given), prepare(scattered, case.given)
     np.testing.assert_allclose(samples.a.std(axis=0), expected.a.std(axis=0), rtol=0.1)
