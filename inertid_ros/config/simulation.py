@@ -9,7 +9,7 @@ LEGGED_ROBOTS = ("biped", "humanoid")
 
 @attrs.frozen
 class SensorOptions:
-    """Noise of the reported states; standard deviations of independent normal noise."""
+    """Errors of the reported states: standard deviations of independent normal noise, and play."""
 
     position_noise: float = option(2e-5, "of the encoders [rad or m]", minimum=0.0, maximum=1.0)
     position_resolution: float = option(
@@ -17,6 +17,9 @@ class SensorOptions:
     )
     velocity_noise: float = option(2e-3, "of the velocities [rad/s or m/s]", minimum=0.0, maximum=10.0)
     effort_noise: float = option(1e-3, "of the efforts, as a fraction of the effort limit", minimum=0.0, maximum=1.0)
+    play: float = option(
+        1e-4, "of the gears between drive and encoder, to either side [rad or m]", minimum=0.0, maximum=0.1
+    )
 
 
 @attrs.frozen
@@ -40,10 +43,20 @@ class DriveOptions:
 
 @attrs.frozen
 class ControllerOptions:
-    """The arm's own position controller: PD with gravity compensation and inertia feedforward of a rough model."""
+    """The arm's own position controller and drives."""
 
-    bandwidth_hz: float = option(8.0, "natural frequency of every joint [Hz]", minimum=0.1, maximum=50.0)
-    damping_ratio: float = option(1.0, "of every joint", minimum=0.1, maximum=5.0)
+    kind: str = option(
+        "cascade", "cascade: drives take positions, and close loops of position and velocity; pid: the controller"
+        " closes one loop by efforts, from the states that it measures", choices=("cascade", "pid"),
+    )
+    rate_hz: float = option(
+        500.0, "of the controller; drives are at its command one period later [Hz]", minimum=50.0, maximum=1000.0
+    )
+    bandwidth_rad_s: float = option(75.0, "natural frequency of every joint [rad/s]", minimum=10.0, maximum=200.0)
+    feed_forward: float = option(
+        0.9, "share of the command's velocity that cascades feed forward; joints lag by"
+        " 2 (1 - feed_forward) / bandwidth_rad_s", minimum=0.0, maximum=1.0,
+    )
     effort_timeout_s: float = option(
         0.1, "without a new effort command for this long, the arm holds its position [s]", minimum=0.005, maximum=10.0
     )

@@ -1,5 +1,6 @@
 """References of the simulated controller: trajectories as for a JointTrajectoryController, or streamed positions."""
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,21 +35,32 @@ class CommandedTrajectory:
 class Follower:
     """Desired position, velocity and acceleration over time, as a JointTrajectoryController has them.
 
-    A new trajectory replaces the old one. Where it has a point at or before the present, the robot is at once on the
-    segment that holds the present; otherwise it goes from its present desired state to the first point. It holds the
-    last one. Segments are quintic, cubic or linear, by what the points contain.
+    A new trajectory replaces the old one and sets the trajectory's time to the clock, from where it advances by the
+    speed scaling. Where the trajectory has a point at or before the present, the robot is at once on the segment that
+    holds the present; otherwise it goes from its present desired state to the first point. It holds the last one.
+    Segments are quintic, cubic or linear, by what the points contain.
     """
 
     def __init__(self, position: Array) -> None:
         self._streamed = -np.inf
+        self._scaling, self._set, self._time = 1.0, 0.0, 0.0  # trajectory time was ``_time`` at ``_set``
         self.hold(position)
 
     def hold(self, position: Array) -> None:
         """Stay at a position."""
         self._hold = np.array(position, dtype=float)
-        self._times: Array = np.zeros(0)
+        self._times: list[float] = []
         self._coefficients: Array = np.zeros((0, 6, len(self._hold)))
-        self._segment = 0
+
+    def scale(self, factor: float, now: float) -> None:
+        """Let the trajectory's time advance at ``factor`` times the pace of the clock from ``now`` on."""
+        if factor != self._scaling:
+            self._time, self._set = self.trajectory_time(now), now
+            self._scaling = factor
+
+    def trajectory_time(self, now: float) -> float:
+        """Time [s] on the trajectory at ``now``; the clock where nothing is scaled."""
+        return self._time + self._scaling * (now - self._set)
 
     def follow(self, trajectory: CommandedTrajectory, now: float, start: float) -> None:
         """Replace what is followed at time ``now`` by a trajectory whose clock begins at ``start`` [s].
@@ -80,7 +92,7 @@ class Follower:
             coefficients = _cubic(times, q, v)
         else:
             coefficients = PiecewiseQuintic(times, q, v, a).coefficients
-        self._hold, self._times, self._coefficients, self._segment = q[-1], times, coefficients, 0
+        self._replace(times, coefficients, q[-1], now)
 
     def stream(self, position: Array, now: float) -> None:
         """Go to a position in a straight line within the time since the last streamed position.
@@ -96,17 +108,16 @@ class Follower:
         step = float(np.clip(now - self._streamed, 1e-3, _LONGEST_STREAM_STEP))
         self._streamed = now
         times = np.array([now, now + step])
-        coefficients = _linear(times, np.array([self.desired(now)[0], target]))
-        self._hold, self._times, self._coefficients, self._segment = target, times, coefficients, 0
+        self._replace(times, _linear(times, np.array([self.desired(now)[0], target])), target, now)
 
-    def desired(self, now: float) -> tuple[Array, Array, Array]:
-        """Position, velocity, acceleration ``(n,)``; ``now`` must not go back between calls."""
-        if not len(self._times) or now >= self._times[-1]:
+    def desired(self, now: float, ahead: float = 0.0) -> tuple[Array, Array, Array]:
+        """Position, velocity, acceleration ``(n,)`` on the trajectory, ``ahead`` [s] after its time at ``now``."""
+        time = self.trajectory_time(now) + ahead
+        if not self._times or time >= self._times[-1]:
             zero = np.zeros_like(self._hold)
             return self._hold, zero, zero
-        while now >= self._times[self._segment + 1]:
-            self._segment += 1
-        x = max(now - self._times[self._segment], 0.0)
+        segment = max(bisect_right(self._times, time) - 1, 0)
+        x = max(time - self._times[segment], 0.0)
         powers = np.array(
             [
                 [1, x, x**2, x**3, x**4, x**5],
@@ -114,8 +125,12 @@ class Follower:
                 [0, 0, 2, 6 * x, 12 * x**2, 20 * x**3],
             ]
         )
-        q, v, a = powers @ self._coefficients[self._segment]
+        q, v, a = powers @ self._coefficients[segment]
         return q, v, a
+
+    def _replace(self, times: Array, coefficients: Array, last: Array, now: float) -> None:
+        self._hold, self._times, self._coefficients = last, times.tolist(), coefficients
+        self._time = self._set = now
 
 
 def _checked(trajectory: CommandedTrajectory, width: int) -> CommandedTrajectory:

@@ -20,18 +20,21 @@ class StateSample:
 
 
 class Sensors:
-    """Adds noise to true states.
+    """Adds play and noise to true states.
 
     ``effort_scale`` is ``(n,)``, what ``effort_noise`` is a fraction of [N m or N].
     """
 
     def __init__(self, options: SensorOptions, effort_scale: Array, rng: np.random.Generator) -> None:
         self.options, self._effort_scale, self._rng = options, effort_scale, rng
+        self._position: Array | None = None  # behind the play
 
     def measure(self, true: StateSample) -> StateSample:
         """The state as the sensors report it."""
         noise = self._rng.standard_normal((3, len(true.position)))
-        position = true.position + self.options.position_noise * noise[0]
+        behind, play = true.position if self._position is None else self._position, self.options.play
+        self._position = np.minimum(np.maximum(behind, true.position - play), true.position + play)
+        position = self._position + self.options.position_noise * noise[0]
         if self.options.position_resolution > 0:
             position = np.round(position / self.options.position_resolution) * self.options.position_resolution
         return StateSample(
@@ -60,6 +63,10 @@ class StateFaults:
         Probability that a state is lost.
     stamp_offset : float
         Added to every stamp [s].
+    gap_rate : float
+        How often the publisher is held up [1/s].
+    gap : tuple of three floats
+        For how long: shortest, median and longest [s].
     """
 
     silent: bool = False
@@ -68,30 +75,63 @@ class StateFaults:
     delay: float = 0.0
     drop: float = 0.0
     stamp_offset: float = 0.0
+    gap_rate: float = 0.0
+    gap: tuple[float, ...] = (0.01, 0.017, 0.03)
 
 
 class FaultyChannel:
-    """Channel of the states from the robot to its users."""
+    """Channel of the states from the robot to its users.
+
+    A publisher that is held up delivers the state that it holds when it goes on; those of meanwhile are skipped, as by
+    ros2_control's RealtimePublisher.
+    """
 
     def __init__(self, rng: np.random.Generator, faults: StateFaults | None = None) -> None:
-        self.faults = faults or StateFaults()
         self._rng = rng
         self._waiting: deque[tuple[float, StateSample]] = deque()
         self._last: StateSample | None = None
+        self.faults = faults or StateFaults()
+
+    @property
+    def faults(self) -> StateFaults:
+        """Faults from now on."""
+        return self._faults
+
+    @faults.setter
+    def faults(self, faults: StateFaults) -> None:
+        self._faults = faults
+        self._gap_end, self._next_gap = -np.inf, np.nan  # NaN: to be drawn
 
     def pass_on(self, sample: StateSample) -> list[StateSample]:
         """States that arrive at ``sample.time``, when ``sample`` enters the channel."""
-        now, faults = sample.time, self.faults
+        now, faults = sample.time, self._faults
         if faults.frozen and self._last is not None:
             sample = replace(self._last, time=now)
         else:
             self._last = sample
-        if not (faults.silent or (faults.drop > 0 and self._rng.random() < faults.drop)):
-            nan = np.full_like(sample.position, np.nan)
+        held_until = self._held_until(now)
+        if held_until is not None and not (faults.silent or (faults.drop > 0 and self._rng.random() < faults.drop)):
             if faults.not_finite:
+                nan = np.full_like(sample.position, np.nan)
                 sample = StateSample(sample.time, nan, nan, nan)
-            sample = replace(sample, time=sample.time + faults.stamp_offset)
-            self._waiting.append((now + faults.delay, sample))
+            if faults.stamp_offset:
+                sample = replace(sample, time=sample.time + faults.stamp_offset)
+            self._waiting.append((held_until + faults.delay, sample))
         arrived = [s for due, s in self._waiting if due <= now + 1e-9]
-        self._waiting = deque((due, s) for due, s in self._waiting if due > now + 1e-9)
+        if arrived:
+            self._waiting = deque((due, s) for due, s in self._waiting if due > now + 1e-9)
         return arrived
+
+    def _held_until(self, now: float) -> float | None:
+        """When a state of ``now`` leaves the publisher; None where it is skipped."""
+        if now < self._gap_end:
+            return None
+        if self._faults.gap_rate == 0:
+            return now
+        if np.isnan(self._next_gap):
+            self._next_gap = now + self._rng.exponential(1 / self._faults.gap_rate)
+        if now < self._next_gap:
+            return now
+        self._gap_end = now + float(np.exp(np.interp(self._rng.random(), (0.0, 0.5, 1.0), np.log(self._faults.gap))))
+        self._next_gap = np.nan
+        return self._gap_end

@@ -10,6 +10,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.robot.model import RobotModel
 
+from .cascade import Cascade
 from .commands import CommandedTrajectory, Follower
 from .drives import Drives, effort_scale, typical_drives
 from .joint_sensors import Sensors, StateSample
@@ -34,8 +35,6 @@ class SimulatedRobot:
         The true robot; its URDF is read by MuJoCo itself.
     options : SimulationOptions, optional
         Behaviour.
-    controller_model : RobotModel, optional
-        Model that the arm's controller uses; the true one where not given.
     drives : Drives, optional
         True drives in place of typical ones.
     start : ndarray, shape (n,), optional
@@ -47,7 +46,6 @@ class SimulatedRobot:
         robot: RobotModel,
         options: SimulationOptions | None = None,
         *,
-        controller_model: RobotModel | None = None,
         drives: Drives | None = None,
         start: Array | None = None,
     ) -> None:
@@ -59,10 +57,12 @@ class SimulatedRobot:
         self._mujoco = import_mujoco()
         self._compiled = self._with_drives(build_mujoco(robot, self.options.timestep_s))
         self._data = self._mujoco.MjData(self._compiled.model)
-        self._controller_model = (controller_model or robot).pinocchio
-        self._controller_data = self._controller_model.createData()
         self._sensors = Sensors(self.options.sensors, self.effort_limit, sensor_rng)
-        self._set_gains()
+        controller = self.options.controller
+        self._pid = controller.kind == "pid"
+        feed_forward = 1.0 if self._pid else controller.feed_forward
+        self._cascade = Cascade(self._mean_inertia(), controller.bandwidth_rad_s, feed_forward, self.effort_limit)
+        self._steps_per_cycle = max(round(1.0 / (controller.rate_hz * self.options.timestep_s)), 1)
         self.reset(start)
 
     @property
@@ -98,11 +98,13 @@ class SimulatedRobot:
         self._steps = 0
         self._mujoco.mj_resetData(self._compiled.model, self._data)
         self._data.qpos[self._compiled.position] = position
-        self.mode = ControlMode.POSITION
+        self._mujoco.mj_forward(self._compiled.model, self._data)
         self._follower = Follower(position)
         self._commanded_effort, self._effort_time = np.zeros(self.robot.joints), -np.inf
-        self._applied = self._control()
+        self._applied = self._data.qfrc_bias[self._compiled.dof] + self.drives.offset
         self._measured_effort = self._applied
+        self._take_position_control()
+        self._applied = self._control()
 
     def become(self, robot: RobotModel | None = None, drives: Drives | None = None) -> None:
         """Have other bodies or other friction from now on, in motion, as with a payload that is gripped.
@@ -128,16 +130,18 @@ class SimulatedRobot:
             self.robot, self.bodies = robot, np.array(robot.consistent_body_prior)
             set_bodies(self._compiled, self.bodies)
         self._compiled = self._with_drives(self._compiled)
+        self._set_mode(self.mode)
 
     def _with_drives(self, compiled: MujocoRobot) -> MujocoRobot:
         """The compiled robot with the friction and rotor inertia of its drives."""
         model, dof = compiled.model, compiled.dof
-        model.dof_damping[dof] = self.drives.viscous
         model.dof_armature[dof] = self.drives.rotor_inertia
+        model.dof_frictionloss[dof] = self.drives.dry_friction(np.zeros(len(dof)))
         # MuJoCo's default friction is so soft that a joint creeps at rad/s below its breakaway torque. This holds it
         # to a few mrad/s: the stiffest that is stable at the timestep.
         model.dof_solref[dof] = (2 * self.options.timestep_s, 1.0)
         model.dof_solimp[dof, :2] = _FRICTION_IMPEDANCE
+        self._varying_friction = bool(np.any(self.drives.stribeck))
         return compiled
 
     def follow(self, trajectory: CommandedTrajectory, start: float | None = None) -> None:
@@ -148,13 +152,17 @@ class SimulatedRobot:
         ExcitationError
             The trajectory is refused, as by a JointTrajectoryController.
         """
-        self._take_position_control()
+        self._leave_effort_control()
         self._follower.follow(trajectory, self.time, self.time if start is None else start)
 
     def stream(self, position: Array) -> None:
         """Go to a position ``(n,)`` now, in a straight line over the time since the last one."""
-        self._take_position_control()
+        self._leave_effort_control()
         self._follower.stream(position, self.time)
+
+    def scale(self, factor: float) -> None:
+        """Follow trajectories at a share of their pace from now on."""
+        self._follower.scale(factor, self.time)
 
     def command_effort(self, effort: Array) -> None:
         """Apply efforts ``(n,)`` until the next command or the timeout; limits of the drives hold.
@@ -167,7 +175,7 @@ class SimulatedRobot:
         effort = np.array(effort, dtype=float)
         if effort.shape != (self.robot.joints,) or not np.isfinite(effort).all():
             raise ExcitationError(f"command: efforts {effort} are not {self.robot.joints} finite numbers")
-        self.mode = ControlMode.EFFORT
+        self._set_mode(ControlMode.EFFORT)
         self._commanded_effort = np.clip(effort, -self.effort_limit, self.effort_limit)
         self._effort_time = self.time
 
@@ -175,14 +183,17 @@ class SimulatedRobot:
         """Advance physics and controller by ``count`` timesteps."""
         model, data, dof = self._compiled.model, self._data, self._compiled.dof
         for _ in range(count):
-            # The sensor averages over the step before and the step after the sample.
-            data.qfrc_applied[dof] = self._applied - self.drives.offset
-            model.dof_frictionloss[dof] = self.drives.dry_friction(data.qvel[dof])
+            velocity = data.qvel[dof]
+            # MuJoCo takes the velocity gain as damping at the end of the step, which is stable whatever the inertia.
+            data.qfrc_applied[dof] = self._applied + self._gain * velocity - self.drives.offset
+            if self._varying_friction:
+                model.dof_frictionloss[dof] = self.drives.dry_friction(velocity)
             self._mujoco.mj_step(model, data)
             self._steps += 1
-            effort = self._control()
-            self._measured_effort = 0.5 * (self._applied + effort)
-            self._applied = effort
+            damped = self._gain * (data.qvel[dof] - velocity)
+            # The sensor averages over the step before and the step after the sample.
+            before, self._applied = self._applied, self._control()
+            self._measured_effort = 0.5 * (before + self._applied) - damped
 
     def state(self) -> StateSample:
         """Joint state as the robot reports it. Effort is what the drive delivers at the joint side."""
@@ -197,29 +208,46 @@ class SimulatedRobot:
         """Position, velocity, acceleration that the controller follows now."""
         return self._follower.desired(self.time)
 
-    def _take_position_control(self) -> None:
+    def _set_mode(self, mode: ControlMode) -> None:
+        self.mode = mode
+        has_drive_loop = mode is ControlMode.POSITION and not self._pid
+        self._gain = self._cascade.gain if has_drive_loop else np.zeros(self.robot.joints)
+        self._compiled.model.dof_damping[self._compiled.dof] = self.drives.viscous + self._gain
+
+    def _leave_effort_control(self) -> None:
         if self.mode is ControlMode.EFFORT:
-            self._follower.hold(self._data.qpos[self._compiled.position])
-            self.mode = ControlMode.POSITION
+            self._take_position_control()
+
+    def _take_position_control(self) -> None:
+        """Hold the robot where it is, by the effort that is applied now."""
+        self._set_mode(ControlMode.POSITION)
+        position = self._data.qpos[self._compiled.position]
+        self._follower.hold(position)
+        self._cascade.hold(position, self._applied)
 
     def _control(self) -> Array:
+        """Efforts until the next step."""
         if self.mode is ControlMode.EFFORT:
             if self.time - self._effort_time <= self.options.controller.effort_timeout_s:
                 return self._commanded_effort
             self._take_position_control()
-        q, v = self._data.qpos[self._compiled.position], self._data.qvel[self._compiled.dof]
-        wanted_q, wanted_v, wanted_a = self._follower.desired(self.time)
-        gravity = pin.computeGeneralizedGravity(self._controller_model, self._controller_data, q)
-        effort = gravity + self._inertia * wanted_a + self._stiffness * (wanted_q - q) + self._damping * (wanted_v - v)
-        return np.clip(effort, -self.effort_limit, self.effort_limit)
+        timestep, step = self.options.timestep_s, self._steps % self._steps_per_cycle
+        cycle = self._steps_per_cycle * timestep
+        if step == 0:
+            self._cascade.go_to(self._follower.desired(self.time, cycle)[0], cycle)
+            if self._pid:
+                state = self.state()
+                return self._cascade.effort(0.0, state.position, state.velocity, cycle)
+        elif self._pid:
+            return self._applied
+        position, velocity = self._data.qpos[self._compiled.position], self._data.qvel[self._compiled.dof]
+        return self._cascade.effort(step * timestep, position, velocity, timestep)
 
-    def _set_gains(self) -> None:
-        """Constant gains from the mean diagonal of the controller's mass matrix."""
-        rng, model, data = np.random.default_rng(0), self._controller_model, self._controller_data
+    def _mean_inertia(self) -> Array:
+        """``(n,)`` mean diagonal of the mass matrix, by which drives are tuned."""
+        rng, model = np.random.default_rng(0), self.robot.pinocchio
+        data = model.createData()
         lower = np.where(np.isfinite(self.robot.limits.lower), self.robot.limits.lower, -np.pi)
         upper = np.where(np.isfinite(self.robot.limits.upper), self.robot.limits.upper, np.pi)
         poses = rng.uniform(lower, upper, (50, self.robot.joints))
-        self._inertia = np.mean([np.diag(pin.crba(model, data, q)) for q in poses], axis=0) + self.drives.rotor_inertia
-        omega = 2 * np.pi * self.options.controller.bandwidth_hz
-        self._stiffness = self._inertia * omega**2
-        self._damping = 2 * self.options.controller.damping_ratio * omega * self._inertia
+        return np.mean([np.diag(pin.crba(model, data, q)) for q in poses], axis=0) + self.drives.rotor_inertia

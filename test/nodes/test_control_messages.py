@@ -15,6 +15,9 @@ FIELDS = """
 from control_msgs.action import FollowJointTrajectory
 goal, result = FollowJointTrajectory.Goal(), FollowJointTrajectory.Result()
 print(type(goal.trajectory).__name__, type(goal.goal_time_tolerance).__name__, goal.path_tolerance, goal.goal_tolerance)
+from control_msgs.msg import JointTrajectoryControllerState
+state = JointTrajectoryControllerState()
+print(type(state.reference).__name__, type(state.multi_dof_error).__name__, state.speed_scaling_factor)
 print(result.error_code, result.PATH_TOLERANCE_VIOLATED, result.INVALID_GOAL)
 """
 
@@ -24,4 +27,6 @@ def test_it_has_the_fields_and_codes_of_the_real_one(pytestconfig: pytest.Config
     extra = control_messages_environment(Path(pytestconfig.rootpath) / ".pytest_cache" / "control_msgs")
     command = [sys.executable, "-c", FIELDS]
     done = subprocess.run(command, env={**os.environ, **extra}, capture_output=True, text=True, check=False)
-    assert done.stdout.splitlines() == ["JointTrajectory Duration [] []", "0 -4 -1"], done.stderr
+    assert done.stdout.splitlines() == [
+        "JointTrajectory Duration [] []", "JointTrajectoryPoint MultiDOFJointTrajectoryPoint 0.0", "0 -4 -1"
+    ], done.stderr  # fmt: skip

@@ -36,7 +36,7 @@ def test_calibration_of_a_wrong_urdf(robots, seed):
     limits = panda_limits(given)
     plan = plan_excitation(given, limits, PANDA_START, OPTIONS)
     other = plan_excitation(given, limits, PANDA_START, attrs.evolve(OPTIONS, seed=7, improved=0))
-    robot = SimulatedRobot(truth, SimulationOptions(seed=seed), controller_model=given, start=PANDA_START + 0.1)
+    robot = SimulatedRobot(truth, SimulationOptions(seed=seed), start=PANDA_START + 0.1)
     recordings = [simulate(robot, motion) for motion in (plan, other)]
     train, held_out = (prepare(recording, given) for recording in recordings)
     estimate = identify(given, [train])

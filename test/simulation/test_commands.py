@@ -112,3 +112,17 @@ def test_streamed_positions_are_followed_and_the_last_is_held():
     for wrong in (np.zeros(3), np.array([np.nan, 0])):
         with pytest.raises(ExcitationError):
             follower.stream(wrong, 4.0)
+
+
+def test_a_scaled_trajectory_falls_behind_and_the_next_one_begins_at_the_clock():
+    follower = Follower(np.zeros(2))
+    follower.follow(points(), 0.0, 0.0)
+    follower.scale(0.5, 0.4)
+    assert follower.trajectory_time(0.8) == pytest.approx(0.6)
+    assert follower.desired(0.8)[0] == pytest.approx(RAMP.sample(np.array([0.6]))[0][0], abs=1e-6)
+    assert follower.desired(0.8, 0.1)[0] == pytest.approx(RAMP.sample(np.array([0.7]))[0][0], abs=1e-6)
+    follower.scale(0.0, 0.8)
+    assert follower.desired(5.0)[0] == pytest.approx(follower.desired(0.8)[0])
+    follower.follow(points(), 1.0, 0.0)
+    assert follower.desired(1.0)[0] == pytest.approx(RAMP.sample(np.array([1.0]))[0][0], abs=1e-6)
+    assert follower.trajectory_time(2.0) == 1.0

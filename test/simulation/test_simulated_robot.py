@@ -8,7 +8,7 @@ import pytest
 from support.robots.quick_plans import PANDA_START, panda, panda_limits, quick_plan
 
 from inertid_ros.config.excitation import ExcitationOptions
-from inertid_ros.config.simulation import DriveOptions, SensorOptions, SimulationOptions
+from inertid_ros.config.simulation import ControllerOptions, DriveOptions, SensorOptions, SimulationOptions
 from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.excitation.plans.plan import slower
 from inertid_ros.robot.model import load_model
@@ -22,7 +22,7 @@ from inertid_ros.simulation.simulated_robot import ControlMode, SimulatedRobot
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 
-EXACT = SensorOptions(0.0, 0.0, 0.0, 0.0)
+EXACT = SensorOptions(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +87,71 @@ def test_it_tracks_well_but_not_perfectly(model):
     assert 1e-4 < error < 0.03
 
 
+def tracking_error(model, **controller):
+    """Tracking errors and speeds ``(N, n)`` in a fast motion."""
+    options = SimulationOptions(sensors=EXACT, controller=ControllerOptions(**controller))
+    plan = quick_plan(panda_limits(model), PANDA_START, 2, ExcitationOptions(duration_s=3.0, base_frequency_hz=1 / 3))
+    robot, rows = SimulatedRobot(model, options, start=PANDA_START), []
+
+    def look(robot):
+        wanted, speed, _ = robot.desired()
+        rows.append((wanted - robot.true_state().position, speed))
+
+    simulate(robot, plan, each_step=look)
+    return (np.array(column) for column in zip(*rows, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "feed_forward", "rate_hz"),
+    [(50.0, 0.0, 500.0), (75.0, 0.9, 500.0), (200.0, 0.0, 125.0), (200.0, 0.9, 1000.0)],
+)
+def test_drives_lag_as_long_as_their_options_say(model, bandwidth, feed_forward, rate_hz):
+    error, speed = tracking_error(
+        model, bandwidth_rad_s=bandwidth, feed_forward=feed_forward, rate_hz=rate_hz
+    )
+    lag = (error * speed).sum(axis=0) / (speed * speed).sum(axis=0)
+    expected = np.full(7, 2 * (1 - feed_forward) / bandwidth)
+    assert lag == pytest.approx(expected, rel=0.25, abs=1e-4)  # joints disturb one another
+
+
+@pytest.mark.parametrize("rate_hz", [250.0, 1000.0])
+def test_a_pid_by_efforts_errs_with_acceleration_alone(model, rate_hz):
+    error, speed = tracking_error(model, kind="pid", bandwidth_rad_s=40.0, rate_hz=rate_hz)
+    lag = (error * speed).sum(axis=0) / (speed * speed).sum(axis=0)
+    assert np.abs(lag).max() < 2e-3
+    assert 1e-3 < np.abs(error).max() < 0.02
+
+
+def test_drives_of_any_bandwidth_hold_a_folded_arm_still(robots):
+    """A folded arm has a tenth of the inertia that its drives are tuned to."""
+    for urdf, start in (("panda_description/urdf/panda.urdf", [0, 0.5, 0, -3.0, 0, 3.5, 0]),
+                        ("ur_description/urdf/ur5_robot.urdf", [0, -0.2, 2.9, 0, 0.1, 0])):  # fmt: skip
+        model = load_model(robots / urdf)
+        for kind, bandwidth in (("cascade", 50.0), ("cascade", 200.0), ("pid", 75.0)):
+            options = SimulationOptions(controller=ControllerOptions(kind=kind, bandwidth_rad_s=bandwidth))
+            robot = SimulatedRobot(model, options, start=np.array(start, dtype=float))
+            robot.stream(np.array(start) + 0.02)
+            robot.step(1000)
+            assert np.abs(robot.true_state().velocity).max() < 0.05, (urdf, kind, bandwidth)
+            assert robot.true_state().position == pytest.approx(np.array(start) + 0.02, abs=0.01)
+
+
+def test_efforts_are_those_that_move_the_robot(model):
+    """Rotor inertia, friction and offset included, at any instant of a motion."""
+    options = SimulationOptions(sensors=EXACT, controller=ControllerOptions(bandwidth_rad_s=200.0))
+    plan = quick_plan(panda_limits(model), PANDA_START, 2, ExcitationOptions(duration_s=2.0, base_frequency_hz=0.5))
+    robot, rows = SimulatedRobot(model, options, start=PANDA_START), []
+    simulate(robot, plan, each_step=lambda robot: rows.append(robot.true_state()))
+    velocity = np.array([state.velocity for state in rows])
+    acceleration, data = (velocity[2:] - velocity[:-2]) / (2 * options.timestep_s), model.pinocchio.createData()
+    drives, errors = robot.drives, []
+    for state, a in zip(rows[1:-1], acceleration, strict=True):
+        torque = pin.rnea(model.pinocchio, data, state.position, state.velocity, a) + drives.rotor_inertia * a
+        torque += drives.viscous * state.velocity + drives.coulomb * np.sign(state.velocity) + drives.offset
+        errors.append((state.effort - torque)[np.abs(state.velocity) > 0.05])
+    assert np.sqrt(np.mean(np.concatenate(errors) ** 2)) < 0.05  # of up to 40 N m
+
+
 def test_a_recording_covers_the_plan(model):
     plan = quick_plan(panda_limits(model), PANDA_START, 2, ExcitationOptions(duration_s=2.0, base_frequency_hz=0.5))
     robot = SimulatedRobot(model, start=PANDA_START + 0.1)
@@ -134,6 +199,19 @@ def test_sensors_have_the_noise_and_resolution_that_they_are_given(model):
     robot = SimulatedRobot(model, SimulationOptions(sensors=coarse), start=PANDA_START)
     counts = robot.state().position / 1e-3
     assert counts == pytest.approx(np.round(counts), abs=1e-9)
+
+
+def test_encoders_do_not_see_the_play_of_a_gear(model):
+    options = SimulationOptions(sensors=SensorOptions(0.0, 0.0, 0.0, 0.0, play=1e-3), drives=DriveOptions(0.0, 0.0))
+    robot = SimulatedRobot(model, options, start=PANDA_START)
+    assert robot.state().position == pytest.approx(PANDA_START)
+    reported = []
+    for shift in (0.01, 0.0):
+        robot.stream(PANDA_START + shift)
+        robot.step(1000)
+        reported.append(robot.state().position - robot.true_state().position)
+    assert reported[0] == pytest.approx(np.full(7, -1e-3), abs=1e-6)
+    assert reported[1] == pytest.approx(np.full(7, 1e-3), abs=1e-6)
 
 
 def test_efforts_are_passed_on_until_they_stop_coming(model):
@@ -244,3 +322,18 @@ def test_frozen_states_keep_their_values_and_advance_their_stamps():
         arrived += channel.pass_on(state)
     assert [s.position[0] for s in arrived[10:]] == [arrived[9].position[0]] * 30
     assert (np.diff([s.time for s in arrived]) > 0).all()
+
+
+def test_a_publisher_that_is_held_up_skips_states_and_is_late_with_one():
+    faults = StateFaults(gap_rate=1.0, gap=(0.024, 0.068, 0.39))
+    channel, times, stamps = FaultyChannel(np.random.default_rng(0), faults), [], []
+    for step in range(100_000):
+        now = 0.002 * step
+        for arrived in channel.pass_on(StateSample(now, *np.zeros((3, 1)))):
+            times.append(now)
+            stamps.append(arrived.time)
+    late, gaps = np.subtract(times, stamps), np.diff(stamps)
+    held_up = late[late > 1e-6]
+    assert len(held_up) == pytest.approx(200 / 1.1, rel=0.25)
+    assert held_up.min() > 0.023 and held_up.max() < 0.392 and 0.05 < np.median(held_up) < 0.11
+    assert (gaps > 0).all() and np.sort(gaps)[-len(held_up)] > 0.02

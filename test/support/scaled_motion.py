@@ -1,7 +1,7 @@
-"""A motion under a controller whose speed is scaled, observed from outside at every cycle of the controller.
+"""A motion under a controller whose speed may be scaled, observed from outside at every cycle of the controller.
 
-The controller is a JointTrajectoryController's: a new trajectory sets its time to the clock, each cycle advances it by
-the scaled period, and the trajectory is sampled from its stamp. Drives follow it, sensors measure them.
+The controller is a JointTrajectoryController, whose command is what it samples one cycle ahead. Drives follow it,
+sensors measure the joints, and a publisher with gaps reports them.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,18 +15,24 @@ from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
 from inertid_ros.excitation.execution.supervisor import Supervisor
+from inertid_ros.simulation.cascade import Cascade
 from inertid_ros.simulation.commands import CommandedTrajectory, Follower
+from inertid_ros.simulation.joint_sensors import FaultyChannel, StateFaults, StateSample
 
-CYCLE_S, HALF = 0.002, 7
-TICK_S, STATE_DELAY_S, COMMAND_DELAY_S = 0.004, 0.001, 0.001
+CYCLE_S, WINDOW_S = 0.002, 0.03
+STEP_S, TICK_S, STATE_DELAY_S, COMMAND_DELAY_S = 0.001, 0.004, 0.001, 0.001
+CONTROLLER_STATE_S = 0.02
+IDLE = StateFaults(gap_rate=0.3, gap=(0.01, 0.017, 0.03))  # as measured of a joint_state_broadcaster on two cores
+BUSY = StateFaults(gap_rate=1.0, gap=(0.024, 0.068, 0.39))
 EPOCH, BEGIN = 1.8e9, 50.0
 LIMITS = simple_limits(2)
 Scaling = Callable[[float], float]  # of the time since the begin of the motion
 
 
-def table(seed: int) -> HorizonTable:
+def table(seed: int, joints: int = 2) -> HorizonTable:
     """A random motion that touches its limits."""
-    return HorizonTable(quick_plan(LIMITS, np.zeros(2), seed), LIMITS)
+    limits = simple_limits(joints)
+    return HorizonTable(quick_plan(limits, np.zeros(joints), seed), limits)
 
 
 class ScaledController:
@@ -34,10 +40,10 @@ class ScaledController:
 
     streams = False
 
-    def __init__(self, start: np.ndarray) -> None:
-        self._follower, self._time = Follower(start), BEGIN
+    def __init__(self, start: np.ndarray, cycle: float) -> None:
+        self._follower, self._cycle = Follower(start), cycle
         self._arriving: list[tuple[float, Horizon]] = []
-        self.now = BEGIN
+        self.now = self.cycled = BEGIN  # the latter of its last cycle
         self.sent: list[float] = []
 
     def begin(self) -> None:
@@ -50,49 +56,55 @@ class ScaledController:
     def stream(self, position: np.ndarray) -> None:
         """Nothing: horizons are sent."""
 
-    def update(self, now: float, scaling: float) -> np.ndarray:
-        """One cycle; the position that the drives follow."""
-        self._time += CYCLE_S * scaling
+    def update(self, now: float, scaling: float, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """One cycle at a measured position; the reference, and where the drives go until the next cycle."""
+        self._follower.scale(scaling, now - self._cycle)
+        self.cycled = now
         while self._arriving and self._arriving[0][0] <= now:
             _, horizon = self._arriving.pop(0)
-            here = self._follower.desired(self._time)[0]
             points = CommandedTrajectory(
                 horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration
             )
             if len(points.time_from_start) == 1:
-                self._follower.hold(here)  # a point in the future is approached from where the robot stands
+                self._follower.hold(position)  # a point in the future is approached from where the robot stands
             self._follower.follow(points, now, horizon.stamp - EPOCH)
-            self._time = now
-        return self._follower.desired(self._time)[0]
+        return self._follower.desired(now)[0], self._follower.desired(now, self._cycle)[0]
 
 
 @dataclass(frozen=True)
 class Drives:
-    """How joints follow the controller.
+    """How joints follow the controller; one value for all joints, or one each.
 
     Attributes
     ----------
-    lag : float
-        Time constant [s]; of each of two filters in a row where ``order`` is 2.
-    order : int
+    lag : float or ndarray, shape (n,)
+        Of the joints behind their command at a constant velocity [s]; 0 follows exactly.
+    bandwidth : float or ndarray, shape (n,)
+        Of the cascade [rad/s]; lowered where the lag is longer than without any feed-forward.
+    friction : float or ndarray, shape (n,)
+        Coulomb friction by the inertia of the joint [rad/s^2].
     delay : float
-        Pure delay [s].
+        Pure delay of the command [s].
     play : float
-        A joint does not move before its command is this far away [rad].
+        Between drive and joint, to either side [rad].
     sag : float
         Deviation by weight where a link is horizontal [rad].
+    cycle : float
+        Of the controller [s].
     """
 
-    lag: float = 0.0
-    order: int = 1
+    lag: float | np.ndarray = 0.0
+    bandwidth: float | np.ndarray = 75.0
+    friction: float | np.ndarray = 0.0
     delay: float = 0.0
     play: float = 0.0
     sag: float = 0.0
+    cycle: float = CYCLE_S
 
 
 @dataclass(frozen=True)
 class Sensors:
-    """How joints are measured.
+    """How joints are measured and reported.
 
     Attributes
     ----------
@@ -102,32 +114,62 @@ class Sensors:
         Of positions [rad].
     late : iterator
         How late each state is stamped [s].
+    channel : StateFaults
+        What becomes of the states on their way.
     """
 
     period: float = CYCLE_S
     noise: float = 1e-6
     resolution: float = 0.0
     late: Iterator[float] = field(default_factory=lambda: repeat(0.0))
+    channel: StateFaults = StateFaults()
+
+
+def random_drives(rng: np.random.Generator, joints: int) -> tuple[Drives, Sensors]:
+    """An ordinary robot: lag of 1 to 40 ms, friction, play, noise, 125 to 1000 Hz, on a machine idle or busy."""
+    lag = np.clip(np.exp(rng.uniform(*np.log([1e-3, 40e-3]))) * rng.uniform(0.7, 1.3, joints), 1e-3, 40e-3)
+    bandwidth = np.exp(rng.uniform(np.log(50.0), np.log(np.minimum(200.0, 2 / lag))))
+    friction = np.exp(rng.uniform(*np.log([0.3, 10.0]), joints))
+    cycle = 1.0 / rng.choice([125.0, 250.0, 500.0, 1000.0])
+    drives = Drives(lag, bandwidth, friction, play=rng.uniform(0.0, 1e-3), cycle=cycle)
+    noise = np.exp(rng.uniform(*np.log([1e-5, 3e-4])))
+    return drives, Sensors(cycle, noise, channel=IDLE if rng.random() < 0.5 else BUSY)
 
 
 class Arm:
-    """The joints behind a controller."""
+    """The joints behind a controller, at rest where they start."""
 
     def __init__(self, drives: Drives, start: np.ndarray) -> None:
-        self._drives = drives
-        self._past = [start] * (round(drives.delay / CYCLE_S) + 1)
-        self._stages = [start.copy() for _ in range(drives.order if drives.lag else 0)]
-        self._stuck = start.copy()
+        lag, ones = np.broadcast_to(drives.lag, start.shape), np.ones(len(start))
+        self._drives, self._exact = drives, not lag.any()
+        bandwidth = np.minimum(drives.bandwidth, 2 / np.maximum(lag, 1e-6))
+        self._cascade = Cascade(ones, bandwidth, 1 - 0.5 * lag * bandwidth)
+        self._cascade.hold(start, 0.0 * start)
+        self._past = [start] * (round(drives.delay / drives.cycle) + 1)
+        self._position, self._velocity, self._stuck = start.copy(), 0.0 * start, start.copy()
+        self._steps = int(np.ceil(drives.cycle / STEP_S - 1e-9))
 
-    def update(self, reference: np.ndarray) -> np.ndarray:
-        """One cycle; the joints' position."""
-        self._past = [*self._past[1:], reference]
-        position = self._past[0]
-        for stage in self._stages:
-            stage += (position - stage) * -np.expm1(-CYCLE_S / self._drives.lag)
-            position = stage
-        self._stuck = np.clip(self._stuck, position - self._drives.play, position + self._drives.play)
-        return self._stuck - self._drives.sag * np.cos(self._stuck)
+    def update(self, command: np.ndarray) -> np.ndarray:
+        """One cycle, at whose end the command is due; the joints' position then."""
+        self._past = [*self._past[1:], command]
+        if self._exact:
+            self._position = self._past[0]
+        else:
+            self._follow(self._past[0])
+        drives = self._drives
+        self._stuck = np.minimum(np.maximum(self._stuck, self._position - drives.play), self._position + drives.play)
+        return self._stuck - drives.sag * np.cos(self._stuck) if drives.sag else self._stuck
+
+    def _follow(self, command: np.ndarray) -> None:
+        """One cycle of the drives, in steps that friction may end at rest."""
+        seconds = self._drives.cycle / self._steps
+        friction, position, velocity = self._drives.friction * seconds, self._position, self._velocity
+        self._cascade.go_to(command, self._drives.cycle)
+        for step in range(self._steps):
+            velocity = velocity + seconds * self._cascade.effort(step * seconds, position, velocity, seconds)
+            velocity = velocity - np.minimum(np.maximum(velocity, -friction), friction)
+            position = position + seconds * velocity
+        self._position, self._velocity = position, velocity
 
 
 @dataclass
@@ -140,32 +182,40 @@ class Observed:
     ended: float
     reference: np.ndarray
     position: np.ndarray
+    cycle: float = CYCLE_S
 
     @property
     def time(self) -> np.ndarray:
-        return CYCLE_S * np.arange(1, len(self.reference) + 1)
+        return self.cycle * np.arange(1, len(self.reference) + 1)
 
     @property
     def speed(self) -> np.ndarray:
-        return np.abs(np.diff(self.reference, axis=0)) / CYCLE_S
+        return np.abs(np.diff(self.reference, axis=0)) / self.cycle
 
     @property
     def joint_speed(self) -> np.ndarray:
-        return np.abs(np.diff(self.position, axis=0)) / CYCLE_S
+        return np.abs(np.diff(self.position, axis=0)) / self.cycle
+
+    @property
+    def half(self) -> int:
+        """Cycles of the window to either side of its middle."""
+        return max(int(0.5 * WINDOW_S / self.cycle), 2)
 
     @property
     def acceleration(self) -> np.ndarray:
-        window = np.vander(CYCLE_S * np.arange(-HALF, HALF + 1), 4, increasing=True)
+        window = np.vander(self.cycle * np.arange(-self.half, self.half + 1), 4, increasing=True)
         weights = 2 * np.linalg.pinv(window)[2]
         return np.abs([np.convolve(column, weights[::-1], mode="valid") for column in self.position.T]).T
 
     def check(self, *own: float) -> None:
         """Limits were kept, but for the acceleration with which the controller itself changes speed at ``own`` [s]."""
-        assert (self.speed <= LIMITS.velocity).all()
+        limits, half = self.node.execution.table.limits, self.half
+        assert (self.speed <= limits.velocity).all()
         acceleration = self.acceleration
         for at in own:
-            acceleration[np.abs(self.time[HALF : HALF + len(acceleration)] - at) < (HALF + 0.5) * CYCLE_S] = 0.0
-        assert (acceleration <= LIMITS.acceleration).all()
+            near = np.abs(self.time[half : half + len(acceleration)] - at) < (half + 0.5) * self.cycle
+            acceleration[near] = 0.0
+        assert (acceleration <= limits.acceleration).all()
 
 
 def move(
@@ -175,34 +225,51 @@ def move(
     sensors: Sensors | None = None,
     told_every: float = 0.0,
     seed: int = 0,
+    controller_state: bool = False,
 ) -> Observed:
-    """A motion under a scaling, which the node is told every ``told_every`` seconds where that is not 0."""
-    sensors, rng = sensors or Sensors(), np.random.default_rng(seed)
-    controller, arm = ScaledController(horizons.plan.start), Arm(drives or Drives(), horizons.plan.start)
+    """A motion under a scaling, which the node is told every ``told_every`` seconds where that is not 0.
+
+    ``controller_state`` hands the controller's reference to the node, as its states do.
+    """
+    drives, sensors, rng = drives or Drives(), sensors or Sensors(), np.random.default_rng(seed)
+    start, limits = horizons.plan.start, horizons.limits
+    controller, arm = ScaledController(start, drives.cycle), Arm(drives, start)
     monitor = StateMonitor(
-        LIMITS.joint_names, LIMITS.lower, LIMITS.upper, LIMITS.velocity, LIMITS.effort,
-        MonitorOptions(tracking_tolerance=1.0).timed(sensors.period), BEGIN,
+        limits.joint_names, limits.lower, limits.upper, limits.velocity, limits.effort,
+        MonitorOptions(tracking_tolerance=1.0, progress_tolerance=0.01), BEGIN,
     )  # fmt: skip
     node = Supervisor(horizons, monitor, Lease(1.0, BEGIN, wanted=False), controller)
     node.start(BEGIN, EPOCH)
-    references, positions, ended = [], [], np.nan
-    for cycle in range(1, round((horizons.plan.duration + 4.0) / CYCLE_S) + 1):
-        now = BEGIN + cycle * CYCLE_S
-        references.append(controller.update(now, scaling(now - BEGIN)))
-        positions.append(arm.update(references[-1]))
+    channel = FaultyChannel(np.random.default_rng((seed, 1)), sensors.channel)
+    cycle, state, tick, told, tells = (
+        round(seconds / STEP_S)
+        for seconds in (drives.cycle, sensors.period, TICK_S, told_every, CONTROLLER_STATE_S * controller_state)
+    )
+    references, positions, still, ended = [], [], np.zeros(len(start)), np.nan
+    command = start
+    for step in range(cycle, round((3 * horizons.plan.duration + 4.0) / STEP_S) + 1):
+        now = BEGIN + step * STEP_S
         received = controller.now = now + STATE_DELAY_S
-        if cycle % round(sensors.period / CYCLE_S) == 0:
-            measured = positions[-1] + sensors.noise * rng.normal(size=2)
+        if step % cycle == 0:
+            positions.append(arm.update(command))  # what was commanded a cycle ago
+            reference, command = controller.update(now, scaling(now - BEGIN), positions[-1])
+            references.append(reference)
+        if step % state == 0:
+            measured = positions[-1] + sensors.noise * rng.normal(size=len(start))
             if sensors.resolution:
                 measured = np.round(measured / sensors.resolution) * sensors.resolution
-            node.update(now + next(sensors.late) + EPOCH, received + EPOCH, received, measured, np.zeros(2))
-        if told_every and cycle % round(told_every / CYCLE_S) == 0:
+            for sample in channel.pass_on(StateSample(now, measured, still, still)):
+                stamp = sample.time + next(sensors.late) + EPOCH
+                node.update(stamp, received + EPOCH, received, sample.position, sample.effort)
+        if told and step % told == 0:
             node.scale(received, scaling(now - BEGIN))
-        if cycle % round(TICK_S / CYCLE_S) == 0 and np.isnan(ended) and node.tick(received):
+        if tells and references and (step % tells == 0 or node.may_send(received)):
+            node.update_reference(controller.cycled + EPOCH, references[-1])
+        if step % tick == 0 and np.isnan(ended) and node.tick(received):
             ended = received - BEGIN
         if now - BEGIN > ended + 1.0:
             break
-    return Observed(node, controller, ended, np.array(references), np.array(positions))
+    return Observed(node, controller, ended, np.array(references), np.array(positions), drives.cycle)
 
 
 def late_stamps(rng: np.random.Generator) -> Iterator[float]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import InertiaStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -33,6 +34,7 @@ from inertid_ros.simulation.example_robots import example_urdf
 from inertid_ros.simulation.joint_sensors import FaultyChannel, StateFaults
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
+from .controller_state import ControllerState
 from .diagnostics import robot_status
 from .force_plate_robot import ForcePlateRobot, described_model
 from .parameters import FaultOptions, SimulatorOptions
@@ -62,11 +64,12 @@ class Simulator(Node):
         self.robot = SimulatedRobot(
             truth,
             self.options.simulation,
-            controller_model=described,
             start=np.array(self.options.start) if self.options.start else None,
         )
         self.channel = FaultyChannel(np.random.default_rng(self.options.simulation.seed))
-        self.faults = FaultOptions()
+        self._set_faults(read(self, FaultOptions, "fault."))
+        controller = self.options.controller
+        self.controller_state = ControllerState(self, controller, truth.joint_names)
         self.state_publisher = self.create_publisher(JointState, "joint_states", QoSProfile(depth=50))
         self.clock_publisher = (
             self.create_publisher(ClockMessage, "/clock", 10) if self.options.publish_clock else None
@@ -79,7 +82,7 @@ class Simulator(Node):
         self.commands: list[tuple[PolledSubscription, Callable[[Any], None]]] = [
             (PolledSubscription(self, message_type, topic, COMMAND), command)
             for message_type, topic, command in (
-                (JointTrajectory, "joint_trajectory", self._follow),
+                (JointTrajectory, f"{controller}/joint_trajectory".lstrip("/"), self._follow),
                 (Float64MultiArray, "position_commands", lambda given: robot.stream(np.array(given.data))),
                 (Float64MultiArray, "effort_commands", lambda given: robot.command_effort(np.array(given.data))),
             )
@@ -107,20 +110,30 @@ class Simulator(Node):
             self.lost_s += lost * 1e-9
             behind = step
         self.robot.step(max(int(behind / step), 0))
-        for sample in self.channel.pass_on(self.robot.state()):
-            stamp = to_time(self.stamp_ns + round(sample.time * 1e9))
-            state = to_joint_state(
-                self.robot.joint_names, stamp, sample.position, sample.velocity, sample.effort
-            )
+        measured = self.robot.state()
+        arrived = self.channel.pass_on(measured)
+        for sample in arrived:
+            stamp = self._stamp(sample.time)
+            state = to_joint_state(self.robot.joint_names, stamp, sample.position, sample.velocity, sample.effort)
             self.state_publisher.publish(state)
+        if arrived:  # publishers are held up together
+            factor = self.faults.speed_scaling if self.faults.tell_speed_scaling else 1.0
+            self.controller_state.publish(self._stamp(measured.time), self.robot.desired(), measured, factor)
         if self.clock_publisher is not None:
-            self.clock_publisher.publish(ClockMessage(clock=to_time(self.stamp_ns + round(self.robot.time * 1e9))))
+            self.clock_publisher.publish(ClockMessage(clock=self._stamp(self.robot.time)))
+
+    def _stamp(self, time: float) -> Time:
+        """Stamp of a simulated time [s]."""
+        return to_time(self.stamp_ns + round(time * 1e9))
 
     def _read_faults(self) -> None:
         faults = read(self, FaultOptions, "fault.")
-        if faults == self.faults:
-            return
+        if faults != self.faults:
+            self._set_faults(faults)
+
+    def _set_faults(self, faults: FaultOptions) -> None:
         self.faults = faults
+        self.robot.scale(faults.speed_scaling)
         self.channel.faults = StateFaults(
             silent=faults.silent,
             frozen=faults.frozen,
@@ -128,6 +141,8 @@ class Simulator(Node):
             delay=faults.delay_s,
             drop=faults.drop,
             stamp_offset=faults.stamp_offset_s,
+            gap_rate=faults.gap_rate_hz,
+            gap=faults.gap_s,
         )
 
     def _publish_truth(self) -> None:
