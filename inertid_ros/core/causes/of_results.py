@@ -14,6 +14,11 @@ SYMPTOMS: Mapping[str, Mapping[str, Cause]] = {
             " and what is mounted on it",
             total="check the unit of the efforts (robot.effort_scale) and the masses of the URDF",
         ),
+        "mass_open": cause(
+            "the data do not show a mass so well that it counts",
+            "do not read this mass by itself, since others predict the torque as well; where it is known, state it"
+            " (constraints.mass)",
+        ),
         "friction_excluded": cause(
             "friction of the URDF's <dynamics> is beyond the measured efforts",
             "it was not used; correct or drop damping and friction of these joints in the URDF",
@@ -38,6 +43,7 @@ SYMPTOMS: Mapping[str, Mapping[str, Cause]] = {
         "border_reached": cause(
             "a parameter lies at a border that was set for it",
             "check constraints.{option}: the data wants this parameter beyond it",
+            open="check constraints.{option}: the URDF's value is beyond it, and the data do not show this parameter",
         ),
         "inconsistent": cause("a body is not physically consistent", "use identify.estimator=consistent"),
         "not_optimal": cause(

@@ -18,7 +18,7 @@ from .torque_scale import TorqueScale
 
 _USELESS = 1.0  # error over torque: no model at all does as well
 _UNEXPLAINED = 0.8  # error over variation of a joint's torque: R^2 below 0.36; 1 is a model of the mean alone
-_HARDLY_WORSE = 0.03  # what a joint's error adds to that of the URDF, of its torque; less is not worth a line
+_HARDLY_WORSE = 0.03  # what an error adds to that of the URDF, of the torque; less is within scatter between motions
 _WORSE, _MUCH_WORSE = 0.1, 0.3  # the same: 1 and 9 % of the mean square of the torque
 _NOISE = 3.0  # times the sensor's noise, beyond which an error is not noise
 _EXPECTED = 3.0  # times the error that the fit expects: that is, beyond its 99 % interval
@@ -77,9 +77,10 @@ def _overall(errors: ErrorComparison) -> Iterator[Finding]:
             _remedy(errors, "worse_than_nothing"),
         )
     if given is not None and not own < given:
+        added = float(np.sqrt(own**2 - given**2))
         yield Finding(
             "worse_than_urdf",
-            Severity.REJECT,
+            Severity.CARE if added <= _HARDLY_WORSE else Severity.REJECT,
             f"the {quantity} error over all channels is {100 * own:.2f} % against {100 * given:.2f} % of the URDF as"
             " given",
             remedy_for("worse_than_urdf", "all_joints"),

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
@@ -161,6 +162,15 @@ class Estimate:
         normal[positive] = log_normal_interval(self.parameters[positive], self.standard_deviation[positive])
         bounded = np.full(normal.shape, np.nan) if self.bounded_interval is None else self.bounded_interval
         return np.where(np.isnan(bounded), normal, bounded)
+
+    @cached_property
+    def shown_by_data(self) -> NDArray[np.bool_]:
+        """``(p,)`` whether the data show a parameter, by itself or in combination.
+
+        The value of any other one is the prior's, or was drawn along by parameters that the data do show: a link that
+        takes up a large first moment becomes heavy with it, even where no torque depends on its mass.
+        """
+        return np.array([each.shown_by_data for each in self.identifiability], dtype=bool)
 
     @property
     def consistent(self) -> bool:

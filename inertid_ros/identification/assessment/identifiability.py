@@ -49,6 +49,11 @@ class Identifiability:
     relative_deviation: float = float("inf")
     moved: float = 0.0
 
+    @property
+    def shown_by_data(self) -> bool:
+        """Whether the data show half of a base parameter with it; how far it moved counts for nothing here."""
+        return self.share >= _PARTLY_SHARE
+
     def __str__(self) -> str:
         which = f" {self.combinations[0]}" if self.verdict == COMBINED else ""
         moved = f" ({abs(self.moved):.2g} prior deviations off the prior)" if abs(self.moved) >= _MOVED else ""

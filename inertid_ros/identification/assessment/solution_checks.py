@@ -52,9 +52,11 @@ def check_solution(estimate: Estimate) -> tuple[Finding, ...]:
 def check_borders(estimate: Estimate, constraints: Constraints) -> tuple[Finding, ...]:
     """Findings on parameters that lie at a border of ``at_most`` or ``mass``: the data wants them beyond it.
 
-    Parameters that cannot be negative, such as friction, are no borders that somebody set.
+    Only a notice where the data do not show the parameter, since then the prior alone is beyond the border. Parameters
+    that cannot be negative, such as friction, are no borders that somebody set.
     """
     layout, values = estimate.layout, dict(zip(estimate.layout.names, estimate.parameters.tolist(), strict=True))
+    shown = dict(zip(layout.names, estimate.shown_by_data.tolist(), strict=True))
     borders = [(name, limit, _AT_BORDER * abs(limit), "at_most") for name, limit in constraints.at_most.items()]
     for link, (lowest, highest) in constraints.mass.items():
         width = _AT_BORDER * (highest - lowest)
@@ -62,9 +64,9 @@ def check_borders(estimate: Estimate, constraints: Constraints) -> tuple[Finding
     return tuple(
         Finding(
             "border_reached",
-            Severity.CARE,
+            Severity.CARE if shown[name] else Severity.NOTICE,
             f"{name} is {values[name]:.4g}, at the border of {limit:.4g} that was set for it",
-            remedy_for("border_reached", option=option),
+            remedy_for("border_reached", "" if shown[name] else "open", option=option),
             (_owner(layout, name),),
         )
         for name, limit, width, option in borders

@@ -90,33 +90,44 @@ def torque_confidence(estimate: Estimate, states: Samples | None = None) -> Torq
     IdentificationError
         The robot has a free base.
     """
-    return confidence_by_covariance(estimate.model, estimate.parameters, estimate.covariance, states)
+    return StateTorques(estimate.model, states).confidence(estimate.parameters, estimate.covariance)
 
 
-def confidence_by_covariance(
-    model: RobotModel, parameters: Array, covariance: Array, states: Samples | None = None
-) -> TorqueConfidence:
-    """The same of parameters ``(p,)`` with a covariance ``(p, p)``.
+class StateTorques:
+    """Equations of torque at random states, for the confidence of any number of parameters.
+
+    Parameters
+    ----------
+    model : RobotModel
+        Robot on a fixed base.
+    states : Samples, optional
+        Random ones by default, the same for every estimate of one robot.
 
     Raises
     ------
     IdentificationError
         The robot has a free base.
     """
-    if model.free:
-        raise IdentificationError("confidence: torque at random states is defined for robots on a fixed base only")
-    # Stribeck friction that was left out of the estimate may be there: its uncertainty is part of the torque's.
-    equations = ForceEquations(model.with_stribeck_of(np.ones(model.joints, dtype=bool)))
-    states = states if states is not None else sample_states(model)
-    squares = np.zeros(model.joints)
-    for chunk in dense_equations(equations, states):
-        for joint, (rows, _) in enumerate(chunk):
-            columns = equations.columns[joint]
-            own = covariance[np.ix_(columns, columns)]
-            squares[joint] += float(np.einsum("ki,ij,kj->", rows, own, rows))
-    torque = ForceEquations(model).predict(parameters, states)
-    return TorqueConfidence(
-        model.joint_names,
-        np.sqrt(np.maximum(squares, 0.0) / len(states)),
-        np.sqrt(np.mean(torque**2, axis=0)),
-    )
+
+    def __init__(self, model: RobotModel, states: Samples | None = None) -> None:
+        if model.free:
+            raise IdentificationError("confidence: torque at random states is defined for robots on a fixed base only")
+        # Stribeck friction that was left out of the estimate may be there: its uncertainty is part of the torque's.
+        equations = ForceEquations(model.with_stribeck_of(np.ones(model.joints, dtype=bool)))
+        self._model, self._columns = model, equations.columns
+        self._states = states if states is not None else sample_states(model)
+        chunks = [[rows for rows, _ in chunk] for chunk in dense_equations(equations, self._states)]
+        self._rows = [np.concatenate(rows) for rows in zip(*chunks, strict=True)]
+
+    def confidence(self, parameters: Array, covariance: Array) -> TorqueConfidence:
+        """Confidence by parameters ``(p,)`` with a covariance ``(p, p)``."""
+        squares = [
+            np.sum((rows @ covariance[np.ix_(columns, columns)]) * rows)
+            for rows, columns in zip(self._rows, self._columns, strict=True)
+        ]
+        torque = ForceEquations(self._model).predict(parameters, self._states)
+        return TorqueConfidence(
+            self._model.joint_names,
+            np.sqrt(np.maximum(squares, 0.0) / len(self._states)),
+            np.sqrt(np.mean(torque**2, axis=0)),
+        )

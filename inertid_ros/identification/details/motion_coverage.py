@@ -1,5 +1,7 @@
 """What recorded motion covered of a robot's range, and what to move next."""
 
+import functools
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -50,42 +52,80 @@ class JointCoverage:
     advice: str = ""
 
 
+@dataclass(frozen=True)
+class MotionExtent:
+    """How far and how fast joints moved; ``|`` joins that of more samples.
+
+    Attributes
+    ----------
+    lowest, highest, fastest, sharpest : ndarray, shape (n,)
+        Positions, largest speed and acceleration [rad or m, per s, per s^2].
+    reversals : ndarray, shape (n,)
+        Changes of the direction of motion.
+    """
+
+    lowest: Array
+    highest: Array
+    fastest: Array
+    sharpest: Array
+    reversals: Array
+
+    @classmethod
+    def from_samples(cls, model: RobotModel, samples: Samples) -> "MotionExtent":
+        """Extent of the usable samples; those of a free base have more columns than joints."""
+        used, joints = samples.usable, model.joints
+        q, v, a = (values[used][:, values.shape[1] - joints :] for values in (samples.q, samples.v, samples.a))
+        direction = np.sign(v)
+        return cls(
+            q.min(axis=0, initial=np.inf),
+            q.max(axis=0, initial=-np.inf),
+            np.abs(v).max(axis=0, initial=0.0),
+            np.abs(a).max(axis=0, initial=0.0),
+            np.sum(direction[1:] * direction[:-1] < 0, axis=0),
+        )
+
+    def __or__(self, other: "MotionExtent") -> "MotionExtent":
+        return MotionExtent(
+            np.minimum(self.lowest, other.lowest),
+            np.maximum(self.highest, other.highest),
+            np.maximum(self.fastest, other.fastest),
+            np.maximum(self.sharpest, other.sharpest),
+            self.reversals + other.reversals,
+        )
+
+
 def motion_coverage(
     model: RobotModel, recordings: Sequence[Samples], confidence: TorqueConfidence | None
 ) -> tuple[JointCoverage, ...]:
-    """Coverage of every joint by recordings that were fitted, with advice for the joints whose torque is known least.
+    """Coverage of every joint by recordings that were fitted, see :func:`coverage_of_extent`."""
+    extents = (MotionExtent.from_samples(model, samples) for samples in recordings)
+    return coverage_of_extent(model, functools.reduce(operator.or_, extents), confidence)
+
+
+def coverage_of_extent(
+    model: RobotModel, extent: MotionExtent, confidence: TorqueConfidence | None
+) -> tuple[JointCoverage, ...]:
+    """Coverage of every joint, with advice for the joints whose torque is known least.
 
     Parameters
     ----------
     confidence : TorqueConfidence or None
         Of what was fitted; None on a free base.
     """
-    position, velocity, acceleration, reversals = _motion(model, recordings)
-    span = np.ptp(position, axis=0)
-    fastest, sharpest = np.abs(velocity).max(axis=0), np.abs(acceleration).max(axis=0)
-    used = np.stack([_share(span, model.limits.upper - model.limits.lower), _share(fastest, model.limits.velocity)])
+    span = extent.highest - extent.lowest
+    used = np.stack(
+        [_share(span, model.limits.upper - model.limits.lower), _share(extent.fastest, model.limits.velocity)]
+    )
     open_torque = np.full(model.joints, np.nan) if confidence is None else confidence.shares
     advice = _advice(open_torque, used)
     return tuple(
         JointCoverage(
-            name, float(position[:, i].min()), float(position[:, i].max()), float(fastest[i]), float(sharpest[i]),
-            float(used[0, i]), float(used[1, i]), int(reversals[i]), float(open_torque[i]), advice[i],
+            name, float(extent.lowest[i]), float(extent.highest[i]), float(extent.fastest[i]),
+            float(extent.sharpest[i]), float(used[0, i]), float(used[1, i]), int(extent.reversals[i]),
+            float(open_torque[i]), advice[i],
         )
         for i, name in enumerate(model.joint_names)
     )  # fmt: skip
-
-
-def _motion(model: RobotModel, recordings: Sequence[Samples]) -> tuple[Array, Array, Array, Array]:
-    """Positions, velocities and accelerations ``(N, n)`` of usable samples, and changes of direction ``(n,)``."""
-    signals: list[list[Array]] = [[], [], []]
-    reversals = np.zeros(model.joints)
-    for samples in recordings:
-        for kept, values in zip(signals, (samples.q, samples.v, samples.a), strict=True):
-            kept.append(values[samples.usable][:, values.shape[1] - model.joints :])
-        direction = np.sign(signals[1][-1])
-        reversals += np.sum(direction[1:] * direction[:-1] < 0, axis=0)
-    position, velocity, acceleration = (np.concatenate(each) for each in signals)
-    return position, velocity, acceleration, reversals
 
 
 def _share(values: Array, limits: Array) -> Array:

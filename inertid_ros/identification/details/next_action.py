@@ -20,9 +20,9 @@ _COMMANDS: Mapping[str, str] = {
         (
             "position_unit", "position_offset", "effort_sign", "effort_unit", "effort_current", "undeclared_load",
             "joint_exchange", "effort_exchange", "gravity_compensated", "gravity_direction", "delay", "coupling",
-            "friction_excluded", "parameter_implausible", "mass_implausible", "border_reached", "inconsistent",
-            "not_optimal", "above_noise", "load_elsewhere", "counterbalance", "lacks_weight", "locked_joint_moves",
-            "beyond_limits",
+            "friction_excluded", "parameter_implausible", "mass_implausible", "mass_open", "border_reached",
+            "inconsistent", "not_optimal", "above_noise", "load_elsewhere", "counterbalance", "lacks_weight",
+            "locked_joint_moves", "beyond_limits",
         ),
         _CORRECT,
     ),

@@ -39,7 +39,7 @@ class Compressor:
         self._factors = [IncrementalQR(size) for size in sizes]
         width = self._writer.width
         self._batch = int(np.clip(_WORKSPACE // (equations.count * width), _LEAST_BATCH, BATCH))
-        self._work = np.zeros((equations.count, width, self._batch))
+        self._work = np.zeros((equations.count, width, 0))
 
     @one_thread()
     def add(self, samples: Samples) -> None:
@@ -54,6 +54,8 @@ class Compressor:
         if not counts.any():
             return
         self.counts += counts
+        if self._work.shape[-1] < len(mask):
+            self._work = np.zeros((*self._work.shape[:-1], len(mask)))
         self._write(samples, rows, mask)
         spans = [self._work[channel, span] for channel, span in enumerate(self._writer.spans)]
         used = np.flatnonzero(counts)

@@ -16,7 +16,7 @@ from .shifted_torque import SHIFTS, ShiftedTorque
 
 _BLOCKS = 4  # of each recording; each is predicted by a fit to all others
 _SURE = 3.0  # standard deviations from zero
-_WORSE = 0.01  # share by which held-out blocks may be predicted worse: what hardly tells the delay says little of it
+_WORSE = 0.01  # share of the squared error of held-out blocks; less, worse or better, says little of the delay
 _CURVED = 5e-4  # s; step of the second difference
 _TINY = 1e-300
 
@@ -44,6 +44,11 @@ class Delay:
     def at_border(self) -> bool:
         """Whether there is no optimum among the delays that drivers can have."""
         return bool(np.isinf(self.deviation))
+
+    @property
+    def predicts_better(self) -> bool:
+        """Whether held-out blocks are clearly predicted better with the shift."""
+        return self.gain > _WORSE
 
     @property
     def significant(self) -> bool:
@@ -89,7 +94,7 @@ def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]
     misfits = [_misfit(whole, shift) for shift in SHIFTS]
     best = int(np.argmin(misfits))
     if best in (0, len(SHIFTS) - 1):
-        return Delay(float(SHIFTS[best]), float("inf"), 0.0)
+        return Delay(float(SHIFTS[best]), float("inf"), _gain(blocks, whole, float(SHIFTS[best])))
     optimum = scipy.optimize.minimize_scalar(
         lambda shift: _misfit(whole, shift),
         bounds=(SHIFTS[best - 1], SHIFTS[best + 1]),
@@ -101,8 +106,7 @@ def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]
     curvature = (sides - 2 * optimum.fun) / _CURVED**2
     fraction = _independent_fraction(equations, recordings, whole.fit(seconds), seconds)
     deviation = 1 / np.sqrt(max(float(whole.counts @ fraction) * curvature, _TINY))
-    gain = 1 - _held_out_error(blocks, whole, seconds) / max(_held_out_error(blocks, whole, 0.0), _TINY)
-    return Delay(seconds, float(deviation), gain)
+    return Delay(seconds, float(deviation), _gain(blocks, whole, seconds))
 
 
 def without_delay(samples: Samples, delay: float) -> Samples:
@@ -132,6 +136,11 @@ def _independent_fraction(
     shifted = [without_delay(samples, delay) for samples in recordings]
     residuals = [samples.tau - equations.predict(full, samples) for samples in shifted]
     return effective_fraction(residuals, [samples.mask for samples in shifted])
+
+
+def _gain(blocks: Sequence[ShiftedTorque], whole: ShiftedTorque, shift: float) -> float:
+    """Share by which a shift lowers the squared error of held-out blocks."""
+    return 1 - _held_out_error(blocks, whole, shift) / max(_held_out_error(blocks, whole, 0.0), _TINY)
 
 
 def _held_out_error(blocks: Sequence[ShiftedTorque], whole: ShiftedTorque, shift: float) -> float:

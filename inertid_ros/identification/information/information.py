@@ -189,6 +189,11 @@ def compress(equations: RobotModel | Equations, recordings: Iterable[Samples]) -
             counts = counts + count
             share = count / np.maximum(counts, 1)
             noise = own if noise is None else (1 - share) * noise + share * own
+    return information_so_far(equations, compressor, noise)
+
+
+def information_so_far(equations: Equations, compressor: Compressor, noise: Array | None = None) -> Information:
+    """Information of all samples that a compressor of these equations has taken, which may take more."""
     compressed = zip(equations.columns, compressor.r_factors(), compressor.counts, strict=True)
     channels = tuple(Channel(columns, r_factor(R), int(count)) for columns, R, count in compressed)
     return Information(equations.model.layout, channels, fingerprint(equations), equations.channels, noise)

@@ -79,6 +79,7 @@ def test_well_explained_torque_has_no_findings():
     [
         ({"relative": (1.2, 3.0)}, "worse_than_nothing", (), Severity.REJECT),
         ({"relative": (0.4, 0.3)}, "worse_than_urdf", (), Severity.REJECT),
+        ({"relative": (0.0205, 0.02)}, "worse_than_urdf", (), Severity.CARE),  # of a URDF that was right already
         ({"error": [5.0, 0.8], "given": [30.0, 0.9]}, "above_noise", ("wrist",), Severity.CARE),
         ({"error": [70.0, 0.2], "given": [80.0, 0.5]}, "above_noise", ("shoulder",), Severity.CARE),
         ({"error": [90.0, 0.2], "given": [95.0, 0.5]}, "above_noise", ("shoulder",), Severity.REJECT),
@@ -151,6 +152,15 @@ def test_borders_that_the_data_wants_to_cross_are_told(case, samples, estimate):
     assert {each.severity for each in found} == {Severity.CARE}
     wide = Constraints(mass={link: (0.5 * mass, 2.0 * mass)}, at_most={"joint0.viscous": 10.0})
     assert check_borders(identify(case.given, samples[:1], constraints=wide), wide) == ()
+
+
+def test_a_border_that_only_the_prior_is_beyond_is_a_notice(case, samples, estimate):
+    """No torque depends on the mass of the first link of an arm on a fixed base."""
+    link, given = case.given.link_names[0], case.given.consistent_body_prior[0, 0]
+    assert not estimate.shown_by_data[estimate.layout.body(0).start]
+    tight = Constraints(mass={link: (2.0 * given, 3.0 * given)})
+    (found,) = check_borders(identify(case.given, samples[:1], constraints=tight), tight)
+    assert found.subjects == (link,) and found.severity is Severity.NOTICE and "constraints.mass" in found.remedy
 
 
 def test_what_the_motion_left_open_is_told(case, samples, estimate):

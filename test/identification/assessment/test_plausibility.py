@@ -12,6 +12,7 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.dynamics.newton_euler import rigid_torque
 from inertid_ros.identification.assessment.plausibility import plausibility
 from inertid_ros.identification.identify import identify
+from inertid_ros.identification.information.delay import Delay
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.perturbation import perturb
 
@@ -20,6 +21,60 @@ from inertid_ros.robot.perturbation import perturb
 def estimate():
     case = synthetic_case(3)
     return identify(case.given, [prepare(case.recordings[0], case.given)])
+
+
+def _counted(findings):
+    return [finding for finding in findings if finding.severity > Severity.NOTICE]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_mass_that_no_torque_shows_never_counts(seed):
+    """A cable's torque at the first joint makes the first link heavy by way of its first moment.
+
+    Its mass enters no torque on a revolute joint, however small the deviation that the prior gives it.
+    """
+    case = synthetic_case(seed, recordings=1, duration=12.0)
+    samples = prepare(case.recordings[0], case.given)
+    size = 5 * np.sqrt(np.mean(samples.tau[:, 0] ** 2))
+    spoilt = samples.tau.copy()
+    spoilt[:, 0] += size * np.cos(samples.q[:, 0] + 0.3 * seed)
+    estimate = identify(case.given, [replace(samples, tau=spoilt)])
+    findings, first = plausibility(estimate), estimate.layout.links[0]
+    assert all(first not in finding.subjects for finding in _counted(findings))
+    heavier = estimate.bodies[0, 0] / case.given.consistent_body_prior[0, 0]
+    if seed in (1, 6, 7):
+        assert heavier > 50
+        (finding,) = [finding for finding in findings if finding.subjects == (first,)]
+        assert finding.cause == "mass_open" and finding.severity is Severity.NOTICE and "deviation" in finding.evidence
+        assert _counted(findings) == []
+
+
+@pytest.mark.parametrize(("seed", "severity"), [(1, Severity.REJECT), (3, Severity.REJECT), (4, Severity.CARE)])
+def test_a_mass_that_the_data_show_counts(seed, severity):
+    """The last link of the URDF has a thirtieth of its mass."""
+    case = synthetic_case(seed, recordings=1, duration=12.0)
+    bodies = case.given.consistent_body_prior.copy()
+    bodies[-1] /= 30
+    model = case.given.with_prior_bodies(bodies)
+    findings = plausibility(identify(model, [prepare(case.recordings[0], model)]))
+    last = model.link_names[-1]
+    assert severity in [finding.severity for finding in findings if finding.subjects == (last,)]
+    assert all(finding.subjects in ((), (last,)) for finding in _counted(findings))
+
+
+@pytest.mark.parametrize(("deviation", "cause"), [(9.1, "mass_open"), (0.5, "mass_implausible")])
+def test_a_mass_counts_by_its_interval(estimate, deviation, cause):
+    """The same mass with a large and with a small deviation."""
+    heaviest = int(np.argmax(estimate.bodies[:, 0]))
+    column = estimate.layout.body(heaviest).start
+    given = estimate.model.consistent_body_prior[heaviest, 0]
+    parameters, covariance = np.array(estimate.parameters), estimate.covariance.copy()
+    parameters[column] = 30 * given
+    covariance[column] = covariance[:, column] = 0.0
+    covariance[column, column] = (deviation * given) ** 2 * (30 / 19.57) ** 2
+    findings = plausibility(replace(estimate, parameters=parameters, covariance=covariance))
+    (finding,) = [finding for finding in findings if finding.subjects]
+    assert finding.cause == cause and (finding.severity is Severity.REJECT) == (cause == "mass_implausible")
 
 
 def _heavier(estimate, link, factor):
@@ -57,8 +112,18 @@ def test_efforts_of_a_robot_without_friction_may_be_computed(share, told):
     assert ("effort_without_friction" in [finding.cause for finding in found]) == told
 
 
+@pytest.mark.parametrize(("gain", "count"), [(0.0, 0), (0.3, 1)])
+def test_a_delay_at_the_border_counts_if_it_predicts_better(estimate, gain, count):
+    at_border = replace(estimate, delay_found=Delay(0.05, float("inf"), gain))
+    assert [finding.severity for finding in plausibility(at_border)] == count * [Severity.CARE]
+
+
 def test_a_spring_that_holds_a_joint_is_told(estimate):
     parameters = np.array(estimate.parameters)
     parameters[estimate.layout.drive("stiffness").start] = 1e3
     (finding,) = plausibility(replace(estimate, parameters=parameters))
     assert finding.cause == "parameter_implausible" and finding.severity is Severity.NOTICE
+    covariance = estimate.covariance.copy()
+    column = estimate.layout.drive("stiffness").start
+    covariance[column, column] = 1e6
+    assert plausibility(replace(estimate, parameters=parameters, covariance=covariance)) == ()
