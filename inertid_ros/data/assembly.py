@@ -345,9 +345,9 @@ class RecordingAssembler:
         """Values ``(N, count)`` of messages in the order of the wanted joints, ``(N, n)``."""
         width = values.shape[1]
         if width == count:
-            if np.array_equal(order, np.arange(count)):
-                return values
-            return np.where(order >= 0, values[:, np.maximum(order, 0)], np.nan)
+            rows = values[:, order]
+            rows[:, order < 0] = np.nan
+            return rows
         if width == 0 and channel == "velocity":
             return values
         if width == 0 and channel == "effort" and (self._wrenches or self._base):

@@ -19,3 +19,8 @@ A node is ``nodes/<name>/node.py``, its parameters ``nodes/<name>/parameters.py`
 ``session``, the excitation node's ``state_machine``) need neither ROS nor a clock of their own: the node
 gives them the time.
 """
+
+import os
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")  # before NumPy is loaded: threads of its small matrices would wait, and spin

@@ -5,22 +5,31 @@ import time
 from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
+from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
 
 from inertid_ros.data.live.clock_difference import ahead_of_steady
 
 
 class _Polled(CallbackGroup):
-    """Of subscriptions that no executor wakes up for: each time it wakes it builds its wait set anew."""
+    """Of subscriptions that no executor wakes up for, but for their events where these are wanted.
+
+    Each time that it wakes up, it builds its wait set anew.
+    """
+
+    def __init__(self, events: bool) -> None:
+        super().__init__()
+        self._events = events
 
     def can_execute(self, entity: Any) -> bool:
-        """No: it is read by hand."""
-        return False
+        """Whether it is an event that is wanted; messages are read by hand."""
+        return self._events and not isinstance(entity, Subscription)
 
     def beginning_execution(self, entity: Any) -> bool:
-        """No: it is read by hand."""
-        return False
+        """As :meth:`can_execute`."""
+        return self.can_execute(entity)
 
     def ending_execution(self, entity: Any) -> None:
         """Nothing began."""
@@ -70,6 +79,10 @@ class PolledSubscription:
     topic : str
     qos : QoSProfile
         Its depth is how many messages may come between two times at which they are taken.
+    raw : bool
+        Whether messages stay serialized.
+    events : SubscriptionEventCallbacks, optional
+        What the executor calls on events of the subscription.
 
     Attributes
     ----------
@@ -79,11 +92,20 @@ class PolledSubscription:
         order or the middleware tells no numbers.
     """
 
-    def __init__(self, node: Node, message_type: Any, topic: str, qos: QoSProfile) -> None:
-        self._type, self._depth = message_type, qos.depth
+    def __init__(
+        self,
+        node: Node,
+        message_type: Any,
+        topic: str,
+        qos: QoSProfile,
+        raw: bool = False,
+        events: SubscriptionEventCallbacks | None = None,
+    ) -> None:
+        self._type, self._depth, self._raw = message_type, qos.depth, raw
         self._number, self.numbered_since = 0, math.inf
+        group = _Polled(events is not None)
         self._subscription = node.create_subscription(
-            message_type, topic, lambda _message: None, qos, callback_group=_Polled()
+            message_type, topic, lambda _message: None, qos, callback_group=group, event_callbacks=events
         )
         self._taken = time.monotonic()
 
@@ -94,6 +116,10 @@ class PolledSubscription:
         middleware tells none, it is a time between the last call and this one. At most as many messages as the queue
         is deep are returned, however fast others come.
         """
+        return [(message, received) for message, received, _arrival in self.take_with_arrival()]
+
+    def take_with_arrival(self) -> list[tuple[Any, float, int]]:
+        """Return the same with the arrival by the system's clock as the middleware tells it [ns]; 0 if it does not."""
         before, now = self._taken, time.monotonic()
         offset = -ahead_of_steady(time.time)
         self._taken = now
@@ -101,13 +127,14 @@ class PolledSubscription:
         handle = self._subscription.handle
         with handle:
             for _ in range(self._depth):
-                taken = handle.take_message(self._type, False)
+                taken = handle.take_message(self._type, self._raw)
                 if taken is None:
                     break
-                received = taken[1]["received_timestamp"] * 1e-9 + offset
+                arrival = int(taken[1]["received_timestamp"])
+                received = arrival * 1e-9 + offset
                 before = min(max(received, before), now)
                 self._count(taken[1]["publication_sequence_number"], before)
-                messages.append((taken[0], before))
+                messages.append((taken[0], before, arrival))
         return messages
 
     def _count(self, number: int | None, received: float) -> None:

@@ -17,6 +17,8 @@ STEP_NS = 5_000_000
 EPOCH_NS = 1_800_000_000_000_000_000  # system clock minus steady clock
 STATES = Source("/joint_states", JOINT_STATE)
 
+ABSENT = "nobody publishes /joint_states"
+
 
 class Recorder:
     """A session and its environment on a clock that the test moves."""
@@ -29,8 +31,8 @@ class Recorder:
         self.count = 0
         self.session = RecordingSession(options, [STATES], self)
 
-    def topic_problem(self) -> str:
-        return self.problem
+    def topic_problem(self, absent: bool = True) -> str:
+        return "" if self.problem == ABSENT and not absent else self.problem
 
     def bag_topics(self) -> tuple[list[Topic], list[tuple[int, bytes]]]:
         return [Topic(STATES.name, JOINT_STATE, "")], []
@@ -126,10 +128,20 @@ def test_start_with_unusable_samples_names_the_last_problem(recorder: Recorder) 
 
 
 def test_start_is_refused_where_topics_bring_no_data() -> None:
-    recorder = Recorder(problem="nobody publishes /joint_states")
+    recorder = Recorder(problem="driver publishes /joint_states as std_msgs/msg/String")
     recorder.start()
     assert recorder.states == [SessionState.FAILED]
-    assert recorder.session.message == "not recording: nobody publishes /joint_states"
+    assert recorder.session.message == "not recording: driver publishes /joint_states as std_msgs/msg/String"
+
+
+def test_a_driver_that_is_not_discovered_yet_is_waited_for() -> None:
+    recorder = Recorder(problem=ABSENT)
+    recorder.start()
+    assert recorder.session.state is SessionState.STARTING
+    recorder.now_ns += 3 * 10**9
+    recorder.session.poll(recorder.now_ns)
+    assert recorder.session.state is SessionState.FAILED
+    assert recorder.session.message == f"not recording: {ABSENT}"
 
 
 def test_directory_that_cannot_be_written_fails_the_start() -> None:

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.blocks import Block
-from inertid_ros.identification.assessment.torque_confidence import confidence_by_covariance, sample_states
-from inertid_ros.identification.details.motion_coverage import JointCoverage, motion_coverage
-from inertid_ros.identification.information.block_scores import band_fraction
-from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.identification.assessment.torque_confidence import StateTorques, sample_states
+from inertid_ros.identification.details.motion_coverage import JointCoverage, MotionExtent, coverage_of_extent
+from inertid_ros.identification.information.compression import Compressor
+from inertid_ros.identification.information.information import Information, information_so_far
 from inertid_ros.identification.prior.coordinates import (
     TYPICAL_PRIOR_SPREAD,
     prior_coordinates,
@@ -25,10 +26,10 @@ from inertid_ros.robot.model import RobotModel
 
 from .causal_filter import CausalFilter, StreamOptions
 
-_STREAM = StreamOptions(period=0.02, cutoff_hz=5.0, block=25)  # motions of calibrations are slower than 1 Hz
+_STREAM = StreamOptions(period=0.02, cutoff_hz=5.0, block=50)  # motions of calibrations are slower than 1 Hz
+_INDEPENDENT = 2 * _STREAM.cutoff_hz * _STREAM.period  # share of the samples: two in a period of the cutoff
 _STATES = 100
 _ROUNDS, _SETTLED = 10, 0.02  # of weights by residuals, which go on at the next call; their relative change
-_MOST_BLOCKS = 1200  # whose motion is looked at, ten minutes; of a longer one parts of it
 _LEAST = 1e-3  # of a channel's torque: its residuals are at least as large
 _TESTED = ("rotor_inertia", "stribeck")  # drive terms that are part of a result only where a test finds them
 _NAMED = 2  # joints that are named
@@ -45,15 +46,16 @@ class LiveCoverage:
 
     def __init__(self, model: RobotModel) -> None:
         self._model, self._equations = model, ForceEquations(model)
-        self._filter, self._states = CausalFilter(model, _STREAM), sample_states(model, _STATES)
-        self._information: Information | None = None
-        self._blocks: list[Samples] = []
+        self._filter, self._compressor = CausalFilter(model, _STREAM), Compressor(self._equations)
+        self._state_torques = StateTorques(model, sample_states(model, _STATES))
+        self._extent: MotionExtent | None = None
         self._deviation: Array | None = None  # ``(n,)`` of residuals, when last worked out
         self._measured = np.zeros(model.joints, dtype=bool)
         self._start_ns = 0
         self._pending: list[Array] = []  # rows of time, positions, velocities and efforts
         self._before: tuple[float, Array] | None = None
 
+    @one_thread()
     def add(self, block: Block) -> None:
         """Take the next samples.
 
@@ -91,13 +93,14 @@ class LiveCoverage:
             if (samples := self._filter.push(time, position, velocity, effort)) is not None:
                 self._take(samples)
 
+    @one_thread()
     def joints(self) -> tuple[JointCoverage, ...]:
         """Coverage of every joint so far, with advice; empty before anything has moved."""
-        if self._information is None or not self._information.counts.any():
+        if self._extent is None or not self._compressor.counts.any():
             return ()
-        parameters, covariance = self._fit(self._information)
-        confidence = confidence_by_covariance(self._model, parameters, covariance, self._states)
-        return motion_coverage(self._model, self._blocks, confidence)
+        parameters, covariance = self._fit(information_so_far(self._equations, self._compressor))
+        confidence = self._state_torques.confidence(parameters, covariance)
+        return coverage_of_extent(self._model, self._extent, confidence)
 
     def _speed(self, time: float, position: Array) -> Array:
         """By the position before, where the robot reports no velocity."""
@@ -106,11 +109,9 @@ class LiveCoverage:
         return (position - self._before[1]) / (time - self._before[0])
 
     def _take(self, samples: Samples) -> None:
-        own = compress(self._equations, [samples])
-        self._information = own if self._information is None else self._information + own
-        self._blocks.append(samples)
-        if len(self._blocks) > _MOST_BLOCKS:
-            self._blocks = self._blocks[::2]
+        self._compressor.add(samples)
+        extent = MotionExtent.from_samples(self._model, samples)
+        self._extent = extent if self._extent is None else self._extent | extent
 
     def _fit(self, information: Information) -> tuple[Array, Array]:
         """Parameters ``(p,)`` and their covariance by data and prior."""
@@ -118,14 +119,18 @@ class LiveCoverage:
         root, prior = prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD), self._model.prior
         for term in set(_TESTED).intersection(self._model.layout.drive_terms):
             root[self._model.layout.drive(term)] = 0.0
-        independent = np.sqrt(band_fraction(self._blocks))
-        least = np.maximum(_LEAST * information.rms_measured, 1e-300)
+        grams = [channel.r_factor.T @ channel.r_factor for channel in information.channels]
+        whole = np.zeros((len(prior) + 1, len(prior) + 1))
+        places = [np.ix_(columns, columns) for columns in (np.append(c.columns, -1) for c in information.channels)]
+        least = np.maximum(_LEAST * information.rms_measured, 1e-150)  # whose square is a number
         deviation = np.maximum(information.deviation(prior) if self._deviation is None else self._deviation, least)
         for _ in range(_ROUNDS):
-            R, z = information.whitened(self._measured * independent / deviation)
-            A = R @ root
-            inverse = np.linalg.inv(np.eye(len(prior)) + A.T @ A)
-            parameters = prior + root @ (inverse @ (A.T @ (z - R @ prior)))
+            whole[:] = 0.0
+            for place, gram, weight in zip(places, grams, self._measured * _INDEPENDENT / deviation**2, strict=True):
+                whole[place] += weight * gram
+            normal, right = whole[:-1, :-1], whole[:-1, -1]
+            inverse = np.linalg.inv(np.eye(len(prior)) + root.T @ normal @ root)
+            parameters = prior + root @ (inverse @ (root.T @ (right - normal @ prior)))
             self._deviation, before = np.maximum(information.deviation(parameters), least), deviation
             deviation = self._deviation
             if np.abs(deviation / before - 1).max() < _SETTLED:

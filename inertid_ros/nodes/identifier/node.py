@@ -76,7 +76,8 @@ class Identifier(Node):
             callback_group=ReentrantCallbackGroup(),
         )
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(0.05, self._poll, clock=steady)
+        self.poll = self.create_timer(0.05, self._poll, clock=steady)
+        self.poll.cancel()  # while nothing is being solved
         self.create_timer(1.0, self._look, clock=steady)
         self.diagnostics = DiagnosticsPublisher(
             self, self._statuses, lambda: self.model.name if self.model is not None else ""
@@ -97,6 +98,8 @@ class Identifier(Node):
         self.model = load_model(text, model_options(self.configuration.robot))
         if self.state == IdentifierStatus.WAITING:
             self._set_state(IdentifierStatus.READY, f"ready for '{self.model.name}' with {self.model.joints} joints")
+        if self.options.live_coverage:
+            self.coverage.prepare(self.model)
         self.publication.describe(self.model)
         if self.publication.accepted is not None:  # be it of before the restart
             self.sequence = max(self.sequence, int(self.publication.accepted.sequence))
@@ -153,6 +156,7 @@ class Identifier(Node):
             job = identification_job(request, self.model, self.configuration, self.recordings, options.output_directory)
             process = WorkerProcess(memory_mb=options.memory_mb)
             self.worker = Worker("identification", identify_job, (job,), options.timeout_s, process)
+            self.poll.reset()
             self._publish_result(await outcome, answer)
         except InertidError as error:
             self._fail(answer, str(error))
@@ -160,6 +164,7 @@ class Identifier(Node):
             traceback.print_exc()
             self._fail(answer, one_line(f"internal error: {type(error).__name__}: {error}"))
         finally:
+            self.poll.cancel()
             self.worker = self.outcome = self.goal = None
         return answer
 

@@ -24,6 +24,11 @@ class RecordingCoverage:
         self._name, self._news = "", False
         self._live: LiveCoverage | None = None
 
+    def prepare(self, model: RobotModel) -> None:
+        """Load what the first recording needs, which takes a second of a core: not while the robot moves."""
+        if not model.free:
+            LiveCoverage(model)
+
     def add(self, model: RobotModel | None, name: str, sequence: int, block: Block) -> None:
         """Take the next samples of a recording; those of another one, or of sequence 0, begin anew."""
         self._news = True

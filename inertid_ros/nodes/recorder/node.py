@@ -3,7 +3,7 @@
 import math
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from inertid_ros.ros.conversions import from_wrench, stamp_of_serialized, to_bat
 from inertid_ros.ros.definitions import message_class, message_definition
 from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
 from inertid_ros.ros.parameters import declare
+from inertid_ros.ros.polling import PolledSubscription
 from inertid_ros.ros.qos import BATCH, LATCHED, recording_profile
 
 from . import diagnostics
@@ -36,11 +37,14 @@ from .session import FRESH_NS, RecordingSession, SessionState
 from .sources import Source, sources
 from .topic_graph import TopicState, inspect_topic
 
-_POLL_S = 0.02
+_TICK_S, _CALLBACKS_S = 0.02, 0.05  # a look for callbacks costs some milliseconds
+_LOGGED_AGAIN_S = 30.0
 
 
 class Recorder(Node):
     """Subscriptions, services and publishers around a :class:`~.session.RecordingSession`."""
+
+    tick_s, callbacks_s = _TICK_S, _CALLBACKS_S
 
     def __init__(self) -> None:
         super().__init__("recorder")
@@ -52,6 +56,7 @@ class Recorder(Node):
         thresholds = (self.options.contact_on_n, self.options.contact_off_n)
         self.watch = WrenchWatch(self.options.tare_s, self.options.tare_limit_n, *thresholds)
         self.session = RecordingSession(self.options, self.sources, self)
+        self.logged, self.logged_at = "", -math.inf  # the last failure, and when it was logged
         self.waiting: list[tuple[SessionState, Future]] = []  # services that await the end of a state
         self.steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.batch_publisher = self.create_publisher(SampleBatch, "~/batch", BATCH)
@@ -61,9 +66,8 @@ class Recorder(Node):
         for name, callback in (("start", self.start), ("stop", self.stop), ("clear", self.clear), ("tare", self.tare)):
             # Reentrant: while a start awaits its confirmation, timers and subscriptions must go on.
             self.create_service(Trigger, f"~/{name}", callback, callback_group=ReentrantCallbackGroup())
-        for index, source in enumerate(self.sources):
-            self._subscribe(index, source)
-        self.create_timer(_POLL_S, lambda: self.session.poll(self._now_ns()), clock=self.steady)
+        # Taken in batches: an executor that wakes up for each message costs more than all that is done with it.
+        self.topics = [self._subscribe(source) for source in self.sources]
         self.create_timer(self.options.batch_period_s, self.session.publish_batch, clock=self.steady)
         self.create_timer(0.2, self._publish_status, clock=self.steady)
         self.diagnostics = DiagnosticsPublisher(self, self._statuses)
@@ -121,9 +125,9 @@ class Recorder(Node):
 
     # What the session needs
 
-    def topic_problem(self) -> str:
+    def topic_problem(self, absent: bool = True) -> str:
         """Why a topic brings no data, as its publishers show; empty if nothing is wrong with them."""
-        return next((state.problem for state in self._inspect() if state.problem), "")
+        return next((state.problem for state in self._inspect() if state.problem and (absent or state.publishers)), "")
 
     def bag_topics(self) -> tuple[list[Topic], list[tuple[int, bytes]]]:
         """Topics of a new bag: those that are recorded, and the zeros of tared wrenches, which it begins with."""
@@ -146,33 +150,46 @@ class Recorder(Node):
             if state is not session.state:
                 left.set_result(session.state)
         if session.state is SessionState.FAILED:
-            self.get_logger().error(session.message)
+            self._log_failure(session.message)
         elif session.state is SessionState.IDLE:
             self.get_logger().info(session.message)
         self._publish_status()
 
+    def _log_failure(self, message: str) -> None:
+        """Log a failure, of starts that are tried again and fail alike only one in a while."""
+        now = time.monotonic()
+        if message != self.logged or now > self.logged_at + _LOGGED_AGAIN_S:
+            self.logged, self.logged_at = message, now
+            self.get_logger().error(message)
+
     # Messages
 
-    def _subscribe(self, index: int, source: Source) -> None:
+    def _subscribe(self, source: Source) -> PolledSubscription:
         def on_lost(event: object) -> None:
             self.session.lost += getattr(event, "total_count_change", 1)
 
-        def on_message(data: bytes, info: Mapping[str, int]) -> None:
-            self._receive(index, source, data, info["received_timestamp"])  # 0 where the middleware does not note it
-
         events = SubscriptionEventCallbacks(message_lost=on_lost)
-        self.create_subscription(
-            message_class(source.type), source.name, on_message, self.profile, event_callbacks=events, raw=True
-        )
+        return PolledSubscription(self, message_class(source.type), source.name, self.profile, raw=True, events=events)
 
-    def _receive(self, index: int, source: Source, data: bytes, arrival_ns: int) -> None:
-        stream, now = self.streams[index], self._now_ns()
-        stream.add(now * 1e-9, self._delay(source, data))
+    def tick(self) -> None:
+        """Take what has arrived on all topics, in its order."""
+        arrived = [
+            (received, index, data, arrival_ns)
+            for index, topic in enumerate(self.topics)
+            for data, received, arrival_ns in topic.take_with_arrival()
+        ]
+        for received, index, data, arrival_ns in sorted(arrived, key=lambda message: message[0]):
+            self._receive(index, data, received, arrival_ns)
+        self.session.poll(self._now_ns())
+
+    def _receive(self, index: int, data: bytes, received: float, arrival_ns: int) -> None:
+        source, stream, now = self.sources[index], self.streams[index], self._now_ns()
+        stream.add(received, self._delay(source, data) - (now * 1e-9 - received))
         wrench = None
         if source.name in self.wrench_topics:
             message = deserialize_message(data, WrenchStamped)
             wrench = self.watch.add(source.name, self._stamp(message, arrival_ns), from_wrench(message))
-            stream.add_values(now * 1e-9, wrench)
+            stream.add_values(received, wrench)
         recording = self.session.recording_of(source, len(data), arrival_ns, now)
         if recording is None:
             return
@@ -191,7 +208,7 @@ class Recorder(Node):
             index, data, message.name, stamp, (message.position, message.velocity, message.effort)
         ):
             self.session.note_joint_state(now)
-            stream.add_values(now * 1e-9, np.asarray(message.effort))
+            stream.add_values(received, np.asarray(message.effort))
             self.joints[source.name] = message.name
 
     def _delay(self, source: Source, data: bytes) -> float:

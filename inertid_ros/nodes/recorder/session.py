@@ -36,8 +36,14 @@ class SessionState(Enum):
 class RecorderEnvironment(Protocol):
     """What a session needs of its node."""
 
-    def topic_problem(self) -> str:
-        """Why a topic brings no data, as its publishers show; empty if nothing is wrong with them."""
+    def topic_problem(self, absent: bool = True) -> str:
+        """Why a topic brings no data, as its publishers show; empty if nothing is wrong with them.
+
+        Parameters
+        ----------
+        absent : bool
+            Whether it is a problem that a topic has no publisher.
+        """
         ...
 
     def bag_topics(self) -> tuple[list[Topic], list[tuple[int, bytes]]]:
@@ -121,7 +127,7 @@ class RecordingSession:
             A recording is being made already.
         """
         self.check_idle()
-        problem = self._environment.topic_problem()
+        problem = self._environment.topic_problem(absent=False)  # one may not be discovered yet
         if not problem:
             try:
                 self._begin(now_ns, arrival_ns)
