@@ -30,6 +30,7 @@ from studies.stages_of_calibration import (
     Calibration,
     NotReachedError,
     calibration,
+    errors,
 )
 from support.nodes.fake_robot import FakeRobot, Record
 from support.nodes.ros_client import RosClient
@@ -144,7 +145,7 @@ def again(outcome: Outcome, flow: Calibration) -> None:
     status = flow.nodes["calibrate"].process.wait()
     outcome.restarted = f"calibrated, {status}" if whole else f"moved, {status}"
     if status not in (WELL if whole else (130,)) or whole and not flow.reached("publishing"):
-        said = [line for line in flow.nodes["calibrate"].log().splitlines() if line.startswith("error: ")]
+        said = errors(flow.nodes["calibrate"].log())
         outcome.problems.append(f"after the restart: status {status}, {'; '.join(said)}")
 
 
@@ -152,7 +153,7 @@ def judge_end(outcome: Outcome, flow: Calibration, status: int, begin: int, was_
     """One line tells who is gone, where somebody was left to miss the node."""
     node, said = outcome.node, flow.said(begin)
     told = "; ".join(line.partition("; warning")[0] for line in said)
-    outcome.said = told.replace("error: ", "").replace("|", "/") or "-"
+    outcome.said = told.replace("|", "/") or "-"
     outcome.ended = "killed" if node == "calibrate" else str(status)
     if was_over or status in WELL:
         return
@@ -161,8 +162,8 @@ def judge_end(outcome: Outcome, flow: Calibration, status: int, begin: int, was_
         if in_motion and not any("lease" in line for line in said):
             outcome.problems.append("the lease is not told")
     elif status == 130:
-        if not 1 <= len(said) <= 2:  # the interruption, and who did not answer while the flow left
-            outcome.problems.append("not one line each")
+        if said:
+            outcome.problems.append("errors after an interruption")
     elif status != 2 or len(said) != 1 or not any(name in said[0] for name in NAMES[node]):
         outcome.problems.append("not one line that names the node")
 

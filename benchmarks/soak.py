@@ -21,6 +21,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
+from studies.stages_of_calibration import errors
 from support.nodes.fake_robot import FakeRobot
 from support.nodes.processes import NodeProcess
 from support.nodes.quick_parameters import MANY_NODES
@@ -122,7 +123,7 @@ class Soak:
         self.ros.until(lambda: flow.process.poll() is not None, "end of the flow", 180.0)
         self.ros.spin(3.0)
         self.ended[flow.process.wait()] += 1
-        self.said += [line for line in flow.log().splitlines() if line.startswith("error: ")]
+        self.said += errors(flow.log())
         end = time.monotonic()
         self.rates.append({topic: self.counts[topic] / (end - begin) for topic in TOPICS})
         self.times.append(end / 3600)

@@ -38,7 +38,8 @@ PACKAGE = "inertid_ros"
 LINKED = ("inertid_ros", "launch", "config", "security", "viewers", "examples", "resource")
 # A change of these needs a build; the example is installed under another name, so as a copy.
 COMPILED = (
-    "msg", "action", "examples/gravity_compensation.py", "scripts/executable.py.in", "CMakeLists.txt", "package.xml",
+    "msg", "action", "examples/gravity_compensation.py", "scripts/executable.py.in", "scripts/node.py.in",
+    "CMakeLists.txt", "package.xml",
 )  # fmt: skip
 
 # What a sourced ROS 2, conda or a user's pip settings would bring into the new environment.

@@ -6,10 +6,12 @@ function and its arguments, and is then polled. The process ends with its owner.
 
 import contextlib
 import importlib
+import logging
 import multiprocessing
 import os
 import pickle
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -202,7 +204,9 @@ def _serve(descriptor: int, memory_mb: int, ahead: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    os.nice(10)  # a node that watches a robot has priority
+    os.setpriority(os.PRIO_PROCESS, 0, 10)  # a node that watches a robot has priority
+    logging.basicConfig(format="[%(levelname)s] [%(name)s]: %(message)s")
+    threading.Thread(target=_end_with_owner, args=(descriptor,), daemon=True).start()
     connection: Connection[Any, Any] = Connection(descriptor)
     if ahead:
         with contextlib.suppress(Exception):  # it fails again, and is told, where it is needed
@@ -212,7 +216,6 @@ def _serve(descriptor: int, memory_mb: int, ahead: str) -> None:
     except (EOFError, OSError):  # nobody needs it any more
         return
     module, name, arguments = pickle.loads(job)
-    threading.Thread(target=_end_with_owner, args=(connection,), daemon=True).start()
     lock = threading.Lock()
 
     def send(content: str, value: object) -> None:
@@ -237,10 +240,12 @@ def _serve(descriptor: int, memory_mb: int, ahead: str) -> None:
         send("error", WorkerError(f"{name}: {error.__class__.__name__}: {' '.join(str(error).split())}"))
 
 
-def _end_with_owner(connection: "Connection[Any, Any]") -> None:
-    with contextlib.suppress(EOFError, OSError):
-        connection.recv_bytes()
-    os._exit(1)
+def _end_with_owner(descriptor: int) -> None:
+    """Wait until the other end of the connection is closed, whatever waits there to be read."""
+    waiting = select.poll()
+    waiting.register(descriptor, 0)
+    waiting.poll()  # for POLLHUP, which is always reported
+    os._exit(0)
 
 
 if __name__ == "__main__":

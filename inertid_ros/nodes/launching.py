@@ -10,6 +10,7 @@ from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction, Reg
 from launch.event_handlers import OnProcessExit
 from launch.events import Shutdown
 from launch.events.process import ProcessExited
+from launch.logging import launch_config
 from launch.substitutions import LaunchConfiguration
 from launch.utilities import normalize_to_list_of_substitutions, perform_substitutions
 from launch_ros.actions import Node
@@ -17,7 +18,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from inertid_ros.core.errors import ConfigurationError
 
-from .joint_names_file import joint_names_file
+from .joint_names_file import write_joint_names
 
 JOINT_NAMES = (
     "joint_names",
@@ -147,11 +148,8 @@ def common_parameters(*others: Any) -> tuple[Any, ...]:
 
 
 class JointNamesFile(Substitution):
-    """Path of a parameter file with what the argument ``joint_names`` gives.
-
-    See :func:`~.joint_names_file.joint_names_file`.
-    """
+    """Path of a parameter file with what the argument ``joint_names`` gives, beside the logs of this launch."""
 
     def perform(self, context: LaunchContext) -> str:
         """Write the file."""
-        return joint_names_file(LaunchConfiguration("joint_names").perform(context))
+        return str(write_joint_names(LaunchConfiguration("joint_names").perform(context), Path(launch_config.log_dir)))

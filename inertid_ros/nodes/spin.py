@@ -1,5 +1,6 @@
 """The main loop of every node: signals, faults and exit status."""
 
+import ctypes
 import gc
 import inspect
 import os
@@ -25,19 +26,32 @@ from inertid_ros.core.blas_threads import check_address_space
 from inertid_ros.core.errors import InertidError
 
 _PERIOD_S = 0.05  # a signal is noticed within this time, also where nothing else happens
-_CALLBACKS_S = 0.01  # between two times at which a node that ticks looks for callbacks
+_CALLBACKS_S = 0.01  # between two times at which a node that ticks looks for callbacks, unless it has other wishes
+_NICE = -10  # of a node that moves a robot
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGEV_THREAD = 2  # of <signal.h>
+_END_S = 1.0  # for the middleware to end
+_BUSY_S = 2.5  # for what a node that moves nothing does at the moment, to close its files, and to end
 LEAST_MIB = 1024  # of address space that a node needs, threads of Fast DDS included
 
 
 def raise_priority(node: Node, priority: int) -> None:
-    """Schedule this process in real time (SCHED_FIFO), where the system allows it; priority 0 changes nothing."""
-    if not priority:
-        return
+    """Let this process run before others, if the system allows it; call it once the node has its threads.
+
+    Without a real-time priority every thread gets a lower nice value, which harms nobody. In real time (SCHED_FIFO)
+    threads of Fast DDS, which wait actively for one another at times, may keep whatever they wait for from running.
+    """
     try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+        if priority:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+            return
     except OSError as error:
         node.get_logger().warning(f"realtime_priority: not allowed ({error.strerror}); raise the rtprio limit")
+    try:
+        for thread in os.listdir("/proc/self/task"):
+            os.setpriority(os.PRIO_PROCESS, int(thread), _NICE)
+    except OSError:  # not allowed, or no Linux: as all others then
+        pass
 
 
 def run_node(make: Callable[[], Any]) -> int:
@@ -63,41 +77,83 @@ def run_node(make: Callable[[], Any]) -> int:
     except InertidError as error:
         return _refused(error)
     stop = _StopRequest()
-    for number in _SIGNALS:
-        signal.signal(number, stop.on_signal)
+    handle_signals(stop.on_signal)
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = make()
     except InertidError as error:
         rclpy.try_shutdown()
         return _refused(error)
+    stop.moves_nothing = not hasattr(type(node), "shutdown_complete")
     inspect.getframeinfo(sys._getframe())  # rclpy's first log calls it, and it walks all loaded modules once, for 0.2 s
     gc.collect()
     gc.freeze()  # a collection that walks all loaded modules takes 0.2 s, in which no watchdog would run
     executor = SingleThreadedExecutor()
     executor.add_node(node)
+    status = 1
     try:
-        return _spin(node, executor, stop)
+        status = _spin(node, executor, stop)
     finally:
-        # A terminal and `ros2 launch` both send SIGINT; Python would let the second one end it with another status.
-        for number in _SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
+        ignore_signals()
+        end_surely(status)
         executor.shutdown(timeout_sec=0.0)
         node.destroy_node()
         rclpy.try_shutdown()
+    return status
+
+
+def handle_signals(handler: Callable[[int, FrameType | None], None]) -> None:
+    """Hand SIGINT and SIGTERM to a handler; those that came while a node's modules were imported come now."""
+    for number in _SIGNALS:
+        signal.signal(number, handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+
+
+def ignore_signals() -> None:
+    """Ignore SIGINT and SIGTERM: a terminal and `ros2 launch` both send one, and the second would change the status."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+class _TimerEvent(ctypes.Structure):
+    """``struct sigevent`` of Linux: on expiry, a new thread calls a function of one argument."""
+
+    _fields_ = (
+        ("value", ctypes.c_void_p), ("signal", ctypes.c_int), ("notify", ctypes.c_int),
+        ("function", ctypes.c_void_p), ("attributes", ctypes.c_void_p), ("unused", ctypes.c_int * 8),
+    )  # fmt: skip
+
+
+def end_surely(status: int, within_s: float = _END_S) -> None:
+    """End this process within a time, whatever the middleware does; by then files are closed and the robot is at rest.
+
+    Fast DDS has been seen to spin for ever while a node is destroyed. It then keeps Python's lock, so that neither
+    threads nor signal handlers of Python run: a timer of the system calls ``_exit`` instead.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    library = ctypes.CDLL(None)
+    exit_address = ctypes.cast(library._exit, ctypes.c_void_p).value
+    event, timer = _TimerEvent(status, 0, _SIGEV_THREAD, exit_address), ctypes.c_void_p()
+    if library.timer_create(time.CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(timer)) == 0:
+        seconds, nanoseconds = divmod(round(within_s * 1e9), 10**9)
+        due = (ctypes.c_long * 4)(0, 0, seconds, nanoseconds)  # struct itimerspec: no repetition, then the time
+        library.timer_settime(timer, 0, ctypes.byref(due), None)
 
 
 class _StopRequest:
-    """Whether a signal asked for the end.
+    """Whether a signal asked for the end; a node that moves nothing then ends in time, whatever it is doing.
 
     No ``threading.Event``: its lock is not reentrant, and a second signal that comes while the handler of the first one
     holds it waits for it, in the same thread and therefore for ever, or until all signals that follow have filled the
     stack.
     """
 
-    made = False
+    made = moves_nothing = False
 
     def on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        if self.moves_nothing and not self.made:  # a long callback must not hold up its end
+            end_surely(0, _BUSY_S)
         self.made = True
 
 
@@ -116,11 +172,13 @@ class TickedSpin:
     ----------
     executor : SingleThreadedExecutor
     node : Node
-        With ``tick()`` and ``tick_s``, the time between two ticks [s, steady clock]; missed ones are left out.
+        With ``tick()`` and ``tick_s``, the time between two ticks [s, steady clock]; missed ones are left out. It may
+        have ``callbacks_s``, the time between two looks for callbacks [s].
     """
 
     def __init__(self, executor: SingleThreadedExecutor, node: Any) -> None:
         self._executor, self._tick, self._period = executor, node.tick, node.tick_s
+        self._callbacks_s = getattr(node, "callbacks_s", _CALLBACKS_S)
         self._due = self._look = time.monotonic()
 
     def spin_once(self) -> None:
@@ -132,7 +190,7 @@ class TickedSpin:
         elif now < self._look:
             time.sleep(min(self._due, self._look) - now)
         if now >= self._look and not self._run_callback():
-            self._look = now + _CALLBACKS_S
+            self._look = now + self._callbacks_s
 
     def _run_callback(self) -> bool:
         """Run one of the callbacks that are ready; return whether there was one."""

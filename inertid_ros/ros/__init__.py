@@ -9,7 +9,7 @@
 - ``polling``: messages that wake no executor one by one: taken by hand, or in short intervals.
 - ``definitions``: classes and definitions of message types by name.
 - ``diagnostics``, ``markers``, ``transforms``: diagnostics, inertia in RViz, quaternions.
-- ``discovery``: whether a server has discovered its client.
+- ``discovery``: whether a server has discovered its client, and whether another node still lives.
 - ``lifecycle``: a repair of rclpy's lifecycle nodes.
 """
 

@@ -10,6 +10,8 @@ from rclpy.node import Node
 
 from inertid_ros.data.live.stream_watch import StreamReport
 
+from .discovery import offer_liveliness
+
 OK, WARN, ERROR, STALE = (
     DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE,
 )  # fmt: skip
@@ -58,7 +60,7 @@ def stream_values(report: StreamReport, channels: Sequence[str] = ()) -> dict[st
 
 
 class DiagnosticsPublisher:
-    """Publishes the statuses of a node on ``/diagnostics`` once a second.
+    """Publishes the statuses of a node on ``/diagnostics`` once a second, and by ``~/alive`` that the node lives.
 
     Parameters
     ----------
@@ -74,6 +76,7 @@ class DiagnosticsPublisher:
     ) -> None:
         self._node, self._statuses, self._robot = node, statuses, robot
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        offer_liveliness(node)
         node.create_timer(_PERIOD_S, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _publish(self) -> None:

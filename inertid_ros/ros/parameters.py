@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+import yaml
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rclpy.exceptions import ParameterUninitializedException
 from rclpy.node import Node
@@ -19,6 +20,10 @@ from inertid_ros.config.schema.structuring import structure
 from inertid_ros.core.errors import ConfigurationError, InertidError
 
 T = TypeVar("T")
+_ITEMS: dict[Parameter.Type, Callable[[Any], Any]] = {
+    Parameter.Type.DOUBLE_ARRAY: float, Parameter.Type.INTEGER_ARRAY: int, Parameter.Type.STRING_ARRAY: str,
+    Parameter.Type.BOOL_ARRAY: bool,
+}  # fmt: skip
 _UNBOUNDED = {float: math.inf, int: 2**62}
 
 
@@ -39,6 +44,7 @@ def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "")
         A value has the wrong type, lies outside its range or is not one of the choices, or a named element is given
         that its list of names does not hold.
     """
+    _accept_dumped_values(node)
     where = node.get_fully_qualified_name()
     # rclpy has no public way to see values that were given for parameters which nobody declares.
     given = {name: parameter.value for name, parameter in node._parameter_overrides.items()}
@@ -93,6 +99,47 @@ def guard(node: Node, tree: type[Any], busy: Callable[[], str], prefix: str = ""
         return SetParametersResult(successful=True)
 
     node.add_on_set_parameters_callback(on_set)
+
+
+def _accept_dumped_values(node: Node) -> None:
+    """Make ``ros2 param load`` take what ``ros2 param dump`` wrote: a value as it is may be set, read-only or not."""
+    if "set_parameters_atomically" in vars(node):  # done already
+        return
+    set_all = node.set_parameters_atomically
+
+    def set_changed(parameters: list[Parameter]) -> SetParametersResult:
+        changed = [
+            new
+            for new in (_as_declared(node, parameter) for parameter in parameters)
+            if not node.has_parameter(new.name) or _value(node, new.name) != _plain(new.value)
+        ]
+        return set_all(changed) if changed else SetParametersResult(successful=True)
+
+    vars(node)["set_parameters_atomically"] = set_changed
+
+
+def _as_declared(node: Node, parameter: Parameter) -> Parameter:
+    """A parameter with the type that was declared, which `ros2 param load` loses.
+
+    It makes a text of every value and guesses a type for that: of an empty list a list of bool, and of ``inf`` and
+    ``1e-06``, which are no numbers in YAML 1.1, a string.
+    """
+    if not node.has_parameter(parameter.name):
+        return parameter
+    wanted, value = Parameter.Type(node.describe_parameter(parameter.name).type), parameter.value
+    if wanted is parameter.type_:
+        return parameter
+    try:
+        if wanted in _ITEMS:
+            items = yaml.safe_load(value) if isinstance(value, str) else value
+            value = [_ITEMS[wanted](item) for item in items]
+        elif wanted is Parameter.Type.DOUBLE and isinstance(value, str):
+            value = float(value)
+        elif wanted is Parameter.Type.STRING:
+            value = str(value)
+        return Parameter(parameter.name, wanted, value)
+    except (TypeError, ValueError, yaml.YAMLError):  # rclpy tells what is wrong
+        return parameter
 
 
 def descriptor(entry: Option, read_only: bool) -> ParameterDescriptor:
@@ -173,4 +220,9 @@ def _value(node: Node, key: str) -> Any:
         value = node.get_parameter(key).value
     except ParameterUninitializedException:
         return None
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """A value with a list in place of an array."""
     return value if value is None or isinstance(value, str | bool | int | float) else list(value)

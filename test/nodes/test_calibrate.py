@@ -17,7 +17,7 @@ def test_missing_nodes_are_named(tmp_path: Path) -> None:
     flow = NodeProcess("calibrate", tmp_path, {"wait_s": 1.0}, namespace="/alone")
     status, output = flow.process.wait(30), flow.log()
     assert status == 2, output
-    assert "error: /alone/excitation/get_state is not there; start /alone/excitation" in output
+    assert "/alone/excitation/get_state is not there; start /alone/excitation" in output
     assert "Traceback" not in output
 
 

@@ -27,6 +27,8 @@ class Client:
     def received(self, *_arguments: object) -> ReceivedMessages:
         return ReceivedMessages()
 
+    serving_node = received
+
     def until(self, condition, otherwise, _timeout_s: float) -> None:
         if not condition():
             raise FlowError(otherwise if isinstance(otherwise, str) else otherwise())
@@ -52,7 +54,7 @@ def flow() -> CalibrationFlow:
     """A flow whose robot moves at once, and whose nodes have all told their status."""
     flow = CalibrationFlow(Client(), CalibrateOptions())
     flow.mover = SimpleNamespace(
-        name="excitation", is_gone=False, wait=lambda _s: None, move=lambda *_a: None,
+        name="excitation", wait=lambda _s: None, move=lambda *_a: None,
         disarm=lambda: flow.client.asked.append("disarm"),
     )  # fmt: skip
     flow.recorder.take(RecorderStatus())
@@ -76,14 +78,13 @@ def test_a_recording_arrives(flow: CalibrationFlow) -> None:
     assert flow._record("training", "fourier", 1.0, 1) == NAME
 
 
-def test_an_identifier_that_has_gone_is_named_with_what_is_kept(flow: CalibrationFlow) -> None:
-    flow.identifier = ReceivedMessages()
-    with pytest.raises(FlowError, match=f"no message from identifier.*{NAME} is kept"):
-        flow._record("training", "fourier", 1.0, 1)
+def test_what_was_armed_and_recording_is_left_neither(flow: CalibrationFlow) -> None:
+    flow.recording = NAME
+    flow.leave()
+    assert flow.client.asked == ["disarm", "recorder/stop"]
 
 
-def test_what_has_gone_is_not_asked_to_disarm(flow: CalibrationFlow) -> None:
-    flow._leave()
-    flow.mover.is_gone = True
-    flow._leave()
-    assert flow.client.asked == ["disarm"]
+def test_the_identifier_needs_neither_motion_nor_recorder(flow: CalibrationFlow) -> None:
+    flow.recorder.needed = True
+    flow._end_motions()
+    assert flow.client.asked == ["disarm"] and not flow.recorder.needed

@@ -49,7 +49,7 @@ def test_missing_nodes_are_named(tmp_path: Path) -> None:
         ros.until(lambda: flow.ended, "end of the flow")
     said = flow.log()
     assert flow.process.returncode == 2, said
-    assert "error: /alone/excitation/get_state is not there; start /alone/excitation" in said, said
+    assert "/alone/excitation/get_state is not there; start /alone/excitation" in said, said
 
 
 @pytest.mark.timeout(150)

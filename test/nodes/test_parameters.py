@@ -4,11 +4,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import attrs
+import numpy as np
 import pytest
+import yaml
 
 rclpy = pytest.importorskip("rclpy", reason="needs ROS 2")
 from rclpy.node import Node  # noqa: E402
-from rclpy.parameter import Parameter  # noqa: E402
+from rclpy.parameter import (  # noqa: E402
+    Parameter,
+    parameter_dict_from_yaml_file,
+    parameter_value_to_python,
+)
 from support.paths import CONFIG  # noqa: E402
 
 from inertid_ros.config.configuration import Configuration  # noqa: E402
@@ -16,7 +22,9 @@ from inertid_ros.config.robot import PlateOptions, RobotOptions  # noqa: E402
 from inertid_ros.config.schema.option_fields import named, option, section  # noqa: E402
 from inertid_ros.config.yaml_files import load_configuration  # noqa: E402
 from inertid_ros.core.errors import ConfigurationError  # noqa: E402
-from inertid_ros.nodes.joint_names_file import joint_names_file  # noqa: E402
+from inertid_ros.nodes.excitation.parameters import MotionOptions  # noqa: E402
+from inertid_ros.nodes.joint_names_file import write_joint_names  # noqa: E402
+from inertid_ros.nodes.parameter_files.yaml_text import NODES  # noqa: E402
 from inertid_ros.ros.parameters import declare, guard, read  # noqa: E402
 
 
@@ -81,6 +89,45 @@ def test_every_parameter_has_a_value_and_its_type(make):
     assert all(value.type != Parameter.Type.NOT_SET.value for value in values)
 
 
+def dump(node: Node, path: Path) -> Path:
+    """As `ros2 param dump` does, but for the nesting of names."""
+    values = {parameter.name: parameter_value_to_python(parameter.get_parameter_value())
+              for parameter in node.get_parameters(list(node._parameters))}  # fmt: skip
+    path.write_text(yaml.dump({"/options": {"ros__parameters": values}}))
+    return path
+
+
+def load(node: Node, path: Path) -> dict[str, str]:
+    """As `ros2 param load` and the parameter service of a node do; why which value was refused."""
+    parameters = [Parameter.from_parameter_msg(message) for message in parameter_dict_from_yaml_file(path).values()]
+    results = {parameter.name: node.set_parameters_atomically([parameter]) for parameter in parameters}
+    return {name: result.reason for name, result in results.items() if not result.successful}
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_what_a_node_dumps_it_loads(make, tmp_path, name):
+    needed = {"replay": {"bag": "bag"}}.get(name, {})
+    node = make(**needed, **{"robot.locked_joints.finger": 1e-6} if name == "identifier" else {})
+    for tree, prefix in NODES[name]:
+        declare(node, tree, read_only=tree is not MotionOptions, prefix=prefix)
+    guard(node, MotionOptions, lambda: "armed") if name == "excitation" else None
+    path = dump(node, tmp_path / "dump.yaml")
+    before = path.read_text()
+    assert load(node, path) == {}
+    assert dump(node, path).read_text() == before
+
+
+def test_a_dump_with_other_values_changes_what_may_change(make, tmp_path):
+    node = make()
+    declare(node, Options, read_only=False)
+    path = tmp_path / "dump.yaml"
+    text = {"rate_hz": 1e-6, "numbers": [1e-6, float("inf")], "terms": [], "highest_names": ["a"]}
+    path.write_text(yaml.dump({"/options": {"ros__parameters": text}}))
+    assert list(load(node, path)) == ["highest_names"]
+    assert (node.get_parameter("rate_hz").value, list(node.get_parameter("numbers").value)) == (1e-6, [1e-6, np.inf])
+    assert node.get_parameter("terms").value == []
+
+
 def test_an_empty_list_in_a_file_is_one(make):
     node = make("    terms: []\n    numbers: []\n    robot: {drive_terms: ['']}\n")
     options = declare(node, Options)
@@ -109,13 +156,13 @@ def test_single_values_by_name_need_no_list_of_names(make, names):
     assert node.get_parameter("robot.locked_joint_names").value == ["a.b", "c"]
 
 
-def test_names_of_joints_as_launch_files_give_them(make):
-    node = make(path=Path(joint_names_file("{fer_*: panda_*, '*': left_*}")))
-    assert declare(node, Options).robot.joint_names == {"fer_*": "panda_*", "*": "left_*"}
-    assert declare(make(path=Path(joint_names_file(""))), Options).robot.joint_names == {}
+def test_names_of_joints_as_launch_files_give_them(make, tmp_path):
+    file = write_joint_names("{fer_*: panda_*, '*': left_*}", tmp_path)
+    assert declare(make(path=file), Options).robot.joint_names == {"fer_*": "panda_*", "*": "left_*"}
+    assert declare(make(path=write_joint_names("", tmp_path)), Options).robot.joint_names == {}
     for wrong in ("fer_*", "{fer_*: 1}", "{fer", "[a, b]"):
         with pytest.raises(ConfigurationError, match="joint_names:=.* is no mapping of names to names; write"):
-            joint_names_file(wrong)
+            write_joint_names(wrong, tmp_path)
 
 
 @pytest.mark.parametrize(

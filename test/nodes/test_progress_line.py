@@ -10,35 +10,42 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_log_has_few_lines_and_no_percentage_of_what_has_none():
-    stream = io.StringIO()
-    line = ProgressLine(stream)
-    line.show("training: checking", None)
-    line.show("training: checking", None)
-    for fraction in (0.0, 0.1, 0.26, 0.3, 1.0):
-        line.show("training: planning", fraction)
-    line.show("training: checking", None)
-    assert stream.getvalue().splitlines() == [
+def test_log_has_few_lines_and_no_percentage_of_what_has_none(monkeypatch):
+    said: list[str] = []
+    line = ProgressLine(said.append, io.StringIO())
+    for second in range(121):
+        monkeypatch.setattr("time.monotonic", lambda second=second: float(second))
+        if 1 <= second < 80:
+            line.show("training: planning", second / 80)
+        elif second > 80:
+            line.show("training: moving", (second - 80) / 40)
+        else:
+            line.show("training: checking", None)
+    assert said == [
         "training: checking",
-        "training: planning: 0 %",
-        "training: planning: 26 %",
-        "training: planning: 100 %",
+        "training: planning: 6 %",
+        "training: planning: 31 %",
+        "training: planning: 56 %",
+        "training: planning: 81 %",
         "training: checking",
+        "training: moving: 12 %",
+        "training: moving: 62 %",
     ]
 
 
-def test_notes_are_in_the_few_lines_of_a_log():
-    stream = io.StringIO()
-    line = ProgressLine(stream)
-    for fraction, note in ((0.0, ""), (0.1, "known to 40 %"), (0.3, "known to 20 %")):
+def test_notes_are_in_the_few_lines_of_a_log(monkeypatch):
+    said: list[str] = []
+    line = ProgressLine(said.append, io.StringIO())
+    for second, fraction, note in ((0, 0.0, ""), (20, 0.1, "known to 40 %"), (40, 0.3, "known to 20 %")):
+        monkeypatch.setattr("time.monotonic", lambda second=second: float(second))
         line.show("training: moving", fraction, note)
-    assert stream.getvalue().splitlines() == ["training: moving: 0 %", "training: moving: 30 %, known to 20 %"]
+    assert said == ["training: moving: 0 %", "training: moving: 30 %, known to 20 %"]
 
 
 def test_a_note_keeps_to_the_line_of_a_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "90")
     stream = Terminal()
-    line = ProgressLine(stream)
+    line = ProgressLine(lambda line: None, stream)
     line.show("training: moving", 0.1, "known to 40 %; " + 10 * "still needs motion, ")
     line.show("training: moving", 0.2, "known")
     line.show("training: moving", 0.3)
@@ -50,7 +57,7 @@ def test_a_note_keeps_to_the_line_of_a_terminal(monkeypatch):
 
 def test_terminal_shows_no_bar_of_what_has_no_fraction():
     stream = Terminal()
-    line = ProgressLine(stream)
+    line = ProgressLine(lambda line: None, stream)
     line.show("training: planning", 1.0)
     line.show("training: checking", None)
     planning, checking = stream.getvalue().split("\r")[1:]

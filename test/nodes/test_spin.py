@@ -45,6 +45,61 @@ sys.exit(run_node(Quiet))
         assert node.poll() == 0
 
 
+def test_a_node_ends_although_the_middleware_hangs():
+    """As Fast DDS did once, which then keeps Python's lock."""
+    script = """
+import ctypes, sys
+from rclpy.node import Node
+from inertid_ros.nodes.spin import run_node
+
+class Hanging(Node):
+    done = True
+    def __init__(self):
+        super().__init__("hanging")
+        print("made")
+    def destroy_node(self):
+        ctypes.PyDLL(None).sleep(600)
+
+sys.exit(run_node(Hanging))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "made" in done.stdout, done.stderr
+
+
+def test_a_callback_that_never_ends_does_not_hold_up_the_end():
+    script = """
+import os, signal, sys, time
+from rclpy.node import Node
+from inertid_ros.nodes.spin import run_node
+
+class Busy(Node):
+    def __init__(self):
+        super().__init__("busy")
+        self.create_timer(0.0, self.work)
+    def work(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        while True:
+            time.sleep(0.01)
+
+sys.exit(run_node(Busy))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_signals_of_the_start_are_kept_until_the_node_handles_them():
+    script = """
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+os.kill(os.getpid(), signal.SIGINT)
+from rclpy.node import Node
+from inertid_ros.nodes.spin import run_node
+sys.exit(run_node(lambda: Node("early")))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and not done.stderr
+
+
 def test_a_node_that_ticks_keeps_time_beside_callbacks():
     """Neither ticks that take too long nor callbacks that never end leave the others out."""
     script = """

@@ -1,10 +1,11 @@
 """Who moves the robot: the excitation node, or the robot itself, when it balances with a controller of its own."""
 
 from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
 
 from inertid_ros.action import Excite
 from inertid_ros.nodes.flow.client import FlowClient, FlowError
-from inertid_ros.nodes.flow.excitation_mover import MOTION_S, Check, ExcitationMover
+from inertid_ros.nodes.flow.excitation_mover import AT_REST, MOTION_S, Check, ExcitationMover
 from inertid_ros.ros.qos import LATCHED
 
 from .parameters import CalibrateOptions
@@ -14,15 +15,19 @@ class SelfMovingRobot:
     """A robot that moves by itself when a service asks it to; which motion is its own choice."""
 
     name = "the robot"
-    is_gone = False
 
     def __init__(self, client: FlowClient, options: CalibrateOptions) -> None:
         self._client, self._options = client, options
         self._moving = client.received(Bool, options.moving_topic, LATCHED)
 
+    @property
+    def rest(self) -> str:
+        """What is known of the robot."""
+        return "the robot moves by itself" if self._is_moving() else AT_REST
+
     def wait(self, timeout_s: float) -> None:
         """Wait until its service is there."""
-        self._client.wait_for_service(self._options.move_service, timeout_s)
+        self._client.wait_for_service(Trigger, self._options.move_service, timeout_s)
 
     def arm(self) -> None:
         """Nothing to do."""

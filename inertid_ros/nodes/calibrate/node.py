@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from action_msgs.msg import GoalStatus
+from std_srvs.srv import Trigger
 
 from inertid_ros.action import Excite, Identify
 from inertid_ros.cli.printing.report_tables import print_report
@@ -39,9 +40,9 @@ class CalibrationFlow:
 
     def __init__(self, client: FlowClient, options: CalibrateOptions) -> None:
         self.client, self.options = client, options
-        self.identifier = client.received(IdentifierStatus, "identifier/status", LATCHED)
+        self.identifier = client.serving_node("identifier", IdentifierStatus, "recordings are kept by the recorder")
         self.report = client.received(IdentificationReport, "identifier/report", LATCHED)
-        self.recorder = client.received(RecorderStatus, "recorder/status", LATCHED)
+        self.recorder = client.serving_node("recorder", RecorderStatus)
         by_itself = options.moved_by == "robot"
         self.mover: Mover = SelfMovingRobot(client, options) if by_itself else ExcitationMover(client, options.wait_s)
         self.recording = ""  # name of the one that is being made
@@ -49,24 +50,31 @@ class CalibrationFlow:
 
     def run(self) -> int:
         """Run all of it and return the exit status."""
-        try:
-            self._wait_for_nodes()
-            self.mover.arm()
-            options = self.options
-            train = [self._record("training", options.motion, options.duration_s, options.seed)]
-            held_out = self._record(
-                "held-out", options.validation_motion, options.validation_duration_s, options.validation_seed
-            )
-            if options.rounds == 1:
-                self.mover.disarm()
-            result = self._identify(train, held_out)
-            while not result.stop_reason and len(train) < options.rounds:
-                train.append(self._next_round(len(train) + 1, result))
-                result = self._identify(train, held_out, result.result_directory)
-            self.mover.disarm()
-            return self._conclude(result)
-        finally:
-            self._leave()
+        self._wait_for_nodes()
+        self.mover.arm()
+        options = self.options
+        train = [self._record("training", options.motion, options.duration_s, options.seed)]
+        held_out = self._record(
+            "held-out", options.validation_motion, options.validation_duration_s, options.validation_seed
+        )
+        if options.rounds == 1:
+            self._end_motions()
+        result = self._identify(train, held_out)
+        while not result.stop_reason and len(train) < options.rounds:
+            train.append(self._next_round(len(train) + 1, result))
+            result = self._identify(train, held_out, result.result_directory)
+        self._end_motions()
+        return self._conclude(result)
+
+    @property
+    def rest(self) -> str:
+        """What is known of the robot."""
+        return self.mover.rest
+
+    def _end_motions(self) -> None:
+        """Disarm; the identifier goes on without the nodes that move and record."""
+        self.mover.disarm()
+        self.recorder.needed = False
 
     def _next_round(self, number: int, result: Identify.Result) -> str:
         """Record a motion for the parameters that the data so far determines least; return the recording's name."""
@@ -81,7 +89,7 @@ class CalibrationFlow:
         client.show(f"waiting for {self.mover.name}, recorder and identifier")
         self.mover.wait(wait)
         for service in ("recorder/start", "recorder/stop"):
-            client.wait_for_service(service, wait)
+            client.wait_for_service(Trigger, service, wait)
         client.wait_for_action(Identify, "identifier/identify", wait)
 
         def ready() -> bool:
@@ -110,23 +118,19 @@ class CalibrationFlow:
         """Move along one motion with the recorder running; return the recording's name."""
         client = self.client
         name = client.with_retries(self._start_recording, self.options.wait_s)
-        client.show(f"{purpose} motion: recording as {name}")
         scale = self.options.speed_scale
         goal = Excite.Goal(motion=motion, duration=duration, seed=seed, speed_scale=scale, prior=prior)
-        self.mover.move(purpose, goal, lambda: self.recorder.stale("recorder") or self._not_recording(name))
+        self.mover.move(purpose, goal, lambda: self._not_recording(name))
         answer = client.trigger("recorder/stop")
         self.recording = ""
         if not answer.success:
             raise FlowError(answer.message)
 
         def arrived() -> bool:
-            if problem := self.identifier.stale("identifier"):
-                raise FlowError(f"{problem}; {name} is kept by the recorder")
             return self.identifier.last is not None and name in self.identifier.last.recordings
 
         client.until(arrived, f"{name} did not arrive at the identifier; check that both run in one namespace", 20.0)
-        if coverage := self._coverage(name):
-            client.show(f"{purpose} motion: {coverage}")
+        client.show(f"{purpose} motion: {'; '.join(filter(None, (name, self._coverage(name))))}")
         return name
 
     def _coverage(self, name: str) -> str:
@@ -169,10 +173,7 @@ class CalibrationFlow:
         def describe(feedback: Identify.Feedback) -> tuple[str, float]:
             return f"identifying: {feedback.stage or 'starting'}", feedback.fraction
 
-        def watch() -> str:
-            return self.identifier.stale("identifier")
-
-        status, result = client.run_action(Identify, "identifier/identify", goal, describe, _IDENTIFY_S, watch=watch)
+        status, result = client.run_action(Identify, "identifier/identify", goal, describe, _IDENTIFY_S)
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"identification: {result.message}")
         if options.rounds > 1:
@@ -188,22 +189,22 @@ class CalibrationFlow:
             return self.report.last is not None and self.report.last.message == result.message
 
         client.until(arrived, "no identifier/report arrived", 10.0)
-        if self.options.tables:
+        tables = self.options.tables and client.on_terminal
+        if tables:
             print_report(json.loads(self.report.last.report_json))
-        else:
-            client.show(result.message)
         if self.options.rounds > 1:
             client.show(f"rounds ended: {result.stop_reason}")
-        if result.result_directory and (self.options.tables or self.options.rounds > 1):
-            client.show(f"result: {result.result_directory}")
+        written = [f"result: {result.result_directory}"] if result.result_directory else []
+        if lines := [*([] if tables else [result.message]), *written]:
+            client.show("; ".join(lines))
         if result.verdict == InertialParameters.USE_WITH_CARE:
             client.show_warning(f"use with care: {'; '.join(result.reasons)}")
         return REJECTED if result.verdict == InertialParameters.DO_NOT_USE else DONE
 
-    def _leave(self) -> None:
-        """Leave nothing armed or recording; a node that does not answer any more is no reason to fail here."""
-        steps: list[Callable[[], object]] = [] if self.mover.is_gone else [self.mover.disarm]
-        if self.recording and not self.recorder.stale("recorder"):
+    def leave(self) -> None:
+        """Leave nothing armed or recording."""
+        steps: list[Callable[[], object]] = [self.mover.disarm]
+        if self.recording:
             steps.append(lambda: self.client.trigger("recorder/stop"))
         self.client.attempt_all(steps)
 

@@ -29,5 +29,5 @@ class CalibrateOptions(RoundsOptions):
     output_directory: str = option(
         "", "result directory to write, of several rounds a folder with one each; empty leaves it to the identifier"
     )
-    tables: bool = option(True, "print the report as tables at the end")
+    tables: bool = option(True, "print the report as tables at the end, on a terminal")
     wait_s: float = option(20.0, "longest wait for the other nodes [s]", minimum=1.0, maximum=3600.0)

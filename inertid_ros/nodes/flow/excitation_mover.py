@@ -4,14 +4,17 @@ from collections.abc import Callable
 
 from action_msgs.msg import GoalStatus
 from lifecycle_msgs.msg import State, Transition
+from lifecycle_msgs.srv import ChangeState, GetState
 
 from inertid_ros.action import Excite
 from inertid_ros.msg import ExcitationStatus
-from inertid_ros.ros.qos import LATCHED
 
 from .client import FlowClient, FlowError
 
 MOTION_S = 1800.0  # longest time for planning and one motion
+AT_REST = "the robot is at rest"
+_ACTION = "excitation/excite"
+_RESTS = (ExcitationStatus.UNARMED, ExcitationStatus.LATCHED)  # in which no goal is open
 
 Check = Callable[[], str]
 """Why the motion has become useless; empty while it has not."""
@@ -24,18 +27,23 @@ class ExcitationMover:
 
     def __init__(self, client: FlowClient, wait_s: float) -> None:
         self._client, self._wait_s = client, wait_s
-        self._status = client.received(ExcitationStatus, "excitation/status", LATCHED)
+        left = "its last command ends with the robot at rest"
+        self._node = client.serving_node("excitation", ExcitationStatus, left)
         self._armed = False
 
     @property
-    def is_gone(self) -> bool:
-        """Whether its node must be taken for dead."""
-        return bool(self._status.stale("excitation"))
+    def rest(self) -> str:
+        """What is known of the robot once nothing is to move it any more."""
+        status = self._node.last
+        if _ACTION not in self._client.open_goals or (status is not None and status.state in _RESTS):
+            return AT_REST
+        return self._node.lost or "excitation has not told yet that the robot is at rest; its commands end at rest"
 
     def wait(self, timeout_s: float) -> None:
         """Wait until its services and its action are there."""
-        self._client.wait_for_service("excitation/get_state", timeout_s)
-        self._client.wait_for_action(Excite, "excitation/excite", timeout_s)
+        for service_type, name in ((GetState, "get_state"), (ChangeState, "change_state")):
+            self._client.wait_for_service(service_type, f"excitation/{name}", timeout_s)
+        self._client.wait_for_action(Excite, _ACTION, timeout_s)
 
     def arm(self) -> None:
         """Make it active and not latched, whatever it was before."""
@@ -54,6 +62,7 @@ class ExcitationMover:
 
     def disarm(self) -> None:
         """Deactivate it, where it is active."""
+        self._node.needed = False
         if self._armed:
             self._armed = False
             self._client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
@@ -66,12 +75,9 @@ class ExcitationMover:
                 return f"{purpose}: checking", None
             return f"{purpose}: {feedback.stage}", feedback.fraction
 
-        def watch() -> str:
-            return self._status.stale("excitation") or check()
-
         goal.lease = True
         status, result = self._client.run_action(
-            Excite, "excitation/excite", goal, describe, MOTION_S, lease=True, watch=watch
+            Excite, _ACTION, goal, describe, MOTION_S, lease=True, watch=check
         )
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"{purpose} motion: {result.message}")

@@ -7,7 +7,6 @@ robot stops. Exit status 0 done, 2 something is missing or failed, 130 interrupt
 import sys
 from typing import Any
 
-from rclpy.action import ActionClient
 from rclpy.task import Future
 
 from inertid_ros.action import Excite, IdentifyPayload
@@ -15,7 +14,6 @@ from inertid_ros.msg import ExcitationStatus
 from inertid_ros.nodes.flow.client import FlowClient, FlowError
 from inertid_ros.nodes.flow.excitation_mover import ExcitationMover
 from inertid_ros.nodes.flow.running import DONE, run_flow
-from inertid_ros.ros.qos import LATCHED
 
 from .parameters import MeasurePayloadOptions
 
@@ -34,35 +32,38 @@ class PayloadFlow:
 
     def __init__(self, client: FlowClient, options: MeasurePayloadOptions) -> None:
         self.client, self.options = client, options
-        self.status = client.received(ExcitationStatus, "excitation/status", LATCHED)
         self.mover = ExcitationMover(client, options.wait_s)
-        self.payload = ActionClient(client.node, IdentifyPayload, _ACTION)
+        self.excitation = client.serving_node("excitation")
+        client.serving_node("online")
+        self.payload = client.action(IdentifyPayload, _ACTION)
         self.asked: Future | None = None
         self.ended: Future | None = None
 
     def run(self) -> int:
         """Run all of it and return the exit status."""
         client, options = self.client, self.options
-        try:
-            client.show("waiting for excitation and online")
-            self.mover.wait(options.wait_s)
-            client.wait_for_action(IdentifyPayload, _ACTION, options.wait_s)
-            self.mover.arm()
-            goal = Excite.Goal(
-                motion=options.motion,
-                duration=options.duration_s,
-                seed=options.seed,
-                speed_scale=options.speed_scale,
-            )
-            self.mover.move("payload", goal, self._watch)
-            self.mover.disarm()
-            return self._conclude()
-        finally:
-            self._leave()
+        client.show("waiting for excitation and online")
+        self.mover.wait(options.wait_s)
+        client.wait_for_action(IdentifyPayload, _ACTION, options.wait_s)
+        self.mover.arm()
+        goal = Excite.Goal(
+            motion=options.motion,
+            duration=options.duration_s,
+            seed=options.seed,
+            speed_scale=options.speed_scale,
+        )
+        self.mover.move("payload", goal, self._watch)
+        self.mover.disarm()
+        return self._conclude()
+
+    @property
+    def rest(self) -> str:
+        """What is known of the robot."""
+        return self.mover.rest
 
     def _watch(self) -> str:
         """Ask for the payload once the robot is on the motion; why going on is useless, or an empty string."""
-        status = self.status.last
+        status = self.excitation.last
         if self.asked is None and status is not None and status.state == ExcitationStatus.MOVING:
             options = self.options
             goal = IdentifyPayload.Goal(
@@ -99,12 +100,11 @@ class PayloadFlow:
             self.client.show_warning(notice)
         return DONE
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
         """Leave nothing armed and no goal running."""
         if self.asked is not None and self.asked.done() and self.asked.result().accepted and self._answer() is None:
             self.asked.result().cancel_goal_async()
-        if not self.mover.is_gone:
-            self.client.attempt_all([self.mover.disarm])
+        self.client.attempt_all([self.mover.disarm])
 
 
 def main() -> int:
