@@ -85,7 +85,7 @@ def experiment(true: RobotModel, seed: int) -> tuple[dict[str, float], dict[tupl
     collision = CollisionOptions(mesh_folders=(str(example_urdf().parents[3]),))
     for name, options in MOTIONS.items():
         plan = plan_excitation(given, limits, START, attrs.evolve(options, seed=seed, collision=collision))
-        robot = SimulatedRobot(true, SimulationOptions(seed=seed), controller_model=given, start=START)
+        robot = SimulatedRobot(true, SimulationOptions(seed=seed), start=START)
         samples = prepare(simulate(robot, plan), given)
         truth = np.concatenate([robot.bodies.ravel(), *map(robot.drives.term, given.layout.drive_terms)])
         conditions[name] = plan.condition_number

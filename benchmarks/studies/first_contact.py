@@ -220,4 +220,4 @@ def _simulated(truth: RobotModel, given: RobotModel, start: Array) -> SimulatedR
     effort = np.minimum(limits.effort, _STRENGTH * np.maximum(gravity, _WEAKEST * gravity.max()))
     velocity = np.minimum(limits.velocity, _FASTEST)
     scaled = replace(truth, limits=replace(limits, effort=effort, velocity=velocity))
-    return SimulatedRobot(scaled, controller_model=given, start=start)
+    return SimulatedRobot(scaled, start=start)

@@ -81,7 +81,7 @@ class Stream:
         factor = np.broadcast_to(friction, (2, arm.true.joints))
         drives = replace(drives, viscous=factor[0] * drives.viscous, coulomb=factor[1] * drives.coulomb)
         noise = attrs.evolve(options, seed=777_000 + 1000 * self.arm.seed + motion)
-        robot = SimulatedRobot(arm.true, noise, controller_model=arm.given, drives=drives, start=START)
+        robot = SimulatedRobot(arm.true, noise, drives=drives, start=START)
         changed: list[float] = []
 
         def once(stepped: SimulatedRobot) -> None:

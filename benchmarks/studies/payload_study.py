@@ -84,7 +84,7 @@ class CalibratedPanda:
         drives = SimulatedRobot(true, options, start=START).drives
         drives = replace(drives, viscous=friction[0] * drives.viscous, coulomb=friction[1] * drives.coulomb)
         noise = attrs.evolve(options, seed=10_000 * (self.seed + 1) + 2 * draw + (box is None))
-        robot = SimulatedRobot(loaded, noise, controller_model=self.arm.given, drives=drives, start=START)
+        robot = SimulatedRobot(loaded, noise, drives=drives, start=START)
         return simulate(robot, self._movements(draw, seconds), state_hz=200.0, name=name)
 
     def _movements(self, draw: int, seconds: float) -> Plan:

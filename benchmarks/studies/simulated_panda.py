@@ -70,7 +70,7 @@ class SimulatedPanda:
         drives = SimulatedRobot(self.true, options, start=START).drives
         drives = replace(drives, viscous=friction * drives.viscous, coulomb=friction * drives.coulomb)
         noise = attrs.evolve(options, seed=1000 * self.seed + motion)
-        robot = SimulatedRobot(loaded, noise, controller_model=self.given, drives=drives, start=START)
+        robot = SimulatedRobot(loaded, noise, drives=drives, start=START)
         return simulate(robot, self._plan(motion), state_hz=200.0, name=name)
 
     def _plan(self, motion: int) -> Plan:

@@ -122,11 +122,16 @@ class Calibration:
 
     def said(self, begin: int) -> list[str]:
         """Errors of the flow, and of the excitation node since a status of it."""
-        lines = [line for line in self.nodes["calibrate"].log().splitlines() if line.startswith("error: ")]
+        lines = errors(self.nodes["calibrate"].log())
         if not lines:
             latched = (ExcitationStatus.LATCHED, ExcitationStatus.STOPPING)
             lines = [status.message for status in self.excitation[begin:] if status.state in latched][-1:]
         return lines
+
+
+def errors(log: str) -> list[str]:
+    """Messages of the errors in a log."""
+    return [line.partition("]: ")[2] for line in log.splitlines() if line.startswith("[ERROR]")]
 
 
 @contextmanager

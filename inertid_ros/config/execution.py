@@ -26,7 +26,7 @@ class ExecutionOptions:
     """How a plan is handed to the controller: horizons that each end at rest."""
 
     horizon_s: float = option(
-        0.15, "time that each message follows the plan before it brakes [s]", minimum=0.02, maximum=2.0
+        0.25, "time that each message follows the plan before it brakes [s]", minimum=0.02, maximum=2.0
     )
     period_s: float = option(
         0.05, "time between two messages; horizon_s less this is how late the sender may be [s]",
@@ -66,10 +66,15 @@ class MonitorOptions:
 
     state_timeout_s: float = option(
         0.0,
-        "longest time without an accepted state, by receipt on the steady clock; 0 takes six periods of the driver as"
-        " measured before the motion, 0.03 to 0.2; the brake is commanded 5 to 15 ms later [s]",
+        "a brake is commanded if no state is accepted for so long, by receipt on the steady clock; 0 leaves that to the"
+        " last horizon, which brakes by itself (arms that are controlled by efforts: six periods of the driver, 0.03 to"
+        " 0.2) [s]",
         minimum=0.0,
         maximum=2.0,
+    )
+    max_wait_s: float = option(
+        3.0, "a robot that came to rest because states or horizons were late goes on along its path if they come again"
+        " within this time; 0 ends the motion at once [s]", minimum=0.0, maximum=60.0,
     )
     max_age_s: float = option(
         0.1, "states whose stamp is older than this at receipt are late and rejected [s]", minimum=0.005, maximum=10.0
@@ -80,13 +85,13 @@ class MonitorOptions:
     min_rate_hz: float = option(
         50.0, "fewer accepted states than this over the window stop the motion [Hz]", minimum=1.0, maximum=10_000.0
     )
-    rate_window_s: float = option(0.5, "window of the rate [s]", minimum=0.1, maximum=10.0)
+    rate_window_s: float = option(2.0, "window of the rate [s]", minimum=0.1, maximum=10.0)
     tracking_tolerance: float = option(
         0.1, "largest distance of measured from commanded position [rad or m]", minimum=1e-4, maximum=10.0
     )
     progress_tolerance: float = option(
-        0.0, "distance that the robot may fall behind its command between two messages, by which a scaled speed of the"
-        " controller is found; 0 learns it from the motion itself [rad or m]", minimum=0.0, maximum=10.0,
+        0.0, "distance by which a message may set the robot forward, if the controller's speed is scaled; 0 takes a"
+        " tenth of tracking_tolerance [rad or m]", minimum=0.0, maximum=10.0,
     )
     stuck_distance: float = option(
         0.02, "a joint that was commanded this far while its reported position kept every digit is stuck [rad or m]",
@@ -102,7 +107,10 @@ class MonitorOptions:
     )
 
     def timed(self, period_s: float) -> "MonitorOptions":
-        """Return the options with a timeout for states that come every ``period_s`` seconds; NaN takes the shortest."""
+        """Return the options with a timeout for efforts that follow from states that come every ``period_s`` seconds.
+
+        A period of NaN takes the shortest timeout.
+        """
         if self.state_timeout_s:
             return self
         periods = 0.0 if math.isnan(period_s) else _PERIODS * period_s

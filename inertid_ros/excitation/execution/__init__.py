@@ -7,7 +7,7 @@
 - ``robot_clock``: the robot's clock, estimated from the stamps of its states.
 - ``monitor``: whether the joint states, and the client's lease, still allow the motion.
 - ``drive_response``: how far drives usually are behind their command, learned from the motion.
-- ``controller_progress``: whether the controller keeps up, or its speed is scaled.
+- ``path_progress``: whether the controller keeps up, or its speed is scaled.
 - ``standstill``: where a robot stands, and since when.
 - ``execution_progress``: how far an execution has come.
 - ``supervisor``: execution and monitor together; what is sent at every tick.

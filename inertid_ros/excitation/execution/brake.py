@@ -1,10 +1,11 @@
-"""Braking along the path: from any phase of a plan to rest, within the limits, computed before anything moves.
+"""Braking along the path: from any phase of a plan to rest, within the limits; and from rest back to full rate.
 
 A brake slows down the phase ``s(t)`` of the plan from rate one to zero, so the robot stays on the path that was
 checked. With ``q = plan(s)`` the joint acceleration is ``plan'(s) s'' + plan''(s) s'^2``; at every instant the
 strongest ``s''`` that keeps all joints within their acceleration limits is used, with a bounded rate of change, so
 that the acceleration stays continuous. Since ``|plan''| <= limit``, ``s'' = 0`` is always allowed: a brake exists at
-every phase of a plan that keeps its limits.
+every phase of a plan that keeps its limits. A robot that rests on the path goes on along it the same way: the rate
+rises from zero to one on a polynomial that is as fast as the limits allow.
 """
 
 from dataclasses import dataclass
@@ -57,6 +58,15 @@ class BrakeTable:
         """Longest time to rest over all phases [s]."""
         return float(self.points.max() * self.step)
 
+    @property
+    def rows(self) -> tuple[Array, Array, Array]:
+        """Phase, rate and change."""
+        return self.phase, self.rate, self.change
+
+    def rest_phase(self, index: int) -> float:
+        """Return where on the plan the brake from phase ``index * grid`` ends [s]."""
+        return float(self.phase[index, self.points[index]])
+
     def brake(self, index: int) -> tuple[Array, Array, Array, Array]:
         """Return the brake from phase ``index * grid``: times since then ``(P,)``, position, velocity, acceleration."""
         count = int(self.points[index]) + 1
@@ -82,14 +92,93 @@ def brake_table(
     ExcitationError
         Some phase has no brake within the limits and the longest time; joint, phase and value named.
     """
-    options = options or BrakeOptions()
     starts: Array = grid * np.arange(int(np.ceil(plan.duration / grid - 1e-9)) + 1, dtype=float)
+    begin = np.stack([starts, np.ones_like(starts), np.zeros_like(starts)])
+    return _brakes(plan, limits, begin, grid, step, options or BrakeOptions())
+
+
+def restarted(
+    brakes: BrakeTable, limits: MotionLimits, phase: float, options: BrakeOptions | None = None
+) -> tuple[Array, BrakeTable, int]:
+    """Go on along the path from rest.
+
+    Parameters
+    ----------
+    brakes : BrakeTable
+        Of the whole plan.
+    limits : MotionLimits
+    phase : float
+        Where on the plan the robot rests [s].
+    options : BrakeOptions, optional
+
+    Returns
+    -------
+    profile : ndarray, shape (3, P)
+        Phase, rate and its change at every step until the rate is one; ``P - 1`` steps are a multiple of the grid.
+    table : BrakeTable
+        A brake for every multiple of the grid since the robot began to move again.
+    index : int
+        Multiple of the grid of the plan's own phase at which the rate is one.
+
+    Raises
+    ------
+    ExcitationError
+        The limits allow no such motion.
+    """
+    plan, grid, step, options = brakes.plan, brakes.grid, brakes.step, options or BrakeOptions()
+    per_grid, last = round(grid / step), len(brakes.points) - 1
+    # The jerk of the rate is 6 / seconds^2 at most: no more than that of brakes. Right before the end little is left.
+    shortest = min(np.sqrt(6 * options.shortest_s * options.rise_s), 2 * (last * grid - phase))
+    for cells in range(max(int(np.ceil(shortest / grid)), 1), round(options.longest_s / grid) + 1):
+        seconds = cells * grid
+        index = min(round((phase + 0.5 * seconds) / grid), last)
+        profile = _rising(phase, index * grid, seconds, cells * per_grid)
+        if (profile[1] < 0).any() or index < last and plan.duration - index * grid < step:
+            continue
+        good, _ = _verify(plan, limits, profile[:, None], np.array([profile.shape[1] - 1]), step)
+        if not good[0]:
+            continue
+        try:
+            table = _brakes(plan, limits, profile[:, :-1:per_grid], grid, step, options)
+        except ExcitationError:
+            continue
+        rows = [np.concatenate(_padded(a, b[index:])) for a, b in zip(table.rows, brakes.rows, strict=True)]
+        points = np.concatenate([table.points, brakes.points[index:]])
+        return profile, BrakeTable(plan, grid, step, rows[0], rows[1], rows[2], points), index
+    raise ExcitationError(
+        f"plan: no motion from rest at {phase:.2f} s takes less than {options.longest_s:g} s; plan slower or raise"
+        " the acceleration limits"
+    )
+
+
+def _rising(phase: float, end: float, seconds: float, steps: int) -> Array:
+    """``(3, steps + 1)`` phase, rate and its change from rest to rate one; all but the rate begin and end at zero."""
+    x = np.linspace(0.0, 1.0, steps + 1)
+    extra = (end - phase) / seconds - 0.5  # of the mean rate, which is a half without it
+    rise = phase + seconds * (x**3 - 0.5 * x**4 + extra * x**3 * (10 - 15 * x + 6 * x**2))
+    rate = x**2 * (3 - 2 * x) + extra * 30 * x**2 * (1 - x) ** 2
+    change = (6 * x * (1 - x) + extra * 60 * x * (1 - x) * (1 - 2 * x)) / seconds
+    return np.stack([rise, rate, change])
+
+
+def _padded(first: Array, second: Array) -> tuple[Array, Array]:
+    """Two tables of rows with the same number of columns; what is missing repeats the last one."""
+    width = max(first.shape[1], second.shape[1])
+    one, two = (np.pad(rows, ((0, 0), (0, width - rows.shape[1])), mode="edge") for rows in (first, second))
+    return one, two
+
+
+def _brakes(
+    plan: Plan, limits: MotionLimits, begin: Array, grid: float, step: float, options: BrakeOptions
+) -> BrakeTable:
+    """Table of the brakes from phases, rates and their changes ``(3, K)``."""
     width = int(np.ceil(options.longest_s / step)) + 1
-    table = np.zeros((3, len(starts), width))
-    points = np.zeros(len(starts), dtype=int)
-    left, problem = np.arange(len(starts)), ""
+    count_of_brakes = begin.shape[1]
+    table = np.zeros((3, count_of_brakes, width))
+    points = np.zeros(count_of_brakes, dtype=int)
+    left, problem = np.arange(count_of_brakes), ""
     for strength in _STRENGTHS:
-        profile = _integrate(plan, strength * limits.acceleration, starts[left], step, options, width)
+        profile = _integrate(plan, strength * limits.acceleration, begin[:, left], step, options, width)
         count = np.where((profile[1] == 0).any(axis=1), np.argmax(profile[1] == 0, axis=1), width)
         good, problem = _verify(plan, limits, profile, count, step)
         table[:, left[good]], points[left[good]] = profile[:, good], count[good]
@@ -99,19 +188,17 @@ def brake_table(
             phase, rate, change = table
             return BrakeTable(plan, grid, step, phase, rate, change, points)
     raise ExcitationError(
-        f"plan: braking from {starts[left[0]]:.2f} s {problem}; plan slower or raise the acceleration limits"
+        f"plan: braking from {begin[0, left[0]]:.2f} s {problem}; plan slower or raise the acceleration limits"
     )
 
 
-def _integrate(
-    plan: Plan, limit: Array, starts: Array, step: float, options: BrakeOptions, width: int
-) -> Array:
-    """``(3, M, width)`` phase, rate and its change for brakes from all the start phases at once."""
+def _integrate(plan: Plan, limit: Array, begin: Array, step: float, options: BrakeOptions, width: int) -> Array:
+    """``(3, M, width)`` phase, rate and its change for brakes that begin with those ``(3, M)``, all at once."""
     strongest = 1.0 / options.shortest_s
     jerk = strongest / options.rise_s
     dt = step / _SUBSTEPS
-    s, r, d = starts.copy(), np.ones(len(starts)), np.zeros(len(starts))
-    out = np.zeros((3, len(starts), width))
+    s, r, d = begin.copy()
+    out = np.zeros((3, len(s), width))
     out[:, :, 0] = s, r, d
     for row in range(1, width):
         for _ in range(_SUBSTEPS):

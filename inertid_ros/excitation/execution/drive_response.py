@@ -31,6 +31,11 @@ class DriveResponse:
         """Return the error ``(m, n)`` [rad or m] that is expected where these ``(m, n)`` are commanded."""
         return np.einsum("mnk,nk->mn", _features(velocity, acceleration), self._mean)
 
+    def deviation_of_change(self, velocity: Array, acceleration: Array) -> Array:
+        """Return the standard deviation ``(n,)`` of the change of the expected error between two commands."""
+        change = np.diff(_features(velocity, acceleration), axis=0)[0]
+        return np.sqrt(np.einsum("nk,nkl,nl->n", change, self._covariance, change))
+
     def learn(self, error: Array, velocity: Array, acceleration: Array, elapsed: float) -> None:
         """Take commanded minus measured position ``(m, n)`` at ``m`` times within ``elapsed`` seconds."""
         features = _features(velocity, acceleration) / _NOISE

@@ -12,6 +12,7 @@ class ExecutionStage(Enum):
     APPROACHING = "approaching"
     MOVING = "moving"
     STOPPING = "stopping"
+    WAITING = "waiting"  # at rest on the path; goes on by itself
 
 
 @dataclass(frozen=True)

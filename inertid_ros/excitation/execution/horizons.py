@@ -4,6 +4,7 @@ The controller only ever holds a motion that ends at rest on the checked path. W
 after at most ``horizon + grid + brake`` seconds.
 """
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from inertid_ros.excitation.limits.motion_limits import MotionLimits, check_curv
 from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
 from inertid_ros.excitation.plans.plan import Plan
 
-from .brake import BrakeTable, brake_table
+from .brake import BrakeTable, along_path, brake_table, restarted
 
 _TINY = 1e-9
 _LEAD = 0.06  # s; the first point of a horizon without a stamp; 3 ms of latency jitter then cost no more than 10 %
@@ -62,7 +63,14 @@ def hold(joint_names: tuple[str, ...], position: Array, clock: float) -> Horizon
 
 
 class HorizonTable:
-    """What to send at each phase of a plan; computed, and every horizon verified, before anything moves.
+    """What to send at each time of a motion; computed, and every horizon verified, before anything moves.
+
+    Attributes
+    ----------
+    begin : float
+        Phase of the plan [s] at which the motion begins from rest: zero, or where a robot rests that goes on.
+    ahead : float
+        Phase of the plan less time of the motion [s], once the motion has reached its full rate.
 
     Raises
     ------
@@ -82,6 +90,8 @@ class HorizonTable:
         self.points = PiecewiseQuintic(times, q, v, a)
         check_curve(self.points, limits)
         self.brakes: BrakeTable = brake_table(plan, limits, self.options.grid_s, step, self.options.brake)
+        self._all_points, self._all_brakes = self.points, self.brakes  # also of a motion that goes on
+        self.begin = self.ahead = 0.0
         self._followed = -1, self.points  # the brake that was asked for last, and its curve
 
     @property
@@ -89,9 +99,38 @@ class HorizonTable:
         """Longest time from the failure of the sender to rest [s]."""
         return self.options.horizon_s + self.options.grid_s + self.brakes.longest
 
+    @property
+    def duration(self) -> float:
+        """Of the motion [s]."""
+        return self.points.duration
+
+    def resumed(self, phase: float) -> "HorizonTable":
+        """Return the table of the rest of the plan, for a robot that rests on its path at ``phase`` [s].
+
+        Raises
+        ------
+        ExcitationError
+            The limits allow no such motion.
+        """
+        out, options = copy(self), self.options
+        profile, out.brakes, index = restarted(self._all_brakes, self.limits, phase, options.brake)
+        seconds = (profile.shape[1] - 1) * options.step_s
+        out.begin, out.ahead = phase, index * options.grid_s - seconds
+        rows = self._all_points.time > index * options.grid_s + _TINY
+        points = self._all_points
+        later = points.position[rows], points.velocity[rows], points.acceleration[rows]
+        rising = along_path(self.plan, *profile)
+        times = np.append(options.step_s * np.arange(profile.shape[1]), points.time[rows] - out.ahead)
+        out.points = PiecewiseQuintic(times, *(np.vstack(pair) for pair in zip(rising, later, strict=True)))
+        out._followed = -1, out.points
+        return out
+
     def brake_index(self, phase: float, ahead: float) -> int:
-        """Return the index of the first grid phase at least ``ahead`` [s] after ``phase``, at most one past the end."""
-        return min(int(np.ceil((phase + ahead) / self.options.grid_s - _TINY)), len(self.brakes.points) - 1)
+        """Return the index of the first grid phase at least ``ahead`` [s] after ``phase``, at most one past the end.
+
+        A phase below zero is before the motion begins.
+        """
+        return max(min(int(np.ceil((phase + ahead) / self.options.grid_s - _TINY)), len(self.brakes.points) - 1), 0)
 
     def horizon(self, phase: float, brake: int, clock: float = float("nan")) -> Horizon:
         """Return what remains at ``phase`` of following the plan to grid phase ``brake`` and braking there.
@@ -108,7 +147,7 @@ class HorizonTable:
         knots, begin = self.points.time, brake * self.options.grid_s
         # Without a stamp the controller is off by the latency, and needs time to get back to the points without a jerk.
         after = phase + _LEAD if np.isnan(clock) else phase - _PAST
-        if begin >= self.plan.duration - _TINY:
+        if begin >= self.duration - _TINY:
             rows = knots > after
             rows[-1] = True
             times = knots[rows]
@@ -129,14 +168,14 @@ class HorizonTable:
     def rest_time(self, brake: int) -> float:
         """Return the phase [s] at which a motion that brakes at grid phase ``brake`` is at rest."""
         begin = brake * self.options.grid_s
-        if begin >= self.plan.duration - _TINY:
-            return self.plan.duration
+        if begin >= self.duration - _TINY:
+            return self.duration
         return begin + float(self.brakes.points[brake]) * self.options.step_s
 
     def commanded(self, phase: float, brake: int) -> tuple[Array, Array, Array]:
         """Return the position, velocity and acceleration ``(n,)`` commanded at ``phase`` when braking at ``brake``."""
         begin, curve = brake * self.options.grid_s, self.points
-        if begin < min(phase, self.plan.duration - _TINY):
+        if begin < min(phase, self.duration - _TINY):
             if self._followed[0] != brake:
                 times, q, v, a = self.brakes.brake(brake)
                 if len(times) == 1:

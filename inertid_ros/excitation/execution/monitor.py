@@ -3,7 +3,6 @@
 ``now`` is always the steady clock; ``clock`` is the clock that stamps are of (ROS time), read at the same moment.
 """
 
-import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,15 +19,31 @@ _PLAUSIBLE_SPEED = 3.0  # times the velocity limit; a state that jumps faster is
 _STUCK_REPEATS = 4  # states; a fast joint passes the stuck distance between two of them
 _FROZEN = 5e-4  # rad or m; and twice what the encoder resolves
 _PLAUSIBLE_JUMP = 0.02  # rad or m; what noise may add to that
+_RETURN_S = 0.25  # for which states come again before a robot at rest goes on
+_READING_S = 0.1  # until messages that waited for a process that was held up are read
 
 
 @dataclass
 class StateCounts:
-    """What arrived: accepted states, rejected ones by reason, and gaps longer than twice the usual step."""
+    """What arrived.
+
+    Attributes
+    ----------
+    accepted : int
+    gaps : int
+        Longer than twice the usual step.
+    rejected : dict of str to int
+        By reason.
+    longest_gap_s : float
+    longest_gap : str
+        How long it was, and what was late.
+    """
 
     accepted: int = 0
     gaps: int = 0
     rejected: dict[str, int] = field(default_factory=dict)
+    longest_gap_s: float = 0.0
+    longest_gap: str = ""
 
 
 class StateMonitor:
@@ -60,15 +75,15 @@ class StateMonitor:
         options: MonitorOptions,
         now: float,
     ) -> None:
-        self.joint_names, self.options = tuple(joint_names), options.timed(math.nan)
+        self.joint_names, self.options = tuple(joint_names), options
         width = upper - lower
         self._lower, self._upper = lower - 0.1 * width, upper + 0.1 * width
         self._velocity, self._effort = velocity, effort * options.max_effort_fraction
         self.counts = StateCounts()
         self._begin, self._accepted = now, now
         self._receipts: deque[float] = deque()
-        later = max(LATER_S, _LATER_SHARE * self.options.state_timeout_s)
-        self.clock = RobotClock(options.max_age_s, options.max_future_s, later)
+        self._gap = 0.0  # before the last state
+        self.clock = self._new_clock()
         self._position: Array | None = None
         self._unchanged_since: Array | None = None
         self._repeats = np.zeros(len(self.joint_names), dtype=int)
@@ -108,7 +123,7 @@ class StateMonitor:
             self.counts.rejected[reason] = self.counts.rejected.get(reason, 0) + 1
             self._rejection = reason
             return reason
-        self._note_gap(now)
+        self._note_gap(now, measured)
         self._accepted, self._measured, self._rejection = now, measured, ""
         self.counts.accepted += 1
         self._receipts.append(now)
@@ -136,14 +151,31 @@ class StateMonitor:
         moved = np.abs(commanded - self._unchanged_since)
         return bool((moved > np.maximum(_FROZEN, 2 * self._resolution)).any())
 
+    def silence(self, now: float) -> str:
+        """Return for how long no state has been accepted, or had been before the last one, and why if that is known."""
+        silent = max(now - self._accepted, self._gap)
+        if self._rejection:
+            return f"joint states are rejected for {silent:.2f} s: {self._rejection}"
+        return f"no joint state for {silent:.2f} s; check the robot's driver and network"
+
+    def has_returned(self, now: float) -> bool:
+        """Return whether states have come as they should for a quarter of a second."""
+        recent = [receipt for receipt in self._receipts if receipt > now - _RETURN_S]
+        enough = len(recent) >= max(2.0, self.options.min_rate_hz * _RETURN_S)
+        return enough and recent[0] < now - 0.6 * _RETURN_S and not (self._rejection or self.clock.is_lost)
+
+    def restart(self, now: float) -> None:
+        """Begin again with a robot at rest: rates count from ``now``, and so does a robot's clock that has stepped."""
+        self._begin = now
+        self._receipts.clear()
+        if self.clock.is_lost:
+            self.clock = self._new_clock()
+
     def check(self, now: float, commanded: Array | None = None) -> str:
         """Reason to stop at ``now``, empty for none; ``commanded`` ``(n,)`` is the position commanded now."""
         options = self.options
-        silent = now - self._accepted
-        if silent > options.state_timeout_s:
-            if self._rejection:
-                return f"joint states are rejected for {silent:.3f} s: {self._rejection}"
-            return f"no joint state for {silent:.3f} s; check the robot's driver and network"
+        if 0 < options.state_timeout_s < now - self._accepted:
+            return self.silence(now)
         while self._receipts and self._receipts[0] < now - options.rate_window_s:
             self._receipts.popleft()
         if now - self._begin > options.rate_window_s:
@@ -211,10 +243,20 @@ class StateMonitor:
         jump = np.abs(velocity) > _PLAUSIBLE_SPEED * self._velocity + _PLAUSIBLE_JUMP
         return f"velocity of joint '{self.joint_names[int(np.argmax(jump))]}' is impossible" if jump.any() else ""
 
-    def _note_gap(self, now: float) -> None:
-        if len(self._receipts) >= 10:
-            usual = (self._receipts[-1] - self._receipts[0]) / (len(self._receipts) - 1)
-            self.counts.gaps += int(now - self._accepted > 2.5 * usual)
+    def _new_clock(self) -> RobotClock:
+        options = self.options
+        later = max(LATER_S, _LATER_SHARE * options.state_timeout_s)
+        return RobotClock(options.max_age_s, options.max_future_s, later)
+
+    def _note_gap(self, now: float, measured: float) -> None:
+        if len(self._receipts) < 10:
+            return
+        usual = (self._receipts[-1] - self._receipts[0]) / (len(self._receipts) - 1)
+        gap = self._gap = now - self._accepted
+        self.counts.gaps += int(gap > 2.5 * usual)
+        if gap > max(2.5 * usual, self.counts.longest_gap_s):
+            by = "the driver published none" if measured - self._measured > 0.5 * gap else "they arrived late"
+            self.counts.longest_gap_s, self.counts.longest_gap = gap, f"no joint state for {gap:.2f} s, {by}"
 
 
 class Lease:
@@ -232,10 +274,16 @@ class Lease:
 
     def __init__(self, timeout: float, now: float, wanted: bool = True) -> None:
         self._timeout, self._renewed, self._wanted = timeout, now, wanted
+        self._excused = False
 
     def renew(self, now: float) -> None:
         """Note a renewal at ``now``."""
-        self._renewed = now
+        self._renewed, self._excused = now, False
+
+    def excuse(self, now: float) -> None:
+        """Note that this process was held up until ``now``, so that renewals wait to be read; once for each renewal."""
+        if not self._excused:
+            self._renewed, self._excused = max(self._renewed, now - self._timeout + _READING_S), True
 
     def check(self, now: float) -> str:
         """Reason to stop once the lease has expired, else empty."""

@@ -93,9 +93,15 @@ class MotionExecution:
     def phase(self, now: float) -> float:
         """Return the seconds of the plan that are done, 0 to its duration; where it brakes, no more than there."""
         if not self._is_started:
-            return 0.0
+            return self.table.begin
         end = self._brake * self.table.options.grid_s if self.state is not MotionState.MOVING else math.inf
-        return max(min(now - self._started, self.table.plan.duration, end), 0.0)
+        return max(min(now - self._started, self.table.duration, end) + self.table.ahead, self.table.begin)
+
+    @property
+    def rest_phase(self) -> float:
+        """Seconds of the plan [s] after which the last horizon rests."""
+        duration = self.table.plan.duration
+        return duration if self._ends_by_itself else min(self.table.brakes.rest_phase(self._brake), duration)
 
     def at_rest(self, now: float) -> bool:
         """Return whether everything that was sent has come to rest by ``now``."""
@@ -110,7 +116,7 @@ class MotionExecution:
     @property
     def _ends_by_itself(self) -> bool:
         """Whether the last horizon follows the plan to its end, without a brake."""
-        return self._brake * self.table.options.grid_s >= self.table.plan.duration - _TINY
+        return self._brake * self.table.options.grid_s >= self.table.duration - _TINY
 
     @property
     def _is_started(self) -> bool:
@@ -122,8 +128,8 @@ class MotionExecution:
             begin = self._brake * table.options.grid_s
             if not self._ends_by_itself and phase > begin - table.options.latency_s:
                 self.state = MotionState.STOPPING
-                self.reason = f"the sender was late at {begin:.2f} s of the plan; the robot braked by itself"
-            elif phase >= table.plan.duration:
+                self.reason = f"no horizon was sent before {begin + table.ahead:.2f} s of the plan"
+            elif phase >= table.duration:
                 self.state = MotionState.DONE
         if self.state is MotionState.STOPPING and phase >= table.rest_time(self._brake):
             self.state = MotionState.STOPPED

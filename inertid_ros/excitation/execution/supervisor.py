@@ -1,17 +1,19 @@
 """Supervisor: one execution of a motion under watch. At every tick it decides what is sent, without ROS."""
 
 import math
+from collections import deque
 from typing import Protocol
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
 
-from .controller_progress import ControllerProgress
 from .execution_progress import ExecutionProgress, ExecutionStage
 from .horizons import Horizon, HorizonTable, hold
 from .monitor import Lease, StateMonitor
 from .motion_execution import MotionExecution, MotionState
+from .path_progress import PathProgress
 from .plan_check import is_full_speed
 from .standstill import Standstill
 
@@ -19,6 +21,10 @@ _LONGEST_PAUSE_S = 0.05  # between streamed positions
 _EARLY_S = 1e-3  # before it is due, at which a horizon is sent already
 _ZERO_SCALING = 0.01  # a told scaling below keeps the robot where it stands
 _ELSEWHERE = 0.02  # rad or m; a robot that stands farther from the end of its brake may still go on
+RESTART_S = 0.25  # in which the controller takes a robot that rests up to 20 mrad from its path there
+_LOST_S = 0.5  # of the plan by which horizons that were lost may have gone on
+_LATE_MESSAGES, _LATE_MESSAGES_S = 3, 10.0  # so many in this time are no chance, but a controller that is slow
+_PROGRESS_SHARE = 0.1  # of the tracking tolerance, by which a horizon may set the robot forward
 
 
 class CommandInterface(Protocol):
@@ -45,12 +51,13 @@ class CommandInterface(Protocol):
 class Supervisor:
     """Execution, state monitor and lease of one motion. All times are of the steady clock [s].
 
-    A horizon is sent on a state that shows that the robot has kept up with the last one. Where the controller's speed
-    is scaled, nothing more is sent: a further horizon would make the robot jump, and the last one ends at rest by
-    itself. A brake is sent once: if it is lost, the robot comes to rest by its last horizon, and a brake that arrives
-    later would make it jump.
+    A horizon is sent on a state that shows that the robot has kept up with the last one. If none can be sent in time
+    (states are late, or this process was held up), the last one ends at rest by itself. The robot waits there, on its
+    checked path, and goes on once states come again. If the controller's speed is scaled, nothing more is sent: a
+    further horizon would make the robot jump. A brake is sent once: if it is lost, the robot comes to rest by its last
+    horizon, and a brake that arrives later would make it jump.
 
-    Where positions are streamed, a long pause stops the motion from where the robot stood: it never jumps to where it
+    If positions are streamed, a long pause stops the motion from where the robot stood: it never jumps to where it
     would be by now.
 
     Parameters
@@ -69,6 +76,10 @@ class Supervisor:
         Why the motion was stopped by a fault; empty otherwise. A fault stays until the robot is armed again.
     canceled : bool
         Whether the motion was stopped on request.
+    interruption : str
+        Why the robot rests, or comes to rest, before it goes on; empty otherwise.
+    interruptions : int
+        How often that happened.
     halt : str
         Why the controller has stopped the robot by itself and holds it; to be told by the owner, empty otherwise.
     max_tracking_error : float
@@ -85,30 +96,41 @@ class Supervisor:
     ) -> None:
         self.execution = MotionExecution(table)
         self.monitor, self.lease = monitor, lease
-        self.fault = self.halt = ""
+        self.fault = self.halt = self.interruption = ""
+        self.interruptions = 0
         self.canceled = False
         self.max_tracking_error = self._error_before = 0.0  # the latter until the stop
         self._commands = commands
         self._approach = approach_s
-        self._period = table.options.period_s
-        # For a state that shows progress; without one the horizon is extended before it ends.
-        self._patience = 0.5 * (table.options.horizon_s - table.options.latency_s - self._period)
-        self._progress = ControllerProgress(len(table.plan.joint_names), monitor.options.progress_tolerance)
+        self._options = table.options
+        self._held_up_s = 0.5 * (table.options.horizon_s - table.options.latency_s - table.options.period_s)
+        options, joints = monitor.options, len(table.plan.joint_names)
+        tolerance = options.progress_tolerance or _PROGRESS_SHARE * options.tracking_tolerance
+        self._progress = PathProgress(joints, tolerance)
         self._scaling = 1.0
         self._silent = False  # whether the robot is left to the last horizon
-        self._frozen = False  # whether states told nothing when the scaling was told
-        self._informed = False  # whether a state has been accepted since the last tick
+        self._frozen = False  # whether states told nothing when the motion was stopped
+        self._blocked = ""  # why the newest states allowed no further horizon
+        self._clock_blocks = False  # whether that is the robot's clock
+        self._informed = False  # whether a state has been accepted since the next horizon is due
         self._standstill, self._held = Standstill(), False
         self._started = self._sent = -math.inf
         self._ticked = self._offset = math.nan
-        self._paused = 0.0
-        self._error = np.zeros(len(table.plan.joint_names))
+        self._paused = self._longest_tick = 0.0  # the latter since the next horizon is due
+        self._late = deque[float](maxlen=_LATE_MESSAGES)  # when the controller had not kept up
+        self._waiting_since = math.nan  # of a robot that rests and is to go on
+        self._error = np.zeros(joints)
         self._commanded: Array | None = None  # at the last accepted state
 
     @property
     def moving(self) -> bool:
         """Whether the motion is followed; false once a brake has begun."""
         return self.execution.state is MotionState.MOVING
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the robot rests, and goes on by itself."""
+        return not math.isnan(self._waiting_since)
 
     def start(self, now: float, clock_offset: float = float("nan")) -> None:
         """Send the first horizon.
@@ -122,9 +144,9 @@ class Supervisor:
             Robot's clock minus steady clock [s]; NaN where it is not known.
         """
         self.execution.clock_offset = self._offset = clock_offset
-        self._started = self._sent = now
-        latency = self.execution.table.options.latency_s if math.isfinite(clock_offset) else 0.0
-        self._send(self.execution.start(now + latency))
+        self._started = now
+        latency = self._options.latency_s if math.isfinite(clock_offset) else 0.0
+        self._send(now, self.execution.start(now + latency))
 
     def commanded(self, now: float) -> Array:
         """Return the position ``(n,)`` that is commanded at ``now``."""
@@ -148,14 +170,23 @@ class Supervisor:
         self._standstill.update(now, position)
         if not self._commands.streams:
             self._progress.update(time, self._error, velocity, acceleration)
-        self._informed = True
+        self._informed = self.may_send(now)
+
+    def update_reference(self, stamp: float, position: Array) -> None:
+        """Take the position ``(n,)`` that the controller aimed at when its own state was stamped [s, robot's clock]."""
+        time = stamp - self.monitor.clock.offset  # NaN before the first joint state
+        if math.isfinite(time) and self.moving:
+            commanded, velocity, _ = self._motion(time)
+            self._progress.update_reference(time, commanded - position, velocity)
 
     def scale(self, now: float, factor: float) -> None:
         """Take the controller's speed scaling, 1 where it is not scaled; a motion ends where it is."""
         self._scaling = factor
-        if self._is_scaled and not self._silent and not self.at_rest(now):
-            self._silent, self._frozen = True, self.monitor.is_frozen(self._commanded)
-            if self.moving:
+        if not self._is_scaled or self._silent:
+            return
+        if self.waiting or not self.at_rest(now):
+            self._silent = True
+            if self.moving or self.interruption:
                 self.stop(now, f"the controller's speed scaling is {100 * factor:.0f} %; set it to 100 %")
 
     def tick(self, now: float, cancel: bool = False) -> bool:
@@ -170,9 +201,9 @@ class Supervisor:
         Returns
         -------
         bool
-            Whether the robot has come to rest.
+            Whether the robot has come to rest, for good.
         """
-        if cancel and not self.at_rest(now) and self.moving:
+        if cancel and (self.moving and not self.at_rest(now) or self.interruption):
             self.canceled = True
             self._brake(now, "canceled")
         self._watch(now)
@@ -182,12 +213,13 @@ class Supervisor:
 
     def may_send(self, now: float) -> bool:
         """Return whether the next horizon may be sent on a state that comes now."""
-        return self.moving and now >= self._sent + self._period - _EARLY_S
+        return self.moving and now >= self._sent + self._options.period_s - _EARLY_S
 
     def stop(self, now: float, reason: str) -> None:
         """Brake because of a fault."""
         if not self.fault:
             self.fault = reason
+            self._frozen = self.monitor.is_frozen(self._commanded)
         self._brake(now, reason)
 
     def at_rest(self, now: float) -> bool:
@@ -202,21 +234,22 @@ class Supervisor:
     def stage(self, now: float) -> ExecutionStage:
         """Return what the robot does; once it stops, that stays so."""
         self._account_for_pause(now)
+        if self.waiting:
+            return ExecutionStage.WAITING
         if self.fault or self.canceled or self.execution.is_stopping(now):
             return ExecutionStage.STOPPING
         return ExecutionStage.APPROACHING if self.execution.phase(now) < self._approach else ExecutionStage.MOVING
 
     def progress(self, now: float) -> ExecutionProgress:
         """Return how far the execution has come."""
-        self._account_for_pause(now)
-        phase, duration = self.execution.phase(now), self.execution.table.plan.duration
         stage = self.stage(now)
-        if stage is ExecutionStage.STOPPING:
-            return ExecutionProgress(stage, phase / duration, self._error)
+        phase, duration = self.execution.phase(now), self.execution.table.plan.duration
         if stage is ExecutionStage.APPROACHING:
             return ExecutionProgress(stage, phase / self._approach, self._error)
-        done = (phase - self._approach) / max(duration - self._approach, 1e-9)
-        return ExecutionProgress(stage, done, self._error)
+        if stage is ExecutionStage.MOVING:
+            done = (phase - self._approach) / max(duration - self._approach, 1e-9)
+            return ExecutionProgress(stage, done, self._error)
+        return ExecutionProgress(stage, phase / duration, self._error)
 
     def _motion(self, now: float) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration ``(n,)`` that are commanded at ``now``."""
@@ -229,51 +262,87 @@ class Supervisor:
 
     def _watch(self, now: float) -> None:
         self._account_for_pause(now)
-        was_held_up = now - self._ticked > self._patience
-        self._ticked = now
+        since_tick = now - self._ticked if math.isfinite(self._ticked) else 0.0
+        self._longest_tick, self._ticked = max(self._longest_tick, since_tick), now
+        if since_tick > self._held_up_s:
+            self.lease.excuse(now)
         if self.moving and self._paused:
             self.stop(now, f"the sender paused for {self._paused:.3f} s; the robot stood still abruptly")
-        if not self.at_rest(now) and self.moving:  # unless this tick is so late that the robot brakes by itself
-            fault = self.monitor.check(now, self._commanded) or self.lease.check(now)
+        if self.moving and not self.at_rest(now):  # unless this tick is so late that the robot brakes by itself
+            fault, lapse = self.monitor.check(now, self._commanded), self.lease.check(now)
             if fault:
                 self.stop(now, fault)
+            elif lapse:
+                self._interrupt(lapse)
+                self._brake(now, lapse)
         self._extend(now)
-        self._informed = False
-        self._note_late_sender(was_held_up)
+        self._note_interruption(now)
 
     def _extend(self, now: float) -> None:
-        """Send the next horizon where it is due and the robot has kept up with the last one.
+        """Send the next horizon if it is due and a state shows that the robot has kept up with the last one."""
+        if not (self._informed and self.may_send(now)):
+            return
+        self._blocked = self._objection(now)
+        if not self._blocked:
+            horizon = self.execution.step(now)
+            if self.moving:
+                self._send(now, horizon)
 
-        It is due on the first state after a period, and where none comes, before the last one ends.
+    def _objection(self, now: float) -> str:
+        """Why the newest states allow no further horizon; empty if they do."""
+        self._clock_blocks = False
+        if self.monitor.is_frozen(self._commanded):
+            return "joint states keep every digit while the robot is commanded on; check the driver"
+        if self.monitor.clock.is_lost:
+            self._clock_blocks = True
+            return self.monitor.clock.explanation
+        return self._progress.explanation if self._progress.disagrees(now) else ""
+
+    def _note_interruption(self, now: float) -> None:
+        """Say why a horizon could not be sent in time, so that the robot brakes by itself."""
+        if self.moving or self.canceled or self.fault or self.interruption or not self.execution.reason:
+            return
+        if self._blocked:
+            if self._block_passes(now):
+                self._interrupt(self._blocked)
+            else:
+                self.fault, self._silent = self._blocked, True
+                self._frozen = self.monitor.is_frozen(self._commanded)
+        elif self._longest_tick > self._held_up_s:
+            held_up = f"this process was held up for {self._longest_tick:.2f} s"
+            self._interrupt(f"{held_up}; take other work off this machine")
+        else:
+            self._interrupt(self.monitor.silence(now))
+
+    def _block_passes(self, now: float) -> bool:
+        """Whether what blocked the next horizon may be over once the robot rests.
+
+        The robot's clock is learned anew then. A controller that ran out of a horizon, because the next one was on its
+        way for too long, rests where that one ends; one that is slow soon disagrees again.
         """
-        due = self._sent + self._period + (0.0 if self._informed else self._patience)
-        if not self.moving or now < due - _EARLY_S:
-            return
-        frozen = self.monitor.is_frozen(self._commanded)
-        if not (frozen or self.monitor.clock.is_lost or self._progress.disagrees):
-            self._sent = now
-            self._send(self.execution.step(now))
+        if self._blocked != self._progress.explanation or self._progress.is_repeated:
+            return self._clock_blocks
+        self._late.append(now)
+        return len(self._late) < _LATE_MESSAGES or now > self._late[0] + _LATE_MESSAGES_S
 
-    def _note_late_sender(self, was_held_up: bool) -> None:
-        """A horizon was not extended in time: the robot brakes by itself.
-
-        Where this process was held up, that is why; states that waited meanwhile tell nothing.
-        """
-        if self.moving or self.canceled or self.fault or not self.execution.reason:
-            return
-        self.fault, self._silent = self.execution.reason, True
-        if was_held_up:
-            return
-        if self._progress.disagrees:
-            self.fault = self._progress.explanation
-        elif self.monitor.clock.is_lost:
-            self.fault = self.monitor.clock.explanation
+    def _interrupt(self, why: str) -> None:
+        """Let the robot come to rest for a reason that may pass."""
+        if self.monitor.options.max_wait_s:
+            self.interruption, self.interruptions = why, self.interruptions + 1
+        else:
+            self.fault = why
 
     def _has_ended(self, now: float) -> bool:
         """Whether the robot is at rest; where its controller's speed is scaled, that is later than commanded."""
+        if self.waiting:
+            return self._wait(now)
         if not self._standstill.has_settled(now, self.at_rest(now)):
             return False
-        distance = self._standstill.distance(now, self.commanded(now))
+        if self.interruption and not (self.fault or self.canceled):
+            self._waiting_since = now
+            self.monitor.restart(now)
+            return False
+        distance = math.inf if self._frozen else self._standstill.distance(now, self.commanded(now))
         elsewhere = _ELSEWHERE if self._silent else max(_ELSEWHERE, 1.5 * self._error_before)
         if distance <= elsewhere or self._commands.streams or self._held or not self.execution.is_stopping(now):
             return True
@@ -282,7 +351,7 @@ class Supervisor:
                 self.fault = f"{self.fault or 'the robot was stopped'}; {self.halt}"
             return True
         self._held = True
-        if not np.isfinite(distance) or self._frozen or self._scaling > _ZERO_SCALING:
+        if not np.isfinite(distance) or self._scaling > _ZERO_SCALING:
             where = f"it stands {distance:.2g} from the end of its brake"
             where = where if np.isfinite(distance) else "no joint state tells where it stands"
             self.fault = f"{self.fault or 'the robot was stopped'}; {where} and may go on; deactivate the controller"
@@ -290,7 +359,51 @@ class Supervisor:
         # What the controller still holds must not move the robot once the scaling is raised.
         self._standstill.command(now)
         clock = now + self.execution.clock_offset
-        self._send(hold(self.execution.table.plan.joint_names, self._standstill.position, clock))
+        self._send(now, hold(self.execution.table.plan.joint_names, self._standstill.position, clock))
+        return False
+
+    def _wait(self, now: float) -> bool:
+        """Rest until states and renewals come again, then go on; return whether the motion has ended instead."""
+        limit_s = self.monitor.options.max_wait_s
+        if now - self._waiting_since > limit_s and not self.fault:
+            self.fault = f"{self.interruption} (the robot waited for {limit_s:g} s at rest)"
+        if self.fault or self.canceled:
+            self._waiting_since = math.nan
+            return self._has_ended(now)
+        if self.monitor.clock.is_lost:
+            self.monitor.restart(now)
+        stands = now > self._standstill.since + RESTART_S
+        if stands and self.monitor.has_returned(now) and not self.lease.check(now):
+            phase = self._resting_phase()
+            return math.isfinite(phase) and self._resume(now, phase)
+        return False
+
+    def _resting_phase(self) -> float:
+        """Seconds of the plan at which the robot rests; NaN if that is off the path that it was sent along.
+
+        That is where the last horizon ends, or where an earlier one does if the last ones were lost. A controller that
+        had fallen behind and stands before its end may be scaled to zero.
+        """
+        table, end = self.execution.table, self.execution.rest_phase
+        lost_s = 0.0 if self._blocked else _LOST_S
+        phases = np.arange(end, max(end - lost_s, table.begin) - 1e-9, -self._options.step_s)
+        distances = np.abs(table.plan.sample(phases)[0] - self._standstill.position).max(axis=1)
+        nearest = 0 if distances[0] <= _ELSEWHERE else int(np.argmin(distances))
+        return float(phases[nearest]) if distances[nearest] <= _ELSEWHERE else math.nan
+
+    def _resume(self, now: float, phase: float) -> bool:
+        """Go on along the path from a phase of the plan [s]; return whether there is nothing left of it."""
+        before, self.interruption, self._waiting_since = self.execution, "", math.nan
+        if before.table.plan.duration - phase <= self._options.grid_s:
+            return True
+        try:
+            self.execution = MotionExecution(before.table.resumed(phase))
+        except ExcitationError as error:
+            self.fault = f"{self.monitor.counts.longest_gap or before.reason}; {error}"
+            return True
+        if math.isfinite(self._offset):
+            self.execution.clock_offset = self.monitor.clock.offset
+        self._send(now, self.execution.start(now + RESTART_S))
         return False
 
     def _account_for_pause(self, now: float) -> None:
@@ -302,19 +415,19 @@ class Supervisor:
 
     def _brake(self, now: float, reason: str) -> None:
         self._account_for_pause(now)
-        self._sent = now
         if self.moving:
             self._error_before = self.max_tracking_error
         # To a robot that stands, a brake would be a jump.
-        self._silent |= self._is_scaled or self._progress.disagrees or bool(self.halt)
+        self._silent |= self._is_scaled or self._progress.disagrees(now) or bool(self.halt)
         if self._silent:
             self.execution.run_out(now, reason)
         else:
             if self.monitor.clock.is_lost:  # a brake by the wrong clock would be a jump
                 self.execution.clock_offset = math.nan
-            self._send(self.execution.stop(now, reason))
+            self._send(now, self.execution.stop(now, reason))
 
-    def _send(self, horizon: Horizon) -> None:
+    def _send(self, now: float, horizon: Horizon) -> None:
         if len(horizon):
+            self._sent, self._informed, self._blocked, self._longest_tick = now, False, "", 0.0
             self._commands.send(horizon)
-            self._progress.sent(self._sent)
+            self._progress.sent(now)

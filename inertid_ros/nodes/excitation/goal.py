@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # of ROS, which the state machine does not need
     from .robot_interface import RobotInterface
 
 _START_TOLERANCE = 0.01  # rad or m; the robot must not have moved while the motion was planned
-_COLLECT_S = 1.0
+_COLLECT_S = 2.0  # for joint states to come as they should; a busy driver has gaps of 0.4 s
 _CONFIRMATION_S = 0.5  # a recorder that has just begun may have told its client before this node
 _STALL_S = 0.1  # a thread that was held up for this long has missed joint states
 
@@ -206,7 +206,15 @@ class ExcitationGoal:
         if now < longest and not self._has_discovered:
             self._collecting_until = min(now + _COLLECT_S, longest)
             return False
-        return self._robot.has_states or now > self._collecting_until
+        return now > self._collecting_until or self._robot.has_states and self._states_are_good
+
+    @property
+    def _states_are_good(self) -> bool:
+        try:
+            self._robot.check_states(self._options.monitor)
+        except ExcitationError:  # told once they have had time to become better
+            return False
+        return True
 
     @property
     def _has_discovered(self) -> bool:
@@ -237,6 +245,9 @@ class ExcitationGoal:
         self.state = GoalState.PLANNING
 
     def _check_robot(self) -> None:
+        mixed = self._robot.several_publishers()  # whose states in turn look like a moving robot
+        if mixed:
+            raise ExcitationError(mixed)
         self._robot.check_states(self._options.monitor)
         if self._request.plan_only:
             return
@@ -292,7 +303,9 @@ class ExcitationGoal:
         self._check_robot()
         check_start(prepared.table.plan, robot.position(), _START_TOLERANCE)
         names, limits, now = robot.model.joint_names, robot.model.limits, robot.steady()
-        options = self._options.monitor.timed(robot.state_period)
+        options = self._options.monitor
+        if robot.commander.streams and not options.state_timeout_s:  # no horizon brakes by itself
+            options = attrs.evolve(options, state_timeout_s=self._options.execution.horizon_s)
         monitor = StateMonitor(names, limits.lower, limits.upper, limits.velocity, limits.effort, options, now)
         self.supervisor = Supervisor(prepared.table, monitor, self.lease, robot.commander, prepared.approach_s)
         self.state = GoalState.EXECUTING
@@ -305,7 +318,7 @@ class ExcitationGoal:
         elif supervisor.canceled:
             ending, message = Ending.CANCELED, "canceled; the robot is at rest"
         else:
-            ending, message = Ending.SUCCEEDED, f"done; largest tracking error {error:.4g}"
+            ending, message = Ending.SUCCEEDED, f"done; largest tracking error {error:.4g}{_waits(supervisor)}"
         self._end(GoalOutcome(ending, message, fault, duration=supervisor.duration(now), max_tracking_error=error))
 
     def _end(self, outcome: GoalOutcome) -> None:
@@ -317,3 +330,11 @@ class ExcitationGoal:
             told = [outcome.message, *map(str, self.prepared.findings)]
             outcome = replace(outcome, message="; warning: ".join(told))
         self.outcome, self.state = outcome, GoalState.ENDED
+
+
+def _waits(supervisor: Supervisor) -> str:
+    """How often the robot waited at rest, and for what; empty if it did not."""
+    if not supervisor.interruptions:
+        return ""
+    gap = supervisor.monitor.counts.longest_gap
+    return f"; waited {supervisor.interruptions} times at rest{f' (longest: {gap})' if gap else ''}"

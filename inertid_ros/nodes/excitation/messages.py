@@ -23,6 +23,7 @@ _STATUS = {
     State.APPROACHING: ExcitationStatus.APPROACHING,
     State.MOVING: ExcitationStatus.MOVING,
     State.STOPPING: ExcitationStatus.STOPPING,
+    State.WAITING: ExcitationStatus.WAITING,
     State.FAULT: ExcitationStatus.LATCHED,
     State.FINALIZED: ExcitationStatus.UNARMED,
 }

@@ -36,7 +36,7 @@ from .goal import Ending, GoalOutcome, Planning
 from .messages import to_feedback, to_plan_message, to_result, to_status
 from .parameters import ExcitationNodeOptions, MotionOptions
 from .robot_interface import RobotInterface
-from .state_machine import StateMachine
+from .state_machine import State, StateMachine
 
 _SAID_AGAIN_S = 10.0  # a transition that is tried again and again and fails for the same reason is told so often
 _RESULT_DELIVERY_S = 0.3  # for the goal's result to arrive at its client before the process ends
@@ -49,9 +49,9 @@ class Excitation(LifecycleNode):
         super().__init__("excitation")
         refuse_impossible_transitions(self)
         self.fixed = declare(self, ExcitationNodeOptions)
-        raise_priority(self, self.fixed.realtime_priority)
         declare(self, MotionOptions, read_only=False)
         self.said, self.said_at = "", -np.inf  # why the last transition was refused, and when that was told
+        self.told_interruptions = 0
         self.published_at = -np.inf
         self.published: tuple[object, ...] = ()
         self.goal_handle: ServerGoalHandle | None = None
@@ -66,6 +66,7 @@ class Excitation(LifecycleNode):
             self._take_state,
             lambda: self.machine.stop("the robot description changed"),
             lambda factor: self.machine.take_speed_scaling(factor),
+            lambda stamp, position: self.machine.take_reference(stamp, position),
         )
         self.planning = Planning()
         self.machine = StateMachine(self.robot, self.fixed.robot, self.planning)
@@ -84,6 +85,7 @@ class Excitation(LifecycleNode):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(0.1, self.report, clock=steady)
         self.diagnostics = DiagnosticsPublisher(self, self._statuses, lambda: self.robot.name)
+        raise_priority(self, self.fixed.realtime_priority)
         self._publish_status()
 
     # Lifecycle
@@ -125,7 +127,7 @@ class Excitation(LifecycleNode):
             return TransitionCallbackReturn.SUCCESS
         now = time.monotonic()
         if problem != self.said or now - self.said_at > _SAID_AGAIN_S:
-            self.get_logger().error(problem)
+            self.get_logger().warning(problem)  # who asked knows that it failed, and tries again
             self.said, self.said_at = problem, now
         return TransitionCallbackReturn.FAILURE
 
@@ -152,6 +154,7 @@ class Excitation(LifecycleNode):
         except InertidError as error:
             self.get_logger().error(f"goal refused: {error}")
             return GoalResponse.REJECT
+        self.told_interruptions = 0
         self.machine.begin(request, options)
         self.goal_ended = Future()
         return GoalResponse.ACCEPT
@@ -167,7 +170,8 @@ class Excitation(LifecycleNode):
         elif outcome.ending is Ending.SUCCEEDED:
             handle.succeed()
         else:
-            self.get_logger().error(outcome.message)
+            ends = self.machine.state is State.FINALIZED  # on a signal, which is no error
+            (self.get_logger().info if ends else self.get_logger().error)(outcome.message)
             handle.abort()
         return to_result(outcome)
 
@@ -187,6 +191,7 @@ class Excitation(LifecycleNode):
             self.plan_publisher.publish(to_plan_message(goal.prepared.plan, self.get_clock().now().to_msg()))
         if self.published != self._summary:
             self._publish_status()
+            self._log_interruption()
         if self.goal_ended is not None and not self.goal_ended.done() and self.machine.goal is None:
             self.goal_ended.set_result(self.machine.outcome)
 
@@ -220,10 +225,20 @@ class Excitation(LifecycleNode):
         status.header.stamp = self.get_clock().now().to_msg()
         self.status_publisher.publish(status)
 
+    def _log_interruption(self) -> None:
+        """Say why the robot comes to rest before it goes on, once for each time."""
+        supervisor = self.machine.supervisor
+        if supervisor is not None and supervisor.interruption and not supervisor.fault:
+            if supervisor.interruptions != self.told_interruptions:
+                wait = supervisor.monitor.options.max_wait_s
+                told = f"{supervisor.interruption}; the robot rests on its path for up to {wait:g} s"
+                self.get_logger().warning(told)
+            self.told_interruptions = supervisor.interruptions
+
     def _statuses(self) -> list[Status]:
         now = time.monotonic()
         return [
-            diagnostics.motion(self.machine, now),
+            diagnostics.motion(self.machine, self.robot.steady()),
             joint_states(self.robot, read(self, MonitorOptions, "monitor.")),
             diagnostics.controller(self.robot, self.fixed, self.machine.is_armed),
             timing(self.ticks.report(now), self.fixed.tick_s),

@@ -15,8 +15,8 @@ from inertid_ros.ros.joint_order import JointSample
 from inertid_ros.ros.qos import LATCHED
 
 from .commander import COMMANDERS, Commander
+from .controller_state import ControllerState
 from .parameters import ExcitationNodeOptions
-from .speed_scaling import SpeedScaling
 
 _RECORDER_TIMEOUT_S = 3.0
 
@@ -32,6 +32,8 @@ class RobotInterface(RobotStates):
         See :class:`RobotStates`.
     on_speed_scaling : callable
         Called with the speed scaling, 1 at full speed, whenever a source tells it.
+    on_reference : callable
+        Called with the stamp [s] and the position ``(n,)`` that the controller aims at, whenever its state is read.
     """
 
     def __init__(
@@ -41,12 +43,16 @@ class RobotInterface(RobotStates):
         on_state: Callable[[JointSample, float, float], None],
         on_other_robot: Callable[[], None],
         on_speed_scaling: Callable[[float], None],
+        on_reference: Callable[[float, Array], None],
     ) -> None:
         super().__init__(node, options.urdf, options.robot, on_state, on_other_robot)
         self._options = options
         self._commander: Commander | None = None
         self._recorder: tuple[float, RecorderStatus] | None = None  # the last status and its receipt
-        self._scaling = SpeedScaling(node, options.speed_scaling, options.controller, on_speed_scaling)
+        self._on_reference = on_reference
+        self._controller_state = ControllerState(
+            node, options.speed_scaling, options.controller, on_speed_scaling, self._take_reference
+        )
         self._manager = ControllerManager(node, options.controller)
         node.create_subscription(RecorderStatus, "recorder/status", self._take_recorder_status, LATCHED)
 
@@ -90,11 +96,6 @@ class RobotInterface(RobotStates):
         return self.window.position()
 
     @property
-    def state_period(self) -> float:
-        """Mean time between the recent joint states [s]."""
-        return self.window.period
-
-    @property
     def recorder_writes(self) -> bool:
         """Whether the recorder confirms that samples are being written."""
         return self._recorder is not None and self.recorder_is_fresh and self._recorder[1].recording
@@ -115,14 +116,14 @@ class RobotInterface(RobotStates):
             Whether the motion may be continued on what comes: then the controller's state is read whatever it costs.
         """
         now = time.monotonic()
-        self._scaling.poll(now, may_send)
+        self._controller_state.poll(now, may_send)
         self._manager.poll(now)
         super().poll()
 
     @property
     def speed_scaling(self) -> float:
         """By how much trajectories are slowed down; 1 where nothing tells that they are."""
-        return self._scaling.factor
+        return self._controller_state.factor
 
     def interference(self) -> str:
         """Why commands do not arrive or are not ours alone, or states come from several; empty when all is well."""
@@ -143,6 +144,13 @@ class RobotInterface(RobotStates):
 
     def _described(self, model: RobotModel) -> None:
         self._manager.joints = model.recorded_joints.recorded(model.joint_names)
+
+    def _take_reference(self, stamp: float, names: tuple[str, ...], position: Array) -> None:
+        if self._model is None:
+            return
+        own = self._model.recorded_joints.own(names, "controller_state")
+        if set(own) >= set(self._model.joint_names):
+            self._on_reference(stamp, position[[own.index(joint) for joint in self._model.joint_names]])
 
     def _take_recorder_status(self, status: RecorderStatus) -> None:
         self._recorder = (time.monotonic(), status)

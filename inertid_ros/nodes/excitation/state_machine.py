@@ -33,6 +33,7 @@ class State(Enum):
     APPROACHING = "approaching"  # on the way to the start of the plan
     MOVING = "moving"  # along the plan
     STOPPING = "stopping"  # braking, or waiting for rest
+    WAITING = "waiting"  # at rest on the path, and goes on by itself once joint states come again
     FAULT = "fault"  # stopped by a fault; disarming and arming again ends that
     FINALIZED = "finalized"  # shut down, at rest
 
@@ -44,7 +45,10 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.PLANNING: frozenset({State.APPROACHING, State.ARMED, State.INACTIVE, State.FINALIZED}),
     State.APPROACHING: frozenset({State.MOVING, State.STOPPING}),
     State.MOVING: frozenset({State.STOPPING, State.ARMED}),
-    State.STOPPING: frozenset({State.ARMED, State.INACTIVE, State.FAULT, State.FINALIZED}),
+    State.STOPPING: frozenset({State.WAITING, State.ARMED, State.INACTIVE, State.FAULT, State.FINALIZED}),
+    State.WAITING: frozenset(
+        {State.APPROACHING, State.MOVING, State.STOPPING, State.ARMED, State.INACTIVE, State.FAULT, State.FINALIZED}
+    ),
     State.FAULT: frozenset({State.INACTIVE, State.FINALIZED}),
     State.FINALIZED: frozenset(),
 }
@@ -54,6 +58,7 @@ _STATES = {
     ExecutionStage.APPROACHING: State.APPROACHING,
     ExecutionStage.MOVING: State.MOVING,
     ExecutionStage.STOPPING: State.STOPPING,
+    ExecutionStage.WAITING: State.WAITING,
 }
 
 
@@ -100,7 +105,9 @@ class StateMachine:
         """One line about the state."""
         if self.goal is None:
             return self._told
-        return (self.supervisor.fault if self.supervisor is not None else "") or self.state.value
+        if self.supervisor is None:
+            return self.state.value
+        return self.supervisor.fault or self.supervisor.interruption or self.state.value
 
     @property
     def is_armed(self) -> bool:
@@ -175,7 +182,7 @@ class StateMachine:
             return
         now = self._robot.steady()
         self.goal.take_halt(self._robot.halt())
-        if self.state in (State.APPROACHING, State.MOVING) and now - self._looked >= _INTERFERENCE_S:
+        if self.state in (State.APPROACHING, State.MOVING, State.WAITING) and now - self._looked >= _INTERFERENCE_S:
             self._looked, problem = now, self._robot.interference()
             if problem:
                 self.goal.stop(problem)
@@ -210,6 +217,11 @@ class StateMachine:
         if self.supervisor is not None:
             self.supervisor.scale(self._robot.steady(), factor)
             self._update()
+
+    def take_reference(self, stamp: float, position: Array) -> None:
+        """Take the position ``(n,)`` that the controller aimed at when its state was stamped [s]."""
+        if self.supervisor is not None:
+            self.supervisor.update_reference(stamp, position)
 
     def renew_lease(self) -> None:
         """The client is there."""

@@ -46,6 +46,10 @@ class JointStateWindow:
             self._forget(now)
         return sample
 
+    def clear(self) -> None:
+        """Forget all states."""
+        self._recent.clear()
+
     def filled(self, now: float) -> bool:
         """Return whether enough was received lately to check that the robot is at rest."""
         self._forget(now)

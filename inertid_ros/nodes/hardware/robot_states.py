@@ -22,6 +22,7 @@ from inertid_ros.ros.qos import LATCHED, STATE
 
 from .joint_state_window import JointStateWindow
 from .publishers import UNNAMED, Publishers
+from .simulated_time import SimulatedTime
 
 _NUMBERED_S = 2.0  # for so long the sequence numbers of joint states increase before they count as one publisher's
 
@@ -60,6 +61,7 @@ class RobotStates:
         self._rejected, self._rejection = 0, ""  # joint states that could not be read, and why the last one was not
         self._publishers = Publishers(node, node.resolve_topic_name("joint_states"))
         self._states = PolledSubscription(node, JointState, "joint_states", STATE)
+        self._simulated = SimulatedTime() if node.get_clock().ros_time_is_active else None
         if not urdf:
             node.create_subscription(String, "robot_description", self._receive_description, LATCHED)
 
@@ -96,7 +98,7 @@ class RobotStates:
     @property
     def has_states(self) -> bool:
         """Whether joint states have been received for long enough to check them."""
-        return self._window is not None and self._window.filled(time.monotonic())
+        return self._window is not None and self._window.filled(self.steady())
 
     @property
     def has_driver(self) -> bool:
@@ -111,31 +113,41 @@ class RobotStates:
         return self._window
 
     def steady(self) -> float:
-        """Return the time of the steady clock [s]."""
-        return time.monotonic()
+        """Return the time of the steady clock [s]; the simulated one with ``use_sim_time``."""
+        return time.monotonic() if self._simulated is None else self._simulated.now
 
     def clock(self) -> float:
         """Return ROS time [s], the clock of the stamps."""
         return float(self._node.get_clock().now().nanoseconds * 1e-9)
 
     def clock_ahead(self) -> float:
-        """Return how far ROS time is ahead of the steady clock [s]."""
-        return ahead_of_steady(self.clock)
+        """Return how far ROS time is ahead of :meth:`steady` [s]."""
+        return ahead_of_steady(self.clock) if self._simulated is None else 0.0
 
     def check_states(self, options: MonitorOptions) -> None:
         """Raise ExcitationError unless fresh joint states show a robot at rest."""
-        self.window.check(time.monotonic(), self.clock(), options)
+        if self._simulated is not None:
+            if self._simulated.restart():
+                self.window.clear()
+            self._simulated.check()
+        now = self.steady()
+        self.window.check(now, now + self.clock_ahead(), options)
 
     def poll(self) -> None:
         """Take the joint states that have come since the last call; to be called at every tick."""
         clock_ahead = self.clock_ahead()
+        if self._simulated is not None:
+            self._simulated.update(self.clock(), time.monotonic())
         for message, received in self._states.take():
+            if self._simulated is not None:
+                self._simulated.update(self.clock(), received, to_nanoseconds(message.header.stamp) / NANOSECONDS)
+                received = self._simulated.now
             self._take_state(message, received, received + clock_ahead)
 
     @property
     def joint_states(self) -> StreamReport:
         """How joint states of the robot have come; saturated channels are efforts in the order of the joints."""
-        return self._stream.report(time.monotonic())
+        return self._stream.report(self.steady())
 
     @property
     def rejected(self) -> tuple[int, str]:

@@ -67,16 +67,6 @@ def _legged(name: str, **movement: Any) -> Mapping[str, Mapping[str, Any]]:
 
 
 _PANDA = {"robot.locked_joints": {"panda_finger_joint1": 0.0}}
-# The simulated robot shares the machine with all other processes, which may delay it.
-_MOTION = {
-    "excitation.duration_s": 20.0,
-    "execution.horizon_s": 0.3,
-    "monitor.state_timeout_s": 0.3,
-    "monitor.max_age_s": 0.4,
-    "monitor.min_rate_hz": 20.0,
-    "monitor.tracking_tolerance": 0.3,
-    "monitor.progress_tolerance": 0.05,
-}
 
 _ADAPTED = {
     "control.adapted_links": ("panda_link7",),
@@ -92,7 +82,7 @@ FILES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "calibrate": {"excitation": {}, "recorder": {}, "identifier": {}, "calibrate": {}},
     "simulate": {
         "simulator": {**_PANDA, "perturb": True},
-        "excitation": {**_PANDA, **_MOTION},
+        "excitation": _PANDA,
         "recorder": {},
         "identifier": _PANDA,
         "calibrate": {},

@@ -65,8 +65,14 @@ class Commands:
         """Nothing: horizons are sent."""
 
 
-def run(change: Callable[[Robot], None], action: Callable[[Supervisor, float], object] | None = None):
+def run(
+    change: Callable[[Robot], None],
+    action: Callable[[Supervisor, float], object] | None = None,
+    later: tuple[float, Callable[[Robot], None]] | None = None,
+):
     """A motion with a change of the robot, or an action of the supervisor, at FAULT_AT; supervisor, robot, stop.
+
+    What changes ``later`` does so that many seconds after it.
 
     The stop is when the first command after FAULT_AT reached the robot that ends before those of before did.
     """
@@ -92,13 +98,15 @@ def run(change: Callable[[Robot], None], action: Callable[[Supervisor, float], o
     commands = Commands(send)
     node = Supervisor(TABLE, watch, lease, commands)
     node.start(BEGIN, EPOCH)
-    for now in np.arange(BEGIN + TICK_S, BEGIN + TABLE.plan.duration + 2.0, TICK_S):
+    for now in np.arange(BEGIN + TICK_S, BEGIN + TABLE.plan.duration + 6.0, TICK_S):
         if now >= FAULT_AT and not changed:
             changed = True
             change(robot)
             if action is not None:
                 commands.now = now
                 action(node, now)
+        if later is not None and now >= FAULT_AT + later[0]:
+            later[1](robot)
         q, v, a = follower.desired(now)
         robot.trace.append((now, q, v, a))
         if now < robot.paused_until:
@@ -151,12 +159,8 @@ def test_a_motion_begins_when_its_first_horizon_has_arrived():
 @pytest.mark.parametrize(
     ("change", "reason", "within_s"),
     [
-        (fault(silent=True), "no joint state", 0.045),
-        (fault(not_finite=True), "position is not finite", 0.045),
-        (fault(stamp_offset=-0.2), "stamp is too old", 0.045),
-        (fault(stamp_offset=0.2), "stamp is in the future", 0.045),
         (fault(effort=101.0), "needs more than its limit", 0.07),
-        (fault(period=0.025), "below monitor.min_rate_hz", 0.5),
+        (fault(period=0.025), "below monitor.min_rate_hz", 2.0),
         (fault(renews=False), "the lease was not renewed", 0.415),
     ],
 )
@@ -170,9 +174,37 @@ def test_every_fault_stops_the_robot_in_time_and_within_limits(change, reason, w
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
+        (fault(silent=True), "no joint state"),
+        (fault(not_finite=True), "position is not finite"),
+        (fault(stamp_offset=-0.2), "stamp is too old"),
+        (fault(stamp_offset=0.2), "stamp is in the future"),
+    ],
+)
+@pytest.mark.parametrize("passes", [True, False])
+def test_missing_states_leave_the_robot_to_its_last_horizon_until_they_come_again(change, reason, passes):
+    def good(robot: Robot) -> None:
+        robot.silent, robot.not_finite, robot.stamp_offset = False, False, 0.0
+
+    node, robot, stop = run(change, later=(1.5, good) if passes else None)
+    assert np.isnan(stop) or stop > FAULT_AT + 1.5  # no brake is sent: the horizon ends by itself
+    moving = check(robot)
+    stood = moving[moving < FAULT_AT + TABLE.longest + TICK_S][-1]
+    assert not ((moving > stood) & (moving < FAULT_AT + 1.5)).any()
+    if passes:
+        assert not node.fault and node.interruptions == 1
+        assert moving[-1] < BEGIN + TABLE.plan.duration + 3.0
+        np.testing.assert_allclose(robot.trace[-1][1], TABLE.plan.position[-1], atol=1e-6)
+    else:
+        assert reason in node.fault and "waited for 3 s at rest" in node.fault
+        assert moving[-1] == stood
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
         (fault(frozen=True), "its state is stuck"),
         (fault(drift=1.0), "from its commanded position"),
-        (fault(deaf=True), "of the commanded speed"),
+        (fault(deaf=True), "falls behind its command"),
     ],
 )
 def test_a_robot_that_does_not_keep_up_is_left_to_the_brake_that_it_has(change, reason):
@@ -195,11 +227,14 @@ def test_who_asks_for_a_stop_gets_it_at_once(action):
     assert check(robot)[-1] < stop + TABLE.options.latency_s + TABLE.options.grid_s + TABLE.brakes.longest + 0.01
 
 
-@pytest.mark.parametrize("pause_s", [0.3, 5.0])
-def test_a_paused_node_leaves_the_robot_at_rest_and_does_not_catch_up(pause_s):
+@pytest.mark.parametrize("pause_s", [0.3, 2.0])
+def test_a_paused_node_does_not_catch_up_but_goes_on_from_where_the_robot_rests(pause_s):
     node, robot, _ = run(fault(paused_until=FAULT_AT + pause_s))
-    assert "the sender was late" in node.fault
-    assert check(robot)[-1] < FAULT_AT + TABLE.longest + 0.01
+    moving = check(robot)
+    assert not node.fault and node.interruptions == 1
+    stood = FAULT_AT + TABLE.longest + 0.01
+    assert not ((moving > stood) & (moving < stood + 0.3)).any()
+    np.testing.assert_allclose(robot.trace[-1][1], TABLE.plan.position[-1], atol=1e-6)
 
 
 @pytest.mark.parametrize("step", [-5.0, 5.0])
@@ -219,5 +254,6 @@ def test_a_step_of_both_clocks_is_followed(step):
 @pytest.mark.parametrize("step", [-0.09, -0.03, 0.01, 0.09])
 def test_a_small_step_of_the_robots_clock_is_no_jump(step):
     node, robot, _ = run(fault(clock_offset=step))
-    assert node.fault
-    assert check(robot)[-1] < FAULT_AT + TABLE.longest + 0.05
+    assert node.fault or node.interruptions
+    moving = check(robot)
+    assert not ((moving > FAULT_AT + TABLE.longest + 0.05) & (moving < FAULT_AT + TABLE.longest + 0.25)).any()

@@ -23,7 +23,6 @@ def rows(drives: Drives) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     [
         (Drives(lag=0.02), 3e-4),
         (Drives(lag=0.05), 1e-3),
-        (Drives(lag=0.025, order=2), 1e-3),
         (Drives(delay=0.03), 1e-3),
     ],
 )

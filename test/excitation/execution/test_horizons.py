@@ -57,7 +57,7 @@ def test_every_brake_keeps_the_limits_and_stays_on_the_path(table):
 def test_brakes_are_fast(table):
     # Full deceleration of the fastest joint takes v / a = 0.19 s; the smooth beginning adds the rest.
     assert table.brakes.longest < 0.6
-    assert table.longest == pytest.approx(0.15 + 0.02 + table.brakes.longest)
+    assert table.longest == pytest.approx(0.25 + 0.02 + table.brakes.longest)
 
 
 @given(st.sampled_from(TABLES), st.floats(0, 6.2), st.booleans())
@@ -190,7 +190,7 @@ def test_stop_brakes_within_limits_from_any_phase(table, at):
 def test_a_paused_sender_leaves_the_robot_at_rest_and_sends_nothing_old(table, at, pause):
     execution, times, q, v, a = run(table, {at: pause}, until=at + pause + 1.0)
     assert execution.state is MotionState.STOPPED
-    assert "sender was late" in execution.reason
+    assert "no horizon was sent" in execution.reason
     assert (np.abs(a) <= LIMITS.acceleration * (1 + 1e-3)).all()
     resting = times > at + 0.02 + table.longest
     assert np.abs(v[resting]).max() < 1e-9

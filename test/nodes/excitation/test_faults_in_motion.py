@@ -27,13 +27,13 @@ STOPS = {
     "states drift": (State.FAULT, ""),
     "effort over its limit": (State.FAULT, "needs more than its limit"),
     "controller gone": (State.FAULT, "gone"),
-    "controller deaf": (State.FAULT, "of the commanded speed"),
+    "controller deaf": (State.FAULT, "falls behind its command"),
     "another commander": (State.FAULT, "another"),
     "scaling told": (State.FAULT, "speed scaling is 70 %"),
-    "scaling not told": (State.FAULT, "of the commanded speed"),
+    "scaling not told": (State.FAULT, "falls behind its command"),
     "robot's clock steps": (State.FAULT, "stamp is in the future"),
-    "partition": (State.FAULT, "no joint state"),
-    "node pauses": (State.FAULT, "the sender was late"),
+    "partition": (State.ARMED, "waited 1 times at rest"),
+    "node pauses": (State.ARMED, "waited 1 times at rest"),
 }
 HARMLESS = (
     "arm", "clean up", "goal", "recorder stale", "one state not finite", "a third of the states lost",
@@ -76,7 +76,7 @@ def test_harmless(event: str) -> None:
     [
         ("controller gives up", "the controller gave the motion up"),
         ("controller deactivated", "the controller is inactive; activate it"),
-        ("emergency stop", "of the commanded speed"),
+        ("emergency stop", "from its commanded position"),
     ],
 )
 def test_a_robot_that_was_stopped_by_its_controller_stays_there(event: str, words: str) -> None:
@@ -113,25 +113,28 @@ def test_a_killed_node_leaves_the_robot_at_rest_and_begins_unarmed() -> None:
     assert not world.violations, world.violations[0]
 
 
-@pytest.mark.parametrize("seconds", [0.1, 0.25])
+@pytest.mark.parametrize("seconds", [0.25, 0.4])
 def test_a_network_that_is_cut_and_heals_while_the_robot_brakes(seconds: float) -> None:
-    """A brake that was lost is not sent again: by then the robot is elsewhere on its path, and would jump."""
+    """It rests and goes on: a horizon that were sent while it brakes would make it jump."""
     world = moving()
     world.partition(seconds)
-    world.run(1.0)
-    assert world.machine.state is State.FAULT and not world.controller.moving(world.robot.now)
+    rested = False
+    for _ in range(200):
+        world.run(0.005)
+        rested |= world.machine.state is State.WAITING and not world.controller.moving(world.robot.now)
+    assert rested
     world.end()
+    assert world.machine.state is State.ARMED
     assert not world.violations, world.violations[0]
 
 
 def test_a_step_of_both_clocks_while_states_are_garbage_is_followed() -> None:
-    """The brake has the stamp of the clock as it is then."""
     world = moving()
     EVENTS["states not finite"](world, 0.0)
     world.run(0.02)
     world.step_clock(2.0)
     world.run(1.0)
-    assert world.machine.state is State.FAULT and not world.controller.moving(world.robot.now)
+    assert world.machine.state is State.WAITING and not world.controller.moving(world.robot.now)
     world.end()
     assert not world.violations, world.violations[0]
 

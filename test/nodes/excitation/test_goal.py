@@ -45,7 +45,7 @@ class Robot:
         self.has_states = self.recorder_is_fresh = self.recorder_writes = self.has_controller = self.has_driver = True
         self.refusal = self.recorder_problem = self.disturber = self.drivers = ""
         self.offset = 0.0  # of the measured position
-        self.speed_scaling, self.state_period = 1.0, TICK_S
+        self.speed_scaling = 1.0
         self.commands: list[tuple[float, Horizon]] = []
         self.begun = 0
 
@@ -252,6 +252,14 @@ def test_request_and_parameters_make_the_job(prepared: PreparedMotion, model: Ro
     assert (job.speed_scale, job.prior, job.urdf) == (0.5, "results", model.urdf)
 
 
+def test_several_drivers_are_named_before_what_their_states_look_like(run: Run) -> None:
+    goal = run.begin()
+    run.robot.drivers, run.robot.refusal = "/driver and /bench publish joint_states", "moves at 0.332 rad/s already"
+    run.run(60.0)
+    assert goal.outcome.ending is Ending.REFUSED
+    assert goal.outcome.message == "/driver and /bench publish joint_states (nothing moved)"
+
+
 @pytest.mark.parametrize(
     ("attribute", "message"),
     [("refusal", "no fresh joint states"), ("disturber", "bench commands the robot"),
@@ -264,7 +272,7 @@ def test_what_must_not_move_is_refused(run: Run, attribute: str, message: str, w
         run.run(0.01)
         run.planner.ready = True
     setattr(run.robot, attribute, message)
-    run.run(1.2)
+    run.run(2.2)
     assert goal.outcome.ending is Ending.REFUSED
     assert goal.outcome.message == f"{message} (nothing moved)"
     assert not run.robot.commands
@@ -287,10 +295,10 @@ def test_a_robot_that_moved_meanwhile_is_refused(run: Run) -> None:
     assert goal.outcome.ending is Ending.REFUSED and "bring it closer" in goal.outcome.message
 
 
-def test_missing_states_are_waited_for_a_second_and_then_checked(run: Run) -> None:
+def test_missing_states_are_waited_for_two_seconds_and_then_checked(run: Run) -> None:
     goal = run.begin()
     run.robot.has_states = False
-    assert run.run(0.99) is GoalState.COLLECTING
+    assert run.run(1.99) is GoalState.COLLECTING
     assert run.run(0.1) is GoalState.PLANNING
     assert goal.state is GoalState.PLANNING
 
@@ -300,7 +308,7 @@ def test_a_stalled_thread_collects_anew(run: Run) -> None:
     run.robot.has_states = False
     run.run(0.5)
     run.robot.now += 0.8
-    assert run.run(0.9) is GoalState.COLLECTING
+    assert run.run(1.9) is GoalState.COLLECTING
     assert run.run(0.2) is GoalState.PLANNING
 
 
@@ -357,15 +365,13 @@ def test_cancel_brakes_and_does_not_fault(run: Run) -> None:
     assert run.robot.now - begin < run.planner.prepared.table.longest + 0.35
 
 
-def test_fault_brakes_at_the_next_tick_and_names_itself(run: Run) -> None:
+def test_silence_is_left_to_the_last_horizon_and_ends_the_goal_after_a_wait(run: Run) -> None:
     goal = run.executing()
     run.silent = True
     begin = run.robot.now
-    run.run(5.0)
+    run.run(8.0)
     assert goal.outcome.ending is Ending.STOPPED and "no joint state" in goal.outcome.fault
-    ends = [(at, at + horizon.time_from_start[-1] + horizon.stamp - EPOCH_S - at) for at, horizon in run.robot.commands]
-    stop = next(at for (_, before), (at, end) in zip(ends, ends[1:], strict=False) if at > begin and end < before)
-    assert stop - begin <= MonitorOptions().timed(TICK_S).state_timeout_s + 2 * TICK_S
+    assert all(at <= begin for at, _ in run.robot.commands)
 
 
 def test_stop_brakes_at_once(run: Run) -> None:
@@ -418,6 +424,7 @@ def test_a_late_tick_is_not_made_up_for(run: Run) -> None:
     goal = run.executing()
     run.robot.now += 1.0
     count = len(run.robot.commands)
-    run.run(5.0)
-    assert goal.outcome.ending is Ending.STOPPED
-    assert len(run.robot.commands) <= count + 1
+    run.run(0.3)
+    assert len(run.robot.commands) <= count and goal.supervisor.interruption
+    run.run(1.0)
+    assert not goal.supervisor.interruption and len(run.robot.commands) > count  # it goes on from where it rests

@@ -58,11 +58,6 @@ class FakeInterface:
     def has_states(self) -> bool:
         return len(self._recent) > 30
 
-    @property
-    def state_period(self) -> float:
-        recent = self._recent
-        return (recent[-1][0] - recent[0][0]) / (len(recent) - 1)
-
     def position(self) -> np.ndarray:
         return np.mean([position for _, _, position in self._recent], axis=0)
 

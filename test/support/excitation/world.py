@@ -19,6 +19,7 @@ from inertid_ros.config.execution import ExecutionOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
 from inertid_ros.excitation.execution.plan_check import with_approach
+from inertid_ros.excitation.execution.supervisor import RESTART_S
 from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
 from inertid_ros.nodes.excitation.parameters import MotionOptions
 from inertid_ros.nodes.excitation.state_machine import State, StateMachine
@@ -27,7 +28,7 @@ TICK_S, DELAY_S = 0.005, 0.001
 LEASE_S = 0.1  # between renewals
 LEASE_TIMEOUT_S = MotionOptions().monitor.lease_timeout_s + 1e-9
 AT_REST = np.array([0.1, -0.1])  # where motions begin
-IN_MOTION = (State.APPROACHING, State.MOVING, State.STOPPING)
+IN_MOTION = (State.APPROACHING, State.MOVING, State.STOPPING, State.WAITING)
 MODEL, LIMITS = two_links()
 
 
@@ -77,6 +78,7 @@ class World:
         self.robot_clock_offset, self._scaled, self._stepped_unseen = 0.0, False, False
         self.by_old_clock, self._count, self._drifted = 0, 0, 0.0
         self.planner = FakePlanner(self.prepared)
+        self.machine = StateMachine(self.robot, RobotOptions(), self.planner)
         self.heal()
         self._restart_node()
         self.run(0.4)
@@ -268,10 +270,11 @@ class World:
             self.rest_s.append(now - self._stopping_since)
         if machine.state is State.STOPPING and self._before is not State.STOPPING:
             self._stopping_since = now
-        if machine.state not in IN_MOTION:
+        if machine.state is not State.STOPPING:
             self._stopping_since = None
+        if machine.state not in IN_MOTION:
             self._wants_motion &= machine.state is State.PLANNING
-        late = self._stopping_since is not None and now > self._stopping_since + self.prepared.table.longest + 0.05
+        late = self._stopping_since is not None and now > self._stopping_since + self._longest + 0.05
         self._expect(not (late and moving and not self._scaled), "it does not come to rest")
         ended = self._before in (*IN_MOTION, State.PLANNING) and machine.goal is None
         if ended and machine.outcome is not None and machine.outcome.fault:
@@ -286,15 +289,17 @@ class World:
     def _check_watch(self, now: float) -> None:
         """A fault that lasts stops the motion in time."""
         monitored = self.machine.state in (State.APPROACHING, State.MOVING) and self.machine.supervisor.moving
+        unusable = self.silent or self.not_finite or abs(self.stamp_offset) > 0.15 or self.unstamped
         present = {
-            "states": self.silent or self.not_finite or abs(self.stamp_offset) > 0.15,
+            "states": unusable,
             "lease": not self.renews,
-            "effort": self.over_limit,
+            "effort": self.over_limit and not unusable,  # states have to tell it
             "controller": bool(self.robot.disturber or self.robot.halted),
             "cancel": self.cancels,
             "arming": not self._armed,
         }
-        for name, bound in (("states", 0.05), ("lease", 0.52), ("effort", 0.07), ("controller", 0.12),
+        horizon = self.prepared.table.options.horizon_s + TICK_S
+        for name, bound in (("states", horizon), ("lease", 0.52), ("effort", 0.07), ("controller", 0.12),
                             ("cancel", 0.006), ("arming", 0.001)):  # fmt: skip
             since = self._since.setdefault(name, now) if present[name] and monitored else self._since.pop(name, now)
             # While the node does not run it cannot send; what it sent last brings the robot to rest.
@@ -307,14 +312,22 @@ class World:
 
     # Within
 
+    @property
+    def _longest(self) -> float:
+        """Longest time from the last command to rest [s]."""
+        supervisor = self.machine.supervisor
+        table = supervisor.execution.table if supervisor is not None else self.prepared.table
+        return table.longest + (RESTART_S if table.begin else 0.0)
+
     def _restart_node(self) -> None:
+        longest = self._longest
         self.machine = StateMachine(self.robot, RobotOptions(), self.planner)
         self._lifecycle, self._armed, self._latched = "unconfigured", False, False
         self._sends, self._wants_motion, self._moving = 0, False, False
         self.told_to_stop = np.nan
         self._before, self._stopping_since, self._since = self.machine.state, None, {}
         self._pauses: list[tuple[float, float]] = []  # when the node ran again, and how long it did not
-        self._alone_until = self.robot.now + self.prepared.table.longest / max(self.controller.pace, 1e-9)
+        self._alone_until = self.robot.now + longest / max(self.controller.pace, 1e-9)
 
     def _sent(self, horizon: Horizon) -> None:
         self._sends += 1

@@ -28,7 +28,8 @@ PARAMETERS = {
     "execution.approach_speed": 1.0,
     "execution.horizon_s": HORIZON_S,
     "execution.step_s": 0.02,
-    "monitor.state_timeout_s": 0.8,
+    "execution.max_start_error": 2.0,
+    "monitor.max_wait_s": 1.0,
     "monitor.max_age_s": 1.2,
     "monitor.min_rate_hz": 5.0,
     "monitor.rate_window_s": 1.0,
@@ -96,7 +97,7 @@ class ArmedExcitation:
         record = self.expect_rest()
         stop = record.stop_after(moment) - moment
         self.latencies.add(f"stop after {cause}", stop)
-        assert stop < HORIZON_S + PARAMETERS["monitor.state_timeout_s"]
+        assert stop < 2 * HORIZON_S
 
     def expect_rest(self) -> Record:
         """At rest for good, as the last command says, within limits all the way."""

@@ -63,6 +63,8 @@ class Start:
     def run(self) -> int:
         """Be this process, and return its exit status."""
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        if self.target.startswith("inertid_ros.nodes."):  # as the installed executables do
+            signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
         output = os.open(self.output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         os.dup2(output, 1)
         os.dup2(output, 2)

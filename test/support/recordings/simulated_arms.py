@@ -29,7 +29,7 @@ def simulated_case(name: str, seed: int = 0) -> Case:
     truth = load_model(example_urdf(urdf), ModelOptions(locked_joints=locked))
     given = load_model(write_urdf(truth, perturb(truth, np.random.default_rng(seed))), truth.options)
     limits = motion_limits(truth, LimitOptions(acceleration=dict.fromkeys(truth.joint_names, _ACCELERATION)))
-    robot = SimulatedRobot(truth, SimulationOptions(seed=seed), controller_model=given, start=start)
+    robot = SimulatedRobot(truth, SimulationOptions(seed=seed), start=start)
     recordings = []
     for index in range(2):
         robot.reset(start)

@@ -1,11 +1,14 @@
-"""SpeedScaling: by how much the controller slows trajectories down, where the robot's driver or controller says so."""
+"""ControllerState: how far the controller has come, and by how much it slows trajectories down, as far as it tells."""
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from rclpy.node import Node
 from std_msgs.msg import Float64
 
+from inertid_ros.core.arrays import Array
+from inertid_ros.ros.conversions import NANOSECONDS, to_nanoseconds
 from inertid_ros.ros.polling import PolledSubscription
 from inertid_ros.ros.qos import NEWEST, STATE
 
@@ -14,8 +17,8 @@ from .parameters import SpeedScalingOptions
 _PERIOD_S = 0.02  # between two states of the controller that are read; it publishes every cycle
 
 
-class SpeedScaling:
-    """The newest speed scaling of each source.
+class ControllerState:
+    """The controller's reference, and the newest speed scaling of each source.
 
     Parameters
     ----------
@@ -23,8 +26,10 @@ class SpeedScaling:
     options : SpeedScalingOptions
     controller : str
         Name of the controller, whose state is read where control_msgs is installed; empty where it is not known.
-    on_change : callable
+    on_scaling : callable
         Called with every factor that is received, 1 at full speed.
+    on_reference : callable
+        Called with stamp [s], names of joints and position [rad or m] of each reference of the controller that is read.
     """
 
     def __init__(
@@ -32,10 +37,12 @@ class SpeedScaling:
         node: Node,
         options: SpeedScalingOptions,
         controller: str,
-        on_change: Callable[[float], None],
+        on_scaling: Callable[[float], None],
+        on_reference: Callable[[float, tuple[str, ...], Array], None],
     ) -> None:
         self._factors: dict[str, float] = {}
-        self._on_change, self._polled_at = on_change, -float("inf")
+        self._on_scaling, self._on_reference = on_scaling, on_reference
+        self._polled_at = -float("inf")
         self._state: PolledSubscription | None = None
         if options.topic:
             full = options.full
@@ -58,7 +65,11 @@ class SpeedScaling:
             return
         self._polled_at = now
         for state, _received in self._state.take():
-            self._take("controller", state.speed_scaling_factor)
+            self._take("controller", getattr(state, "speed_scaling_factor", 1.0))
+            reference = getattr(state, "reference", None)  # older messages have none
+            if reference is not None and len(reference.positions) == len(state.joint_names):
+                stamp = to_nanoseconds(state.header.stamp) / NANOSECONDS
+                self._on_reference(stamp, tuple(state.joint_names), np.asarray(reference.positions))
 
     @property
     def factor(self) -> float:
@@ -67,14 +78,13 @@ class SpeedScaling:
 
     def _take(self, source: str, factor: float) -> None:
         self._factors[source] = factor
-        self._on_change(self.factor)
+        self._on_scaling(self.factor)
 
 
 def _controller_state_type() -> Any:
-    """Type of the controller's state, None where control_msgs is absent or older than speed scaling."""
+    """Type of the controller's state, None where control_msgs is absent."""
     try:
         from control_msgs.msg import JointTrajectoryControllerState
     except ImportError:
         return None
-    known = JointTrajectoryControllerState.get_fields_and_field_types()
-    return JointTrajectoryControllerState if "speed_scaling_factor" in known else None
+    return JointTrajectoryControllerState

@@ -1,0 +1,71 @@
+"""The controller's state, and the speed scaling as the driver tells it."""
+
+from types import SimpleNamespace
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from std_msgs.msg import Float64
+
+from inertid_ros.nodes.excitation.controller_state import ControllerState
+from inertid_ros.nodes.excitation.parameters import SpeedScalingOptions
+
+
+class Topics:
+    """A node that keeps the callbacks of its subscriptions."""
+
+    def __init__(self) -> None:
+        self.callbacks = {}
+
+    def create_subscription(self, _type, topic, callback, _qos, **_keywords):
+        self.callbacks[topic] = callback
+        return SimpleNamespace()
+
+
+def ignore(*_values: object) -> None:
+    """Nothing is done."""
+
+
+def state(factor: float, positions: tuple[float, ...] = (0.1, 0.2)) -> SimpleNamespace:
+    header = SimpleNamespace(stamp=Time(sec=7, nanosec=500_000_000))
+    reference = SimpleNamespace(positions=list(positions))
+    return SimpleNamespace(
+        header=header, joint_names=["a", "b"], reference=reference, speed_scaling_factor=factor
+    )  # fmt: skip
+
+
+def test_percent_of_the_driver_become_a_factor() -> None:
+    topics, told = Topics(), []
+    controller = ControllerState(topics, SpeedScalingOptions(), "", told.append, ignore)
+    assert controller.factor == 1.0
+    topics.callbacks["speed_scaling_state_broadcaster/speed_scaling"](Float64(data=50.0))
+    assert controller.factor == 0.5 and told == [0.5]
+    controller.poll(1.0)  # without a controller there is nothing to read
+
+
+def test_no_topic_is_no_subscription() -> None:
+    topics = Topics()
+    assert ControllerState(topics, SpeedScalingOptions(topic=""), "", ignore, ignore).factor == 1.0
+    assert not topics.callbacks
+
+
+def test_the_controller_is_read_now_and_then_and_before_a_horizon_is_sent() -> None:
+    told, states = [], []
+    controller = ControllerState(Topics(), SpeedScalingOptions(topic=""), "", told.append, ignore)
+    controller._state = SimpleNamespace(take=lambda: [(states[-1], 0.0)])
+    for now, factor, at_once in ((1.0, 1.0, False), (1.005, 0.5, False), (1.01, 0.5, True), (1.04, 0.0, False)):
+        states.append(state(factor))
+        controller.poll(now, at_once)
+    assert told == [1.0, 0.5, 0.0]  # what came at 1.005 is left for later
+
+
+def test_its_reference_is_handed_on_with_its_stamp_if_it_holds_all_joints() -> None:
+    references = []
+    controller = ControllerState(
+        Topics(), SpeedScalingOptions(topic=""), "", ignore, lambda *reference: references.append(reference)
+    )
+    for positions in ((0.1, 0.2), ()):
+        controller._state = SimpleNamespace(take=lambda positions=positions: [(state(1.0, positions), 0.0)])
+        controller.poll(len(references) + 1.0)
+    ((stamp, names, position),) = references
+    assert (stamp, names) == (7.5, ("a", "b"))
+    np.testing.assert_allclose(position, [0.1, 0.2])
