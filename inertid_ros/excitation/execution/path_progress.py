@@ -94,6 +94,11 @@ class PathProgress:
         return self._lost() > self._tolerance or self.is_repeated
 
     @property
+    def has_reference(self) -> bool:
+        """Whether the controller has told how far it has come since the last horizon."""
+        return bool(self._references)
+
+    @property
     def is_repeated(self) -> bool:
         """Whether the robot falls behind with every horizon."""
         return self._repeated.is_significant

@@ -269,7 +269,10 @@ class Supervisor:
         if self.moving and self._paused:
             self.stop(now, f"the sender paused for {self._paused:.3f} s; the robot stood still abruptly")
         if self.moving and not self.at_rest(now):  # unless this tick is so late that the robot brakes by itself
-            fault, lapse = self.monitor.check(now, self._commanded), self.lease.check(now)
+            # Where the controller itself is behind, its distance from the command is no tracking error of the robot.
+            behind = bool(self._blocked) and self._progress.has_reference
+            commanded = self.monitor.position if behind else self._commanded
+            fault, lapse = self.monitor.check(now, commanded), self.lease.check(now)
             if fault:
                 self.stop(now, fault)
             elif lapse:
