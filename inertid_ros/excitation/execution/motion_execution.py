@@ -103,6 +103,31 @@ class MotionExecution:
         duration = self.table.plan.duration
         return duration if self._ends_by_itself else min(self.table.brakes.rest_phase(self._brake), duration)
 
+    def resting_phase(self, position: Array, tolerance: float, lost_s: float) -> float:
+        """Return the seconds of the plan at which a robot rests.
+
+        That is where the last horizon ends, or where an earlier one does if the last ones were lost.
+
+        Parameters
+        ----------
+        position : ndarray, shape (n,)
+            Where it rests.
+        tolerance : float
+            Distance from the path [rad or m].
+        lost_s : float
+            For how long horizons may have been lost [s].
+
+        Returns
+        -------
+        float
+            NaN if it rests elsewhere.
+        """
+        end, begin = self.rest_phase, self.table.begin
+        phases = np.arange(end, max(end - lost_s, begin) - _TINY, -self.table.options.step_s)
+        distances = np.abs(self.table.plan.sample(phases)[0] - position).max(axis=1)
+        nearest = 0 if distances[0] <= tolerance else int(np.argmin(distances))
+        return float(phases[nearest]) if distances[nearest] <= tolerance else math.nan
+
     def at_rest(self, now: float) -> bool:
         """Return whether everything that was sent has come to rest by ``now``."""
         self._advance(now)

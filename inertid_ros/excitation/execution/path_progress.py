@@ -10,7 +10,6 @@ tolerance and than what is uncertain of that lag. A smaller loss repeats with ev
 error of drives knows nothing of when horizons are sent. Its component at the frequency of the horizons shows it.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,20 +21,25 @@ from .drive_response import DriveResponse
 _MIN_SPEED = 1e-3  # rad/s or m/s; a robot that is commanded to stand advances anyhow
 _MAX_REFERENCE_AGE_S = 0.06  # three of the intervals at which the controller's state is read
 _REFERENCE_LAG_S, _REFERENCE_DISTANCE = 2e-3, 1e-3  # a cycle at 500 Hz; rad or m: what is less makes no jump
-_STAMP_JITTER_S = 0.012  # in which one stamp at least is not late
+_STAMP_JITTER_S, _MIN_STATES = 0.012, 4  # in which, or of which, one stamp at least is not late
 _UNCERTAINTY = 3.0  # standard deviations of the expected error
 _FORGETTING, _MIN_HORIZONS = 0.95, 10  # per horizon: the last second counts, and half a second is enough to tell
 _SIGNIFICANCE, _MIN_SHARE = 7.0, 4e-3  # standard errors; of the way: a loss of 2 % behind stiff drives
 
 
 @dataclass(frozen=True)
-class _State:
-    """Joint state since the last horizon; error, velocity and acceleration ``(n,)`` as commanded less measured."""
+class _Track:
+    """Joint states since the last horizon, and the one before it: ``(m,)``, and ``(m, n)`` as commanded.
 
-    time: float
+    ``error`` is commanded less measured position; ``behind`` [rad or m] along the path, beyond what drives always are.
+    """
+
+    time: Array
     error: Array
     velocity: Array
     acceleration: Array
+    behind: Array
+    direction: Array  # (n,) unit vector along the path; zero if the robot is commanded to stand
 
 
 class PathProgress:
@@ -52,17 +56,18 @@ class PathProgress:
     def __init__(self, joints: int, tolerance: float) -> None:
         self._response, self._tolerance = DriveResponse(joints), tolerance
         self._sent = float("nan")
-        self._states: list[_State] = []  # since the last horizon
+        self._states: list[tuple[float, Array, Array, Array]] = []  # since the last horizon, and the one before it
         self._references: list[tuple[float, float, float]] = []  # of the controller since then: time, lag [s], speed
         self._repeated = _RepeatedLoss()
 
     def sent(self, now: float) -> None:
         """A horizon was sent: the controller's clock starts anew."""
         if len(self._states) > 1:
-            time, error, velocity, acceleration = self._columns()
-            self._repeated.update((time - self._sent) / (now - self._sent), self._behind(), self._way())
-            self._response.learn(error, velocity, acceleration, time[-1] - self._sent)
-        self._sent, self._states, self._references = now, [], []
+            track = self._track()
+            way = float(np.linalg.norm(track.velocity[-1])) * (track.time[-1] - self._sent)
+            self._repeated.update((track.time - self._sent) / (now - self._sent), track.behind, way)
+            self._response.learn(track.error, track.velocity, track.acceleration, track.time[-1] - self._sent)
+        self._sent, self._states, self._references = now, self._states[-1:], []
 
     def update(self, time: float, error: Array, velocity: Array, acceleration: Array) -> None:
         """Take a joint state.
@@ -77,7 +82,7 @@ class PathProgress:
             Commanded.
         """
         if time > self._sent:
-            self._states.append(_State(time, error, velocity, acceleration))
+            self._states.append((time, error, velocity, acceleration))
 
     def update_reference(self, time: float, error: Array, velocity: Array) -> None:
         """Take the controller's reference: commanded position minus it, and commanded velocity, ``(n,)`` each."""
@@ -87,11 +92,15 @@ class PathProgress:
 
     def disagrees(self, now: float) -> bool:
         """Return whether the controller has not kept up, so that a horizon that is sent now would make it jump."""
-        if self._references and self._references[-1][0] > now - _MAX_REFERENCE_AGE_S:
+        if self._knows_reference(now):
             lags = [lag for _, lag, _ in self._references]
             lost_s, speed = max(lags[-1] - min(lags), max(lags) - lags[-1]), self._references[-1][2]
             return lost_s > _REFERENCE_LAG_S and lost_s * speed > _REFERENCE_DISTANCE
         return self._lost() > self._tolerance or self.is_repeated
+
+    def is_known(self, now: float) -> bool:
+        """Return whether the controller, or states enough, have told since the last horizon how far it has come."""
+        return self._knows_reference(now) or len(self._states) > _MIN_STATES
 
     @property
     def has_reference(self) -> bool:
@@ -112,44 +121,28 @@ class PathProgress:
             " slower), take other work off the machine, or check for a collision"
         )
 
+    def _knows_reference(self, now: float) -> bool:
+        return bool(self._references) and self._references[-1][0] > now - _MAX_REFERENCE_AGE_S
+
     def _lost(self) -> float:
         """Distance [rad or m] along the path that was lost, or gained, beyond what is uncertain of the drives' lag."""
-        if len(self._states) < 4:
+        if len(self._states) < 2:
             return 0.0
-        behind, (time, _, velocity, acceleration) = self._behind(), self._columns()
+        track = self._track()
         # A stamp that is late makes a robot look behind, so the least of several states counts.
-        newest = float(behind[time > time[-1] - _STAMP_JITTER_S].min())
-        first = float(behind[time < time[0] + _STAMP_JITTER_S].min())
-        lost = max(newest - float(behind.min()), first - newest)
-        deviation = self._response.deviation_of_change(velocity[[0, -1]], acceleration[[0, -1]])
-        uncertain = _UNCERTAINTY * float(np.linalg.norm(deviation * self._direction()))
+        newest = float(track.behind[track.time > track.time[-1] - _STAMP_JITTER_S].min())
+        first = float(track.behind[track.time < track.time[0] + _STAMP_JITTER_S].min())
+        lost = max(newest - float(track.behind.min()), first - newest)
+        deviation = self._response.deviation_of_change(track.velocity[[0, -1]], track.acceleration[[0, -1]])
+        uncertain = _UNCERTAINTY * float(np.linalg.norm(deviation * track.direction))
         return lost if lost > uncertain else 0.0
 
-    def _behind(self) -> Array:
-        """``(m,)`` distance [rad or m] that the robot is behind along its path, beyond what its drives always are."""
-        if not self._states:
-            return np.zeros(0)
-        _, error, velocity, acceleration = self._columns()
-        return (error - self._response.expected(velocity, acceleration)) @ self._direction()
-
-    def _direction(self) -> Array:
-        """``(n,)`` unit vector along the path; zero if the robot is commanded to stand."""
-        velocity = self._states[-1].velocity
-        speed = float(np.linalg.norm(velocity))
-        return velocity / speed if speed > _MIN_SPEED else np.zeros_like(velocity)
-
-    def _way(self) -> float:
-        """Distance [rad or m] that is commanded since the last horizon, at the speed of the newest state."""
-        state = self._states[-1]
-        return float(np.linalg.norm(state.velocity)) * (state.time - self._sent)
-
-    def _columns(self) -> tuple[Array, Array, Array, Array]:
-        """Times ``(m,)``, errors, velocities and accelerations ``(m, n)`` since the last horizon."""
-        rows: Iterator[tuple[float, Array, Array, Array]] = (
-            (state.time, state.error, state.velocity, state.acceleration) for state in self._states
-        )
-        time, error, velocity, acceleration = (np.array(column) for column in zip(*rows, strict=True))
-        return time, error, velocity, acceleration
+    def _track(self) -> _Track:
+        time, error, velocity, acceleration = (np.array(column) for column in zip(*self._states, strict=True))
+        speed = float(np.linalg.norm(velocity[-1]))
+        direction = velocity[-1] / speed if speed > _MIN_SPEED else np.zeros_like(velocity[-1])
+        behind = (error - self._response.expected(velocity, acceleration)) @ direction
+        return _Track(time, error, velocity, acceleration, behind, direction)
 
 
 class _RepeatedLoss:
@@ -171,7 +164,7 @@ class _RepeatedLoss:
         way : float
             Distance [rad or m] that was commanded.
         """
-        if len(phase) < 4:
+        if len(phase) < _MIN_STATES:
             return
         wave = np.exp(-2j * np.pi * phase)
         columns = np.stack([np.ones_like(phase), wave.real, wave.imag], axis=1)

@@ -2,6 +2,7 @@
 
 import math
 from collections import deque
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -46,6 +47,15 @@ class CommandInterface(Protocol):
 
     def stream(self, position: Array) -> None:
         """Position ``(n,)`` commanded at this tick; only robots that are streamed to use it."""
+
+
+@dataclass(frozen=True)
+class _Objection:
+    """Why states allow no further horizon, and whether that may be over once the robot rests."""
+
+    why: str
+    passes: bool = True
+    controller_is_behind: bool = False
 
 
 class Supervisor:
@@ -110,8 +120,7 @@ class Supervisor:
         self._scaling = 1.0
         self._silent = False  # whether the robot is left to the last horizon
         self._frozen = False  # whether states told nothing when the motion was stopped
-        self._blocked = ""  # why the newest states allowed no further horizon
-        self._clock_blocks = False  # whether that is the robot's clock
+        self._objection: _Objection | None = None  # of the newest states to a further horizon
         self._informed = False  # whether a state has been accepted since the next horizon is due
         self._standstill, self._held = Standstill(), False
         self._started = self._sent = -math.inf
@@ -170,7 +179,7 @@ class Supervisor:
         self._standstill.update(now, position)
         if not self._commands.streams:
             self._progress.update(time, self._error, velocity, acceleration)
-        self._informed = self.may_send(now)
+        self._informed = self.may_send(now) and (self._commands.streams or self._progress.is_known(now))
 
     def update_reference(self, stamp: float, position: Array) -> None:
         """Take the position ``(n,)`` that the controller aimed at when its own state was stamped [s, robot's clock]."""
@@ -270,7 +279,7 @@ class Supervisor:
             self.stop(now, f"the sender paused for {self._paused:.3f} s; the robot stood still abruptly")
         if self.moving and not self.at_rest(now):  # unless this tick is so late that the robot brakes by itself
             # Where the controller itself is behind, its distance from the command is no tracking error of the robot.
-            behind = bool(self._blocked) and self._progress.has_reference
+            behind = bool(self._objection and self._objection.controller_is_behind) and self._progress.has_reference
             commanded = self.monitor.position if behind else self._commanded
             fault, lapse = self.monitor.check(now, commanded), self.lease.check(now)
             if fault:
@@ -285,31 +294,33 @@ class Supervisor:
         """Send the next horizon if it is due and a state shows that the robot has kept up with the last one."""
         if not (self._informed and self.may_send(now)):
             return
-        self._blocked = self._objection(now)
-        if not self._blocked:
+        self._objection = self._new_objection(now)
+        if self._objection is None:
             horizon = self.execution.step(now)
             if self.moving:
                 self._send(now, horizon)
 
-    def _objection(self, now: float) -> str:
-        """Why the newest states allow no further horizon; empty if they do."""
-        self._clock_blocks = False
+    def _new_objection(self, now: float) -> _Objection | None:
         if self.monitor.is_frozen(self._commanded):
-            return "joint states keep every digit while the robot is commanded on; check the driver"
-        if self.monitor.clock.is_lost:
-            self._clock_blocks = True
-            return self.monitor.clock.explanation
-        return self._progress.explanation if self._progress.disagrees(now) else ""
+            why = "joint states keep every digit while the robot is commanded on; check the driver"
+            return _Objection(why, passes=False)
+        if self.monitor.clock.is_lost:  # it is learned anew at rest
+            return _Objection(self.monitor.clock.explanation)
+        if self._progress.disagrees(now):
+            # A controller that ran out of a horizon, because the next one was late, rests where that one ends.
+            passes = not self._progress.is_repeated
+            return _Objection(self._progress.explanation, passes, controller_is_behind=True)
+        return None
 
     def _note_interruption(self, now: float) -> None:
         """Say why a horizon could not be sent in time, so that the robot brakes by itself."""
         if self.moving or self.canceled or self.fault or self.interruption or not self.execution.reason:
             return
-        if self._blocked:
-            if self._block_passes(now):
-                self._interrupt(self._blocked)
+        if self._objection:
+            if self._objection.passes and not (self._objection.controller_is_behind and self._is_slow(now)):
+                self._interrupt(self._objection.why)
             else:
-                self.fault, self._silent = self._blocked, True
+                self.fault, self._silent = self._objection.why, True
                 self._frozen = self.monitor.is_frozen(self._commanded)
         elif self._longest_tick > self._held_up_s:
             held_up = f"this process was held up for {self._longest_tick:.2f} s"
@@ -317,16 +328,10 @@ class Supervisor:
         else:
             self._interrupt(self.monitor.silence(now))
 
-    def _block_passes(self, now: float) -> bool:
-        """Whether what blocked the next horizon may be over once the robot rests.
-
-        The robot's clock is learned anew then. A controller that ran out of a horizon, because the next one was on its
-        way for too long, rests where that one ends; one that is slow soon disagrees again.
-        """
-        if self._blocked != self._progress.explanation or self._progress.is_repeated:
-            return self._clock_blocks
+    def _is_slow(self, now: float) -> bool:
+        """Whether the controller, which is behind now, has been so too often for messages that were late by chance."""
         self._late.append(now)
-        return len(self._late) < _LATE_MESSAGES or now > self._late[0] + _LATE_MESSAGES_S
+        return len(self._late) == _LATE_MESSAGES and now <= self._late[0] + _LATE_MESSAGES_S
 
     def _interrupt(self, why: str) -> None:
         """Let the robot come to rest for a reason that may pass."""
@@ -377,22 +382,11 @@ class Supervisor:
             self.monitor.restart(now)
         stands = now > self._standstill.since + RESTART_S
         if stands and self.monitor.has_returned(now) and not self.lease.check(now):
-            phase = self._resting_phase()
+            # A controller that had fallen behind and stands before the end of its horizon may be scaled to zero.
+            lost_s = 0.0 if self._objection else _LOST_S
+            phase = self.execution.resting_phase(self._standstill.position, _ELSEWHERE, lost_s)
             return math.isfinite(phase) and self._resume(now, phase)
         return False
-
-    def _resting_phase(self) -> float:
-        """Seconds of the plan at which the robot rests; NaN if that is off the path that it was sent along.
-
-        That is where the last horizon ends, or where an earlier one does if the last ones were lost. A controller that
-        had fallen behind and stands before its end may be scaled to zero.
-        """
-        table, end = self.execution.table, self.execution.rest_phase
-        lost_s = 0.0 if self._blocked else _LOST_S
-        phases = np.arange(end, max(end - lost_s, table.begin) - 1e-9, -self._options.step_s)
-        distances = np.abs(table.plan.sample(phases)[0] - self._standstill.position).max(axis=1)
-        nearest = 0 if distances[0] <= _ELSEWHERE else int(np.argmin(distances))
-        return float(phases[nearest]) if distances[nearest] <= _ELSEWHERE else math.nan
 
     def _resume(self, now: float, phase: float) -> bool:
         """Go on along the path from a phase of the plan [s]; return whether there is nothing left of it."""
@@ -431,6 +425,6 @@ class Supervisor:
 
     def _send(self, now: float, horizon: Horizon) -> None:
         if len(horizon):
-            self._sent, self._informed, self._blocked, self._longest_tick = now, False, "", 0.0
+            self._sent, self._informed, self._objection, self._longest_tick = now, False, None, 0.0
             self._commands.send(horizon)
             self._progress.sent(now)

@@ -288,7 +288,9 @@ class World:
 
     def _check_watch(self, now: float) -> None:
         """A fault that lasts stops the motion in time."""
-        monitored = self.machine.state in (State.APPROACHING, State.MOVING) and self.machine.supervisor.moving
+        execution = self.machine.supervisor.execution if self.machine.supervisor is not None else None
+        begun = execution is not None and execution.phase(now) > execution.table.begin  # not so where it waits to go on
+        monitored = begun and self.machine.state in (State.APPROACHING, State.MOVING) and self.machine.supervisor.moving
         unusable = self.silent or self.not_finite or abs(self.stamp_offset) > 0.15 or self.unstamped
         present = {
             "states": unusable,
