@@ -8,7 +8,8 @@ VELOCITY, REST = np.array([1.0, 0.0]), np.zeros(2)
 
 
 def with_states(count: int, lost: float, progress: PathProgress) -> PathProgress:
-    """After a horizon at 1 s, so many states at 33 Hz of a robot that has lost a way at once."""
+    """After two horizons, so many states at 33 Hz of a robot that has lost a way at once."""
+    progress.sent(0.9)
     progress.update(0.99, REST, VELOCITY, REST)
     progress.sent(1.0)
     for index in range(count):
