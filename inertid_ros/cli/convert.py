@@ -1,21 +1,21 @@
 """``inertid convert``: a recording in another format."""
 
 import argparse
-import shutil
-import tempfile
 from pathlib import Path
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError, RecordingError
-from inertid_ros.data.bag_storage.bag_backends import STORAGE_SUFFIXES
-from inertid_ros.data.files.bag_writing import write_bag
+from inertid_ros.core.outputs import check_file, move_file, scratch_beside
+from inertid_ros.data.bag_storage.bag_backends import STORAGE_SUFFIXES, Storage
+from inertid_ros.data.files.bag_writing import check_bag, write_bag
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.files.npz import write_npz
 from inertid_ros.data.recording import Recording
 
 from .printing.output import print_json
-from .settings import configuration
+from .settings import configuration, inputs
 
+_FILES = (".npz", *STORAGE_SUFFIXES)  # other outputs are directories
 # What somebody may hope for; other dots belong to the name of a bag's directory, as in run_2026.01.31.
 _NO_FORMAT = (".csv", ".tsv", ".txt", ".json", ".yaml", ".yml", ".bag", ".mat", ".h5", ".hdf5", ".parquet", ".npy")
 
@@ -29,12 +29,13 @@ def run(options: argparse.Namespace) -> int:
             f"{target}: recordings are not written as {target.suffix}; give NAME.npz, NAME.mcap, NAME.db3, or a"
             " directory for a bag"
         )
-    if target.exists() and not options.force:
-        raise RecordingError(f"{target}: exists already; choose another path, or replace it with --force")
-    if target.exists() and target.resolve() == Path(options.input).resolve():
-        raise RecordingError(f"{target}: is the input; choose another path")
+    storage = STORAGE_SUFFIXES.get(target.suffix, options.storage or "mcap")
+    if target.suffix != ".npz" and options.storage not in (None, storage):
+        raise InertidError(f"{target}: its suffix means {storage} but --storage is {options.storage}; drop one")
+    check = check_file if target.suffix in _FILES else check_bag
+    check(target, options.force, inputs(options))
     recording = load_recording(options.input, config.topics, stamps=config.prepare.stamps)
-    _write(recording, target, options.storage)
+    _write(recording, target, "mcap" if storage == "mcap" else "sqlite3", options.force)
     lost = []
     if target.suffix != ".npz":
         channels = ("acceleration", "base_pose", "base_twist")
@@ -48,24 +49,12 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _write(recording: Recording, target: Path, storage: str | None) -> None:
+def _write(recording: Recording, target: Path, storage: Storage, force: bool) -> None:
     if target.suffix == ".npz":
-        if target.is_dir():
-            raise RecordingError(f"{target}: is a directory; choose another path")
-        write_npz(recording, target)
-        return
-    storage_type = STORAGE_SUFFIXES.get(target.suffix, storage or "mcap")
-    if storage is not None and storage_type != storage:
-        raise InertidError(f"{target}: its suffix means {storage_type} but --storage is {storage}; drop one")
-    if target.is_dir() and not (target / "metadata.yaml").exists():
-        raise RecordingError(f"{target}: is a directory but no bag, and is not replaced; choose another path")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as scratch:
-            bag = write_bag(recording, Path(scratch) / target.stem, "mcap" if storage_type == "mcap" else "sqlite3")
-            made = next(bag.glob(f"*{target.suffix}")) if target.suffix in STORAGE_SUFFIXES else bag
-            if target.is_dir():
-                shutil.move(target, Path(scratch) / "replaced")
-            made.replace(target)
-    except OSError as error:
-        raise RecordingError(f"{target}: cannot be written ({error.strerror}); choose another path") from None
+        write_npz(recording, target, force)
+    elif target.suffix in STORAGE_SUFFIXES:
+        with scratch_beside(target) as scratch:
+            bag = write_bag(recording, scratch / "bag", storage)
+            move_file(next(bag.glob(f"*{target.suffix}")), target, force)
+    else:
+        write_bag(recording, target, storage, overwrite=force)

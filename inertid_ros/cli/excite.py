@@ -11,6 +11,7 @@ from inertid_ros.app.earlier_result import earlier_result
 from inertid_ros.config.configuration import ExcitationConfiguration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
+from inertid_ros.core.outputs import check_directory
 from inertid_ros.excitation.constraints.collision.surroundings import surroundings
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.execution.plan_check import check_plan
@@ -21,14 +22,13 @@ from inertid_ros.excitation.planning.optimize import PlanningProgress
 from inertid_ros.excitation.planning.start_pose import rest_pose
 from inertid_ros.excitation.plans.plan_file import load_motion
 from inertid_ros.report.pages import motion_files
-from inertid_ros.report.results import check_target
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import load_model
 
 from .excite_floating import excite_floating
-from .printing.motion_output import PLAN, SUMMARY, print_motion, summarise, write_motion
+from .printing.motion_output import MOTION, PLAN, print_motion, summarise, write_motion
 from .printing.output import number, print_json, progress_bar
-from .settings import configuration, named_numbers
+from .settings import configuration, inputs, named_numbers
 from .stopping import ends_early
 
 _log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     if options.output:
-        check_target(options.output, options.force, (PLAN, SUMMARY))
+        check_directory(options.output, MOTION, options.force, inputs(options))
     elif not options.check:
         raise ExcitationError("--output is missing; name the directory to write, or a plan to inspect with --check")
     config = configuration(options, ExcitationConfiguration)

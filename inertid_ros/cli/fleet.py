@@ -13,14 +13,15 @@ from inertid_ros.app.fleet.cluster import cluster
 from inertid_ros.app.fleet.content import fleet_content
 from inertid_ros.app.fleet.jobs.errors import optional
 from inertid_ros.app.fleet.jobs.fleet_configuration import fleet_configuration
-from inertid_ros.app.fleet.result_tables import fleet_tables, write_result_file, write_tables
+from inertid_ros.app.fleet.result_tables import TABLES, fleet_tables, write_tables
 from inertid_ros.app.fleet.run import run_fleet
 from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.report.fleet_page import FLEET_PAGE, render_fleet_page
 from inertid_ros.report.report_content import plain
 
 from .printing.output import number, print_json, print_table, progress_bar
-from .settings import configuration
+from .settings import configuration, inputs
 
 _BAD_INPUT, _REJECTED = 2, 3
 _JSON = "fleet.json"
@@ -36,6 +37,8 @@ def run(options: argparse.Namespace) -> int:
     config = fleet_configuration(configuration(options, Configuration))
     catalogue = read_catalogue(options.catalogue)
     directory = Path(options.output)
+    for name in (_JSON, FLEET_PAGE, *(f"{table}.parquet" for table in TABLES)):
+        check_file(directory / name, True, inputs(options))
     with cluster(options.scheduler, options.workers) as dask, progress_bar(options) as progress:
         if dask.dashboard:
             _log.info("dashboard: %s", dask.dashboard)
@@ -44,8 +47,9 @@ def run(options: argparse.Namespace) -> int:
     tables = fleet_tables(outcome)
     content = plain(fleet_content(outcome, tables, dashboard))
     write_tables(tables, directory)
-    write_result_file(directory / _JSON, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
-    write_result_file(directory / FLEET_PAGE, render_fleet_page(content).encode())
+    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
+    write_file(directory / _JSON, text.encode(), force=True)
+    write_file(directory / FLEET_PAGE, render_fleet_page(content).encode(), force=True)
     if options.json:
         print_json({**content, "directory": str(directory)})
     else:

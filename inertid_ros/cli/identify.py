@@ -9,14 +9,15 @@ from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import MOMENTUM_EQUATIONS
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.outputs import check_directory
 from inertid_ros.report.report_content import report_content
-from inertid_ros.report.results import check_target, write_result
+from inertid_ros.report.results import RESULT, write_result
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import load_model
 
 from .printing.output import print_json, progress_bar, warn_of_care
 from .printing.report_tables import print_report
-from .settings import configuration, recordings_of_any_length
+from .settings import configuration, inputs, recordings_of_any_length
 
 _REJECTED = 3
 
@@ -24,9 +25,10 @@ _REJECTED = 3
 def run(options: argparse.Namespace) -> int:
     """Run the command; 3 where the result is not to be used, which is written all the same."""
     start = time.perf_counter()
-    check_target(options.output, options.force)
     _check_held_out(options.recordings, options.validate)
     config = configuration(options, Configuration, _settings_of(options))
+    earlier = (config.identify.prior,) if config.identify.prior else ()
+    check_directory(options.output, RESULT, options.force, (*inputs(options), *earlier))
     model = load_model(Path(options.urdf), model_options(config.robot))
     with progress_bar(options) as progress:
         progress("reading", 0.0)

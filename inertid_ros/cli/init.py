@@ -13,11 +13,12 @@ import yaml
 
 from inertid_ros.app.robot_setup import RobotSetup, Setting, SetupChoices, robot_setup
 from inertid_ros.core.errors import ModelError
+from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.robot.urdf.xacro_expansion import SUFFIX, expand_xacro
 
-from .printing.output import check_absent, print_json, write_text
-from .settings import named_numbers
+from .printing.output import print_json
+from .settings import inputs, named_numbers
 
 _WIDTH = 110
 
@@ -30,12 +31,13 @@ def run(options: argparse.Namespace) -> int:
             f"{given}: is xacro, which evaluates expressions of the file; if you trust it, expand it with --xacro"
         )
     target = Path(options.output or f"{re.sub(r'[^A-Za-z0-9_-]', '_', given.name.partition('.')[0])}.yaml")
-    check_absent(target, options.force)
+    for path in (target,) if options.xacro is None else (target, target.with_suffix(".urdf")):
+        check_file(path, options.force, inputs(options))
     urdf = given if options.xacro is None else _expanded(given, options, target)
     recorded = load_recording(options.recording).joint_names if options.recording else ()
     locked = named_numbers(options.lock, "--lock")
     setup = robot_setup(urdf, SetupChoices(options.effort, options.mounting, locked, recorded))
-    write_text(target, _yaml(setup, urdf, target), options.force)
+    write_file(target, _yaml(setup, urdf, target).encode(), options.force)
     if options.json:
         print_json(
             {
@@ -73,7 +75,7 @@ def _expanded(path: Path, options: argparse.Namespace, target: Path) -> Path:
             raise ModelError(f"--xacro: '{text}' is not NAME:=VALUE; write for example ur_type:=ur5e")
         arguments[name] = value
     urdf = target.with_suffix(".urdf")
-    write_text(urdf, expand_xacro(path, arguments), options.force)
+    write_file(urdf, expand_xacro(path, arguments).encode(), options.force)
     return urdf
 
 

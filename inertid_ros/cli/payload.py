@@ -3,17 +3,17 @@
 import argparse
 import json
 import logging
-from pathlib import Path
 from typing import Any
 
 from inertid_ros.adaptation.calibrated_robot import FrictionDrift
 from inertid_ros.adaptation.payload.payload import Quantity
 from inertid_ros.app.payload_offline import PayloadOptions, PayloadOutcome, outcome_content, payload_offline
 from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.report.results import read_result
 
-from .printing.output import check_absent, number, print_json, print_table, progress_bar, write_text
-from .settings import configuration, recordings_from
+from .printing.output import number, print_json, print_table, progress_bar
+from .settings import check_same_robot, configuration, inputs, recordings_from
 
 _log = logging.getLogger(__name__)
 
@@ -21,9 +21,10 @@ _log = logging.getLogger(__name__)
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     if options.output:
-        check_absent(Path(options.output), options.force)
+        check_file(options.output, options.force, inputs(options))
     result = read_result(options.result)
     config = configuration(options, Configuration)
+    check_same_robot(config, result)
     joints = result.model.recorded_joints
     wanted = PayloadOptions(
         options.frame, FrictionDrift(options.drift, options.reference_drift), options.max_mass
@@ -35,7 +36,8 @@ def run(options: argparse.Namespace) -> int:
         outcome = payload_offline(result, loaded, reference, wanted, config, progress)
     content = outcome_content(outcome, result)
     if options.output:
-        write_text(Path(options.output), json.dumps(content, indent=1, allow_nan=False) + "\n", options.force)
+        text = json.dumps(content, indent=1, allow_nan=False) + "\n"
+        write_file(options.output, text.encode(), options.force)
     if options.json:
         print_json(content)
     else:

@@ -8,23 +8,25 @@ import numpy as np
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.schema.structuring import structure
 from inertid_ros.config.simulation import PerturbationOptions
+from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 
-from .printing.output import number, print_json, print_table, write_text
-from .settings import configuration
+from .printing.output import number, print_json, print_table
+from .settings import configuration, inputs
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
+    check_file(options.output, options.force, inputs(options))
     config = configuration(options, Configuration)
     model = load_model(Path(options.urdf), model_options(config.robot))
     given = {} if options.mass_uncertainty is None else {"mass_uncertainty": options.mass_uncertainty}
     bodies = perturb(model, np.random.default_rng(options.seed), structure(PerturbationOptions, given, "command line"))
-    write_text(Path(options.output), write_urdf(model, bodies), options.force)
+    write_file(options.output, write_urdf(model, bodies).encode(), options.force)
     distance = geodesic_distance(bodies, model.body_prior)
     links = [
         {"name": name, "mass": bodies[i, 0], "given_mass": model.body_prior[i, 0], "geodesic_distance": distance[i]}

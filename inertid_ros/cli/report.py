@@ -1,21 +1,24 @@
 """``inertid report``: a result directory as tables, JSON or one HTML page; or two of them compared."""
 
 import argparse
-from pathlib import Path
 
 from inertid_ros.core.errors import InertidError
+from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.report.comparison import comparison_content, render_comparison
 from inertid_ros.report.results import REPORT, as_written, read_result
 
 from .printing.comparison_tables import print_comparison
-from .printing.output import print_json, write_text
+from .printing.output import print_json
 from .printing.report_tables import print_report
+from .settings import inputs
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     if bool(options.directory) == bool(options.compare):
         raise InertidError("inertid report: name one result directory, or two with --compare")
+    if options.html:
+        check_file(options.html, options.force, inputs(options))
     return _compare(options) if options.compare else _show(options)
 
 
@@ -24,7 +27,7 @@ def _show(options: argparse.Namespace) -> int:
     if options.html:
         with as_written(result.directory / REPORT):
             page = result.page
-        write_text(Path(options.html), page, options.force)
+        write_file(options.html, page.encode(), options.force)
     if options.json:
         print_json(result.report)
     else:
@@ -40,7 +43,7 @@ def _compare(options: argparse.Namespace) -> int:
     with as_written(second.directory / REPORT):
         content = comparison_content(first, second)
     if options.html:
-        write_text(Path(options.html), render_comparison(content), options.force)
+        write_file(options.html, render_comparison(content).encode(), options.force)
     if options.json:
         print_json(content)
     else:

@@ -3,7 +3,7 @@
 import argparse
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import attrs
@@ -18,6 +18,10 @@ from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
+_INPUTS = (
+    "recordings", "validate", "urdf", "prior", "check", "config", "result", "reference", "input", "recording",
+    "directory", "compare", "catalogue",
+)  # fmt: skip
 T = TypeVar("T", Configuration, ExcitationConfiguration)
 
 
@@ -76,3 +80,10 @@ def recordings_of_any_length(
 def recordings_from(paths: Sequence[str], config: Configuration, joints: RecordedJoints) -> list[Recording]:
     """Recordings in the order of their paths; ``joints`` are those of the robot."""
     return [load_recording(path, config.topics, joints, config.prepare.stamps) for path in paths]
+
+
+def inputs(options: argparse.Namespace) -> Iterator[str]:
+    """Paths that a command reads, as its arguments name them."""
+    for name in _INPUTS:
+        value = getattr(options, name, None)
+        yield from ([value] if isinstance(value, str) else value or ())

@@ -61,5 +61,9 @@ class ConvergenceError(IdentificationError):
     """A solver ends without an optimum, though nothing contradicts."""
 
 
+class OutputError(InertidError):
+    """An output cannot be written at its path, or would replace what this package did not write."""
+
+
 class ConfigurationError(InertidError):
     """A configuration names an unknown key or holds an impossible value."""

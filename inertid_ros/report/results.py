@@ -1,8 +1,7 @@
 """The result directory: parameters.yaml, calibrated.urdf, report.json, report.html, information.npz, curves.npz."""
 
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -13,10 +12,10 @@ import numpy as np
 import yaml
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.atomic_files import write_directory
 from inertid_ros.core.errors import FormatError, IdentificationError, InertidError
 from inertid_ros.core.formats.json_text import read_json
 from inertid_ros.core.formats.yaml_text import read_yaml
+from inertid_ros.core.outputs import check_directory, write_directory
 from inertid_ros.identification.information.information import Information
 from inertid_ros.identification.information.information_file import information_bytes, read_information
 from inertid_ros.identification.outcome import URDF, IdentificationOutcome
@@ -31,12 +30,13 @@ from .curves import Curves, read_curves
 from .pages import render_page, render_summary
 from .report_content import FORMAT, plain, report_content
 
+RESULT = "result"  # kind of output
 PARAMETERS, REPORT, PAGE = "parameters.yaml", "report.json", "report.html"
 INFORMATION, CURVES = "information.npz", "curves.npz"
 
 
 class ResultError(InertidError):
-    """A result directory cannot be written or read."""
+    """A result directory cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -87,43 +87,6 @@ class StoredResult:
         return render_summary(self.report)
 
 
-def check_target(directory: str | Path, overwrite: bool = False, marks: Sequence[str] = (PARAMETERS, REPORT)) -> None:
-    """Check before any long work that a result may be written to ``directory``.
-
-    Parameters
-    ----------
-    directory : path-like
-        Where a result is to be written.
-    overwrite : bool, optional
-        Whether a result directory that exists may be replaced.
-    marks : sequence of str, optional
-        Only a directory that holds these files is overwritten.
-
-    Raises
-    ------
-    ResultError
-        It is a file, is not empty, or is no result directory where ``overwrite`` would replace it.
-    """
-    target = Path(directory)
-    try:
-        content = {path.name for path in target.iterdir()} if target.is_dir() else set()
-    except OSError as error:
-        raise ResultError(f"{target}: cannot be read ({error.strerror}); choose another directory") from None
-    if target.exists() and not target.is_dir():
-        raise ResultError(f"{target}: is a file; choose a directory that does not exist yet")
-    if not content:
-        place = next(parent for parent in target.absolute().parents if parent.exists())
-        if not (place.is_dir() and os.access(place, os.W_OK)):
-            reason = f"{os.path.relpath(place)} is no directory that may be written"
-            raise ResultError(f"{target}: cannot be written ({reason}); choose another directory")
-        return
-    if not overwrite:
-        raise ResultError(f"{target}: exists and is not empty; choose another directory, or replace it with --force")
-    if not set(marks) <= content:
-        missing = " and ".join(sorted(set(marks) - content))
-        raise ResultError(f"{target}: has no {missing}, so it is not replaced; choose another directory")
-
-
 def write_result(outcome: IdentificationOutcome, directory: str | Path, overwrite: bool = False) -> Path:
     """Write a result directory, which appears complete or not at all.
 
@@ -138,11 +101,11 @@ def write_result(outcome: IdentificationOutcome, directory: str | Path, overwrit
 
     Raises
     ------
-    ResultError
-        See :func:`check_target`, or it cannot be written.
+    OutputError
+        It cannot be written, or holds something else than a result; nothing is left behind.
     """
     target = Path(directory)
-    check_target(target, overwrite)
+    check_directory(target, RESULT, overwrite or None)
     report, curves = report_content(outcome), Curves.of(outcome)
     files = {
         PARAMETERS: _dump(parameters_content(outcome, report)).encode(),
@@ -152,10 +115,7 @@ def write_result(outcome: IdentificationOutcome, directory: str | Path, overwrit
         INFORMATION: information_bytes(outcome.estimate.information),
         CURVES: curves.to_bytes(),
     }
-    try:
-        write_directory(target, files, overwrite)
-    except OSError as error:
-        raise ResultError(f"{target}: cannot be written ({error.strerror}); choose another directory") from None
+    write_directory(target, RESULT, files, overwrite or None)
     return target
 
 

@@ -20,7 +20,10 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 from inertid_ros.robot.model import load_model
 
-RESULT_FILES = ["calibrated.urdf", "curves.npz", "information.npz", "parameters.yaml", "report.html", "report.json"]
+RESULT_FILES = [
+    ".inertid.json", "calibrated.urdf", "curves.npz", "information.npz", "parameters.yaml", "report.html",
+    "report.json",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from inertid_ros.excitation.plans.plan_file import load_plan
 from inertid_ros.robot.model import load_model
 
 FILES = [
+    ".inertid.json",
     "excitation.html", "excitation.json", "joint_trajectory.yaml", "motion.svg", "plan.yaml", "spectrum.svg",
 ]  # fmt: skip
 QUICK = ("--set", "excitation.starts=4", "--set", "excitation.improved=0", "--set", "excitation.duration_s=10")
@@ -182,7 +183,7 @@ def test_only_a_plan_is_replaced(folder, capsys):
     (folder / "photos").mkdir()
     (folder / "photos" / "cat.jpg").write_text("x")
     status, _, err = _excite(capsys, "--force", output="photos")
-    assert status == 2 and "photos: has no excitation.json and plan.yaml, so it is not replaced" in err
+    assert status == 2 and "photos: holds cat.jpg and no list of what inertid wrote" in err
 
 
 @pytest.fixture(scope="module")

@@ -116,7 +116,7 @@ def test_refusals_are_one_line_and_write_nothing(
 ) -> None:
     urdf = tmp_path / "robot.urdf"
     urdf.write_text(URDF)
-    assert init(urdf, "--output", tmp_path / "robot.yaml", *arguments) == 2
+    assert init(urdf, "--output", tmp_path / "arm.yaml", *arguments) == 2
     error = capsys.readouterr().err
     assert line in error and error.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["robot.urdf"]

@@ -18,7 +18,7 @@ from support.recordings.synthetic_calibration import synthetic_case  # noqa: E40
 
 from inertid_ros.action import Identify  # noqa: E402
 from inertid_ros.config.robot import DRIVE_TERMS  # noqa: E402
-from inertid_ros.core.errors import RecordingError  # noqa: E402
+from inertid_ros.core.errors import OutputError, RecordingError  # noqa: E402
 from inertid_ros.data.files.npz import write_npz  # noqa: E402
 from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters  # noqa: E402
 from inertid_ros.nodes.identifier.kept_result import KeptResult, kept_file, load, save  # noqa: E402
@@ -79,7 +79,7 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, damage: str, messag
 
 def test_a_directory_that_cannot_be_written_is_named_and_the_last_result_stays(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(RecordingError, match="correct state_directory"):
+    with pytest.raises(OutputError, match="not kept for a restart.*in state_directory"):
         save(kept_result(), kept_file(str(tmp_path / "file" / "below"), "identifier"))
 
 

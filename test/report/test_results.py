@@ -19,19 +19,22 @@ from inertid_ros.cli import main as cli
 from inertid_ros.cli.printing.report_tables import print_report
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.robot import RobotOptions
-from inertid_ros.core.errors import InertidError
+from inertid_ros.core.errors import InertidError, OutputError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.report import results
 from inertid_ros.report.pages import render_page
 from inertid_ros.report.report_content import report_content
-from inertid_ros.report.results import ResultError, check_target, read_result, write_result
+from inertid_ros.report.results import ResultError, read_result, write_result
 from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 from inertid_ros.robot.bodies.layout import Coupling
 from inertid_ros.robot.bodies.rotors import Rotor
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import ModelOptions, load_model
 
-FILES = ["calibrated.urdf", "curves.npz", "information.npz", "parameters.yaml", "report.html", "report.json"]
+FILES = [
+    ".inertid.json", "calibrated.urdf", "curves.npz", "information.npz", "parameters.yaml", "report.html",
+    "report.json",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -196,21 +199,21 @@ def test_couplings_and_rotors_come_back(case, tmp_path):
 
 
 def test_an_existing_result_is_kept_unless_told_otherwise(outcome, directory, tmp_path):
-    with pytest.raises(ResultError, match="out: exists and is not empty; .* --force"):
+    with pytest.raises(OutputError, match="out: exists and is not empty; choose another path$"):
         write_result(outcome, directory)
-    (directory / "report.html").write_text("old")
+    before = (directory / "report.html").stat().st_ino
     write_result(outcome, directory, overwrite=True)
-    assert (directory / "report.html").read_text() != "old" and os.listdir(tmp_path) == ["out"]
+    assert (directory / "report.html").stat().st_ino != before and os.listdir(tmp_path) == ["out"]
 
 
 def test_what_is_no_result_is_never_replaced(outcome, tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.txt").write_text("years of work")
-    with pytest.raises(ResultError, match="has no parameters.yaml and report.json, so it is not replaced"):
+    with pytest.raises(OutputError, match="home: holds thesis.txt and no list of what inertid wrote"):
         write_result(outcome, tmp_path / "home", overwrite=True)
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ResultError, match="file: is a file"):
-        check_target(tmp_path / "file", overwrite=True)
+    with pytest.raises(OutputError, match="file: is a file"):
+        write_result(outcome, tmp_path / "file", overwrite=True)
     assert (tmp_path / "home" / "thesis.txt").read_text() == "years of work"
 
 
@@ -221,7 +224,7 @@ def test_an_empty_directory_is_filled(outcome, tmp_path):
 
 def test_a_place_that_cannot_be_written_is_one_line(outcome, tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ResultError, match="cannot be written") as caught:
+    with pytest.raises(OutputError, match="cannot be written") as caught:
         write_result(outcome, tmp_path / "file" / "out")
     assert "\n" not in str(caught.value)
 

@@ -40,6 +40,6 @@ def test_files_that_are_there_stay(folder: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "inertid_ros.simulation.examples.recordings", "arm"]
     done = subprocess.run([*command, "--folder", str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.count("\n") == 1 and "robot.urdf: exists already; choose another --folder" in done.stderr
+    assert done.stderr.count("\n") == 1 and "robot.urdf: exists already; choose another path" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["robot.urdf"]
     assert (tmp_path / "robot.urdf").read_text(encoding="utf-8") == "mine"

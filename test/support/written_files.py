@@ -14,7 +14,7 @@ from inertid_ros.core.formats.json_text import read_json
 from inertid_ros.report import results
 from inertid_ros.report.schemas.schema_files import SCHEMAS, schema_of
 
-Write = Callable[[Path, Mapping[str, bytes], bool], None]
+Write = Callable[[Path, str, Mapping[str, bytes], bool | None], None]
 _MATRICES = ("covariance", "points")  # long, and the same in every row
 _ROWS = 3
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -36,8 +36,8 @@ def violations(file: str, content: bytes) -> list[str]:
 
 
 def _checking(write: Write) -> Write:
-    def checked(target: Path, files: Mapping[str, bytes], replace: bool) -> None:
-        write(target, files, replace)
+    def checked(target: Path, kind: str, files: Mapping[str, bytes], force: bool | None = None) -> None:
+        write(target, kind, files, force)
         found = [line for file in SCHEMAS if file in files for line in violations(file, files[file])]
         assert not found, "\n".join(found)
 

@@ -1,6 +1,5 @@
 """Bags of a fleet: those that have changed are computed, the others taken from the store."""
 
-import errno
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.core.errors import InertidError
+from inertid_ros.core.errors import InertidError, OutputError
 from inertid_ros.identification.assessment.gate import Verdict
 
 from .bag_store import FileStates, ResultStore
@@ -72,13 +71,14 @@ class KeptResults:
         """Write a result, or keep it for this run where that fails."""
         try:
             self.store.write(key, summary, information)
-        except OSError as error:
+        except OutputError as error:
             self.count(error)
             self._information[key] = information
 
-    def count(self, error: OSError) -> None:
+    def count(self, error: OSError | OutputError) -> None:
         """Count what could not be written."""
-        self.unwritten["no space left" if error.errno == errno.ENOSPC else str(error.strerror or error)] += 1
+        cause = error if isinstance(error, OSError) else error.__cause__
+        self.unwritten[getattr(cause, "strerror", None) or str(error)] += 1
 
     def information(self, key: str) -> bytes:
         """Information of a result."""

@@ -9,11 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from inertid_ros.core.atomic_files import write_directory, write_file
 from inertid_ros.core.errors import FormatError
 from inertid_ros.core.formats.json_text import read_json
-
-from .jobs.errors import FleetError
+from inertid_ros.core.outputs import check_directory, scratch_beside, write_file
 
 _SUMMARY, _INFORMATION = "summary.json", "information.npz"
 _STATES = "files.jsonl"
@@ -54,13 +52,13 @@ class ResultStore:
 
         Raises
         ------
-        OSError
-            It cannot be written; nothing is left behind.
+        OutputError
+            It cannot be written.
         """
-        files = {_SUMMARY: (json.dumps(summary, allow_nan=False) + "\n").encode()}
         if information:
-            files[_INFORMATION] = information
-        write_directory(self.path(key), files, replace=True)
+            write_file(self.path(key) / _INFORMATION, information, force=True)
+        # Last, as a result counts once it has a summary.
+        write_file(self.path(key) / _SUMMARY, (json.dumps(summary, allow_nan=False) + "\n").encode(), force=True)
 
 
 class FileStates:
@@ -125,16 +123,12 @@ def prepared_folder(directory: Path) -> Path:
 
     Raises
     ------
-    FleetError
-        It is a file, cannot be written, or holds something else.
+    OutputError
+        It is a file or a link, cannot be written, or holds something else.
     """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        content = {path.name for path in directory.iterdir()}
-        if content and "bags" not in content:
-            raise FleetError(f"{directory}: holds something else than results of a fleet; choose another folder")
-        (directory / "bags").mkdir(exist_ok=True)
-        write_file(directory / "bags" / ".writable", b"")
-    except OSError as error:
-        raise FleetError(f"{directory}: cannot be written ({error.strerror}); choose another folder") from None
+    states = directory / "bags" / _STATES
+    if directory.is_symlink() or not states.is_file():
+        check_directory(directory, "fleet")
+    with scratch_beside(states):
+        states.touch()
     return directory

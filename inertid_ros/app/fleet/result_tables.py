@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from inertid_ros.core.atomic_files import write_file
+from inertid_ros.core.outputs import write_file
 from inertid_ros.identification.population.model_distribution import ModelDistribution
 from inertid_ros.identification.population.multiple_tests import benjamini_hochberg
 
 from .catalogue_reading import serials_of
-from .jobs.errors import FleetError, optional
+from .jobs.errors import optional
 from .model_populations import ModelPopulation
 from .run import BagOutcome, FleetOutcome
 
+TABLES = ("robots", "models", "drift", "bags")
 DRIFT_LEVEL = 0.05  # share of false ones among the trends and change points that are called significant
 _DAY_S = 86400.0
 _TREND = ("trend", "trend_low", "trend_high", "p_value", "level", "scatter")
@@ -40,30 +41,18 @@ def write_tables(tables: Mapping[str, Rows], directory: Path) -> list[Path]:
     Raises
     ------
     FleetError
-        PyArrow is not installed, or a file cannot be written.
+        PyArrow is not installed.
+    OutputError
+        A file cannot be written.
     """
     arrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
     written = []
     for name, rows in tables.items():
         buffer, target = io.BytesIO(), directory / f"{name}.parquet"
         parquet.write_table(arrow.Table.from_pylist(rows), buffer)
-        write_result_file(target, buffer.getvalue())
+        write_file(target, buffer.getvalue(), force=True)
         written.append(target)
     return written
-
-
-def write_result_file(path: Path, content: bytes) -> None:
-    """Write a file of the results whole; one that is there is replaced.
-
-    Raises
-    ------
-    FleetError
-        It cannot be written.
-    """
-    try:
-        write_file(path, content)
-    except OSError as error:
-        raise FleetError(f"{path}: cannot be written ({error.strerror}); make room and run again") from None
 
 
 def date_of(day: float) -> datetime:

@@ -91,8 +91,8 @@ def run_fleet(
 
     Raises
     ------
-    FleetError
-        The folder cannot be written at all.
+    OutputError
+        The folder cannot be written at all, or holds something else.
     """
     return _Run(catalogue, configuration, prepared_folder(directory), cluster, progress).outcome()
 

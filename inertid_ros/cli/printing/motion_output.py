@@ -8,8 +8,7 @@ from typing import Any
 import attrs
 
 from inertid_ros.config.configuration import ExcitationConfiguration
-from inertid_ros.core.atomic_files import write_directory
-from inertid_ros.core.errors import ExcitationError
+from inertid_ros.core.outputs import write_directory
 from inertid_ros.excitation.inspection import CHANNELS, Inspection
 from inertid_ros.excitation.planning.optimize import PlanningProgress
 from inertid_ros.excitation.plans.joint_trajectory_file import joint_trajectory_text
@@ -20,6 +19,7 @@ from inertid_ros.robot.model import RobotModel
 
 from .output import number, percent, print_table
 
+MOTION = "motion"  # kind of output
 PLAN, SUMMARY, TRAJECTORY = "plan.yaml", "excitation.json", "joint_trajectory.yaml"
 _USED = dict(zip(("range_used", "velocity_used", "acceleration_used", "effort_used"), CHANNELS, strict=True))
 
@@ -105,8 +105,8 @@ def write_motion(
 
     Raises
     ------
-    ExcitationError
-        The directory cannot be written.
+    OutputError
+        The directory cannot be written, or holds something else.
     """
     files = {
         PLAN: plan_text(plan).encode(),
@@ -114,10 +114,7 @@ def write_motion(
         TRAJECTORY: joint_trajectory_text(plan).encode(),
         **(pages or {}),
     }
-    try:
-        write_directory(target, files, force)
-    except OSError as error:
-        raise ExcitationError(f"{target}: cannot be written ({error.strerror}); choose another directory") from None
+    write_directory(target, MOTION, files, force)
 
 
 def _row(joint: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Output of the commands: JSON, tables, progress, files."""
+"""Output of the commands: JSON, tables, progress."""
 
 import argparse
 import json
@@ -6,11 +6,8 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from inertid_ros.core.atomic_files import write_file
-from inertid_ros.core.errors import InertidError
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.report.report_content import plain
 
@@ -52,27 +49,6 @@ def progress_bar(options: argparse.Namespace, stage: str = "reading") -> Iterato
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(stage, total=1.0)
         yield lambda now, fraction: bar.update(task, description=now, completed=fraction)
-
-
-def check_absent(path: Path, force: bool) -> None:
-    """Raise InertidError where a file exists that must not be replaced; work that takes time begins after it."""
-    if path.exists() and not force:
-        raise InertidError(f"{path}: exists already; choose another path, or replace it with --force")
-
-
-def write_text(path: Path, text: str, force: bool) -> None:
-    """Write a file atomically.
-
-    Raises
-    ------
-    InertidError
-        The file exists and ``force`` is false, or it cannot be written.
-    """
-    check_absent(path, force)
-    try:
-        write_file(path, text.encode())
-    except OSError as error:
-        raise InertidError(f"{path}: cannot be written ({error.strerror}); choose another path") from None
 
 
 def warn_of_care(decision: GateDecision) -> None:

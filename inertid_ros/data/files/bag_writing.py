@@ -1,24 +1,30 @@
 """Recordings to rosbag2 bags: the messages that a robot would have published."""
 
-import os
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.errors import OutputError
+from inertid_ros.core.outputs import check_directory, move_directory, scratch_beside
 from inertid_ros.data.bag_storage.bag_backends import BagBackend, BagMessage, Storage, bag_backend
 from inertid_ros.data.messages import IMU, JOINT_STATE, ODOMETRY, POSE_STAMPED, TWIST_STAMPED, WRENCH_STAMPED
 from inertid_ros.data.recording import Recording
 
+RECORDING = "recording"  # kind of output
 WORLD, BASE, SENSOR = "world", "base", "imu"  # frame names in the messages
 
 
-def write_bag(recording: Recording, path: str | Path, storage: Storage = "mcap", start_ns: int = 10**18) -> Path:
-    """Write a recording as a new rosbag2 directory, which appears when it is complete.
+def write_bag(
+    recording: Recording,
+    path: str | Path,
+    storage: Storage = "mcap",
+    start_ns: int = 10**18,
+    overwrite: bool = False,
+) -> Path:
+    """Write a recording as a rosbag2 directory, which appears when it is complete.
 
     Topics are ``/joint_states``, ``/wrench/<frame>`` for every wrench, and where the base is free ``/odometry`` (or
     ``/pose`` without a twist, ``/twist`` without a pose) and ``/imu``. A measured acceleration has no place in these
@@ -34,6 +40,8 @@ def write_bag(recording: Recording, path: str | Path, storage: Storage = "mcap",
         Format of the file in it.
     start_ns : int
         Header stamps are this plus the recording's time from its first sample [ns].
+    overwrite : bool
+        Whether a bag that this function wrote is replaced.
 
     Returns
     -------
@@ -42,24 +50,29 @@ def write_bag(recording: Recording, path: str | Path, storage: Storage = "mcap",
 
     Raises
     ------
+    OutputError
+        ``path`` cannot be written, or holds something else.
     RecordingError
-        ``path`` exists or cannot be written, or no library for bags is installed.
+        No library for bags is installed.
     """
     path, backend = Path(path), bag_backend()
-    if path.exists():
-        raise RecordingError(f"{path}: exists already; choose another path or remove it")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as scratch:
-            # The file inside is named after its directory, so the scratch directory only holds it.
-            with backend.create(Path(scratch) / path.name, storage, recorded_topics(recording)) as write:
+    check_bag(path, overwrite or None)
+    with scratch_beside(path) as scratch:
+        # The file inside is named after its directory.
+        try:
+            with backend.create(scratch / path.name, storage, recorded_topics(recording)) as write:
                 for message in recorded_messages(recording, backend, start_ns):
                     write(message)
-            os.rename(Path(scratch) / path.name, path)
-    except (OSError, RuntimeError) as error:  # rosbag2 raises RuntimeError alone
-        reason = (getattr(error, "strerror", None) or str(error) or error.__class__.__name__).splitlines()[0]
-        raise RecordingError(f"{path}: cannot be written ({reason}); choose another path") from None
+        except (OSError, RuntimeError) as error:  # rosbag2 raises RuntimeError alone
+            reason = (getattr(error, "strerror", None) or str(error) or error.__class__.__name__).splitlines()[0]
+            raise OutputError(f"{path}: cannot be written ({reason}); choose another path") from None
+        move_directory(scratch / path.name, path, RECORDING, overwrite or None)
     return path
+
+
+def check_bag(path: str | Path, force: bool | None = None, inputs: Iterable[str | Path] = ()) -> None:
+    """Check before the work that a bag can be written; see :func:`.outputs.check_directory`."""
+    check_directory(path, RECORDING, force, inputs, file=f"{Path(path).name}_0.mcap")
 
 
 def recorded_topics(recording: Recording) -> dict[str, str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from inertid_ros.config.recording_topics import BagWritingOptions
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.outputs import check_directory
 from inertid_ros.data.bag_storage import mcap_format as mcap
 from inertid_ros.data.bag_storage.bag_metadata import METADATA, live_metadata
 from inertid_ros.data.bag_storage.mcap_format import Topic
@@ -51,8 +52,10 @@ class LiveBag:
 
     Raises
     ------
+    OutputError
+        The path is in use or cannot be written.
     RecordingError
-        The path exists, cannot be written, or the disk is nearly full.
+        The disk is nearly full or fails.
     """
 
     def __init__(self, path: str | Path, topics: list[Topic], options: BagWritingOptions | None = None) -> None:
@@ -170,6 +173,7 @@ class LiveBag:
         self.path.rmdir()
 
     def _create(self) -> None:
+        check_directory(self.path, "recording", file=self.file.name)
         if self.path.exists():
             raise RecordingError(f"{self.path}: exists already; choose another name or remove it")
         try:

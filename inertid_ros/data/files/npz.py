@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from inertid_ros.core.atomic_files import write_file
 from inertid_ros.core.errors import FormatError, RecordingError
 from inertid_ros.core.formats.npz_archive import read_arrays
+from inertid_ros.core.outputs import write_file
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.stamp_order import StampRepairs, in_order
 
@@ -79,12 +79,12 @@ def _in_order(
     return kept(channels), kept(wrenches), repairs
 
 
-def write_npz(recording: Recording, path: str | Path) -> Path:
-    """Write a recording to ``path``, atomically; an existing file is replaced.
+def write_npz(recording: Recording, path: str | Path, overwrite: bool = True) -> Path:
+    """Write a recording to ``path``, atomically; with ``overwrite`` a regular file that exists is replaced.
 
     Raises
     ------
-    RecordingError
+    OutputError
         It cannot be written.
     """
     path = Path(path)
@@ -96,10 +96,7 @@ def write_npz(recording: Recording, path: str | Path) -> Path:
     content |= {f"{WRENCH_PREFIX}{frame}": values for frame, values in recording.wrenches.items()}
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **content)
-    try:
-        write_file(path, buffer.getvalue())
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be written ({error.strerror}); choose another path") from None
+    write_file(path, buffer.getvalue(), overwrite or None)
     return path
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from inertid_ros.core.atomic_files import write_file
 from inertid_ros.core.errors import FormatError, IdentificationError, ModelError
 from inertid_ros.core.formats.json_text import read_json
 from inertid_ros.core.formats.npz_archive import read_arrays
+from inertid_ros.core.outputs import write_file
 from inertid_ros.robot.bodies.layout import Coupling, ParameterLayout
 from inertid_ros.robot.bodies.rotors import Rotor
 from inertid_ros.robot.bodies.user_terms import UserTerm
@@ -24,7 +24,7 @@ _BROKEN = (OSError, LookupError, ValueError, TypeError, AttributeError, Overflow
 
 
 def write_information(information: Information, path: str | Path) -> Path:
-    """Write information to an ``.npz``, atomically; an existing file is replaced.
+    """Write information to an ``.npz``, atomically; a regular file that exists is replaced.
 
     It holds ``format``, ``layout`` (JSON), ``robot`` (fingerprint), ``names`` and ``counts`` (n,), and for every
     channel ``j`` ``columns/j`` (c,) and ``triangle/j`` (c + 1, c + 1); ``noise`` (n,) where it is known; ``earlier``
@@ -32,15 +32,11 @@ def write_information(information: Information, path: str | Path) -> Path:
 
     Raises
     ------
-    IdentificationError
+    OutputError
         It cannot be written.
     """
-    path = Path(path)
-    try:
-        write_file(path, information_bytes(information))
-    except OSError as error:
-        raise IdentificationError(f"{path}: cannot be written ({error.strerror}); choose another path") from None
-    return path
+    write_file(path, information_bytes(information), force=True)
+    return Path(path)
 
 
 def information_bytes(information: Information) -> bytes:

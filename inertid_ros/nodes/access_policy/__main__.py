@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from inertid_ros.core.errors import InertidError
+from inertid_ros.core.outputs import write_file
 
 from .policy_text import FILE, policy_text
 from .running_nodes import used_by_nodes
@@ -22,8 +23,7 @@ def main() -> int:
     folder = Path(parser.parse_args(own).folder)
     try:
         text = policy_text(used_by_nodes(of_ros))
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / FILE).write_text(text, encoding="utf-8")
+        write_file(folder / FILE, text.encode(), force=True)
     except (InertidError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -14,12 +14,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import FrameType
 
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.errors import InertidError
+from inertid_ros.core.outputs import check_directory, move_directory
 
 from .comparison import Comparison, describe_centre_of_mass, held_out_configurations, print_comparison
 from .domain import claim_domain
@@ -28,33 +29,41 @@ from .processes import NODES, DemoError, Processes
 
 ARMS = ("arm", "payload")
 CONFIGURATIONS = {**dict.fromkeys(ARMS, "simulate.yaml"), "biped": "biped.yaml", "humanoid": "humanoid.yaml"}
-RESULT = "report.json"  # marks a directory that an earlier demo may be replaced in
+RESULT = "report.json"
+DEMO = "demo"  # kind of output
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; exit status 0 done, 1 a process failed, 2 bad usage, 3 the result was rejected."""
     options = _parse(arguments)
     output = Path(options.output).expanduser().absolute()
-    if output.exists() and not _replaceable(output):
-        print(f"error: {output}: exists and is no result of the demo; choose another --output", file=sys.stderr)
+    failed = output.with_name(f"{output.name}_failed")
+    try:
+        for path in (output, failed):
+            check_directory(path, DEMO, force=True)
+    except InertidError as error:
+        print(f"error: {error}", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, _interrupt)
     with ExitStack() as stack:
         domain = stack.enter_context(claim_domain())
         os.environ["ROS_DOMAIN_ID"], os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = str(domain), "LOCALHOST"
         output.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.parent))
+        work = Path(tempfile.mkdtemp(prefix=".demo.", dir=output.parent))
         try:
             status = _run(options, work)
+            move_directory(work, output, DEMO, force=True)
         except KeyboardInterrupt:
             print("\ninterrupted; all processes have ended", file=sys.stderr)
             shutil.rmtree(work, ignore_errors=True)
             return 130
         except InertidError as error:
-            kept = _put(work, output.with_name(f"{output.name}_failed"))
-            print(f"error: {error}\nlogs: {kept / 'logs'}", file=sys.stderr)
+            with suppress(InertidError):
+                move_directory(work, failed, DEMO, force=True)
+                work = failed
+            print(f"error: {error}\nlogs: {work / 'logs'}", file=sys.stderr)
             return 1
-        print(f"\nresult: {_put(work, output)}")
+        print(f"\nresult: {output}")
         return status
 
 
@@ -145,19 +154,6 @@ def _locked(configuration: Path) -> list[str]:
     joints = load_configuration(configuration).robot.locked_joints
     values = [f"robot.locked_joints.{joint}:={position}" for joint, position in joints.items()]
     return [f"robot.locked_joint_names:={json.dumps(list(joints))}", *values]
-
-
-def _replaceable(output: Path) -> bool:
-    return output.is_dir() and (not any(output.iterdir()) or (output / "comparison.json").exists())
-
-
-def _put(work: Path, output: Path) -> Path:
-    """Move the finished directory into its place."""
-    if output.exists():
-        shutil.rmtree(output)
-    work.chmod(0o755)
-    work.rename(output)
-    return output
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

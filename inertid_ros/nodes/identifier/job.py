@@ -1,5 +1,7 @@
 """What a goal of the identifier node asks for as a job for the worker; no ROS."""
 
+import itertools
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,9 +9,10 @@ from inertid_ros.app.identification_job import IdentificationJob
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import RoundsOptions
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.outputs import check_directory
 from inertid_ros.data.live.batches import ReceivedRecordings
 from inertid_ros.data.recording import Recording
-from inertid_ros.report.results import check_target
+from inertid_ros.report.results import RESULT
 from inertid_ros.robot.model import RobotModel
 
 if TYPE_CHECKING:
@@ -68,11 +71,16 @@ def _source(name: str, recordings: ReceivedRecordings) -> Recording | str:
 def _output(wanted: str, default: str) -> Path | None:
     if wanted:
         target = Path(wanted).expanduser().absolute()
-        check_target(target)
-        return target
-    if not default:
+    elif default:
+        target = next_output(default)
+    else:
         return None
-    base, number = Path(default).expanduser().absolute(), 1
-    while (base / f"identification_{number:03d}").exists():
-        number += 1
-    return base / f"identification_{number:03d}"
+    check_directory(target, RESULT)
+    return target
+
+
+def next_output(directory: str) -> Path:
+    """First numbered result directory that does not exist yet."""
+    base = Path(directory).expanduser().absolute()
+    numbered = (base / f"identification_{number:03d}" for number in itertools.count(1))
+    return next(path for path in numbered if not os.path.lexists(path))

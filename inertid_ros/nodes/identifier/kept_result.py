@@ -9,9 +9,9 @@ from typing import Any
 
 from rclpy.serialization import deserialize_message, serialize_message
 
-from inertid_ros.core.atomic_files import write_file
-from inertid_ros.core.errors import FormatError, RecordingError
+from inertid_ros.core.errors import FormatError, OutputError, RecordingError
 from inertid_ros.core.formats.json_text import read_json
+from inertid_ros.core.outputs import write_file
 from inertid_ros.msg import IdentificationReport, InertialParameters
 from inertid_ros.ros.definitions import message_definition
 
@@ -46,7 +46,7 @@ def save(result: KeptResult, file: Path) -> None:
 
     Raises
     ------
-    RecordingError
+    OutputError
         The directory cannot be written; the file of before stays.
     """
     content: dict[str, Any] = {"definitions": _definitions(), "description": result.description}
@@ -54,11 +54,9 @@ def save(result: KeptResult, file: Path) -> None:
         data = serialize_message(getattr(result, name))
         content[name] = {"sha256": hashlib.sha256(data).hexdigest(), "cdr": base64.b64encode(data).decode()}
     try:
-        write_file(file, json.dumps(content, indent=1).encode())
-    except OSError as error:
-        raise RecordingError(
-            f"{file}: the result cannot be kept for a restart ({error.strerror}); free space or correct state_directory"
-        ) from None
+        write_file(file, json.dumps(content, indent=1).encode(), force=True)
+    except OutputError as error:
+        raise OutputError(f"the result is not kept for a restart: {error}, in state_directory") from None
 
 
 def load(file: Path) -> KeptResult | None:

@@ -16,12 +16,14 @@ from inertid_ros.action import Identify
 from inertid_ros.app.identification_job import IdentificationResult, identify_job
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError, ModelError, RecordingError, one_line
+from inertid_ros.core.outputs import check_directory
 from inertid_ros.core.worker import Worker, WorkerProcess
 from inertid_ros.data.live.batches import ReceivedRecordings
 from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.identification.identify import IdentificationProgress
 from inertid_ros.msg import IdentifierStatus, SampleBatch
 from inertid_ros.nodes.spin import run_node
+from inertid_ros.report.results import RESULT
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
@@ -32,7 +34,7 @@ from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.qos import BATCH, LATCHED
 
 from . import diagnostics
-from .job import identification_job
+from .job import identification_job, next_output
 from .kept_result import KeptResult
 from .parameters import IdentifierOptions
 from .publication import Publication
@@ -50,6 +52,8 @@ class Identifier(Node):
         super().__init__("identifier")
         self.configuration = declare(self, Configuration)
         self.options = declare(self, IdentifierOptions)
+        if self.options.output_directory:  # not after the robot has moved
+            check_directory(next_output(self.options.output_directory), RESULT)
         self.model: RobotModel | None = None
         self.recordings = ReceivedRecordings(self.options.keep_recordings)
         self.coverage = RecordingCoverage()

@@ -4,6 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from inertid_ros.core.outputs import write_file
+
 from .reference_pages import PAGES
 from .yaml_text import FILES, render
 
@@ -15,10 +17,10 @@ def main() -> int:
     parser.add_argument("--docs", help="folder of the reference pages")
     arguments = parser.parse_args()
     for name in FILES:
-        (Path(arguments.folder) / f"{name}.yaml").write_text(render(name), encoding="utf-8")
+        write_file(Path(arguments.folder) / f"{name}.yaml", render(name).encode(), force=True)
     if arguments.docs:
         for name, page in PAGES.items():
-            (Path(arguments.docs) / name).write_text(page(), encoding="utf-8")
+            write_file(Path(arguments.docs) / name, page().encode(), force=True)
     return 0
 
 

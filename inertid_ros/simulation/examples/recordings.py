@@ -18,7 +18,8 @@ import pinocchio as pin
 
 from inertid_ros.config.simulation import LeggedRobotOptions, MovementOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import InertidError, ModelError
+from inertid_ros.core.errors import InertidError
+from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.npz import write_npz
 from inertid_ros.data.recording import Recording
@@ -43,14 +44,13 @@ def write_urdfs(folder: Path, truth: RobotModel, name: str, rng: np.random.Gener
 
     Raises
     ------
-    ModelError
-        One of the files exists already.
+    OutputError
+        One of the files exists already, or cannot be written.
     """
     for file in ("truth.urdf", name):
-        if (folder / file).exists():
-            raise ModelError(f"{folder / file}: exists already; choose another --folder")
-    (folder / "truth.urdf").write_text(truth.urdf, encoding="utf-8")
-    (folder / name).write_text(write_urdf(truth, perturb(truth, rng)), encoding="utf-8")
+        check_file(folder / file)
+    write_file(folder / "truth.urdf", truth.urdf.encode())
+    write_file(folder / name, write_urdf(truth, perturb(truth, rng)).encode())
 
 
 def arm(folder: Path, seconds: float) -> None:
@@ -102,7 +102,8 @@ def floating(folder: Path, seconds: float) -> None:
         ranges = np.concatenate([rng.uniform(0.3, 0.5, 3), np.full(3, 3 * np.pi)])
         motion = IntervalMotion(directions, np.array([0.0, -0.7, 0.0, 0.0, 0.0, 0.0]), ranges, 1.0)
         found = float_freely(truth, truth.body_prior, motion.trajectory, 50.0)
-        write_npz(measured(truth, found, RateNoise(5e-5, 8e-5, 5e-5), rng, name), folder / f"{name}.npz")
+        recording = measured(truth, found, RateNoise(5e-5, 8e-5, 5e-5), rng, name)
+        write_npz(recording, folder / f"{name}.npz", overwrite=False)
 
 
 def legged(folder: Path, seconds: float) -> None:
@@ -127,9 +128,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=10.0, help="of each recording")
     arguments = parser.parse_args()
     try:
-        arguments.folder.mkdir(parents=True, exist_ok=True)
         ROBOTS[arguments.robot](arguments.folder, arguments.seconds)
-    except (InertidError, OSError) as error:
+    except InertidError as error:
         print(f"recordings: error: {error}", file=sys.stderr)
         return 2
     return 0

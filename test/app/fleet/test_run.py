@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from support.fleet import InlineCluster, write_catalogue, write_fleet
 
-from inertid_ros.app.fleet import bag_store
 from inertid_ros.app.fleet.catalogue_reading import read_catalogue
 from inertid_ros.app.fleet.jobs.errors import FleetError
 from inertid_ros.app.fleet.jobs.fleet_configuration import fleet_configuration
@@ -17,6 +16,8 @@ from inertid_ros.app.fleet.result_tables import fleet_tables
 from inertid_ros.app.fleet.run import run_fleet
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.core import outputs
+from inertid_ros.core.errors import OutputError
 from inertid_ros.data.files.npz import read_npz, write_npz
 
 ROBOTS, BAGS = 3, 1
@@ -160,24 +161,24 @@ def test_a_full_disk_costs_the_results_that_do_not_fit_and_nothing_else(first, t
     folder = tmp_path / "fleet"
     folder.mkdir()
     write_fleet(folder, 1, 1)
-    written = bag_store.write_directory
+    written = outputs.move_file
 
-    def full(target, files, replace):
+    def full(file, target, force):
         if "robots" in str(target):
-            return written(target, files, replace)
+            return written(file, target, force)
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(bag_store, "write_directory", full)
+    monkeypatch.setattr(outputs, "move_file", full)
     outcome, _ = run(folder)
     (line,) = map(str, outcome.problems)
-    assert "1 results cannot be written (no space left); make room and run again" in line
+    assert "1 results cannot be written (No space left on device); make room and run again" in line
     assert outcome.failed
     assert list(outcome.estimates) == ["R0"]
 
 
 def test_a_folder_with_something_else_is_not_written_to(later):
     folder, _ = later
-    with pytest.raises(FleetError, match="holds something else than results of a fleet"):
+    with pytest.raises(OutputError, match="exists and is not empty; choose another path"):
         run(folder, ".")
 
 

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.errors import OutputError, RecordingError
 from inertid_ros.data.bag_storage import bag_backends
 from inertid_ros.data.bag_storage.bag_backends import bag_backend
 from inertid_ros.data.files.bag_playback import open_playback
@@ -39,7 +39,7 @@ def test_what_a_library_cannot_write_is_one_line_and_leaves_nothing(backend, rec
         raise RuntimeError("No storage could be initialized\nfrom the inputs.")
 
     monkeypatch.setattr(type(backend), "create", fails)
-    with pytest.raises(RecordingError, match=r"bag: cannot be written \(No storage could be initialized\)"):
+    with pytest.raises(OutputError, match=r"bag: cannot be written \(No storage could be initialized\)"):
         write_bag(recording, tmp_path / "bag")
     assert not list(tmp_path.iterdir())
 

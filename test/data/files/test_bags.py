@@ -10,7 +10,8 @@ import pytest
 from support.recordings.message_bag import MessageBag as Bag
 
 from inertid_ros.config.recording_topics import RecordingTopics, WrenchTopic
-from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.errors import OutputError, RecordingError
+from inertid_ros.core.outputs import MANIFEST
 from inertid_ros.data.bag_storage.bag_backends import STORAGE_SUFFIXES
 from inertid_ros.data.files.bag_reading import bag_topics, read_bag
 from inertid_ros.data.files.bag_writing import write_bag
@@ -49,7 +50,7 @@ def test_what_is_written_comes_back_bit_for_bit(storage, velocity, tmp_path):
     recording = _recording(velocity=velocity)
     bag = write_bag(recording, tmp_path / "bag", storage)
     assert file_of(bag).suffix == SUFFIX[storage]
-    assert sorted(os.listdir(bag)) == sorted([file_of(bag).name, "metadata.yaml"])
+    assert sorted(os.listdir(bag)) == sorted([file_of(bag).name, "metadata.yaml", MANIFEST])
     assert os.listdir(tmp_path) == ["bag"]
     topics = RecordingTopics(wrenches={"tool": WrenchTopic("/wrench/tool")})
     for path in (bag, file_of(bag)):
@@ -216,7 +217,7 @@ def test_what_is_no_bag_is_refused(tmp_path):
 
 def test_an_existing_path_is_not_overwritten(tmp_path):
     write_bag(_recording(), tmp_path / "bag")
-    with pytest.raises(RecordingError, match="bag: exists already; choose another path"):
+    with pytest.raises(OutputError, match="bag: exists and is not empty; choose another path"):
         write_bag(_recording(), tmp_path / "bag")
 
 

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from inertid_ros.config.recording_topics import BagWritingOptions
-from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.errors import OutputError, RecordingError
 from inertid_ros.data.bag_storage.bag_backends import bag_backend
 from inertid_ros.data.bag_storage.bag_metadata import FINALISED_KEY
 from inertid_ros.data.bag_storage.mcap_format import Topic
@@ -164,7 +164,7 @@ def test_existing_path_is_refused(tmp_path: Path) -> None:
 
 
 def test_path_that_cannot_be_written_is_refused() -> None:
-    with pytest.raises(RecordingError, match="cannot be written"):
+    with pytest.raises(OutputError, match="cannot be written"):
         LiveBag("/proc/recordings/bag", [TOPIC], NO_RESERVE)
 
 

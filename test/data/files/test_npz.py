@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.errors import OutputError, RecordingError
 from inertid_ros.data.files.npz import read_npz, write_npz
 from inertid_ros.data.recording import Recording
 
@@ -130,7 +130,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(recording, tmp_path
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(RecordingError, match=r"a.npz: cannot be written \(No space left on device\)"):
+    with pytest.raises(OutputError, match=r"a.npz: cannot be written \(No space left on device\)"):
         write_npz(recording, path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["a.npz"]

@@ -1,0 +1,396 @@
+"""Outputs appear complete or not at all, and replace only what this package wrote.
+
+Whatever writes does so in two steps. The check before the work finds what the output cannot take: something else in its
+place, a name that is too long, a disk that is read-only. The write after it looks again, and puts the output in its
+place by rename once everything is on disk.
+
+A directory that was written holds a manifest of its files, ``.inertid.json``, and is replaced only while it holds these
+files alone, unchanged. A file is replaced only if it is a regular one. A link is neither followed nor replaced;
+directories above the output may be links.
+"""
+
+import ctypes
+import errno
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from .errors import OutputError
+
+MANIFEST = ".inertid.json"
+_NOTE = "Written by inertid, which replaces this directory only while it holds these files alone, unchanged."
+_MAX_MANIFEST_BYTES = 2**22
+_SCRATCH_PREFIX = ".inertid."  # not the output's own name, which may be as long as the file system allows
+_MAX_NAMED = 3  # of the files that are in the way
+_KINDS = (
+    (stat.S_ISLNK, "a link, which is neither followed nor replaced"), (stat.S_ISDIR, "a directory"),
+    (stat.S_ISREG, "a file"), (stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"),
+)  # fmt: skip
+_AT_FDCWD, _NO_REPLACE, _EXCHANGE = -100, 1, 2
+
+
+@dataclass(frozen=True)
+class _Manifest:
+    """Kind of an output, and SHA-256 of its files by their paths in it."""
+
+    kind: str
+    files: Mapping[str, str]
+
+
+def check_file(target: str | Path, force: bool | None = None, inputs: Iterable[str | Path] = ()) -> None:
+    """Check before the work that a file can be written.
+
+    Parameters
+    ----------
+    target : path-like
+    force : bool, optional
+        Whether a regular file may be replaced; None has no option ``--force`` that a message could name.
+    inputs : iterable of path-like
+        What the command reads: neither an input nor a file in one is replaced.
+
+    Raises
+    ------
+    OutputError
+    """
+    target = _named(target)
+    with _failures(target):
+        status = _status(target)
+        if status is not None:
+            if not stat.S_ISREG(status.st_mode):
+                raise _refusal(target, f"is {_kind(status)}")
+            _check_inputs(target, inputs)
+            if not force:
+                raise _refusal(target, "exists already", force)
+            _check_movable(target, status)
+        with _scratch(target):
+            pass
+
+
+def check_directory(
+    target: str | Path,
+    kind: str,
+    force: bool | None = None,
+    inputs: Iterable[str | Path] = (),
+    file: str = "information.npz",
+) -> None:
+    """Check before the work that a directory can be written.
+
+    Parameters
+    ----------
+    target : path-like
+    kind : str
+        Of the output, such as "result"; another kind is not replaced.
+    force : bool, optional
+        Whether an output of this kind may be replaced; None has no option ``--force`` that a message could name.
+    inputs : iterable of path-like
+        What the command reads: neither an input nor a directory that holds one or lies in one is replaced.
+    file : str
+        Longest name of a file in it.
+
+    Raises
+    ------
+    OutputError
+    """
+    target = _named(target)
+    with _failures(target):
+        status = _status(target)
+        if status is not None:
+            if not stat.S_ISDIR(status.st_mode):
+                raise OutputError(f"{target}: is {_kind(status)}; choose a directory that does not exist yet")
+            _check_content(target, kind, force, inputs)
+            _check_movable(target, status)
+        with _scratch(target) as scratch:
+            (scratch / file).touch()
+
+
+def write_file(target: str | Path, content: bytes, force: bool | None = None) -> None:
+    """Write a file. For errors see :func:`check_file`; nothing is left behind."""
+    target = _named(target)
+    with _failures(target), _scratch(target) as scratch:
+        _write(scratch / "new", content)
+        move_file(scratch / "new", target, force)
+
+
+def write_directory(target: str | Path, kind: str, files: Mapping[str, bytes], force: bool | None = None) -> None:
+    """Write a directory of files. For errors see :func:`check_directory`; nothing is left behind."""
+    target = _named(target)
+    with _failures(target), _scratch(target) as scratch:
+        new = scratch / "new"
+        new.mkdir()
+        for name, content in files.items():
+            _write(new / name, content)
+        move_directory(new, target, kind, force)
+
+
+@contextmanager
+def scratch_beside(target: str | Path) -> Iterator[Path]:
+    """Directory to prepare an output in; what is left in it is removed. For errors see :func:`check_directory`."""
+    target = _named(target)
+    with _failures(target), _scratch(target) as scratch:
+        yield scratch
+
+
+def move_file(file: Path, target: str | Path, force: bool | None = None) -> None:
+    """Put a finished file in its place. For errors see :func:`check_file`."""
+    target = _named(target)
+    check_file(target, force)
+    with _failures(target):
+        file.chmod(0o666 & ~_umask())
+        if force or not _renamed(file, target, _NO_REPLACE):
+            os.replace(file, target)
+        _sync(target.parent)
+
+
+def move_directory(directory: Path, target: str | Path, kind: str, force: bool | None = None) -> None:
+    """Add the manifest to a finished directory and put it in its place. For errors see :func:`check_directory`.
+
+    One that is replaced is exchanged for the new one in a single step, then removed.
+    """
+    target = _named(target)
+    check_directory(target, kind, force)
+    with _failures(target):
+        files = sorted(path for path in directory.rglob("*") if path.is_file())
+        sums = {path.relative_to(directory).as_posix(): _sha256(path) for path in files}
+        _write(directory / MANIFEST, json.dumps({"about": _NOTE, "kind": kind, "files": sums}, indent=1).encode())
+        directory.chmod(0o777 & ~_umask())
+        _sync(directory)
+        try:
+            os.rename(directory, target)  # also onto an empty directory
+        except OSError as error:
+            if not force or error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            _exchange(directory, target)
+            try:
+                _check_content(directory, kind, force)
+            except OutputError:  # written into since it was checked
+                _exchange(directory, target)
+                raise
+            shutil.rmtree(directory, ignore_errors=True)
+        _sync(target.parent)
+
+
+def _named(target: str | Path) -> Path:
+    """The path with a name of its own: ``.`` and ``..`` have none."""
+    if "\0" in str(target):
+        raise OutputError(f"{target}: holds a NUL character; choose another path")
+    return Path(target) if Path(target).name not in ("", "..") else Path(os.path.realpath(target))
+
+
+@contextmanager
+def _failures(target: Path) -> Iterator[None]:
+    """Errors of the file system as OutputError."""
+    try:
+        yield
+    except OSError as error:
+        room = "make room, or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        reason = f"cannot be written ({error.strerror or error})"
+        raise OutputError(f"{target}: {reason}; {room}choose another path") from error
+
+
+def _refusal(target: Path, reason: str, force: bool | None = None) -> OutputError:
+    """Error of an output; ``force`` False names the option that helps."""
+    option = ", or replace it with --force" if force is False else ""
+    return OutputError(f"{target}: {reason}; choose another path{option}")
+
+
+def _status(target: Path) -> os.stat_result | None:
+    """Status of what is at the target; None if there is nothing."""
+    place = next((parent for parent in target.parents if os.path.lexists(parent)), target)
+    if not place.is_dir():
+        raise _refusal(target, f"cannot be written ({place} is no directory)")
+    try:
+        return target.lstat()
+    except FileNotFoundError:
+        return None
+
+
+def _kind(status: os.stat_result) -> str:
+    return next((name for is_kind, name in _KINDS if is_kind(status.st_mode)), "a device")
+
+
+def _check_inputs(target: Path, inputs: Iterable[str | Path]) -> None:
+    own, around = _identities(target)[0], _identities(target)
+    for path in inputs:
+        identities = _identities(path)
+        if identities[:1] == [own]:
+            raise _refusal(target, "is an input of this command")
+        if own in identities:
+            raise _refusal(target, f"holds {path}, an input of this command")
+        if identities and identities[0] in around:
+            raise _refusal(target, f"belongs to {path}, an input of this command")
+
+
+def _identities(path: str | Path) -> list[tuple[int, int]]:
+    """Device and inode of a path and of the directories above it, whatever links lead there; empty if it is absent."""
+    real = Path(os.path.realpath(path))
+    try:
+        statuses = [each.stat() for each in (real, *real.parents)]
+    except (OSError, ValueError):
+        return []
+    return [(status.st_dev, status.st_ino) for status in statuses]
+
+
+def _check_content(target: Path, kind: str, force: bool | None, inputs: Iterable[str | Path] = ()) -> None:
+    """Check that a directory is empty, or holds an output of this kind and nothing else."""
+    with os.scandir(target) as entries:
+        names = sorted(entry.name for entry in islice(entries, 100))
+    if not names:
+        return
+    try:
+        _check_inputs(target, inputs)
+        _check_own(target, kind, names)
+    except OutputError:
+        if force:
+            raise
+        force = None  # which would not help
+    if not force:
+        raise _refusal(target, "exists and is not empty", force)
+
+
+def _check_own(target: Path, kind: str, names: list[str]) -> None:
+    manifest = _read_manifest(target)
+    if manifest is None:
+        aside = f"mv {shlex.quote(str(target))} {shlex.quote(f'{target}.old')}"
+        raise OutputError(
+            f"{target}: holds {_listed(names)} and no list of what inertid wrote ({MANIFEST}, which versions before 0.2"
+            f" did not write), so it is not replaced; choose another path, or move it away: {aside}"
+        )
+    if manifest.kind != kind:
+        raise _refusal(target, f"is a {manifest.kind}, which a {kind} does not replace")
+    foreign = list(islice(_foreign(target, manifest.files), _MAX_NAMED + 1))
+    if foreign:
+        raise OutputError(
+            f"{target}: holds {_listed(foreign)}, which inertid did not write, so it is not replaced; choose another"
+            " path, or move these away"
+        )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:_MAX_NAMED]) + (" and more" if len(names) > _MAX_NAMED else "")
+
+
+def _read_manifest(directory: Path) -> _Manifest | None:
+    """Manifest of a directory; None if it has none that can be used."""
+    path = directory / MANIFEST
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return None
+        with path.open("rb") as file:
+            content: Any = json.loads(file.read(_MAX_MANIFEST_BYTES))
+        kind, files = content["kind"], content["files"]
+        return _Manifest(str(kind), {str(name): str(digest) for name, digest in files.items()})
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _foreign(directory: str | Path, files: Mapping[str, str], below: str = "") -> Iterator[str]:
+    """Paths of what is in a directory and is none of these files, or was changed."""
+    with os.scandir(directory) as entries:
+        content = sorted(entries, key=lambda entry: entry.name)
+    for entry in content:
+        name = f"{below}{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            own = any(file.startswith(f"{name}/") for file in files)
+            yield from _foreign(entry.path, files, f"{name}/") if own else (f"{name}/",)
+        elif name != MANIFEST and name not in files:
+            yield name
+        elif name != MANIFEST and not (entry.is_file(follow_symlinks=False) and _sha256(entry.path) == files[name]):
+            yield f"{name} (changed)"
+
+
+def _sha256(path: str | Path) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(2**20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _check_movable(target: Path, status: os.stat_result) -> None:
+    """Check what a rename would run into, and the removal after it."""
+    if os.path.ismount(target):
+        raise _refusal(target, "is a mount point, which is not replaced")
+    parent, user = target.parent.stat(), os.geteuid()
+    if parent.st_mode & stat.S_ISVTX and user not in (0, status.st_uid, parent.st_uid):
+        raise _refusal(target, "belongs to another user")
+    if stat.S_ISDIR(status.st_mode):
+        if _identities(target)[0] in _identities(Path.cwd()):  # a shell would stay behind in what is removed
+            raise _refusal(target, "is the working directory or holds it, and is not replaced")
+        if not os.access(target, os.W_OK | os.X_OK):
+            raise _refusal(target, f"cannot be written ({os.strerror(errno.EACCES)})")
+
+
+@contextmanager
+def _scratch(target: Path) -> Iterator[Path]:
+    """New directory beside the target. Then it is removed, and so are parents that were made and are empty."""
+    absent = [parent for parent in target.parents if not os.path.lexists(parent)]
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH_PREFIX, dir=target.parent))
+        try:
+            _status(target)  # its name may be too long for a directory that was not there before
+            yield scratch
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    finally:
+        for parent in absent:
+            with suppress(OSError):
+                parent.rmdir()
+
+
+def _renamed(first: Path, second: Path, flag: int) -> bool:
+    """Rename with a flag of renameat2; False if the system or the file system has no such call."""
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if call is None:
+        return False
+    if call(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), flag) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.EINVAL, errno.ENOSYS):
+        return False
+    raise OSError(code, os.strerror(code))
+
+
+def _exchange(first: Path, second: Path) -> None:
+    """Swap two directories in one step if the system can, else in three."""
+    if _renamed(first, second, _EXCHANGE):
+        return
+    aside = Path(tempfile.mkdtemp(prefix=_SCRATCH_PREFIX, dir=second.parent))
+    os.rename(second, aside)
+    try:
+        os.rename(first, second)
+    except OSError:
+        os.rename(aside, second)
+        raise
+    os.rename(aside, first)
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
