@@ -18,8 +18,7 @@ from scipy.spatial.transform import Rotation
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.excitation.plans.plan import Plan
-from inertid_ros.robot.geometry.collision_shapes import CollisionShape, collision_shape
-from inertid_ros.robot.geometry.meshes import mesh
+from inertid_ros.robot.geometry.collision_shapes import CollisionShape, collision_shape, with_surfaces
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.simulation.mujoco_model import fix_joints, import_mujoco, joint_indices, locked_positions
@@ -97,14 +96,13 @@ def _shapes(model: RobotModel, folders: Sequence[str]) -> list[CollisionShape]:
         for element in link.findall("collision"):
             try:
                 at = -1, pin.SE3.Identity()
-                shape = collision_shape(element, str(link.get("name")), at, (folders, model.folder))
-                if shape.geometry == "mesh":
-                    mesh(shape)
+                found.append(collision_shape(element, str(link.get("name")), at, (folders, model.folder)))
             except ModelError as error:  # told by the planner, whose checks leave them out as well
                 print(f"left out: {error}")
-                continue
-            found.append(shape)
-    return found
+    usable, problems = with_surfaces(found)
+    for problem in problems.values():
+        print(f"left out: {problem}")
+    return usable
 
 
 class _Scene:
@@ -208,9 +206,8 @@ def _by_design(scene: _Scene, plan: Plan, pairs: Iterable[Pair]) -> list[Pair]:
 
 def _triangles(shape: CollisionShape) -> Array:
     """``(K, 3, 3)`` corners of the triangles of a mesh [m]."""
-    read = mesh(shape)
-    corners, sides = np.array(read.vertices(), dtype=float), map(read.tri_indices, range(read.num_tris))
-    return np.asarray(corners[[[side[0], side[1], side[2]] for side in sides]])
+    assert shape.surface is not None
+    return np.asarray(shape.surface.vertices[shape.surface.triangles])
 
 
 def _hulls(triangles: Array, cuts: int) -> list[Array]:

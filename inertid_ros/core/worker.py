@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, Generic, TypeVar, cast
@@ -108,11 +109,13 @@ class Worker(Generic[Progress, Result]):
         The process is killed after this time [s].
     process : WorkerProcess, optional
         That does it; default a new one.
+    reports : int
+        How many of the values reported last are kept.
 
     Attributes
     ----------
-    progress : object or None
-        The value reported last; None before the first report.
+    reports : deque
+        The values reported last, in their order.
     """
 
     def __init__(
@@ -122,9 +125,10 @@ class Worker(Generic[Progress, Result]):
         arguments: tuple[Any, ...],
         timeout_s: float = 600.0,
         process: WorkerProcess | None = None,
+        reports: int = 1,
     ) -> None:
         self.name = name
-        self.progress: Progress | None = None
+        self.reports: deque[Progress] = deque(maxlen=reports)
         self._deadline = time.monotonic() + timeout_s
         self._timeout = timeout_s
         self._answer: tuple[str, Any] | None = None
@@ -135,6 +139,17 @@ class Worker(Generic[Progress, Result]):
         # Nothing of this may block the caller, who has watchdogs to run.
         self._attendant = threading.Thread(target=self._attend, args=(job,), daemon=True)
         self._attendant.start()
+
+    @property
+    def progress(self) -> Progress | None:
+        """The value reported last; None before the first report."""
+        return self.reports[-1] if self.reports else None
+
+    @property
+    def ended_by(self) -> str:
+        """Name of the signal that ended the process, whoever sent it; empty where none did."""
+        status = self._process.poll() or 0
+        return signal.Signals(-status).name if status < 0 else ""
 
     def poll(self) -> bool:
         """Take what has arrived; True once the work is over, however it ended."""
@@ -148,7 +163,7 @@ class Worker(Generic[Progress, Result]):
             self._answer = ("error", WorkerError(late))
         elif self._answer is None and ended:
             status = self._process.wait()
-            why = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+            why = f"signal {self.ended_by}" if self.ended_by else f"exit status {status}"
             self._answer = ("error", WorkerError(f"{self.name}: its process ended with {why}; see its output"))
         return self._answer is not None
 
@@ -184,7 +199,7 @@ class Worker(Generic[Progress, Result]):
                 while self._arrived is None:
                     content, value = self._connection.recv()
                     if content == "progress":
-                        self.progress = value
+                        self.reports.append(value)
                     else:
                         self._arrived = (content, value)
         except Exception as error:  # whatever the answer's own code raises while it is read
@@ -200,11 +215,15 @@ class Worker(Generic[Progress, Result]):
 def _serve(descriptor: int, memory_mb: int, ahead: str) -> None:
     """The other process: read one job, do it, answer."""
     if memory_mb:
-        resource.setrlimit(resource.RLIMIT_AS, (memory_mb * 2**20, memory_mb * 2**20))
+        bound, hard = memory_mb * 2**20, resource.getrlimit(resource.RLIMIT_AS)[1]
+        bound = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    os.setpriority(os.PRIO_PROCESS, 0, 10)  # a node that watches a robot has priority
+    if os.sched_getscheduler(0) in (os.SCHED_FIFO, os.SCHED_RR):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    nice = os.getpriority(os.PRIO_PROCESS, 0)
+    os.setpriority(os.PRIO_PROCESS, 0, max(nice, 10))  # a node that watches a robot has priority
     logging.basicConfig(format="[%(levelname)s] [%(name)s]: %(message)s")
     threading.Thread(target=_end_with_owner, args=(descriptor,), daemon=True).start()
     connection: Connection[Any, Any] = Connection(descriptor)

@@ -5,10 +5,9 @@ import logging
 import numpy as np
 import pinocchio as pin
 
-from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
+from inertid_ros.robot.geometry.capsules import corners
 from inertid_ros.robot.geometry.collision_shapes import CollisionShape
-from inertid_ros.robot.geometry.meshes import mesh_points
 
 from .link_shapes import collision_shapes
 from .model import RobotModel
@@ -41,11 +40,7 @@ def collision_ellipsoids(
     for shape in shapes:
         if shape.body < 0:
             continue
-        body = model.link_names[shape.body]
-        try:
-            found[body].append(_ellipsoid(shape, margin))
-        except ModelError as error:
-            _give_up(body, str(error), unusable)
+        found[model.link_names[shape.body]].append(_ellipsoid(shape, margin))
     return {link: tuple(around) for link, around in found.items() if around and link not in unusable}
 
 
@@ -70,7 +65,7 @@ def _ellipsoid(shape: CollisionShape, margin: float) -> Ellipsoid:
         return Ellipsoid.around_cylinder(centre, rotation, margin * radius, margin * length)
     if shape.geometry == "box":
         return Ellipsoid.around_box(centre, rotation, margin * 0.5 * np.array(shape.size))
-    points = mesh_points(shape)
+    points = corners(shape)
     low, high = points.min(axis=0), points.max(axis=0)
     half = np.maximum(0.5 * (high - low), 1e-3)
     return Ellipsoid.around_box(centre + rotation @ (0.5 * (low + high)), rotation, margin * half)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pinocchio as pin
 
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.geometry.collision_shapes import CollisionShape, collision_shape
+from inertid_ros.robot.geometry.collision_shapes import CollisionShape, collision_shape, with_surfaces
 from inertid_ros.robot.urdf import parsing
 
 from .model import RobotModel
@@ -22,7 +22,7 @@ def collision_shapes(
         Folders in which ``package://`` meshes are looked for first, see :func:`.locate_mesh`.
     """
     robot = model.pinocchio
-    found: list[CollisionShape] = []
+    placed: list[CollisionShape] = []
     unusable: dict[str, str] = {}
     for link in parsing.parse_description(model.urdf).findall("link"):
         name = str(link.get("name"))
@@ -30,7 +30,8 @@ def collision_shapes(
         body = int(frame.parentJoint) - 1, frame.placement
         for element in link.findall("collision"):
             try:
-                found.append(collision_shape(element, name, body, (packages, model.folder)))
+                placed.append(collision_shape(element, name, body, (packages, model.folder)))
             except ModelError as error:
                 unusable.setdefault(name, str(error))
-    return tuple(found), unusable
+    found, unread = with_surfaces(placed)
+    return tuple(found), {**unread, **unusable}

@@ -1,6 +1,8 @@
 """Inertias for links that a URDF gives none: those of their shapes at a stated density."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +11,9 @@ from lxml import etree
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
+from inertid_ros.core.log_once import log_once
 from inertid_ros.robot.geometry.capsules import corners
-from inertid_ros.robot.geometry.collision_shapes import collision_shape
+from inertid_ros.robot.geometry.collision_shapes import CollisionShape, collision_shape, with_surfaces
 from inertid_ros.robot.geometry.solids import convex_hull
 from inertid_ros.robot.urdf import parsing, xml_edits
 
@@ -40,16 +43,17 @@ def with_inertias(
     folder : Path or None
         Folder of the URDF, from which meshes are looked for.
     """
-    links = {str(link.get("name")): link for link in root.findall("link")}
+    joined = {body: _rigidly_joined(root, body, held) for body in bodies}
+    points = _shape_points(root, {name for names in joined.values() for name in names}, folder)
     edits: list[xml_edits.Edit] = []
     content = text.encode()
     elements = {link.attributes["name"]: link for link in xml_edits.locate(content).all("link")}
     for body in bodies:
-        found = {}
-        for name in _rigidly_joined(root, body, held):
-            shapes = list(_shape_points(links[name], folder))
-            if shapes:
-                found[name] = sum((convex_hull(points, DENSITY) for points in shapes), np.zeros(10))
+        found = {
+            name: sum((convex_hull(shape, DENSITY) for shape in points[name]), np.zeros(10))
+            for name in joined[body]
+            if name in points
+        }
         for name, parameters in (found or {body: _bars(root, body)}).items():
             lines = "\n".join(xml_edits.inertial_lines(parameters)).encode()
             given = elements[name].all("inertial")
@@ -72,16 +76,22 @@ def _rigidly_joined(root: etree._Element, body: str, held: Mapping[str, float]) 
     return found
 
 
-def _shape_points(link: etree._Element, folder: Path | None) -> Iterator[Array]:
-    """Points whose hulls are the shapes of a link, in its frame [m]; those of ``<visual>`` without ``<collision>``."""
-    name = str(link.get("name"))
-    for element in link.findall("collision") or link.findall("visual"):
-        try:
-            shape = collision_shape(element, name, (0, pin.SE3.Identity()), ((), folder))
-            points = corners(shape)
-        except ModelError:  # planning and identification tell it where they use the shape
-            continue
-        yield points @ shape.placement[:3, :3].T + shape.placement[:3, 3]
+def _shape_points(root: etree._Element, names: Collection[str], folder: Path | None) -> dict[str, list[Array]]:
+    """Points whose hulls are the shapes of links, in their frames [m]; of ``<visual>`` without ``<collision>``."""
+    placed: list[CollisionShape] = []
+    for link in root.findall("link"):
+        name = str(link.get("name"))
+        for element in (link.findall("collision") or link.findall("visual")) if name in names else ():
+            with suppress(ModelError):  # planning and identification tell it where they use the shape
+                placed.append(collision_shape(element, name, (0, pin.SE3.Identity()), ((), folder)))
+    shapes, problems = with_surfaces(placed)
+    for problem in problems.values():
+        log_once(logging.WARNING, problem)
+    out: dict[str, list[Array]] = {}
+    for shape in shapes:
+        points = corners(shape) @ shape.placement[:3, :3].T + shape.placement[:3, 3]
+        out.setdefault(shape.link, []).append(points)
+    return out
 
 
 def _bars(root: etree._Element, link: str) -> Array:

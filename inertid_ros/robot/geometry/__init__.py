@@ -1,8 +1,8 @@
 """Geometry of links; imports ``urdf``.
 
-- ``collision_shapes``: the shapes of a URDF, placed in the moving bodies.
-- ``mesh_files``: the files behind their URLs.
-- ``meshes``: mesh files, read by Coal.
+- ``mesh_files``: the files behind the URLs of a URDF.
+- ``meshes``: mesh files, read by Coal in a process of its own.
+- ``collision_shapes``: the shapes of a URDF, placed in the moving bodies, with their meshes.
 - ``capsules``: capsules around shapes, for distances.
 - ``solids``: inertial parameters of homogeneous shapes.
 """

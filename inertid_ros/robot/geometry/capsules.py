@@ -10,7 +10,6 @@ import scipy
 from inertid_ros.core.arrays import Array
 
 from .collision_shapes import CollisionShape
-from .meshes import mesh_points
 
 _RIM = 16  # corners of the polygon around a cylinder
 _EXCESS = 0.006  # m; a shape whose capsule lies farther out than this on average is cut in two
@@ -54,11 +53,6 @@ def shape_capsules(shape: CollisionShape) -> tuple[Capsule, ...]:
 
     Balls and capsules are exact; of anything else the convex hull is enclosed, by several capsules where one would lie
     far outside.
-
-    Raises
-    ------
-    ModelError
-        A mesh cannot be read.
     """
     own: tuple[Capsule, ...]
     if shape.geometry == "sphere":
@@ -74,8 +68,8 @@ def shape_capsules(shape: CollisionShape) -> tuple[Capsule, ...]:
 
 def corners(shape: CollisionShape) -> Array:
     """``(V, 3)`` points [m] in the frame of the shape whose convex hull contains it (of its hull, for a mesh)."""
-    if shape.geometry == "mesh":
-        return mesh_points(shape)
+    if shape.surface is not None:
+        return shape.surface.hull_vertices
     if shape.geometry == "box":
         signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
         return 0.5 * signs * np.array(shape.size)

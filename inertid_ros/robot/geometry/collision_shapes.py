@@ -1,7 +1,7 @@
 """A collision shape of a URDF, placed in the moving body that it belongs to."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.urdf import parsing
 
 from .mesh_files import locate_mesh
+from .meshes import Mesh, mesh_file, read_meshes
 
 _SIZES = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 
@@ -38,6 +39,8 @@ class CollisionShape:
         File of a mesh.
     scale : tuple of float
         Factors of a mesh along its axes.
+    surface : Mesh, optional
+        The mesh, once it has been read.
     """
 
     link: str
@@ -47,6 +50,7 @@ class CollisionShape:
     size: tuple[float, ...] = ()
     mesh: Path | None = None
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    surface: Mesh | None = None
 
 
 def collision_shape(
@@ -88,3 +92,17 @@ def collision_shape(
     if min(size) < 0:
         raise ModelError(f"{where}: {geometry} has the negative size {min(size):g} m; fix the URDF")
     return CollisionShape(link, body, placement, geometry, size)
+
+
+def with_surfaces(shapes: Sequence[CollisionShape]) -> tuple[list[CollisionShape], dict[str, str]]:
+    """Shapes with their meshes, all read together, and why another link's mesh cannot be read: link to reason."""
+    files = {id(shape): mesh_file(shape.mesh, shape.scale) for shape in shapes if shape.mesh is not None}
+    meshes, usable, problems = read_meshes(files.values()), list[CollisionShape](), dict[str, str]()
+    for shape in shapes:
+        found = meshes[files[id(shape)]] if shape.mesh is not None else None
+        if found is None or isinstance(found, Mesh):
+            usable.append(replace(shape, surface=found))
+            continue
+        where = f"URDF link '{shape.link}' collision: cannot read mesh '{shape.mesh}'"
+        problems.setdefault(shape.link, f"{where} ({found.reason}); {found.remedy}")
+    return usable, problems

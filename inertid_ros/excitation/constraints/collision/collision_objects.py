@@ -9,7 +9,6 @@ import pinocchio as pin
 
 from inertid_ros.config.collision import OBSTACLE_SHAPES, ObstacleOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ModelError
 from inertid_ros.core.log_once import log_once
 from inertid_ros.kinematics.lever_arms import lever_arm_bounds
 from inertid_ros.kinematics.tree_kinematics import TreeKinematics
@@ -47,17 +46,11 @@ def robot_objects(model: RobotModel, folders: Sequence[str]) -> tuple[CollisionO
     A warning names what is not represented in full.
     """
     shapes, problems = collision_shapes(model, folders)
-    problems = dict(problems)
     links: dict[str, CollisionObject] = {}
     for shape in shapes:
-        try:
-            capsules = shape_capsules(shape)
-        except ModelError as error:
-            problems.setdefault(shape.link, str(error))
-            continue
         before = links.get(shape.link, CollisionObject(shape.link, shape.body, ()))
         links[shape.link] = CollisionObject(
-            shape.link, shape.body, (*before.capsules, *capsules), (*before.shapes, shape)
+            shape.link, shape.body, (*before.capsules, *shape_capsules(shape)), (*before.shapes, shape)
         )
     bare = [body for body in range(model.joints) if all(item.body != body for item in links.values())]
     if problems or bare:

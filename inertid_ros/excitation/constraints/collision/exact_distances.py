@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.geometry.collision_shapes import CollisionShape
-from inertid_ros.robot.geometry.meshes import collision_library, mesh
+from inertid_ros.robot.geometry.meshes import Mesh, collision_library
 
 from .collision_objects import CollisionObject
 from .pairs import Indices
@@ -166,9 +166,8 @@ class ExactDistances:
 
 def _model(shape: CollisionShape) -> tuple[Any, Any]:
     coal = collision_library()
-    if shape.geometry == "mesh":
-        whole = mesh(shape)
-        return whole.convex, whole
+    if shape.surface is not None:
+        return surface_models(shape.surface)
     if shape.geometry == "box":
         own = coal.Box(*shape.size)
     elif shape.geometry == "sphere":
@@ -176,6 +175,20 @@ def _model(shape: CollisionShape) -> tuple[Any, Any]:
     else:
         own = (coal.Cylinder if shape.geometry == "cylinder" else coal.Capsule)(*shape.size)
     return own, own
+
+
+@lru_cache(maxsize=512)
+def surface_models(mesh: Mesh) -> tuple[Any, Any]:
+    """Coal's models of a mesh: its convex hull, and the whole of it."""
+    coal = collision_library()
+    whole, points, triangles = coal.BVHModelOBBRSS(), coal.StdVec_Vec3s(), coal.StdVec_Triangle()
+    whole.beginModel(len(mesh.triangles), len(mesh.vertices))
+    whole.addVertices(mesh.vertices)
+    whole.addTriangles(mesh.triangles)
+    whole.endModel()
+    points.extend(list(mesh.hull_vertices))
+    triangles.extend([coal.Triangle(*corners) for corners in mesh.hull_triangles.tolist()])
+    return coal.Convex(points, triangles), whole
 
 
 def _transform(placement: Array) -> Any:

@@ -1,0 +1,42 @@
+"""Read changed mesh files as the package does: ``python -m studies.read_meshes FOLDER``; prints counts as JSON."""
+
+import json
+import logging
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from inertid_ros.core.errors import ModelError
+from inertid_ros.excitation.constraints.collision.collision_objects import CollisionObject
+from inertid_ros.excitation.constraints.collision.exact_distances import ExactDistances
+from inertid_ros.robot.geometry.capsules import corners, shape_capsules
+from inertid_ros.robot.geometry.collision_shapes import CollisionShape, with_surfaces
+from inertid_ros.robot.geometry.solids import convex_hull
+
+
+def main(folder: str) -> None:
+    """Read all files of a folder, and do with each that can be read what planning and identification do."""
+    files = sorted(Path(folder).iterdir())
+    shapes = [CollisionShape(file.name, 0, np.eye(4), "mesh", mesh=file) for file in files]
+    usable, problems = with_surfaces(shapes)
+    far = np.eye(4)
+    far[:3, 3] = 0.3
+    for shape in usable:
+        capsules = shape_capsules(shape)
+        item = CollisionObject(shape.link, 0, capsules, (shape,))
+        distance = ExactDistances((item, item)).distance(0, 1, np.array([np.eye(4), far]), np.inf)
+        assert not np.isnan(distance) and np.isfinite([capsule.radius for capsule in capsules]).all()
+        try:
+            convex_hull(corners(shape), 1000.0)
+        except ModelError as error:
+            problems[shape.link] = str(error)
+    reasons = Counter(problem.split("(")[-1].split(")")[0].split("/")[0][:40] for problem in problems.values())
+    lines = all("\n" not in problem and ";" in problem for problem in problems.values())
+    print(json.dumps({"read": len(usable), "told": len(problems), "lines": lines, "reasons": reasons}))
+
+
+if __name__ == "__main__":
+    logging.disable(logging.CRITICAL)
+    main(sys.argv[1])
