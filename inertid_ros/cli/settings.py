@@ -1,27 +1,33 @@
 """Settings of a command: logging, configuration from arguments, recordings."""
 
 import argparse
+import json
 import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import attrs
 
-from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
-from inertid_ros.config.schema.structuring import structure
+from inertid_ros.config.configuration import Configuration, ExcitationConfiguration, check_configuration
+from inertid_ros.config.schema.option_fields import is_section
+from inertid_ros.config.schema.option_fields import options as options_of
+from inertid_ros.config.schema.structuring import flat, flow, structure
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.errors import ConfigurationError, FormatError
 from inertid_ros.core.formats.yaml_text import read_yaml
 from inertid_ros.data.files.loading import load_any_length, load_recording
 from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.recording import Recording
+from inertid_ros.report.results import StoredResult
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
 _INPUTS = (
     "recordings", "validate", "urdf", "prior", "check", "config", "result", "reference", "input", "recording",
     "directory", "compare", "catalogue",
 )  # fmt: skip
+_ANY_SECTION = ("convert", "info", "perturb")  # commands that read a part of each section, whatever the rest says
+_SETTERS = {"identify.equations": "--model", "robot.base": "--model", "identify.prior": "--prior"}
 T = TypeVar("T", Configuration, ExcitationConfiguration)
 
 
@@ -36,18 +42,80 @@ def set_up_logging(options: argparse.Namespace) -> None:
 
 
 def configuration(options: argparse.Namespace, tree: type[T], given: Mapping[str, object] | None = None) -> T:
-    """Configuration of ``--config``, changed by what other options mean, then ``--set``, then ``--lock``."""
+    """Configuration of ``--config``, changed by what other options mean, by ``--set`` and by ``--lock``.
+
+    Raises
+    ------
+    ConfigurationError
+        An option that does not exist, does not fit or has no effect beside others, or two that contradict each other.
+    """
     config = load_configuration(options.config, tree) if options.config else tree()
-    values = attrs.asdict(config) | dict(given or {})
+    values = attrs.asdict(config)
+    said: dict[str, tuple[str, object]] = {}  # key to the option of the command line that sets it, and the value
+
+    def say(option: str, key: str, value: object) -> None:
+        before, last = said.setdefault(key, (option, value))
+        if last != value:
+            raise ConfigurationError(f"{before} and {option} contradict each other; give one of them")
+        values[key] = value
+
+    for key, value in (given or {}).items():
+        say(f"{_SETTERS[key]} {getattr(options, _SETTERS[key].strip('-'))}", key, value)
     for setting in options.set:
         key, _, text = setting.partition("=")
         try:
-            values[key] = read_yaml(text)
+            value = read_yaml(text)
         except FormatError as error:
             raise ConfigurationError(f"--set {setting}: value {error}; write KEY=VALUE") from None
+        for inner, single in _singles(tree, key, value):
+            say(f"--set {setting}", inner, single)
     for joint, position in named_numbers(options.lock, "--lock").items():
-        values[f"robot.locked_joints.{joint}"] = position
-    return structure(tree, values, options.config or "command line")
+        say(f"--lock {joint}={position:g}", f"robot.locked_joints.{joint}", position)
+    where = options.config or "command line"
+    config = structure(tree, values, where)
+    if options.command not in _ANY_SECTION:
+        check_configuration(config, where)
+    return config
+
+
+def _singles(tree: type, key: str, value: object) -> Iterator[tuple[str, object]]:
+    """Keys and values of one setting: a mapping for a section leaves alone what it does not name."""
+    field: Any = None
+    for part in key.split("."):
+        field = getattr(attrs.fields(attrs.resolve_types(tree)), part, None)
+        if field is None or not is_section(field):
+            yield key, value
+            return
+        tree = field.type
+    if not isinstance(value, Mapping):
+        yield key, value
+        return
+    for name, inner in value.items():
+        yield from ((f"{key}.{below}", single) for below, single in _singles(tree, str(name), inner))
+
+
+def check_same_robot(config: Configuration, result: StoredResult) -> None:
+    """Refuse options of the robot, and equations, other than those of a result, which brings its own.
+
+    Raises
+    ------
+    ConfigurationError
+        Names the option, and both values.
+    """
+    stored = result.report["provenance"].get("configuration") or {}
+    own = dict(flat({"robot": {**stored.get("robot", {}), "loads": {}}, "identify": stored.get("identify", {})}))
+    defaults = {entry.key: entry.default for entry in options_of(Configuration)}
+    for key, value in flat(json.loads(json.dumps(attrs.asdict(config)))):
+        if not key.startswith("robot.") and key != "identify.equations":
+            continue
+        default = defaults.get(key)
+        if key.startswith("robot.loads.") or value == (list(default) if isinstance(default, tuple) else default):
+            continue
+        if own and own.get(key) != value:
+            raise ConfigurationError(
+                f"{key} is {flow(value)}, but {result.directory} was identified with"
+                f" {flow(own[key]) if key in own else 'none'}, and a result brings its own robot; leave {key} out"
+            )
 
 
 def named_numbers(texts: Sequence[str], name: str) -> dict[str, float]:

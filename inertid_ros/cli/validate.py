@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from inertid_ros.app.screened_samples import cutoff_of, prepared_alike, screened
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
@@ -27,7 +29,7 @@ from inertid_ros.robot.model import RobotModel, load_model
 
 from .printing.output import number, percent, print_json, print_table, progress_bar, warn_of_care
 from .printing.report_tables import print_verdict
-from .settings import configuration, recordings_of_any_length
+from .settings import check_same_robot, configuration, recordings_of_any_length
 
 _REJECTED = 3
 
@@ -66,8 +68,10 @@ class _Subject:
 def run(options: argparse.Namespace) -> int:
     """Run the command; 3 where the subject is not to be used for such motions."""
     result = read_result(options.subject) if Path(options.subject).is_dir() else None
-    fitted = {} if result is None else {"identify.equations": _equation_type(result)}
-    config = configuration(options, Configuration, fitted)
+    config = configuration(options, Configuration)
+    if result is not None:
+        check_same_robot(config, result)
+        config = attrs.evolve(config, identify=attrs.evolve(config.identify, equations=_equation_type(result)))
     subject = _subject(options, config, result)
     model = subject.model
     with progress_bar(options) as progress:

@@ -1,21 +1,30 @@
-"""Configuration from YAML: a plain file, or a ROS parameter file."""
+"""Configuration from YAML: a plain file, or a ROS parameter file. Every key must be known where it stands."""
 
+import difflib
+import importlib
 from collections.abc import Mapping
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import attrs
 
+from inertid_ros.config.schema.option_fields import Option, options
 from inertid_ros.config.schema.structuring import flat, structure
+from inertid_ros.config.schema.unknown_keys import KnownKeys
 from inertid_ros.core.errors import ConfigurationError, FormatError
 from inertid_ros.core.formats.yaml_text import read_yaml
 
 from .configuration import Configuration, ExcitationConfiguration
 
 T = TypeVar("T", Configuration, ExcitationConfiguration)
-_SECTIONS = {section.name for tree in (Configuration, ExcitationConfiguration) for section in attrs.fields(tree)}
+_TREES = (Configuration, ExcitationConfiguration)
+_SECTIONS = {section.name for tree in _TREES for section in attrs.fields(tree)}
 # A parameter file may set the same key for several nodes; the node that does this work has the last word.
 _PRECEDENCE = ("excitation", "identifier")
+_OF_RCLPY = ("use_sim_time", "start_type_description_service")
+_ALIKE = 0.88  # of difflib: identifer is the identifier misspelt, replayer a node of somebody else
 
 
 @overload
@@ -25,14 +34,110 @@ def load_configuration(path: str | Path, tree: type[T]) -> T: ...
 def load_configuration(path: str | Path, tree: type = Configuration) -> Any:
     """Configuration of a YAML file: plain, or a ROS parameter file (``/**: ros__parameters: ...``).
 
-    Sections that belong to the other tree are left alone, so that one file serves both. Of a parameter file only
-    these sections count, as its other keys belong to the nodes.
+    One file serves both trees, and a parameter file all nodes: what another command or node reads has no effect here,
+    but is checked.
 
     Raises
     ------
     ConfigurationError
-        No such file, not YAML, an unknown key, or a value that does not fit.
+        No such file, not YAML, a key that nothing reads at its place, or a value that does not fit.
     """
+    where, content = str(path), _read(path)
+    of_nodes = _is_of_nodes(content)
+    values = _sections_of_nodes(content, where) if of_nodes else content
+    if not of_nodes:
+        _check_sections(values, where)
+    found: dict[type, Any] = {}
+    for each in _TREES:
+        sections = {section.name for section in attrs.fields(each)}
+        own = {key: value for key, value in values.items() if str(key).partition(".")[0] in sections}
+        found[each] = structure(each, own, where, listed=of_nodes)
+    if of_nodes:
+        check_nodes(content, where)
+    return found[tree]
+
+
+def check_parameter_file(path: str | Path) -> None:
+    """Refuse a ROS parameter file that sets a parameter which no node of this package has at that place.
+
+    Raises
+    ------
+    ConfigurationError
+        Names the file, the node and the key, and what was probably meant.
+    """
+    content = _read(path)
+    if content and not _is_of_nodes(content):
+        raise ConfigurationError(
+            f"{path}: is no ROS parameter file; nest its keys below '/**:' and 'ros__parameters:'"
+        )
+    check_nodes(content, str(path))
+
+
+def check_nodes(content: Mapping[Any, Any], where: str) -> None:
+    """Check the keys of every node of this package in a ROS parameter file; blocks of other nodes are left alone.
+
+    Keys for all nodes, as of ``/**``, belong to any of them.
+
+    Raises
+    ------
+    ConfigurationError
+        A key or a node that is misspelt, or a parameter that another node has.
+    """
+    for name, block in content.items():
+        node = str(name).rpartition("/")[2]
+        if "*" not in node and node not in node_names():
+            if close := difflib.get_close_matches(node, node_names(), n=1, cutoff=_ALIKE):
+                raise ConfigurationError(f"{where}: {name} is no node of this package; did you mean {close[0]}?")
+            continue
+        for key, _ in flat(_parameters(block, name, where)):
+            check_parameter(key, "" if "*" in node else node, where)
+
+
+def check_parameter(key: str, node: str, where: str) -> None:
+    """Refuse a parameter that a node does not have, or of no name, that none has.
+
+    Raises
+    ------
+    ConfigurationError
+        Names what was probably meant, or the node that has it.
+    """
+    if key in known_keys(node) or key in _OF_RCLPY or key.startswith("qos_overrides."):
+        return
+    if owners := owners_of(key):
+        raise ConfigurationError(
+            f"{where}: {key} is a parameter of {' and '.join(owners)}, not of {node}; move it below /**/{owners[0]}"
+        )
+    if (nearest := known_keys().nearest(key)) and node and nearest not in known_keys(node):
+        owner = " and ".join(owners_of(nearest))
+        raise ConfigurationError(f"{where}: {key} is not an option of {node}; did you mean {nearest} of {owner}?")
+    known_keys(node).check((key,), where)
+
+
+def owners_of(key: str) -> list[str]:
+    """Nodes that have a parameter."""
+    return [node for node in node_names() if key in known_keys(node)]
+
+
+@cache
+def known_keys(node: str = "") -> KnownKeys:
+    """Return the parameters of a node, or of any."""
+    return KnownKeys(_options_of_nodes()[node] if node else chain.from_iterable(_options_of_nodes().values()))
+
+
+def node_names() -> list[str]:
+    """Return the nodes of this package."""
+    return list(_options_of_nodes())
+
+
+@cache
+def _options_of_nodes() -> Mapping[str, tuple[Option, ...]]:
+    # The options of nodes stand with the nodes, high above; nothing but this check of files for them needs them here.
+    module = importlib.import_module("inertid_ros.nodes.parameter_files.node_options")
+    return {node: tuple(module.declared(node)) for node in module.NODES}
+
+
+def _read(path: str | Path) -> Mapping[Any, Any]:
+    """Keys to values of a YAML file."""
     path = Path(path)
     try:
         content = read_yaml(path.read_text(encoding="utf-8"))
@@ -42,24 +147,38 @@ def load_configuration(path: str | Path, tree: type = Configuration) -> Any:
         raise ConfigurationError(f"{path}: cannot be read ({error.__class__.__name__}); give a YAML file") from None
     except FormatError as error:
         raise ConfigurationError(f"{path}: {error}; correct it") from None
-    values, of_nodes = _values(content, str(path))
-    others = _SECTIONS - {section.name for section in attrs.fields(tree)}
-    own = {key: value for key, value in values.items() if str(key).partition(".")[0] not in others}
-    return structure(tree, own, str(path), listed=of_nodes)
-
-
-def _values(content: object, where: str) -> tuple[Mapping[Any, Any], bool]:
-    """Keys to values of parsed YAML, and whether they are those of nodes."""
     if content is None:
-        return {}, False
+        return {}
     if not isinstance(content, Mapping):
-        raise ConfigurationError(f"{where}: holds no keys; write for example 'prepare: {{cutoff_hz: 5.0}}'")
-    if any(isinstance(block, Mapping) and "ros__parameters" in block for block in content.values()):
-        return _ros_parameters(content, where), True
-    return content, False
+        raise ConfigurationError(f"{path}: holds no keys; write for example 'prepare: {{cutoff_hz: 5.0}}'")
+    return content
 
 
-def _ros_parameters(content: Mapping[Any, Any], where: str) -> dict[str, object]:
+def _is_of_nodes(content: Mapping[Any, Any]) -> bool:
+    return any(isinstance(block, Mapping) and "ros__parameters" in block for block in content.values())
+
+
+def _check_sections(values: Mapping[Any, Any], where: str) -> None:
+    """Refuse keys of a plain file that belong to no section."""
+    for key, _ in flat(values):
+        if key.partition(".")[0] in _SECTIONS:
+            continue
+        if owners := owners_of(key):
+            raise ConfigurationError(
+                f"{where}: {key} is not an option of commands, but of nodes; write it below '/**/{owners[0]}:' and"
+                " 'ros__parameters:'"
+            )
+        KnownKeys(chain.from_iterable(options(tree) for tree in _TREES)).check((key,), where)
+
+
+def _parameters(block: object, name: object, where: str) -> Mapping[Any, Any]:
+    parameters = block.get("ros__parameters") if isinstance(block, Mapping) else None
+    if not isinstance(parameters, Mapping):
+        raise ConfigurationError(f"{where}: {name} has no ros__parameters; nest its keys below ros__parameters")
+    return parameters
+
+
+def _sections_of_nodes(content: Mapping[Any, Any], where: str) -> dict[str, object]:
     """Our sections of all nodes' blocks."""
 
     def order(name: str) -> tuple[int, bool]:
@@ -69,9 +188,6 @@ def _ros_parameters(content: Mapping[Any, Any], where: str) -> dict[str, object]
     merged: dict[str, object] = {}
     blocks = {str(node): block for node, block in content.items()}
     for node in sorted(blocks, key=order):
-        block = blocks[node]
-        parameters = block.get("ros__parameters") if isinstance(block, Mapping) else None
-        if not isinstance(parameters, Mapping):
-            raise ConfigurationError(f"{where}: {node} has no ros__parameters; nest its keys below ros__parameters")
-        merged |= {key: value for key, value in flat(parameters) if "." in key and key.partition(".")[0] in _SECTIONS}
+        parameters = flat(_parameters(blocks[node], node, where))
+        merged |= {key: value for key, value in parameters if "." in key and key.partition(".")[0] in _SECTIONS}
     return merged

@@ -82,6 +82,11 @@ def read(node: Node, tree: type[T], prefix: str = "") -> T:
     return structure(tree, _values(node, tree, prefix), node.get_fully_qualified_name(), prefix, listed=True)
 
 
+def parameter_values(node: Node) -> Iterator[tuple[str, Any]]:
+    """Every parameter that is declared and has a value, with lists in place of arrays."""
+    return ((name, _plain(own.value)) for name, own in node._parameters.items() if own.value is not None)
+
+
 def guard(node: Node, tree: type[Any], busy: Callable[[], str], prefix: str = "") -> None:
     """Refuse parameter changes while ``busy()`` gives a reason, and values that the tree does not allow at any time."""
 

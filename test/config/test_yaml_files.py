@@ -43,7 +43,7 @@ def _check_example(config):
 def test_a_plain_file_and_a_ros_parameter_file_mean_the_same(tmp_path):
     (tmp_path / "plain.yaml").write_text(PLAIN)
     _check_example(load_configuration(tmp_path / "plain.yaml"))
-    content = yaml.safe_load(PLAIN) | {"rate_of_some_node": 5.0}
+    content = yaml.safe_load(PLAIN) | {"tick_s": 0.01, "use_sim_time": True}  # of nodes
     content["robot"] |= NAMES
     (tmp_path / "ros.yaml").write_text(yaml.dump({"/**": {"ros__parameters": content}}))
     _check_example(load_configuration(tmp_path / "ros.yaml"))

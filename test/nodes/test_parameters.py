@@ -24,7 +24,7 @@ from inertid_ros.config.yaml_files import load_configuration  # noqa: E402
 from inertid_ros.core.errors import ConfigurationError  # noqa: E402
 from inertid_ros.nodes.excitation.parameters import MotionOptions  # noqa: E402
 from inertid_ros.nodes.joint_names_file import write_joint_names  # noqa: E402
-from inertid_ros.nodes.parameter_files.yaml_text import NODES  # noqa: E402
+from inertid_ros.nodes.parameter_files.node_options import NODES  # noqa: E402
 from inertid_ros.ros.parameters import declare, guard, read  # noqa: E402
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from inertid_ros.core.errors import InertidError
+from inertid_ros.nodes.given_parameters import check_given_parameters
 from inertid_ros.nodes.spin import end_surely
 from inertid_ros.ros.parameters import declare
 
@@ -39,7 +40,9 @@ def run_flow(name: str, options: type[T], flow: Callable[[FlowClient, T], Flow])
         with FlowClient(name, lease_topic="excitation/lease") as client:
             status = FAILED
             try:
-                status = _run(client, flow(client, declare(client.node, options)))
+                given = declare(client.node, options)
+                check_given_parameters(client.node)
+                status = _run(client, flow(client, given))
             except InertidError as error:  # of the parameters
                 client.show_error(str(error))
             end_surely(status)

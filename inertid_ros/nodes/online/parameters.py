@@ -1,13 +1,14 @@
 """Parameters of the online node. They need no ROS: parameter files and documentation are made from them as well."""
 
+from typing import TYPE_CHECKING
+
 import attrs
 
-from inertid_ros.adaptation.calibrated_robot import FrictionDrift
-from inertid_ros.adaptation.online.change_detector import DetectorOptions
-from inertid_ros.adaptation.online.followed_robot import FollowOptions
-from inertid_ros.adaptation.online.online_identification import OnlineOptions
-from inertid_ros.adaptation.online.online_information import Forgetting
 from inertid_ros.config.schema.option_fields import option, section
+
+if TYPE_CHECKING:  # names and ranges of parameters are needed without any numerics
+    from inertid_ros.adaptation.calibrated_robot import FrictionDrift
+    from inertid_ros.adaptation.online.followed_robot import FollowOptions
 
 
 @attrs.frozen
@@ -63,18 +64,19 @@ class OnlineNodeOptions:
     payload: PayloadNodeOptions = section(PayloadNodeOptions)
 
     @property
-    def friction_drift(self) -> FrictionDrift:
+    def friction_drift(self) -> "FrictionDrift":
         """How much friction may have changed."""
+        from inertid_ros.adaptation.calibrated_robot import FrictionDrift
+
         return FrictionDrift(self.drift, self.payload.reference_drift)
 
-    def following(self) -> FollowOptions:
-        """How the robot is followed.
+    def following(self) -> "FollowOptions":
+        """How the robot is followed."""
+        from inertid_ros.adaptation.online.change_detector import DetectorOptions
+        from inertid_ros.adaptation.online.followed_robot import FollowOptions
+        from inertid_ros.adaptation.online.online_identification import OnlineOptions
+        from inertid_ros.adaptation.online.online_information import Forgetting
 
-        Raises
-        ------
-        IdentificationError
-            Two ways of forgetting are given.
-        """
         forgetting = Forgetting(0.0 if self.window_s else self.time_constant_s, self.window_s)
         detector = DetectorOptions(self.change_window_s, self.false_alarms_per_hour, self.friction_drift)
         return FollowOptions(OnlineOptions(self.prior_spread, forgetting), detector, self.solve_period_s)

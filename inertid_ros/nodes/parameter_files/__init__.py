@@ -2,6 +2,7 @@
 
 ``python -m inertid_ros.nodes.parameter_files config --docs docs/reference`` writes both.
 
+* ``node_options``: the options of every node
 * ``yaml_text``: the files in ``config``
 * ``reference_pages``: the pages in ``docs/reference``
 

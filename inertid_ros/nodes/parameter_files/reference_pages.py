@@ -8,7 +8,8 @@ import attrs
 from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
 from inertid_ros.config.schema.option_fields import Option, is_section, options
 
-from .yaml_text import NODES, allowed, declared, flow_value, ros_type
+from .node_options import NODES, declared
+from .yaml_text import allowed, flow_value, ros_type
 
 _MADE = "<!-- Made by python -m inertid_ros.nodes.parameter_files config --docs docs/reference; do not edit. -->"
 _SPELT = {"bool": "true or false", "int": "whole number", "double": "number", "string": "text"}

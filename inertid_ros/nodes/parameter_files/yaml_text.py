@@ -6,32 +6,11 @@ from typing import Any
 
 import attrs
 
-from inertid_ros.config.configuration import Configuration
-from inertid_ros.config.schema.option_fields import REQUIRED, Option, options
+from inertid_ros.config.schema.option_fields import REQUIRED, Option
 from inertid_ros.config.schema.structuring import flow
-from inertid_ros.nodes.adaptation.parameters import AdaptationNodeOptions
-from inertid_ros.nodes.calibrate.parameters import CalibrateOptions
-from inertid_ros.nodes.excitation.parameters import ExcitationNodeOptions, MotionOptions
-from inertid_ros.nodes.identifier.parameters import IdentifierOptions
-from inertid_ros.nodes.measure_payload.parameters import MeasurePayloadOptions
-from inertid_ros.nodes.online.parameters import OnlineNodeOptions
-from inertid_ros.nodes.recorder.parameters import RecorderOptions
-from inertid_ros.nodes.replay.parameters import ReplayOptions
-from inertid_ros.nodes.simulator.parameters import FaultOptions, SimulatorOptions
 from inertid_ros.simulation.force_plates.catalogue import STANCES
 
-NODES: Mapping[str, tuple[tuple[type, str], ...]] = {
-    "excitation": ((ExcitationNodeOptions, ""), (MotionOptions, "")),
-    "recorder": ((RecorderOptions, ""),),
-    "identifier": ((IdentifierOptions, ""), (Configuration, "")),
-    "online": ((OnlineNodeOptions, ""),),
-    "calibrate": ((CalibrateOptions, ""),),
-    "measure_payload": ((MeasurePayloadOptions, ""),),
-    "replay": ((ReplayOptions, ""),),
-    "simulator": ((SimulatorOptions, ""), (FaultOptions, "fault.")),
-    "adaptation": ((AdaptationNodeOptions, ""),),
-}
-"""Node to the trees of its parameters and their prefixes."""
+from .node_options import declared
 
 
 def _legged(name: str, **movement: Any) -> Mapping[str, Mapping[str, Any]]:
@@ -122,12 +101,6 @@ _HEADS = {
     "adapt_simulated": "Control a simulated Panda by torques (adapt.launch.py robot:=simulated).",
 }
 _TYPES = {bool: "bool", int: "int", float: "double", str: "string"}
-
-
-def declared(node: str) -> Iterator[Option]:
-    """Every parameter of a node; those of named elements with ``<name>`` in the key."""
-    for tree, prefix in NODES[node]:
-        yield from options(tree, prefix)
 
 
 def render(file: str) -> str:
