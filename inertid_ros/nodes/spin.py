@@ -25,6 +25,8 @@ from rclpy.signals import SignalHandlerOptions
 from inertid_ros.core.blas_threads import check_address_space
 from inertid_ros.core.errors import InertidError
 
+from .given_parameters import check_given_parameters
+
 _PERIOD_S = 0.05  # a signal is noticed within this time, also where nothing else happens
 _CALLBACKS_S = 0.01  # between two times at which a node that ticks looks for callbacks, unless it has other wishes
 _NICE = -10  # of a node that moves a robot
@@ -81,6 +83,7 @@ def run_node(make: Callable[[], Any]) -> int:
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = make()
+        check_given_parameters(node)
     except InertidError as error:
         rclpy.try_shutdown()
         return _refused(error)
