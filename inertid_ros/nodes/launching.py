@@ -16,6 +16,7 @@ from launch.utilities import normalize_to_list_of_substitutions, perform_substit
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from inertid_ros.config.yaml_files import check_parameter_file
 from inertid_ros.core.errors import ConfigurationError
 
 from .joint_names_file import write_joint_names
@@ -132,12 +133,13 @@ class ParameterFile(Substitution):
         Raises
         ------
         ConfigurationError
-            There is no such file.
+            There is no such file, or it sets a parameter that no node has at that place.
         """
         path = LaunchConfiguration(self._argument).perform(context)
         path = path or perform_substitutions(context, self._otherwise)
         if not Path(path).is_file():
             raise ConfigurationError(f"{self._argument}:={path}: there is no such parameter file; correct the path")
+        check_parameter_file(path)
         return path
 
 
