@@ -101,6 +101,8 @@ def _cover(points: Array, cuts: int) -> list[Capsule]:
     middle = 0.5 * (points.max(axis=0) + points.min(axis=0))
     for axis in _axes(points)[3:]:
         candidate = _cut(points, hull.simplices, axis, float(axis @ middle))
+        if not all(map(len, candidate)):  # a hull far thinner than long, at an angle to the axes of the frame
+            continue
         volume = sum(enclosing_capsule(_outermost(half)).volume for half in candidate)
         if volume < best:
             best, halves = volume, candidate

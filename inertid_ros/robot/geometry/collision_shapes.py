@@ -9,7 +9,7 @@ import pinocchio as pin
 from lxml import etree
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ModelError
+from inertid_ros.core.errors import ModelError, one_line
 from inertid_ros.robot.urdf import parsing
 
 from .mesh_files import locate_mesh
@@ -104,5 +104,5 @@ def with_surfaces(shapes: Sequence[CollisionShape]) -> tuple[list[CollisionShape
             usable.append(replace(shape, surface=found))
             continue
         where = f"URDF link '{shape.link}' collision: cannot read mesh '{shape.mesh}'"
-        problems.setdefault(shape.link, f"{where} ({found.reason}); {found.remedy}")
+        problems.setdefault(shape.link, one_line(f"{where} ({found.reason}); {found.remedy}"))
     return usable, problems
