@@ -24,6 +24,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from inertid_ros.core.blas_threads import check_address_space
 from inertid_ros.core.errors import InertidError
+from inertid_ros.ros.time_source import ignore_impossible_times
 
 from .given_parameters import check_given_parameters
 
@@ -80,6 +81,7 @@ def run_node(make: Callable[[], Any]) -> int:
         return _refused(error)
     stop = _StopRequest()
     handle_signals(stop.on_signal)
+    ignore_impossible_times()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = make()

@@ -10,7 +10,7 @@
 - ``definitions``: classes and definitions of message types by name.
 - ``diagnostics``, ``markers``, ``transforms``: diagnostics, inertia in RViz, quaternions.
 - ``discovery``: whether a server has discovered its client, and whether another node still lives.
-- ``lifecycle``: a repair of rclpy's lifecycle nodes.
+- ``lifecycle``, ``time_source``: repairs of rclpy's lifecycle nodes and of its simulated time.
 """
 
 from .subscriber import ParameterSubscriber

@@ -28,6 +28,7 @@ from inertid_ros.nodes.spin import LEAST_MIB, handle_signals, ignore_signals
 from inertid_ros.ros.diagnostics import OK, DiagnosticsPublisher, Status
 from inertid_ros.ros.discovery import ClientDiscovery, Liveliness
 from inertid_ros.ros.qos import COMMAND, LATCHED
+from inertid_ros.ros.time_source import ignore_impossible_times
 
 from .progress_line import ProgressLine
 
@@ -134,6 +135,7 @@ class FlowClient:
         self._signaled = self.is_interrupted = self._leasing = False
         self._leave_by = math.inf  # when the flow is over, whatever is left to do
         handle_signals(self._on_signal)
+        ignore_impossible_times()
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         self.node = rclpy.create_node(name)
         self._executor = SingleThreadedExecutor()
