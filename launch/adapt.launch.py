@@ -9,7 +9,7 @@ from launch import LaunchDescription
 from launch.conditions import IfCondition
 from launch.substitutions import EqualsSubstitution, LaunchConfiguration
 
-from inertid_ros.nodes.launching import ParameterFile, declared, flag, node, package_file, text
+from inertid_ros.nodes.launching import ParameterFile, declared, described, flag, node, package_file, text
 
 ROBOTS = ("hardware", "simulated")
 ARGUMENTS = (
@@ -30,7 +30,8 @@ def generate_launch_description() -> LaunchDescription:
     files = (defaults, ParameterFile("config", defaults))
     simulated = IfCondition(EqualsSubstitution(LaunchConfiguration("robot"), "simulated"))
     common = (*files, {"use_sim_time": flag("use_sim_time")})
-    return LaunchDescription(
+    return described(
+        __file__,
         [
             *declared(ARGUMENTS, robot=ROBOTS),
             node("simulator", {"urdf": text("urdf")}, files, condition=simulated),
@@ -39,5 +40,5 @@ def generate_launch_description() -> LaunchDescription:
                 {"urdf": text("urdf"), "result": text("result"), "controller": text("controller")},
                 common,
             ),
-        ]
+        ],
     )

@@ -5,7 +5,7 @@ The robot's own drivers run already and publish `joint_states`; nothing is comma
 
 from launch import LaunchDescription
 
-from inertid_ros.nodes.launching import common_parameters, declared, node, package_file, text
+from inertid_ros.nodes.launching import common_parameters, declared, described, node, package_file, text
 
 ARGUMENTS = (
     ("namespace", "", "namespace of the node and its topics, one for each robot"),
@@ -18,4 +18,4 @@ COMMON = common_parameters()
 
 
 def generate_launch_description() -> LaunchDescription:
-    return LaunchDescription([*declared(ARGUMENTS), node("online", {"result": text("result")}, COMMON)])
+    return described(__file__, [*declared(ARGUMENTS), node("online", {"result": text("result")}, COMMON)])

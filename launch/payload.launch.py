@@ -12,6 +12,7 @@ from inertid_ros.nodes.launching import (
     JointNamesFile,
     common_parameters,
     declared,
+    described,
     ended_by,
     excitation,
     node,
@@ -34,12 +35,13 @@ COMMON = common_parameters(JointNamesFile())
 
 def generate_launch_description() -> LaunchDescription:
     flow = node("measure_payload", {}, COMMON)
-    return LaunchDescription(
+    return described(
+        __file__,
         [
             *declared(ARGUMENTS),
             excitation(COMMON),
             node("online", {"result": text("result")}, COMMON),
             flow,
             ended_by(flow, "measure_payload", "the payload has been identified"),
-        ]
+        ],
     )

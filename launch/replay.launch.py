@@ -14,6 +14,7 @@ from inertid_ros.nodes.launching import (
     JointNamesFile,
     ParameterFile,
     declared,
+    described,
     ended_by,
     node,
     package_file,
@@ -48,12 +49,13 @@ def generate_launch_description() -> LaunchDescription:
         remappings=[("/joint_states", "joint_states")],  # bags hold full names
         condition=IfCondition(LaunchConfiguration("play")),
     )
-    return LaunchDescription(
+    return described(
+        __file__,
         [
             *declared(ARGUMENTS),
             node("recorder", {"write_bag": False}, COMMON),
             node("identifier", {"urdf": text("urdf"), "output_directory": text("output")}, COMMON),
             player,
             ended_by(player, "replay", ""),  # what it cannot play cannot be waited for
-        ]
+        ],
     )

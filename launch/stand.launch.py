@@ -8,7 +8,7 @@ from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.substitutions import LaunchConfiguration
 
-from inertid_ros.nodes.launching import ParameterFile, declared, package_file
+from inertid_ros.nodes.launching import ParameterFile, declared, described, package_file
 
 ROBOTS = ("biped", "humanoid")
 ARGUMENTS = (
@@ -24,4 +24,4 @@ def generate_launch_description() -> LaunchDescription:
     simulate = IncludeLaunchDescription(
         package_file("launch", "simulate.launch.py"), launch_arguments=[("defaults", ParameterFile("defaults", own))]
     )
-    return LaunchDescription([*declared(ARGUMENTS, robot=ROBOTS), simulate])
+    return described(__file__, [*declared(ARGUMENTS, robot=ROBOTS), simulate])

@@ -10,8 +10,8 @@ from support.paths import CONFIG, ROOT
 
 from inertid_ros.config.schema.option_fields import Option, options
 from inertid_ros.config.schema.structuring import flat, structure
-from inertid_ros.nodes.parameter_files.reference_pages import PAGES
 from inertid_ros.nodes.parameter_files.node_options import NODES, declared
+from inertid_ros.nodes.parameter_files.reference_pages import PAGES
 from inertid_ros.nodes.parameter_files.yaml_text import FILES, render
 
 COMMAND = "run: python -m inertid_ros.nodes.parameter_files config --docs docs/reference"

@@ -186,4 +186,22 @@ def test_absent_parameter_file_starts_nothing(argument: str):
     with pytest.raises(ConfigurationError, match=f"{argument}:=absent.yaml: there is no such parameter file"):
         ParameterFile(argument).perform(context)
     context.launch_configurations[argument] = ""
-    assert ParameterFile(argument, __file__).perform(context) == __file__
+    own = str(ROOT / "config" / "calibrate.yaml")
+    assert ParameterFile(argument, own).perform(context) == own
+
+
+def test_a_misspelt_argument_is_refused():
+    """`ros2 launch` itself would go on without it."""
+    from inertid_ros.core.errors import ConfigurationError
+    from inertid_ros.nodes.launch_arguments import check_arguments
+
+    path = ROOT / "launch" / "calibrate.launch.py"
+    file, names = str(path), sorted(arguments(read(path)))
+    for words in (["inertid_ros", "calibrate.launch.py"], ["-d", file]):
+        check_arguments(["ros2", "launch", *words, *(f"{name}:=x" for name in names)], file, names)
+        for name in names:
+            for wrong in (name[:-1], f"{name}s", name.replace("_", "") if "_" in name else f"_{name}"):
+                with pytest.raises(ConfigurationError, match=f"^{path.name}: {wrong}:= .*did you mean {name}:="):
+                    check_arguments(["ros2", "launch", *words, f"{wrong}:=x"], file, names)
+    including = ["ros2", "launch", "my_robot", "calibrate.launch.py", "ur_type:=ur5e"]
+    check_arguments(including, file, names)  # another launch file of this name, which includes ours
