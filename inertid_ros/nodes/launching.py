@@ -1,11 +1,12 @@
 """What the launch files of this package share."""
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ament_index_python.packages import get_package_share_directory
-from launch import Condition, LaunchContext, LaunchDescriptionEntity, Substitution
+from launch import Condition, LaunchContext, LaunchDescription, LaunchDescriptionEntity, Substitution
 from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction, RegisterEventHandler
 from launch.event_handlers import OnProcessExit
 from launch.events import Shutdown
@@ -20,6 +21,7 @@ from inertid_ros.config.yaml_files import check_parameter_file
 from inertid_ros.core.errors import ConfigurationError
 
 from .joint_names_file import write_joint_names
+from .launch_arguments import check_arguments
 
 JOINT_NAMES = (
     "joint_names",
@@ -96,6 +98,16 @@ def declared(arguments: Iterable[tuple[str, str, str]], **choices: Iterable[str]
         DeclareLaunchArgument(name, default_value=value, description=about, choices=choices.get(name))
         for name, value, about in arguments
     ]
+
+
+def described(file: str, entities: Iterable[LaunchDescriptionEntity]) -> LaunchDescription:
+    """Return the description of a launch file, which starts nothing where it is given an argument that it lacks."""
+
+    def check(_context: LaunchContext) -> None:
+        check_arguments(sys.argv, file, [argument.name for argument in description.get_launch_arguments()])
+
+    description = LaunchDescription([OpaqueFunction(function=check), *entities])
+    return description
 
 
 def text(argument: str) -> ParameterValue:
