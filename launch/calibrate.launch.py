@@ -14,6 +14,7 @@ from inertid_ros.nodes.launching import (
     JointNamesFile,
     common_parameters,
     declared,
+    described,
     ended_by,
     excitation,
     node,
@@ -41,7 +42,8 @@ def generate_launch_description() -> LaunchDescription:
     recordings = ParameterValue(PathJoinSubstitution([LaunchConfiguration("output"), "recordings"]), value_type=str)
     exits = IfCondition(AndSubstitution(LaunchConfiguration("calibrate"), LaunchConfiguration("exit")))
     flow = node("calibrate", {}, COMMON, condition=IfCondition(LaunchConfiguration("calibrate")))
-    return LaunchDescription(
+    return described(
+        __file__,
         [
             *declared(ARGUMENTS),
             excitation(COMMON, IfCondition(LaunchConfiguration("excitation"))),
@@ -49,5 +51,5 @@ def generate_launch_description() -> LaunchDescription:
             node("identifier", {"urdf": text("urdf"), "output_directory": text("output")}, COMMON),
             flow,
             ended_by(flow, "calibration", "calibration has ended", exits),
-        ]
+        ],
     )
