@@ -8,7 +8,7 @@ from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.substitutions import LaunchConfiguration
 
-from inertid_ros.nodes.launching import ParameterFile, declared, flag, node, package_file, text
+from inertid_ros.nodes.launching import ParameterFile, declared, described, flag, node, package_file, text
 
 ARGUMENTS = (
     ("namespace", "", "namespace of all nodes and topics, one for each robot"),
@@ -32,4 +32,4 @@ def generate_launch_description() -> LaunchDescription:
         # The flow reads the description from the simulator's topic, as it would from a robot's.
         launch_arguments=[("urdf", ""), *((name, LaunchConfiguration(name)) for name in PASSED_ON)],
     )
-    return LaunchDescription([*declared(ARGUMENTS), simulator, calibrate])
+    return described(__file__, [*declared(ARGUMENTS), simulator, calibrate])
