@@ -33,10 +33,12 @@ class KnownKeys:
         given, known, depth, names = self._siblings(key)
         if depth == len(given):
             return ""
+        last = {parts[-1]: parts for parts in reversed(known)}
+        if len(given) == 1 and key in last:  # without its section
+            return ".".join(last[key])
         if close := difflib.get_close_matches(given[depth], names, n=1):
             whole = ".".join([*given[:depth], close[0], *given[depth + 1 :]])
             return whole if whole in self else ".".join([*given[:depth], close[0]])
-        last = {parts[-1]: parts for parts in reversed(known)}  # its section is missing, or another one
         close = difflib.get_close_matches(given[-1], last, n=1, cutoff=_ALIKE)
         return ".".join(last[close[0]]) if close else ""
 
