@@ -30,6 +30,8 @@ def run(options: argparse.Namespace) -> int:
             " directory for a bag"
         )
     storage = STORAGE_SUFFIXES.get(target.suffix, options.storage or "mcap")
+    if target.suffix == ".npz" and options.storage:
+        raise InertidError(f"{target}: is no bag, but --storage is {options.storage}; drop one")
     if target.suffix != ".npz" and options.storage not in (None, storage):
         raise InertidError(f"{target}: its suffix means {storage} but --storage is {options.storage}; drop one")
     check = check_file if target.suffix in _FILES else check_bag

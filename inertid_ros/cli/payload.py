@@ -9,6 +9,7 @@ from inertid_ros.adaptation.calibrated_robot import FrictionDrift
 from inertid_ros.adaptation.payload.payload import Quantity
 from inertid_ros.app.payload_offline import PayloadOptions, PayloadOutcome, outcome_content, payload_offline
 from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.errors import InertidError
 from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.report.results import read_result
 
@@ -26,9 +27,10 @@ def run(options: argparse.Namespace) -> int:
     config = configuration(options, Configuration)
     check_same_robot(config, result)
     joints = result.model.recorded_joints
-    wanted = PayloadOptions(
-        options.frame, FrictionDrift(options.drift, options.reference_drift), options.max_mass
-    )
+    if options.reference_drift is not None and not options.reference:
+        raise InertidError("--reference-drift is the change since a --reference; give one, or leave it out")
+    between = FrictionDrift.between_recordings if options.reference_drift is None else options.reference_drift
+    wanted = PayloadOptions(options.frame, FrictionDrift(options.drift, between), options.max_mass)
     with progress_bar(options) as progress:
         loaded, reference = (
             recordings_from(paths, config, joints) for paths in (options.recordings, options.reference)

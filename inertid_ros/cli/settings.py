@@ -126,16 +126,19 @@ def named_numbers(texts: Sequence[str], name: str) -> dict[str, float]:
     ConfigurationError
         A text is not of that form.
     """
-    numbers = {}
+    numbers: dict[str, tuple[str, float]] = {}
     for text in texts:
         joint, _, position = (part.strip() for part in text.partition("="))
         try:
-            numbers[joint] = float(position)
+            given = float(position)
         except ValueError:
             joint = ""
         if not joint:
             raise ConfigurationError(f"{name}: '{text}' is not JOINT=POSITION; write for example finger_joint1=0.02")
-    return numbers
+        before, last = numbers.setdefault(joint, (text, given))
+        if last != given:
+            raise ConfigurationError(f"{name} {before} and {name} {text} contradict each other; give one of them")
+    return {joint: given for joint, (_, given) in numbers.items()}
 
 
 def recordings_of_any_length(

@@ -267,3 +267,41 @@ def test_an_internal_fault_is_one_line_and_says_how_to_see_more(folder, capsys, 
     assert capsys.readouterr().err == expected
     with pytest.raises(ZeroDivisionError):
         cli.main(["info", "good.npz", "--debug"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "both"),
+    [
+        (("excite", "--urdf", "good.urdf", "--start", "a=0", "--check", "plan.yaml"), ("--start", "--check")),
+        (("convert", "good.npz", "other.npz", "--storage", "mcap"), ("other.npz", "--storage")),
+        (("fleet", "c.yaml", "--output", "f", "--scheduler", "x:1", "--workers", "2"), ("--scheduler", "--workers")),
+        (
+            _identify("good.npz", more=("--model", "momentum", "--set", "identify.equations=force")),
+            ("--model momentum", "--set identify.equations=force"),
+        ),
+        (_identify("good.npz", more=("--lock", "a=1", "--lock", "a=2")), ("--lock", "a")),
+        (
+            _identify("good.npz", more=("--set", "identify.solver=clarabel", "--set", "identify.estimator=ols")),
+            ("identify.solver", "identify.estimator"),
+        ),
+        (
+            ("excite", "--urdf", "good.urdf", "--output", "out", "--set", "excitation.intervals=8"),
+            ("excitation.intervals", "excitation.kind"),
+        ),
+    ],
+)
+def test_two_settings_of_which_one_would_be_ignored(refused, arguments, both):
+    message = refused(*arguments)
+    assert all(name in message for name in both), message
+
+
+def test_a_result_brings_its_own_robot(refused, folder, capsys):
+    """What a validation or a payload is configured with is the robot that was identified."""
+    assert cli.main([*_identify("good.npz"), "--quiet"]) in (0, 3)
+    same = ("--set", "robot.gravity=[0, 0, -9.81]")
+    assert cli.main(["validate", "out", "good.npz", *same]) in (0, 3)
+    for command in (("validate", "out", "good.npz"), ("payload", "out", "good.npz")):
+        message = refused(*command, "--set", "robot.gravity=[0, 0, -1.6]")
+        assert "robot.gravity is [0.0, 0.0, -1.6], but out was identified with [0.0, 0.0, -9.81]" in message
+    message = refused("payload", "out", "good.npz", "--reference-drift", "0.1")
+    assert "--reference-drift is the change since a --reference" in message
