@@ -129,11 +129,12 @@ def _parser() -> argparse.ArgumentParser:
     excite.add_argument(
         "--prior", metavar="RESULT_DIR", help="result to add to: the motion excites what its recordings left open"
     )
-    excite.add_argument(
+    planned = excite.add_mutually_exclusive_group()
+    planned.add_argument(
         "--start", metavar="JOINT=POSITION", action="append", default=[],
         help="pose at both ends [rad or m]; other joints are in the middle of their range",
     )  # fmt: skip
-    excite.add_argument(
+    planned.add_argument(
         "--check", metavar="PLAN", help="a plan.yaml or JointTrajectory in YAML to check and show instead of planning"
     )
     excite.add_argument("--output", metavar="DIR", help="directory to write: plan.yaml, page and plots")
@@ -157,7 +158,7 @@ def _parser() -> argparse.ArgumentParser:
         help="by how much friction may have changed since the calibration (default 0.1)",
     )  # fmt: skip
     payload.add_argument(
-        "--reference-drift", type=_share, default=0.03, metavar="SHARE",
+        "--reference-drift", type=_share, metavar="SHARE",
         help="by how much between the reference and the others (default 0.03)",
     )  # fmt: skip
     payload.add_argument(
@@ -171,10 +172,11 @@ def _parser() -> argparse.ArgumentParser:
         "--output", required=True, metavar="DIR",
         help="folder of results; what it has of an earlier run is not computed again",
     )  # fmt: skip
-    fleet.add_argument(
+    workers = fleet.add_mutually_exclusive_group()
+    workers.add_argument(
         "--scheduler", default="", metavar="ADDRESS", help="of a Dask cluster (default processes on this machine)"
     )
-    fleet.add_argument(
+    workers.add_argument(
         "--workers", type=_count, default=0, metavar="N", help="worker processes on this machine (default one per core)"
     )
 
