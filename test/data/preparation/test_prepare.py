@@ -8,11 +8,12 @@ import pytest
 from support.recordings.synthetic import Motion, inverse_dynamics, jittered_time, random_motion, record
 from support.robots.random_robots import random_model
 
-from inertid_ros.config.preparation import PrepareOptions
-from inertid_ros.core.errors import RecordingError
+from inertid_ros.config.preparation import PrepareOptions, WrenchOptions
+from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.contacts import Contact, Plate
 
 
 @pytest.fixture(scope="module")
@@ -243,3 +244,24 @@ def test_a_long_rest_before_a_gap_does_not_set_the_cutoff(model):
         np.concatenate([np.repeat(recording.effort[:1], len(rest), axis=0), recording.effort]),
     )
     assert prepare(longer, model).cutoff_hz == pytest.approx(prepare(recording, model).cutoff_hz, rel=0.25)
+
+
+@pytest.mark.parametrize(("plate", "key"), [(None, "robot.contacts.under"), (Plate(), "robot.plates.under")])
+def test_a_wrench_that_enters_no_equation_is_refused(model, plate, key):
+    """A force plate under an arm measures what the equations of a fixed base do not hold."""
+    rng = np.random.default_rng(3)
+    recording = record(model, random_motion(rng, 3), np.arange(0, 10, 0.005))
+    recording = replace(recording, wrenches={"under": rng.normal(size=(len(recording), 6))})
+    with pytest.raises(RecordingError, match="wrench/under was recorded, but no contact or plate of the robot"):
+        prepare(recording, model)
+    ignored = PrepareOptions(wrenches=WrenchOptions(ignored=("under",)))
+    samples = prepare(recording, model, ignored)
+    assert np.array_equal(samples.tau, prepare(replace(recording, wrenches={}), model).tau)
+    frames = {frame.parentJoint: frame.name for frame in model.pinocchio.frames}
+    for joint, frame in frames.items():
+        held = replace(model, options=replace(model.options, contacts=(Contact("under", frame, plate),)))
+        if joint:
+            assert not np.array_equal(prepare(recording, held).tau, samples.tau)
+            continue
+        with pytest.raises(ModelError, match=f"^{key}: no joint moves its frame '{frame}' while robot.base is fixed"):
+            prepare(recording, held)
