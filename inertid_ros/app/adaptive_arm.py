@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import attrs
 import numpy as np
 
 from inertid_ros.adaptation.control.adaptive_control import AdaptationOptions, AdaptiveController, Law, Tracking
@@ -9,7 +10,7 @@ from inertid_ros.adaptation.control.drives import CalibratedDrives
 from inertid_ros.adaptation.execution.controlled_arm import ArmState, ControlledArm
 from inertid_ros.adaptation.execution.effort_watch import EffortWatch
 from inertid_ros.config.excitation import LimitOptions
-from inertid_ros.config.execution import EffortControlOptions, MonitorOptions
+from inertid_ros.config.execution import EffortControlOptions, MonitorOptions, StateMonitorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.excitation.execution.monitor import StateMonitor
@@ -96,7 +97,7 @@ def controlled_arm(
     model: RobotModel,
     limits: LimitOptions,
     options: EffortControlOptions,
-    monitor: MonitorOptions,
+    monitor: StateMonitorOptions,
     begin: ArmState,
 ) -> ControlledArm:
     """Return an arm that is controlled from where it stands.
@@ -111,7 +112,8 @@ def controlled_arm(
     lower = np.where(np.isfinite(given.lower), given.lower, motion.lower)
     upper = np.where(np.isfinite(given.upper), given.upper, motion.upper)
     speed = np.where(np.isfinite(given.velocity), given.velocity, motion.velocity)
-    states = StateMonitor(model.joint_names, lower, upper, speed, given.effort, monitor, begin.time)
+    watched = MonitorOptions(**attrs.asdict(monitor))
+    states = StateMonitor(model.joint_names, lower, upper, speed, given.effort, watched, begin.time)
     commanded = np.asarray(controller.options.effort_limit)
     watch = EffortWatch(model.joint_names, speed, commanded, options.saturation_s)
     return ControlledArm(controller, motion, states, watch, options, begin)

@@ -1,12 +1,14 @@
 """Options of execution: how a plan is sent to the controller or an arm is controlled, and when it is stopped."""
 
 import math
+from typing import TypeVar
 
 import attrs
 
 from inertid_ros.config.schema.option_fields import option, section
 from inertid_ros.core.errors import ConfigurationError
 
+Monitoring = TypeVar("Monitoring", bound="StateMonitorOptions")
 _PERIODS, _SHORTEST_TIMEOUT_S, _LONGEST_TIMEOUT_S = 6, 0.03, 0.2
 
 
@@ -61,8 +63,8 @@ class ExecutionOptions:
 
 
 @attrs.frozen
-class MonitorOptions:
-    """Limits of the joint states beyond which the motion stops."""
+class StateMonitorOptions:
+    """Limits of the joint states beyond which a robot stops."""
 
     state_timeout_s: float = option(
         0.0,
@@ -71,10 +73,6 @@ class MonitorOptions:
         " 0.2) [s]",
         minimum=0.0,
         maximum=2.0,
-    )
-    max_wait_s: float = option(
-        3.0, "a robot that came to rest because states or horizons were late goes on along its path if they come again"
-        " within this time; 0 ends the motion at once [s]", minimum=0.0, maximum=60.0,
     )
     max_age_s: float = option(
         0.1, "states whose stamp is older than this at receipt are late and rejected [s]", minimum=0.005, maximum=10.0
@@ -89,10 +87,6 @@ class MonitorOptions:
     tracking_tolerance: float = option(
         0.1, "largest distance of measured from commanded position [rad or m]", minimum=1e-4, maximum=10.0
     )
-    progress_tolerance: float = option(
-        0.0, "distance by which a message may set the robot forward, if the controller's speed is scaled; 0 takes a"
-        " tenth of tracking_tolerance [rad or m]", minimum=0.0, maximum=10.0,
-    )
     stuck_distance: float = option(
         0.02, "a joint that was commanded this far while its reported position kept every digit is stuck [rad or m]",
         minimum=1e-4, maximum=10.0,
@@ -101,12 +95,8 @@ class MonitorOptions:
         1.0, "of the URDF's effort limits; more for effort_time_s stops the motion", minimum=0.01, maximum=10.0
     )
     effort_time_s: float = option(0.05, "see max_effort_fraction [s]", minimum=0.0, maximum=10.0)
-    lease_timeout_s: float = option(
-        0.4, "without a renewed lease for this long the motion stops, where one was asked for [s]",
-        minimum=0.05, maximum=60.0,
-    )
 
-    def timed(self, period_s: float) -> "MonitorOptions":
+    def timed(self: Monitoring, period_s: float) -> Monitoring:
         """Return the options with a timeout for efforts that follow from states that come every ``period_s`` seconds.
 
         A period of NaN takes the shortest timeout.
@@ -115,6 +105,24 @@ class MonitorOptions:
             return self
         periods = 0.0 if math.isnan(period_s) else _PERIODS * period_s
         return attrs.evolve(self, state_timeout_s=min(max(periods, _SHORTEST_TIMEOUT_S), _LONGEST_TIMEOUT_S))
+
+
+@attrs.frozen
+class MonitorOptions(StateMonitorOptions):
+    """Limits beyond which a motion along a plan stops."""
+
+    max_wait_s: float = option(
+        3.0, "a robot that came to rest because states or horizons were late goes on along its path if they come again"
+        " within this time; 0 ends the motion at once [s]", minimum=0.0, maximum=60.0,
+    )
+    progress_tolerance: float = option(
+        0.0, "distance by which a message may set the robot forward, if the controller's speed is scaled; 0 takes a"
+        " tenth of tracking_tolerance [rad or m]", minimum=0.0, maximum=10.0,
+    )
+    lease_timeout_s: float = option(
+        0.4, "without a renewed lease for this long the motion stops, where one was asked for [s]",
+        minimum=0.05, maximum=60.0,
+    )
 
 
 @attrs.frozen

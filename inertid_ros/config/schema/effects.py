@@ -16,7 +16,8 @@ from .structuring import flow
 GIVEN: Literal["given"] = "given"
 ABSENT: Literal["absent"] = "absent"
 Wanted = tuple[Any, ...] | Literal["given", "absent"]
-"""Values of another option, one of which it must have or hold; or that it must differ from its default, or not."""
+"""Values of another option, one of which it must have or hold; or that it must differ from its default, or not. Without
+any value, the other option is what counts instead."""
 
 
 @attrs.frozen
@@ -112,4 +113,6 @@ def _text(value: Any) -> str:
 def _remedy(key: str, wanted: Wanted) -> str:
     if isinstance(wanted, str):
         return f"give {key}" if wanted == GIVEN else f"leave {key} out"
+    if not wanted:
+        return f"set {key} instead"
     return f"set {key} to {' or '.join(_text(value) for value in wanted)}"

@@ -9,7 +9,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.adaptation.execution.controlled_arm import ArmState
 from inertid_ros.adaptation.execution.reference_trajectory import MOST_POINTS, SentTrajectory
-from inertid_ros.config.execution import MonitorOptions
+from inertid_ros.config.execution import StateMonitorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.nodes.hardware.command_topic import CommandTopic
@@ -54,7 +54,7 @@ class ArmInterface(RobotStates):
         self.commands = EffortTopic(node, Float64MultiArray, topic, RecordedJoints())
         self._manager = ControllerManager(node, options.controller)
 
-    def begin(self, options: MonitorOptions) -> ArmState:
+    def begin(self, options: StateMonitorOptions) -> ArmState:
         """Return the state of an arm that may be taken over.
 
         Raises

@@ -3,7 +3,7 @@
 import attrs
 
 from inertid_ros.config.excitation import LimitOptions
-from inertid_ros.config.execution import EffortControlOptions, MonitorOptions
+from inertid_ros.config.execution import EffortControlOptions, StateMonitorOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.config.schema.option_fields import option, section
 
@@ -33,4 +33,4 @@ class AdaptationNodeOptions:
     control: EffortControlOptions = section(EffortControlOptions)
     robot: RobotOptions = section(RobotOptions)
     limits: LimitOptions = section(LimitOptions)
-    monitor: MonitorOptions = section(MonitorOptions)
+    monitor: StateMonitorOptions = section(StateMonitorOptions)

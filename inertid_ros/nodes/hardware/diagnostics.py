@@ -1,6 +1,6 @@
 """Statuses of every node that moves a robot; docs/reference/diagnostics.md describes them."""
 
-from inertid_ros.config.execution import MonitorOptions
+from inertid_ros.config.execution import StateMonitorOptions
 from inertid_ros.data.live.stream_watch import StreamReport
 from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest, stream_values
 
@@ -9,7 +9,7 @@ from .robot_states import RobotStates
 _LATE_TICKS = 10.0  # ticks later than this is a process that was held up
 
 
-def joint_states(robot: RobotStates, options: MonitorOptions) -> Status:
+def joint_states(robot: RobotStates, options: StateMonitorOptions) -> Status:
     """How the robot's joint states come."""
     report, (rejected, rejection) = robot.joint_states, robot.rejected
     names = robot.joint_names

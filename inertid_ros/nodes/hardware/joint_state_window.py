@@ -5,7 +5,7 @@ from collections import deque
 import numpy as np
 from sensor_msgs.msg import JointState
 
-from inertid_ros.config.execution import MonitorOptions
+from inertid_ros.config.execution import StateMonitorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.execution.plan_check import check_at_rest
@@ -72,7 +72,7 @@ class JointStateWindow:
         channels = [(each.position, each.velocity, each.effort) for each in samples]
         return JointSample(samples[-1].stamp_ns, *np.mean(channels, axis=0))
 
-    def check(self, now: float, clock: float, options: MonitorOptions) -> None:
+    def check(self, now: float, clock: float, options: StateMonitorOptions) -> None:
         """Refuse to move from states that are old, wrong, or of a moving robot.
 
         Parameters
@@ -81,7 +81,7 @@ class JointStateWindow:
             Steady clock [s].
         clock : float
             Clock of the stamps [s].
-        options : MonitorOptions
+        options : StateMonitorOptions
 
         Raises
         ------

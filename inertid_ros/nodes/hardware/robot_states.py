@@ -7,7 +7,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from inertid_ros.config.execution import MonitorOptions
+from inertid_ros.config.execution import StateMonitorOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ExcitationError, InertidError, RecordingError
 from inertid_ros.data.live.clock_difference import ahead_of_steady
@@ -124,7 +124,7 @@ class RobotStates:
         """Return how far ROS time is ahead of :meth:`steady` [s]."""
         return ahead_of_steady(self.clock) if self._simulated is None else 0.0
 
-    def check_states(self, options: MonitorOptions) -> None:
+    def check_states(self, options: StateMonitorOptions) -> None:
         """Raise ExcitationError unless fresh joint states show a robot at rest."""
         if self._simulated is not None:
             if self._simulated.restart():

@@ -49,6 +49,7 @@ EFFECTS = (
     only("legged_robot", {"legged_robot.robot": GIVEN}),
     only("urdf start controller simulation", {"legged_robot.robot": ABSENT}),
     only("fault.silent_plates fault.frozen_plates fault.reversed_plates", {"legged_robot.robot": GIVEN}),
+    only("limits.effort limits.effort_fraction", {"control.effort_fraction": ()}),
     only("control.speed control.dead_zone", {"control.law": ("natural", "pullback")}),
 )
 """Parameters that have an effect beside certain others only."""
