@@ -35,7 +35,6 @@ MANY_NODES = {
     "excitation.starts": 2,
     "excitation.improved": 1,
     "excitation.iterations": 3,
-    "excitation.intervals": 6,
     "execution.settle_s": 0.2,
     "execution.approach_speed": 1.0,
 }
