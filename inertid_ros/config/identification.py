@@ -28,7 +28,9 @@ class IdentifyOptions:
     )
     estimator: str = option(
         "consistent",
-        "consistent: bodies that can exist, near the prior; the others are classical least squares, as baselines",
+        "consistent: bodies that can exist, near the prior; the others are classical least squares, as baselines, of"
+        " which wls_c and wls_rc scale every column by the parameter's value in the prior, but by no less than a tenth"
+        " of its natural size, so that a zero of the prior can be fitted, too",
         choices=("consistent", *ESTIMATORS),
     )
     regularizer: str = option(

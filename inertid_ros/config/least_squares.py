@@ -22,7 +22,9 @@ class LeastSquaresOptions:
         "residual", "none, or every joint by its residual's standard deviation, iterated", choices=WEIGHTINGS
     )
     scaling: str = option(
-        "metric", "of parameters: metric (free of units and frames), prior or none",
+        "metric",
+        "of parameters: metric (free of units and frames), prior (their values in the prior, and no less than a tenth of"
+        " their natural sizes, which are those of the metric) or none",
         choices=PARAMETER_SCALINGS,
     )
     rank: str = option(
