@@ -14,6 +14,7 @@ from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.excitation.constraints.collision.surroundings import surroundings
 from inertid_ros.excitation.limits.motion_limits import motion_limits
 from inertid_ros.excitation.planning.start_pose import check_friction
+from inertid_ros.robot.link_shapes import collision_shapes
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.recorded_joints import proposed_names
 from inertid_ros.robot.urdf import joints as urdf_joints
@@ -119,6 +120,7 @@ def robot_setup(urdf: Path, choices: SetupChoices | None = None) -> RobotSetup:
         around = surroundings(model, limits, ExcitationOptions(mounting=mounting))
         settings.append(Setting("excitation.mounting", mounting, f"{told}; {around.floor}"))
         notes += [*around.others, *(finding.remedy for finding in around.findings)]
+        notes += collision_shapes(model)[1].values()
         check_friction(model, limits, 0.5 * (limits.lower + limits.upper))
     except ExcitationError as error:  # a recording can be identified all the same
         notes.append(f"no motion can be planned yet: {error}")

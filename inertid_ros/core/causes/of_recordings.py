@@ -53,9 +53,19 @@ SYMPTOMS: Mapping[str, Mapping[str, Cause]] = {
         "beyond_limits": cause(
             "positions lie outside the limits of the URDF", "correct the limits of the URDF or the positions"
         ),
+        "beyond_velocity": cause(
+            "a joint moves faster than the URDF allows",
+            "correct the limit in the URDF (limits.velocity: {{{joint}: {speed}}} for planning), or the stamps",
+        ),
+        "limits_unit": cause(
+            "limits of the URDF look like another unit",
+            "multiply them by {factor} in the URDF; for planning, {option} replaces them",
+        ),
         "locked_joint_moves": cause(
-            "a joint that was said to be locked moves",
+            "a joint that is locked, by robot.locked_joints or because others mimic it, moves",
             "take {joint} out of robot.locked_joints, correct its position there, or hold it while recording",
+            mimicked="hold {joint} while recording, or delete <mimic> of {followers} from the URDF and record them too:"
+            " joints that mimic others are not identified with them",
         ),
     },
     "Efforts do not fit the URDF: the error of the URDF as given is about 100 % or above, or masses come out absurd": {

@@ -3,14 +3,16 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pinocchio as pin
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.causes.table import remedy_for
-from inertid_ros.core.errors import ModelError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import Recording
-from inertid_ros.dynamics.newton_euler import rigid_torque
-from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.limit_units import doubtful_limits
+from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.urdf import joints as urdf_joints
+from inertid_ros.robot.urdf import parsing
 
 from .stamp_checks import velocity_ratio
 
@@ -20,6 +22,8 @@ _DEGREES, _MILLIMETRES = 180 / np.pi, 1000.0
 _TURNED = np.radians(20)  # beyond a limit; what leaves it by less is rather a limit that is wrong
 _LOCKED_MOVES = 1e-3  # rad or m; less is noise
 _NOTABLE, _GRAVE = 0.002, 0.02  # of a joint's torque, changed by a locked joint that moves; URDFs err by more
+_SPEED_OVER_S = 0.05
+_BEYOND = 1.1  # times the limit; drives exceed it a little
 _ROWS = 200  # some for each period of a motion
 
 
@@ -48,8 +52,55 @@ def check_positions(recording: Recording, model: RobotModel) -> tuple[Finding, .
     return tuple(findings)
 
 
+def check_limits(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
+    """Findings on limits of the URDF that are in another unit, or that joints exceed in speed.
+
+    Identification rests on neither, so that they are notices.
+
+    Parameters
+    ----------
+    recording : Recording
+        Raw channels.
+    model : RobotModel
+        The robot as given.
+
+    Returns
+    -------
+    tuple of Finding
+        ``limits_unit`` and ``beyond_velocity``.
+    """
+    findings, doubtful = [], set[str]()
+    for doubt in doubtful_limits(model):
+        doubtful |= set(doubt.joints) if doubt.key == "velocity" else set()
+        remedy = remedy_for("limits_unit", factor=f"{doubt.factor:.6g}", option=doubt.option)
+        findings.append(Finding("limits_unit", Severity.NOTICE, doubt.evidence, remedy, doubt.joints, recording.name))
+    speeds = _fastest(recording)
+    for joint, limit in zip(model.joint_names, model.limits.velocity.tolist(), strict=True):
+        if joint not in recording.joint_names or joint in doubtful:
+            continue
+        speed = float(speeds[recording.joint_names.index(joint)])
+        if speed > _BEYOND * limit:
+            evidence = (
+                f"{joint} moves at {speed:.3g} rad/s or m/s, {speed / limit:.3g} times the URDF's velocity limit of"
+                f" {limit:.3g}"
+            )
+            remedy = remedy_for("beyond_velocity", joint=joint, speed=f"{speed:.3g}")
+            findings.append(Finding("beyond_velocity", Severity.NOTICE, evidence, remedy, (joint,), recording.name))
+    return tuple(findings)
+
+
+def _fastest(recording: Recording) -> Array:
+    """``(n,)`` highest speed that joints keep for some time [rad/s or m/s]; jumps and noise do not count."""
+    time, position = recording.time, recording.position
+    steps = max(1, round(_SPEED_OVER_S / float(np.median(np.diff(time)))))
+    if len(time) <= steps:
+        return np.zeros(position.shape[1])
+    speeds = np.abs(position[steps:] - position[:-steps]) / (time[steps:] - time[:-steps])[:, None]
+    return np.asarray(np.percentile(speeds, 99.5, axis=0))
+
+
 def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
-    """Findings on joints that were said to be locked and move, or rest elsewhere.
+    """Findings on joints that are locked, by options or since others mimic them, and move or rest elsewhere.
 
     How grave that is decides the change of torque in the URDF's own inertias.
 
@@ -76,12 +127,19 @@ def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
         range_ = float(np.ptp(values))
         what = f"moves by {range_:.3g}" if range_ > _LOCKED_MOVES else f"rests at {np.median(values):.4g}"
         evidence = (
-            f"{joint}, which robot.locked_joints holds at {position:.4g}, {what} rad or m"
-            f" and changes the torque of a joint by {100 * share:.2g} %"
+            f"{joint}, which is locked at {position:.4g}, {what} rad or m"
+            f" and changes the torque of a joint by {100 * share:.3g} %"
         )
-        remedy = remedy_for("locked_joint_moves", joint=joint)
+        remedy = _locked_remedy(model, joint)
         findings.append(Finding("locked_joint_moves", severity, evidence, remedy, (joint,), recording.name))
     return tuple(findings)
+
+
+def _locked_remedy(model: RobotModel, joint: str) -> str:
+    followers = urdf_joints.followers(parsing.parse_description(model.urdf), {joint})
+    if followers:
+        return remedy_for("locked_joint_moves", "mimicked", joint=joint, followers=", ".join(followers))
+    return remedy_for("locked_joint_moves", joint=joint)
 
 
 @dataclass(frozen=True)
@@ -179,29 +237,36 @@ def _beyond(name: str, joint: _Range, others: list[_Range]) -> Finding:
 
 
 def _torque_change(recording: Recording, model: RobotModel, joint: str) -> float:
-    """Largest change of a joint's RMS torque, as a share of it, where a locked joint is held where it was instead."""
-    if model.free:
+    """Largest change of a joint's RMS torque, as a share of it, where a locked joint is held where it was instead.
+
+    What mimics the joint goes with it. A base that moves freely is taken to stand.
+    """
+    if any(name not in recording.joint_names for name in model.joint_names):
         return 0.0
-    locked = {name: at for name, at in model.options.locked_joints.items() if name != joint}
-    try:
-        freed = load_model(model.urdf, replace(model.options, locked_joints=locked))
-    except ModelError:
-        return 0.0
-    if joint not in freed.joint_names:  # others mimic it
-        return 0.0
-    if any(name not in recording.joint_names for name in freed.joint_names):
-        return 0.0
+    root = parsing.parse_description(model.urdf)
+    whole = pin.buildModelFromXML(urdf_joints.without_geometry(root))
+    whole.gravity.linear = model.pinocchio.gravity.linear
+    column = {name: whole.joints[whole.getJointId(name)].idx_v for name in list(whole.names)[1:]}
     rows = np.unique(np.linspace(0, len(recording) - 1, _ROWS).astype(int))
-    columns = [recording.joint_names.index(name) for name in freed.joint_names]
-    there = recording.position[rows][:, columns]
-    held = there.copy()
-    held[:, freed.joint_names.index(joint)] = model.options.locked_joints[joint]
-    moved, assumed = (
-        rigid_torque(freed, freed.body_prior, q, *_derivatives(recording.time[rows], q)) for q in (there, held)
-    )
-    others = [index for index, name in enumerate(freed.joint_names) if name != joint]
-    size = np.sqrt(np.mean(assumed[:, others] ** 2, axis=0))
-    change = np.sqrt(np.mean((moved - assumed)[:, others] ** 2, axis=0))
+    time, recorded = recording.time[rows], dict(zip(recording.joint_names, recording.position[rows].T, strict=True))
+    held = dict(model.options.locked_joints)
+    assumed = np.zeros((len(rows), whole.nv))
+    for name, position in urdf_joints.locked_joints(root, held).items():
+        assumed[:, column[name]] = position
+    for name in model.joint_names:
+        assumed[:, column[name]] = recorded[name]
+    moved = assumed.copy()
+    for row, position in enumerate(recorded[joint].tolist()):
+        at = urdf_joints.locked_joints(root, {**held, joint: position})
+        moved[row, [column[name] for name in at]] = list(at.values())
+    data, own = whole.createData(), [column[name] for name in model.joint_names]
+
+    def torque(q: Array) -> Array:
+        states = zip(q, *_derivatives(time, q), strict=True)
+        return np.array([pin.rnea(whole, data, *state)[own] for state in states])
+
+    right, wrong = torque(moved), torque(assumed)
+    size, change = (np.sqrt(np.mean(each**2, axis=0)) for each in (wrong, right - wrong))
     return float(np.max(change / np.maximum(size, 0.01 * size.max() + 1e-12), initial=0.0))
 
 

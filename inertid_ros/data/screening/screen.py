@@ -1,13 +1,14 @@
 """Does this recording belong to this robot? Checks of its channels before they are prepared, and what is refused."""
 
 from collections.abc import Iterable
+from itertools import chain
 
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
 
-from .position_checks import check_locked, check_positions
+from .position_checks import check_limits, check_locked, check_positions
 from .stamp_checks import check_repairs, check_stamps
 
 
@@ -26,8 +27,8 @@ def screen_channels(recording: Recording, model: RobotModel) -> tuple[Finding, .
     tuple of Finding
     """
     stamps = check_stamps(recording)
-    positions = () if stamps else (*check_positions(recording, model), *check_locked(recording, model))
-    return (*check_repairs(recording), *stamps, *positions)
+    checks = () if stamps else (check_positions, check_limits, check_locked)
+    return (*check_repairs(recording), *stamps, *chain.from_iterable(check(recording, model) for check in checks))
 
 
 def refuse(findings: Iterable[Finding]) -> None:

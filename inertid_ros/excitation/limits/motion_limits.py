@@ -9,9 +9,10 @@ import numpy as np
 
 from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ExcitationError
+from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.core.log_once import log_once
 from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
+from inertid_ros.robot.limit_units import doubtful_limits
 from inertid_ros.robot.model import RobotModel
 
 T = TypeVar("T")
@@ -68,6 +69,8 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
     ------
     ExcitationError
         An option names an unknown joint, or a limit is missing.
+    ModelError
+        Ranges of joints look like degrees or millimetres, and no option states them.
     """
     options = options or LimitOptions()
     names = model.joint_names
@@ -75,10 +78,11 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
     lower, upper = given.lower + options.position_margin, given.upper - options.position_margin
     free = np.isinf(given.lower) & np.isinf(given.upper)
     lower, upper = np.where(free, -options.continuous_range, lower), np.where(free, options.continuous_range, upper)
+    wrong = _in_other_unit(model, options)
     for name, (low, high) in _per_joint(options.position, "position", names):
         index = names.index(name)
-        lower[index] = low if free[index] else max(low, lower[index])
-        upper[index] = high if free[index] else min(high, upper[index])
+        lower[index] = low if free[index] or name in wrong else max(low, lower[index])
+        upper[index] = high if free[index] or name in wrong else min(high, upper[index])
     _check_ranges(model, options, lower, upper)
     unlimited = np.isinf(given.velocity)
     silent = [name for name, none in zip(names, unlimited, strict=True) if none and name not in options.velocity]
@@ -98,6 +102,26 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
             array[names.index(name)] = value
     velocity, effort = values["velocity"] * options.velocity_fraction, values["effort"] * options.effort_fraction
     return MotionLimits(names, lower, upper, velocity, values["acceleration"], effort)
+
+
+def _in_other_unit(model: RobotModel, options: LimitOptions) -> set[str]:
+    """Joints whose ranges are in no unit of the SI and are stated by options; warns of speeds that are not.
+
+    Raises
+    ------
+    ModelError
+        Ranges are not stated.
+    """
+    wrong = set[str]()
+    for doubt in doubtful_limits(model):
+        stated = set(doubt.joints) <= set(getattr(options, doubt.key))
+        if doubt.key == "position":
+            if not stated:
+                raise ModelError(str(doubt))
+            wrong.update(doubt.joints)
+        elif not stated:
+            log_once(logging.WARNING, str(doubt))
+    return wrong
 
 
 def _check_ranges(model: RobotModel, options: LimitOptions, lower: Array, upper: Array) -> None:

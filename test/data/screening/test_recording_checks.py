@@ -1,15 +1,18 @@
 """Stamps, positions, locked joints and motion of a recording against what a robot can do."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.recordings.synthetic import Motion, random_motion, record
 from support.recordings.synthetic_calibration import held_recording, synthetic_case
+from support.robots.random_robots import random_urdf
 
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Severity
 from inertid_ros.data.preparation.prepare import prepare
+from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.efforts.checks import check_efforts
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.data.screening.position_checks import check_locked, check_positions
@@ -70,6 +73,27 @@ def test_a_locked_joint_counts_by_the_torque_that_it_changes(case):
     still[:, 1] = 0.3 + 2e-3 * np.sin(case.recordings[0].time)
     (finding,) = check_locked(replace(case.recordings[0], position=still), given)
     assert finding.severity is Severity.NOTICE
+
+
+@pytest.mark.parametrize("mass, severity", [(30.0, Severity.REFUSE), (1e-5, Severity.NOTICE)])
+@pytest.mark.parametrize("by_option", [False, True])
+def test_a_joint_that_is_locked_since_others_mimic_it_counts_alike(mass, severity, by_option):
+    """A linkage that moves is refused, a light gripper that opens is not."""
+    text = random_urdf(np.random.default_rng(3), 4, branched=False)
+    mimic = '<mimic joint="joint2" multiplier="-1"/></joint>'
+    text = re.sub('(<joint name="joint3".*?)</joint>', lambda found: found[1] + mimic, text, flags=re.DOTALL)
+    for link in ("link2", "link3"):
+        own = re.search(f'<link name="{link}">.*?</link>', text, flags=re.DOTALL)[0]
+        light = re.sub('(value|i[xyz]{2})="([^"]*)"', lambda x: f'{x[1]}="{float(x[2]) * mass!r}"', own)
+        text = text.replace(own, light)
+    model = load_model(text, ModelOptions(locked_joints={"joint2": 0.0} if by_option else {}))
+    assert model.joint_names == ("joint0", "joint1")
+    time = np.arange(0.0, 10.0, 0.01)
+    position = np.sin(np.outer(time, [1.0, 1.4, 0.8]) + [0.0, 1.0, 2.0])
+    recording = Recording(("joint0", "joint1", "joint2"), time, position, np.ones_like(position))
+    (finding,) = check_locked(recording, model)
+    assert finding.severity is severity and finding.subjects == ("joint2",)
+    assert "hold joint2 while recording, or delete <mimic> of joint3 from the URDF" in finding.remedy
 
 
 def _samples(case, motion, seconds=15.0):
