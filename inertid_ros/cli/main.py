@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         "--lock", metavar="JOINT=POSITION", action="append", default=[], help="hold a joint still [rad or m]"
     )
     force = _Parser(add_help=False)
-    force.add_argument("--force", action="store_true", help="replace what is at the output")
+    force.add_argument("--force", action="store_true", help="replace an earlier output, or the file that is there")
 
     parser = _Parser(prog="inertid", description="Dynamic calibration of robots: inertia and friction from motion.")
     parser.add_argument("--version", action="version", version=f"inertid {__version__}")

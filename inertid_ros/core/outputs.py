@@ -32,7 +32,7 @@ _NOTE = "Written by inertid, which replaces this directory only while it holds t
 _MAX_MANIFEST_BYTES = 2**22
 _SCRATCH_PREFIX = ".inertid."  # not the output's own name, which may be as long as the file system allows
 _MAX_NAMED = 3  # of the files that are in the way
-_KINDS = (
+_FILE_TYPES = (
     (stat.S_ISLNK, "a link, which is neither followed nor replaced"), (stat.S_ISDIR, "a directory"),
     (stat.S_ISREG, "a file"), (stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"),
 )  # fmt: skip
@@ -67,7 +67,7 @@ def check_file(target: str | Path, force: bool | None = None, inputs: Iterable[s
         status = _status(target)
         if status is not None:
             if not stat.S_ISREG(status.st_mode):
-                raise _refusal(target, f"is {_kind(status)}")
+                raise _refusal(target, f"is {_file_type(status)}")
             _check_inputs(target, inputs)
             if not force:
                 raise _refusal(target, "exists already", force)
@@ -106,7 +106,7 @@ def check_directory(
         status = _status(target)
         if status is not None:
             if not stat.S_ISDIR(status.st_mode):
-                raise OutputError(f"{target}: is {_kind(status)}; choose a directory that does not exist yet")
+                raise OutputError(f"{target}: is {_file_type(status)}; choose a directory that does not exist yet")
             _check_content(target, kind, force, inputs)
             _check_movable(target, status)
         with _scratch(target) as scratch:
@@ -214,8 +214,8 @@ def _status(target: Path) -> os.stat_result | None:
         return None
 
 
-def _kind(status: os.stat_result) -> str:
-    return next((name for is_kind, name in _KINDS if is_kind(status.st_mode)), "a device")
+def _file_type(status: os.stat_result) -> str:
+    return next((name for is_type, name in _FILE_TYPES if is_type(status.st_mode)), "a device")
 
 
 def _check_inputs(target: Path, inputs: Iterable[str | Path]) -> None:
@@ -242,8 +242,8 @@ def _identities(path: str | Path) -> list[tuple[int, int]]:
 
 def _check_content(target: Path, kind: str, force: bool | None, inputs: Iterable[str | Path] = ()) -> None:
     """Check that a directory is empty, or holds an output of this kind and nothing else."""
-    with os.scandir(target) as entries:
-        names = sorted(entry.name for entry in islice(entries, 100))
+    with os.scandir(target) as content:
+        names = sorted(entry.name for entry in islice(content, 100))
     if not names:
         return
     try:
@@ -295,8 +295,8 @@ def _read_manifest(directory: Path) -> _Manifest | None:
 
 def _foreign(directory: str | Path, files: Mapping[str, str], below: str = "") -> Iterator[str]:
     """Paths of what is in a directory and is none of these files, or was changed."""
-    with os.scandir(directory) as entries:
-        content = sorted(entries, key=lambda entry: entry.name)
+    with os.scandir(directory) as scan:
+        content = sorted(scan, key=lambda entry: entry.name)
     for entry in content:
         name = f"{below}{entry.name}"
         if entry.is_dir(follow_symlinks=False):

@@ -169,7 +169,7 @@ def test_a_directory_above_may_be_a_link(tmp_path):
     [
         (lambda out: (out / "notes.txt").write_text("x"), "holds notes.txt, which inertid did not write"),
         (lambda out: (out / "raw").mkdir(), "holds raw/, which"),
-        (lambda out: [(out / f"{n}.bag").write_text("") for n in range(5)], "holds 0.bag, 1.bag, 2.bag and more, which"),
+        (lambda out: [(out / f"{n}.bag").touch() for n in range(5)], "holds 0.bag, 1.bag, 2.bag and more, which"),
         (lambda out: (out / "a.txt").write_bytes(b"edited"), r"holds a.txt \(changed\), which"),
         (lambda out: (out / MANIFEST).unlink(), "holds a.txt, b.txt and no list of what inertid wrote .*: mv /"),
         (lambda out: (out / MANIFEST).write_text("[" * 10**5), "no list of what inertid wrote"),
@@ -251,7 +251,7 @@ def test_what_cannot_be_written_is_found_before_the_work(tmp_path):
     for name, message in (
         ("x" * 256, "File name too long"), ("deep/" + "x" * 256, "File name too long"),
         ("x" * 256 + "/out", "File name too long"), ("file/out", "file is no directory"),
-        ("file/deep/out", "file is no directory"), ("nowhere/out", "nowhere is no directory"), ("a\0b", "NUL character"),
+        ("file/deep/out", "file is no directory"), ("nowhere/out", "nowhere is no directory"), ("a\0b", "NUL"),
     ):  # fmt: skip
         for check in (lambda path: check_file(path), lambda path: check_directory(path, KIND)):
             with pytest.raises(OutputError, match=message):

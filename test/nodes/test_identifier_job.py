@@ -9,7 +9,7 @@ from support.nodes.two_links import two_links
 
 from inertid_ros.app.identification_job import IdentificationJob
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.core.errors import InertidError
+from inertid_ros.core.errors import InertidError, OutputError
 from inertid_ros.data.assembly import Block
 from inertid_ros.data.live.batches import ReceivedRecordings
 from inertid_ros.data.recording import Recording
@@ -83,3 +83,22 @@ def test_unusable_sources_are_refused(recordings: ReceivedRecordings, fields: di
 def test_nothing_to_fit_is_refused() -> None:
     with pytest.raises(InertidError, match="nothing was recorded yet"):
         job(ReceivedRecordings())
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(
+    recordings: ReceivedRecordings, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link").symlink_to("nowhere")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("x")
+    for wanted, reason in (
+        ("file", "is a file"), ("link", "is a link"), ("full", "exists and is not empty; choose another path$"),
+        ("file/out", "file is no directory"), ("x" * 256, "File name too long"),
+    ):  # fmt: skip
+        with pytest.raises(OutputError, match=reason):
+            job(recordings, output_directory=str(tmp_path / wanted))
+    with pytest.raises(OutputError, match="file is no directory"):
+        job(recordings, str(tmp_path / "file"))
+    (tmp_path / "identification_001").symlink_to("nowhere")
+    assert job(recordings, str(tmp_path)).output == tmp_path / "identification_002"

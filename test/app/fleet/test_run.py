@@ -182,6 +182,17 @@ def test_a_folder_with_something_else_is_not_written_to(later):
         run(folder, ".")
 
 
+def test_a_folder_of_bags_is_no_folder_of_results(first, tmp_path):
+    write_fleet(tmp_path, 1, 1)
+    (tmp_path / "mine" / "bags").mkdir(parents=True)
+    (tmp_path / "mine" / "fleet.json").write_text("mine")
+    (tmp_path / "link").symlink_to("mine")
+    for name, reason in (("mine", "exists and is not empty"), ("link", "is a link")):
+        with pytest.raises(OutputError, match=reason):
+            run(tmp_path, name)
+    assert [path.name for path in (tmp_path / "mine" / "bags").iterdir()] == []
+
+
 @pytest.mark.parametrize(
     "options", [{"equations": "momentum"}, {"drive_gains": True}, {"prior": "result"}, {"estimator": "ols"}]
 )

@@ -163,6 +163,14 @@ def test_existing_path_is_refused(tmp_path: Path) -> None:
         LiveBag(tmp_path / "bag", [TOPIC], NO_RESERVE)
 
 
+@pytest.mark.parametrize("target", ["nowhere", ".", "/dev/null"])
+def test_a_link_is_refused(target: str, tmp_path: Path) -> None:
+    (tmp_path / "bag").symlink_to(target)
+    with pytest.raises(OutputError, match="bag: is a link, which is neither followed nor replaced"):
+        LiveBag(tmp_path / "bag", [TOPIC], NO_RESERVE)
+    assert [path.name for path in tmp_path.iterdir()] == ["bag"]
+
+
 def test_path_that_cannot_be_written_is_refused() -> None:
     with pytest.raises(OutputError, match="cannot be written"):
         LiveBag("/proc/recordings/bag", [TOPIC], NO_RESERVE)
