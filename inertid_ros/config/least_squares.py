@@ -23,8 +23,8 @@ class LeastSquaresOptions:
     )
     scaling: str = option(
         "metric",
-        "of parameters: metric (free of units and frames), prior (their values in the prior, and no less than a tenth of"
-        " their natural sizes, which are those of the metric) or none",
+        "of parameters: metric (free of units and frames), prior (their values in the prior, and no less than a tenth"
+        " of their natural sizes, which are those of the metric) or none",
         choices=PARAMETER_SCALINGS,
     )
     rank: str = option(

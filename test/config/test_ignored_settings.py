@@ -162,7 +162,7 @@ def test_what_belongs_elsewhere_is_known_there(tmp_path):
 
 def test_two_options_of_the_command_line_that_contradict_each_other(tmp_path):
     for settings_, message in (
-        (["prepare.cutoff_hz=5", "prepare.cutoff_hz=6"], "--set prepare.cutoff_hz=5 and --set prepare.cutoff_hz=6 contr"),
+        (["prepare.cutoff_hz=5", "prepare.cutoff_hz=6"], "--set prepare.cutoff_hz=5 and --set prepare.cutoff_hz=6 c"),
         (["prepare.cutoff_hz=5", "prepare={cutoff_hz: 6}"], "contradict each other; give one of them"),
     ):
         with pytest.raises(ConfigurationError, match=re.escape(message)):

@@ -115,4 +115,5 @@ def named_both(message: str, option: str, effects: Sequence[Effect]) -> bool:
     """Whether a message names an option without effect, and one of those that its effect depends on."""
     about = [effect for effect in effects if any(f"{option}.".startswith(f"{own}.") for own in effect.options)]
     others = [key for effect in about for key in effect.needs]
-    return f" {option} is " in f" {message}" and any(f" {key} is " in message or f" {key}." in message for key in others)
+    about_both = any(f" {key} is " in message or f" {key}." in message for key in others)
+    return f" {option} is " in f" {message}" and about_both

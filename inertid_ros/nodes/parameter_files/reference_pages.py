@@ -38,6 +38,10 @@ constraints:
   mass: {{link3: [1.0, 2.0]}}
 ```
 
+Every key must be known at its place, also in sections that another command reads. An option that is given and has no
+effect beside another one, such as `excitation.intervals` of a Fourier motion, is an error that names both; a value that
+is the default counts as not given.
+
 The models are the classes of {{py:mod}}`inertid_ros.config`, made with attrs: python3-attrs is a rosdep key on every
 platform of ROS 2, whereas pydantic is still 1.10 on Ubuntu 24.04 and cattrs has no key.
 """
@@ -59,6 +63,11 @@ cannot hold both at one key, so that the list has one of its own:
 
 A name that is given but not listed is an error, as is a listed one without its required fields. Lists of names are
 fixed while a node runs.
+
+What stands below the name of a node must be a parameter of that node; below `/**`, of any node of this package. A
+parameter that no node has there, or that has no effect beside another one, is an error: of launch files before anything
+starts, else of the node, which ends with status 2. Launch files also refuse arguments that they do not have. Blocks of
+other packages' nodes are left alone, as are `use_sim_time` and `qos_overrides`.
 """
 
 
