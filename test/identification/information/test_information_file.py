@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.robots.random_robots import random_model, random_states, random_urdf
 
-from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.errors import IdentificationError, OutputError
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.information_file import read_information, write_information
 from inertid_ros.robot.bodies.layout import Coupling
@@ -105,5 +105,5 @@ def test_damaged_files_are_refused(tmp_path, key):
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(IdentificationError, match="cannot be written"):
+    with pytest.raises(OutputError, match="cannot be written"):
         write_information(_information(), tmp_path / "file" / "information.npz")
