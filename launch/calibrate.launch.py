@@ -4,9 +4,10 @@ The robot's own drivers run already: they publish `joint_states` and take joint 
 plan has been checked against the measured pose, and `calibrate:=false` starts the nodes without starting the flow.
 """
 
-from launch import LaunchDescription
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import OpaqueFunction
 from launch.conditions import IfCondition
-from launch.substitutions import AndSubstitution, LaunchConfiguration, PathJoinSubstitution
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.parameter_descriptions import ParameterValue
 
 from inertid_ros.nodes.launching import (
@@ -17,6 +18,7 @@ from inertid_ros.nodes.launching import (
     described,
     ended_by,
     excitation,
+    given,
     node,
     package_file,
     text,
@@ -29,6 +31,9 @@ ARGUMENTS = (
     ("defaults", package_file("config", "calibrate.yaml"), "parameter file that is read first, the package's own"),
     ("config", "", "parameter file that is read after it and may hold only what differs; empty takes none"),
     JOINT_NAMES,
+    ("plan", "", "plan.yaml that is moved and fitted, as `inertid excite` wrote it; empty plans a motion"),
+    ("validation_plan", "", "validation_plan.yaml that is moved and held out; empty plans a motion"),
+    ("confirm", "", "true shows each motion and waits for the service excitation/go; empty leaves it to the files"),
     ("output", "results", "directory of the results; recordings are written below it"),
     ("use_sim_time", "false", "take the time from /clock"),
     ("excitation", "true", "start the node that moves the robot; false where the robot moves by itself"),
@@ -38,10 +43,15 @@ ARGUMENTS = (
 COMMON = common_parameters(JointNamesFile())
 
 
+def flow(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """The steps of the calibration, and what their end ends."""
+    steps = node("calibrate", given(context, plan=str, validation_plan=str, confirm=bool), COMMON)
+    exits = IfCondition(LaunchConfiguration("exit"))
+    return [steps, ended_by(steps, "calibration", "calibration has ended", exits)]
+
+
 def generate_launch_description() -> LaunchDescription:
     recordings = ParameterValue(PathJoinSubstitution([LaunchConfiguration("output"), "recordings"]), value_type=str)
-    exits = IfCondition(AndSubstitution(LaunchConfiguration("calibrate"), LaunchConfiguration("exit")))
-    flow = node("calibrate", {}, COMMON, condition=IfCondition(LaunchConfiguration("calibrate")))
     return described(
         __file__,
         [
@@ -49,7 +59,6 @@ def generate_launch_description() -> LaunchDescription:
             excitation(COMMON, IfCondition(LaunchConfiguration("excitation"))),
             node("recorder", {"directory": recordings}, COMMON),
             node("identifier", {"urdf": text("urdf"), "output_directory": text("output")}, COMMON),
-            flow,
-            ended_by(flow, "calibration", "calibration has ended", exits),
+            OpaqueFunction(function=flow, condition=IfCondition(LaunchConfiguration("calibrate"))),
         ],
     )

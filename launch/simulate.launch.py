@@ -16,12 +16,18 @@ ARGUMENTS = (
     ("perturb", "true", "publish a description that is wrong by point masses; false publishes the truth"),
     ("defaults", package_file("config", "simulate.yaml"), "parameter file that is read first, the package's own"),
     ("config", "", "parameter file that is read after it and may hold only what differs; empty takes none"),
+    ("plan", "", "plan.yaml that is moved and fitted, as `inertid excite` wrote it; empty plans a motion"),
+    ("validation_plan", "", "validation_plan.yaml that is moved and held out; empty plans a motion"),
+    ("confirm", "", "true shows each motion and waits for the service excitation/go; empty leaves it to the files"),
     ("output", "results", "directory of the results; recordings are written below it"),
     ("excitation", "true", "start the node that moves the robot; false where the robot moves by itself"),
     ("calibrate", "true", "start the flow; false only starts the nodes"),
     ("exit", "false", "end everything once the flow has ended; status 1 where it failed or the result was rejected"),
 )
-PASSED_ON = ("namespace", "defaults", "config", "output", "excitation", "calibrate", "exit")
+PASSED_ON = (
+    "namespace", "defaults", "config", "plan", "validation_plan", "confirm", "output", "excitation", "calibrate",
+    "exit",
+)  # fmt: skip
 
 
 def generate_launch_description() -> LaunchDescription:

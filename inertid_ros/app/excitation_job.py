@@ -1,6 +1,6 @@
 """The excitation node's planning, as a function that a :class:`~inertid_ros.core.worker.Worker` can run elsewhere."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,11 +10,12 @@ from inertid_ros.config.execution import ExecutionOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding
+from inertid_ros.excitation.constraints.collision.clearance import Clearance
 from inertid_ros.excitation.constraints.collision.surroundings import surroundings
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.execution.plan_check import check_plan, with_approach
-from inertid_ros.excitation.inspection import motion_findings
+from inertid_ros.excitation.inspection import closest_approach, limb_paths, motion_findings, motion_summary
 from inertid_ros.excitation.limits.motion_limits import motion_limits
 from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.excitation.planning.optimize import PlanningProgress
@@ -68,6 +69,12 @@ class PreparedMotion:
         The exciting motion alone.
     approach_s : float
         Duration of the approach to its start [s]; the table holds both.
+    summary : str
+        One line about the motion, to be read before it begins.
+    clearance : Clearance or None
+        Where motion and approach come closest to anything; None where nothing can meet.
+    paths : mapping of str to ndarray, shape (N, 3)
+        Way of the last link of every limb in the root frame [m].
     findings : tuple of Finding
         What the motion may meet, and what it does not excite, and why.
     """
@@ -75,6 +82,9 @@ class PreparedMotion:
     plan: Plan
     approach_s: float
     table: HorizonTable
+    summary: str = ""
+    clearance: Clearance | None = None
+    paths: Mapping[str, Array] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 
 
@@ -128,5 +138,7 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress],
     table = HorizonTable(whole, whole.limits, job.execution)
     around = surroundings(model, limits, job.excitation)
     findings = (*around.findings, *motion_findings(plan, model, limits, constraints))
+    clearance = closest_approach(constraints, whole)
+    summary = motion_summary(plan, clearance, job.speed_scale)
     progress(PreparationProgress(1.0))
-    return PreparedMotion(plan, approach_s, table, findings)
+    return PreparedMotion(plan, approach_s, table, summary, clearance, limb_paths(plan, model), findings)

@@ -2,31 +2,33 @@
 
 import argparse
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from inertid_ros.app.earlier_result import earlier_result
 from inertid_ros.config.configuration import ExcitationConfiguration
+from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.outputs import check_directory
 from inertid_ros.excitation.constraints.collision.surroundings import surroundings
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.execution.plan_check import check_plan
-from inertid_ros.excitation.inspection import inspect_plan
+from inertid_ros.excitation.inspection import Inspection, inspect_plan
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
 from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.excitation.planning.optimize import PlanningProgress
 from inertid_ros.excitation.planning.start_pose import rest_pose
+from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.excitation.plans.plan_file import load_motion
 from inertid_ros.report.pages import motion_files
 from inertid_ros.robot.configured_model import model_options
 from inertid_ros.robot.model import load_model
 
 from .excite_floating import excite_floating
-from .printing.motion_output import MOTION, PLAN, print_motion, summarise, write_motion
+from .printing.motion_output import FITTED, HELD_OUT, MOTION, print_motion, summarise, write_motion
 from .printing.output import number, print_json, progress_bar
 from .settings import configuration, inputs, named_numbers
 from .stopping import ends_early
@@ -53,38 +55,53 @@ def run(options: argparse.Namespace) -> int:
             f"{model.name}: its base is free (robot.base), so its motion cannot be planned; plan with"
             " robot.base fixed for a robot whose root link rests on the ground, or give robot.wheels of one that floats"
         )
-    planned: PlanningProgress | None = None
+    constraints = motion_constraints(model, limits, config.excitation)
+    around = surroundings(model, limits, config.excitation)
+
+    def inspected(plan: Plan) -> Inspection:
+        check_plan(plan, model, limits, constraints=constraints)
+        return inspect_plan(plan, model, limits, constraints, earlier, around)
+
+    planned: dict[str, PlanningProgress] = {}
+    inspections: dict[str, Inspection] = {}
     with progress_bar(options, "checking" if options.check else "planning") as progress:
-
-        def report(now: PlanningProgress) -> None:
-            nonlocal planned
-            planned = now
-            progress(f"planning {number(now.value)}", now.fraction)
-
-        plan = load_motion(options.check, limits) if options.check else None
-        constraints = motion_constraints(model, limits, config.excitation)
-        if plan is None:
+        if options.check:
+            inspections[""] = inspected(load_motion(options.check, limits))
+        else:
             named = [name in named_numbers(options.start, "--start") for name in limits.joint_names]
             start = rest_pose(model, limits, constraints, _start(options.start, limits), np.array(named))
-            with ends_early():
-                plan = plan_excitation(model, limits, start, config.excitation, report, earlier)
+            for name, wanted in _motions(config.excitation, bool(options.prior)).items():
+
+                def report(now: PlanningProgress, name: str = name) -> None:
+                    planned[name] = now
+                    progress(f"planning {name} {number(now.value)}", now.fraction)
+
+                with ends_early():
+                    plan = plan_excitation(model, limits, start, wanted, report, earlier)
+                inspections[name] = inspected(plan)
         progress("checking", 1.0)
-        check_plan(plan, model, limits, constraints=constraints)
-        around = surroundings(model, limits, config.excitation)
-        inspection = inspect_plan(plan, model, limits, constraints, earlier, around)
-    for finding in inspection.findings:
+    for finding in dict.fromkeys(finding for motion in inspections.values() for finding in motion.findings):
         _log.warning("warning: %s", finding)
-    summary = summarise(inspection, model, config, planned)
+    summaries = {name: summarise(motion, model, config, planned.get(name)) for name, motion in inspections.items()}
+    first, held_out = next(iter(summaries.values())), summaries.get(HELD_OUT)
+    summary = {**first, **({"held_out": held_out} if held_out else {})}
+    written = {"plan_file": str(options.check)}
     if options.output:
-        pages = motion_files(inspection, summary)
-        write_motion(inspection.plan, summary, Path(options.output), options.force, pages)
-    files = {"plan_file": str(Path(options.output) / PLAN)} if options.output else {"plan_file": str(options.check)}
+        pages = motion_files([(name, motion, summaries[name]) for name, motion in inspections.items()])
+        plans = [motion.plan for motion in inspections.values()]
+        written = write_motion(plans, summary, Path(options.output), options.force, pages)
     if options.json:
-        print_json({**summary, **files})
+        print_json({**summary, **written})
         return 0
-    print_motion(summary)
-    print(f"written to {files['plan_file']}" if options.output else f"{options.check}: keeps every limit")
+    for name, motion in summaries.items():
+        print_motion(motion, name)
+    print(f"written to {' and '.join(written.values())}" if options.output else f"{options.check}: keeps every limit")
     return 0
+
+
+def _motions(options: ExcitationOptions, continues: bool) -> Mapping[str, ExcitationOptions]:
+    """What to plan, by what each motion is for; recordings that are continued have held-out ones already."""
+    return {FITTED: options} if continues else {FITTED: options, HELD_OUT: options.held_out}
 
 
 def _start(texts: Sequence[str], limits: MotionLimits) -> Array:

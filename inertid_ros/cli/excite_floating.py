@@ -68,7 +68,7 @@ def excite_floating(
             "configuration": attrs.asdict(config),
         }
     )
-    write_motion(plan, summary, Path(options.output), options.force)
+    write_motion([plan], summary, Path(options.output), options.force)
     plan_file = str(Path(options.output) / PLAN)
     if options.json:
         print_json({**summary, "plan_file": plan_file})

@@ -40,8 +40,10 @@ class CollisionOptions:
     """What a motion must not touch."""
 
     self_collision: bool = option(True, "links keep clear of one another, by the collision shapes of the URDF")
-    clearance_m: float = option(
-        0.01, "smallest distance of links from one another and from obstacles [m]", minimum=0.0, maximum=10.0
+    clearance_m: float = option(0.01, "smallest distance of links from one another [m]", minimum=0.0, maximum=10.0)
+    obstacle_clearance_m: float = option(
+        0.05, "smallest distance of links from obstacles and from the floor or mounting plane [m]", minimum=0.0,
+        maximum=10.0,
     )
     obstacles: Mapping[str, ObstacleOptions] = named(
         ObstacleOptions, "bodies around the robot", "obstacle_names", former=former_syntax.elements

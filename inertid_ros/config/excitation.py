@@ -7,6 +7,7 @@ import attrs
 
 from inertid_ros.config.schema import former_syntax
 from inertid_ros.config.schema.option_fields import named, option, section
+from inertid_ros.core.errors import ConfigurationError
 
 from .balance import BalanceOptions
 from .collision import CollisionOptions
@@ -108,6 +109,11 @@ class ExcitationOptions:
         math.inf, "combinations are left out until the criterion of the rest can be brought below this", minimum=1e-12
     )
     seed: int = option(0, "of the random starts; the same seed gives the same motion", minimum=0)
+    validation_kind: str = option("fourier", "of the held-out motion", choices=MOTION_TYPES)
+    validation_duration_s: float = option(
+        0.0, "of the held-out motion [s]; 0 is as long as the other", minimum=0.0, maximum=600.0
+    )
+    validation_seed: int = option(1, "of the held-out motion", minimum=0)
     starts: int = option(48, "random feasible motions to begin with", minimum=1, maximum=100_000)
     improved: int = option(3, "of the best of them that are improved", minimum=0, maximum=1000)
     workers: int = option(
@@ -142,3 +148,20 @@ class ExcitationOptions:
     collision: CollisionOptions = section(CollisionOptions)
     balance: BalanceOptions = section(BalanceOptions)
     combinations: CombinationOptions = section(CombinationOptions)
+
+    @property
+    def held_out(self) -> "ExcitationOptions":
+        """Those of the held-out motion.
+
+        Raises
+        ------
+        ConfigurationError
+            It would be the motion that is fitted.
+        """
+        duration = self.validation_duration_s or self.duration_s
+        if (self.validation_kind, self.validation_seed, duration) == (self.kind, self.seed, self.duration_s):
+            raise ConfigurationError(
+                f"excitation.seed and excitation.validation_seed are both {self.seed}, so that the held-out motion"
+                " would be the one that is fitted; change one of them"
+            )
+        return attrs.evolve(self, kind=self.validation_kind, seed=self.validation_seed, duration_s=duration)

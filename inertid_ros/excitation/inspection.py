@@ -1,12 +1,13 @@
 """Inspection of a plan: limits used, distances kept, condition number and singular values."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding
+from inertid_ros.excitation.constraints.collision.clearance import Clearance, ClearanceConstraint
 from inertid_ros.excitation.constraints.collision.surroundings import Surroundings
 from inertid_ros.excitation.constraints.effort import prior_effort
 from inertid_ros.excitation.criteria.criterion import make_criterion, regressor_condition
@@ -17,6 +18,7 @@ from inertid_ros.excitation.limits.constraint import Constraint, ConstraintUsage
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, usage
 from inertid_ros.excitation.planning.descent import motion_samples
 from inertid_ros.excitation.plans.plan import Plan
+from inertid_ros.kinematics.tree_kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
 _TIGHT = 0.9  # of what a constraint allows
@@ -45,6 +47,8 @@ class Inspection:
         Longest time from a failure of the sender to rest [s].
     spectrum_before : ndarray, shape (r,) or None
         Singular values of earlier recordings alone in the same scaling; None where there are none.
+    clearance : Clearance or None
+        Where it comes closest to what it must keep clear of; None where nothing can meet.
     constraint_usage : tuple of ConstraintUsage
         Usage of each constraint beside the limits of position, velocity, acceleration.
     findings : tuple of Finding
@@ -63,6 +67,7 @@ class Inspection:
     spectrum: Array
     longest_stop: float
     spectrum_before: Array | None = None
+    clearance: Clearance | None = None
     constraint_usage: tuple[ConstraintUsage, ...] = ()
     findings: tuple[Finding, ...] = ()
     surroundings: tuple[str, ...] = ()
@@ -98,6 +103,7 @@ def inspect_plan(
         condition_number=information.condition_number,
         spectrum=after,
         longest_stop=HorizonTable(plan, limits).longest,
+        clearance=closest_approach(constraints, plan),
         spectrum_before=before,
         constraint_usage=used_by,
         findings=(
@@ -117,6 +123,32 @@ def motion_findings(
     information = criterion.evaluate(motion_samples(criterion, plan))
     used_by = _usage(constraints, plan)
     return weak_parameters(criterion, information, model, limits, _tightest(used_by))
+
+
+def closest_approach(constraints: Sequence[Constraint], plan: Plan) -> Clearance | None:
+    """Where a motion comes closest to what it must keep clear of; None where nothing can meet."""
+    distances = (item.closest_approach(plan) for item in constraints if isinstance(item, ClearanceConstraint))
+    return next(distances, None)
+
+
+def motion_summary(plan: Plan, clearance: Clearance | None, speed_scale: float = 1.0) -> str:
+    """One line to read before a robot moves: speed, closest approach, range and peak speed of every joint."""
+    speed = np.abs(plan.velocity).max(axis=0)
+    joints = (
+        f"{name} {plan.position[:, i].min():.2f} to {plan.position[:, i].max():.2f}, at most {speed[i]:.2f}/s"
+        for i, name in enumerate(plan.joint_names)
+    )
+    near = str(clearance) if clearance is not None else "distances are not checked"
+    kind, seconds = plan.motion_type, plan.duration
+    return f"{kind} motion of {seconds:.1f} s, speed scale {speed_scale:g}; {near}; {'; '.join(joints)}"
+
+
+def limb_paths(plan: Plan, model: RobotModel) -> Mapping[str, Array]:
+    """Way of the origin of the last link of every limb in the root frame, ``(N, 3)`` [m], by the link's name."""
+    parents = {int(parent) for parent in model.pinocchio.parents[2:]}
+    last = [body for body in range(model.joints) if body + 1 not in parents]
+    placements = TreeKinematics.of(model).placements(plan.position)
+    return {model.link_names[body]: placements[:, body, :3, 3] for body in last}
 
 
 def _usage(constraints: Sequence[Constraint], plan: Plan) -> tuple[ConstraintUsage, ...]:

@@ -63,11 +63,20 @@ def excitation(common: Iterable[Any], condition: Condition | None = None) -> Lau
     """
 
     def made(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-        controller = LaunchConfiguration("controller").perform(context)
-        named = {"controller": controller} if controller else {}
-        return [node("excitation", {"urdf": text("urdf"), **named}, common, condition=condition)]
+        parameters = {"urdf": text("urdf"), **given(context, controller=str)}
+        return [node("excitation", parameters, common, condition=condition)]
 
     return OpaqueFunction(function=made)
+
+
+def given(context: LaunchContext, **types: type) -> dict[str, ParameterValue]:
+    """Return parameters named like launch arguments, without the empty ones, which leave the parameter files alone."""
+    arguments = {name: LaunchConfiguration(name) for name in types}
+    return {
+        name: ParameterValue(argument, value_type=types[name])
+        for name, argument in arguments.items()
+        if argument.perform(context)
+    }
 
 
 def ended_by(flow: Node, what: str, reason: str, condition: Condition | None = None) -> LaunchDescriptionEntity:

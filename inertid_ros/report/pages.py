@@ -1,6 +1,6 @@
 """Results and planned motions as HTML pages that need no other file."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inertid_ros.excitation.inspection import Inspection
@@ -60,18 +60,19 @@ def render_summary(report: Mapping[str, Any]) -> str:
     return rendered("summary.html.j2", report=report)
 
 
-def motion_files(inspection: Inspection, summary: Mapping[str, Any]) -> dict[str, bytes]:
-    """Names and contents of the page and the plots.
+def motion_files(motions: Sequence[tuple[str, Inspection, Mapping[str, Any]]]) -> dict[str, bytes]:
+    """Names and contents of one page for all motions, and of the plots of the first.
 
     Parameters
     ----------
-    inspection : Inspection
-        The plan and its properties.
-    summary : mapping
-        Content of ``excitation.json``.
+    motions : sequence of (str, Inspection, mapping)
+        What each is for, the plan and its properties, and its content of ``excitation.json``.
     """
-    motion = limits_plots(inspection)
-    spectrum = spectrum_plot(inspection.spectrum_before, inspection.spectrum)
-    page = rendered("motion.html.j2", summary=summary, motion=motion, spectrum=spectrum)
+    parts = [
+        (purpose, summary, limits_plots(inspection), spectrum_plot(inspection.spectrum_before, inspection.spectrum))
+        for purpose, inspection, summary in motions
+    ]
+    page = rendered("motion.html.j2", parts=parts)
+    _, _, motion, spectrum = parts[0]
     files = {"motion": standalone([drawing for _, drawing in motion]), "spectrum": standalone([spectrum])}
     return {MOTION_PAGE: page.encode(), **{f"{name}.svg": drawing.encode() for name, drawing in files.items()}}

@@ -164,6 +164,11 @@ class RobotModel:
         return np.vstack([self.body_locked, np.zeros_like(self.rotor_prior)])
 
     @property
+    def root_name(self) -> str:
+        """Root link."""
+        return str(self.pinocchio.frames[1].name)
+
+    @property
     def joint_names(self) -> tuple[str, ...]:
         """Movable joints in the order of q, v, a and tau everywhere."""
         return self.layout.joints

@@ -1,6 +1,7 @@
-"""Inertia as RViz shows it: the solid ellipsoid of even density that has a body's mass, centre and second moments."""
+"""What RViz shows: inertia as the solid ellipsoid of even density that has a body's mass, centre and second moments,
+and the way of links along a motion."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, Quaternion, Vector3
@@ -14,6 +15,8 @@ from inertid_ros.robot.bodies.uniform_ellipsoid import uniform_ellipsoid
 from .transforms import matrix_to_quaternion
 
 GIVEN = ColorRGBA(r=0.6, g=0.6, b=0.6, a=0.35)
+PLANNED = ColorRGBA(r=0.9, g=0.5, b=0.1, a=0.9)
+_LINE = 0.005  # m, its width
 CALIBRATED = ColorRGBA(r=0.1, g=0.7, b=0.3, a=0.6)
 
 
@@ -33,5 +36,17 @@ def inertia_markers(
             position=Point(**dict(zip("xyz", centre.tolist(), strict=True))), orientation=Quaternion(x=x, y=y, z=z, w=w)
         )
         marker.scale = Vector3(**dict(zip("xyz", (2 * radii).tolist(), strict=True)))
+        markers.append(marker)
+    return MarkerArray(markers=markers)
+
+
+def path_markers(paths: Mapping[str, Array], frame: str, stamp: Time) -> MarkerArray:
+    """A line per way ``(N, 3)`` [m] in a frame, named after what goes along it."""
+    markers = []
+    for name, points in paths.items():
+        marker = Marker(ns=name, type=Marker.LINE_STRIP, action=Marker.ADD, color=PLANNED)
+        marker.header.frame_id, marker.header.stamp = frame, stamp
+        marker.scale.x = _LINE
+        marker.points = [Point(x=x, y=y, z=z) for x, y, z in points.tolist()]
         markers.append(marker)
     return MarkerArray(markers=markers)

@@ -21,6 +21,7 @@ from inertid_ros.robot.model import load_model
 FILES = [
     ".inertid.json",
     "excitation.html", "excitation.json", "joint_trajectory.yaml", "motion.svg", "plan.yaml", "spectrum.svg",
+    "validation_plan.yaml",
 ]  # fmt: skip
 QUICK = ("--set", "excitation.starts=4", "--set", "excitation.improved=0", "--set", "excitation.duration_s=10")
 
@@ -32,9 +33,9 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def _excite(capsys, *more, output="out"):
+def _excite(capsys, *more, output="out", quick=QUICK):
     capsys.readouterr()
-    status = cli.main(["excite", "--urdf", "robot.urdf", "--output", output, *QUICK, *more])
+    status = cli.main(["excite", "--urdf", "robot.urdf", "--output", output, *quick, *more])
     return status, *capsys.readouterr()
 
 
@@ -71,9 +72,9 @@ def test_ctrl_c_writes_the_best_motion_so_far(folder, capsys, monkeypatch):
         return str(value)
 
     monkeypatch.setattr(excite, "number", interrupt)  # of the progress that is shown
-    endless = ("--set", "excitation.improved=1", "--set", "excitation.iterations=100000")
-    status, _, err = _excite(capsys, *endless)
-    assert status == 0 and "interrupted; going on with the best motion so far" in err
+    endless = ("--set", "excitation.starts=4", "--set", "excitation.improved=1", "--set", "excitation.iterations=100000")
+    status, _, err = _excite(capsys, *endless, quick=())
+    assert "interrupted; going on with the best motion so far" in err and status == 0, err
     assert sorted(os.listdir("out")) == FILES
 
 
@@ -217,7 +218,7 @@ def test_a_plan_is_looked_at_again(made, tmp_path, capsys, file):
         assert joint == pytest.approx({key: before[key] for key in joint}, rel=1e-6)
     assert seen["singular_values"]["after"] == pytest.approx(first["singular_values"]["after"], rel=1e-6)
     assert seen["condition_number"] == pytest.approx(first["condition_number"], rel=1e-6)
-    assert sorted(os.listdir(tmp_path / "again")) == FILES
+    assert sorted(os.listdir(tmp_path / "again")) == [name for name in FILES if name != "validation_plan.yaml"]
     again, plan = load_plan(tmp_path / "again/plan.yaml"), load_plan(folder / "out/plan.yaml")
     for channel in ("time", "position", "velocity", "acceleration"):
         np.testing.assert_allclose(getattr(again, channel), getattr(plan, channel), rtol=0, atol=1e-9)
@@ -259,7 +260,8 @@ def test_the_page_shows_the_motion_against_its_limits(made):
     page = (made[0] / "out/excitation.html").read_text()
     summary = json.loads((made[0] / "out/excitation.json").read_text())
     joints = [joint["name"] for joint in summary["joints"]]
-    assert page.count("<svg") == 1 + len(joints)  # the spectrum, and the motion of every joint
+    assert page.count("<svg") == 2 * (1 + len(joints))  # for both plans the spectrum, and the motion of every joint
+    assert summary["held_out"]["seed"] == summary["seed"] + 1 and "motion of random to validate" in page
     assert all(f"Motion of {name} against its limits" in page for name in joints)
     weakest = summary["singular_directions"][-1]
     assert weakest and ", ".join(weakest) in page  # parameters are named under the singular values

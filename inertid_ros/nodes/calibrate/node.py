@@ -53,10 +53,9 @@ class CalibrationFlow:
         self._wait_for_nodes()
         self.mover.arm()
         options = self.options
-        train = [self._record("training", options.motion, options.duration_s, options.seed)]
-        held_out = self._record(
-            "held-out", options.validation_motion, options.validation_duration_s, options.validation_seed
-        )
+        train = [self._record("training", Excite.Goal(plan_file=_absolute(options.plan)))]
+        plan = _absolute(options.validation_plan)
+        held_out = self._record("held-out", Excite.Goal(plan_file=plan, held_out=True))
         if options.rounds == 1:
             self._end_motions()
         result = self._identify(train, held_out)
@@ -80,9 +79,8 @@ class CalibrationFlow:
         """Record a motion for the parameters that the data so far determines least; return the recording's name."""
         if not result.result_directory:
             raise FlowError("the identifier writes no results, which the next round needs; set output_directory")
-        options = self.options
-        purpose, seed = f"round {number}", options.seed + _SEEDS_APART * (number - 1)
-        return self._record(purpose, options.motion, options.duration_s, seed, result.result_directory)
+        seed = _SEEDS_APART * (number - 1)
+        return self._record(f"round {number}", Excite.Goal(seed=seed, prior=result.result_directory))
 
     def _wait_for_nodes(self) -> None:
         client, wait = self.client, self.options.wait_s
@@ -114,12 +112,11 @@ class CalibrationFlow:
             answer = self.client.trigger("recorder/stop")
             self.client.show(f"{name} was still being recorded: {'ended' if answer.success else answer.message}")
 
-    def _record(self, purpose: str, motion: str, duration: float, seed: int, prior: str = "") -> str:
+    def _record(self, purpose: str, goal: Excite.Goal) -> str:
         """Move along one motion with the recorder running; return the recording's name."""
         client = self.client
         name = client.with_retries(self._start_recording, self.options.wait_s)
-        scale = self.options.speed_scale
-        goal = Excite.Goal(motion=motion, duration=duration, seed=seed, speed_scale=scale, prior=prior)
+        goal.speed_scale, goal.confirm = self.options.speed_scale, self.options.confirm
         self.mover.move(purpose, goal, lambda: self._not_recording(name))
         answer = client.trigger("recorder/stop")
         self.recording = ""
@@ -207,6 +204,11 @@ class CalibrationFlow:
         if self.recording:
             steps.append(lambda: self.client.trigger("recorder/stop"))
         self.client.attempt_all(steps)
+
+
+def _absolute(plan: str) -> str:
+    """Path of a plan file for a node that may run in another directory."""
+    return str(Path(plan).expanduser().absolute()) if plan else ""
 
 
 def main() -> int:

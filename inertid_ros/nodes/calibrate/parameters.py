@@ -2,7 +2,6 @@
 
 import attrs
 
-from inertid_ros.config.excitation import MOTION_TYPES
 from inertid_ros.config.identification import RoundsOptions
 from inertid_ros.config.schema.option_fields import option
 
@@ -17,14 +16,9 @@ class CalibrateOptions(RoundsOptions):
     )
     move_service: str = option("simulator/move", "std_srvs/Trigger that makes the robot move by itself")
     moving_topic: str = option("simulator/moving", "latched std_msgs/Bool, true while it does")
-    motion: str = option("fourier", "type of the motion that is fitted", choices=MOTION_TYPES)
-    duration_s: float = option(0.0, "of that motion [s]; 0 takes the excitation node's", minimum=0.0, maximum=600.0)
-    seed: int = option(1, "of that motion", minimum=0)
-    validation_motion: str = option("fourier", "type of the held-out motion", choices=MOTION_TYPES)
-    validation_duration_s: float = option(
-        0.0, "of the held-out motion [s]; 0 takes the excitation node's", minimum=0.0, maximum=600.0
-    )
-    validation_seed: int = option(2, "of the held-out motion", minimum=0)
+    plan: str = option("", "plan file of the motion that is fitted; empty lets the excitation node plan it")
+    validation_plan: str = option("", "plan file of the held-out motion; empty lets the excitation node plan it")
+    confirm: bool = option(False, "show each motion once it is planned, and wait for the service excitation/go")
     speed_scale: float = option(1.0, "plays both motions slower", minimum=0.01, maximum=1.0)
     output_directory: str = option(
         "", "result directory to write, of several rounds a folder with one each; empty leaves it to the identifier"

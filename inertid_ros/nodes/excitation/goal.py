@@ -37,6 +37,7 @@ class GoalState(Enum):
 
     COLLECTING = "collecting"  # joint states, and where one is needed the recorder's status, before planning
     PLANNING = "planning"  # in another process
+    CONFIRMING = "confirming"  # planned; waits until an operator says go
     CHECKING = "checking"  # joint states are collected anew; then come the last checks
     EXECUTING = "executing"  # the robot moves
     ENDED = "ended"  # the robot is at rest
@@ -159,6 +160,14 @@ class ExcitationGoal:
             if self.supervisor.moving:
                 self.stop(halt)
 
+    def go(self) -> bool:
+        """Move along the motion that was shown; false where none waits for it."""
+        waited = self.state is GoalState.CONFIRMING
+        if waited:
+            self.state = GoalState.CHECKING
+            self._collect()
+        return waited
+
     def tick(self, cancel: bool) -> GoalState:
         """Take the next step where it is due; to be called every few milliseconds on the steady clock.
 
@@ -182,6 +191,9 @@ class ExcitationGoal:
                     self._end(GoalOutcome(Ending.CANCELED, "canceled; nothing moved"))
                 elif self._worker is not None:
                     self._poll_planning(self._worker)
+                elif self.state is GoalState.CONFIRMING:
+                    if silence := self.lease.check(now):
+                        raise ExcitationError(silence)
                 elif self._collected(now):
                     if self.prepared is None:
                         self._plan()
@@ -260,6 +272,7 @@ class ExcitationGoal:
 
     def _job(self) -> ExcitationJob:
         request, given = self._request, self._options.excitation
+        given = given.held_out if request.held_out else given
         return ExcitationJob(
             urdf=self._robot.model.urdf,
             measured_position=self._robot.position(),
@@ -273,7 +286,7 @@ class ExcitationGoal:
                 given,
                 kind=request.motion or given.kind,
                 duration_s=request.duration or given.duration_s,
-                seed=request.seed,
+                seed=request.seed or given.seed,
             ),
             execution=self._options.execution,
         )
@@ -289,8 +302,9 @@ class ExcitationGoal:
             message = f"planned {self.prepared.plan.duration:.1f} s; nothing moved"
             self._end(GoalOutcome(Ending.SUCCEEDED, message))
             return
-        self.state = GoalState.CHECKING  # taking over a large plan may have held up this thread
-        self._collect()
+        self.state = GoalState.CONFIRMING
+        if not self._request.confirm:
+            self.go()  # joint states are collected anew: taking over a large plan may have held up this thread
 
     def _begin(self, prepared: PreparedMotion) -> None:
         """Check for the last time, then send the first horizon."""

@@ -11,7 +11,7 @@ from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.msg import ExcitationStatus
 from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory
 
-from .goal import GoalOutcome
+from .goal import ExcitationGoal, GoalOutcome
 from .state_machine import State, StateMachine
 
 _NAN = float("nan")
@@ -29,22 +29,25 @@ _STATUS = {
 }
 
 
-def to_feedback(progress: PreparationProgress | ExecutionProgress | None) -> Excite.Feedback:
-    """Return the feedback of the action ``Excite``; None, before anything is planned, has no stage."""
-    if progress is None:
-        return Excite.Feedback(condition_number=_NAN)
+def to_feedback(goal: ExcitationGoal) -> Excite.Feedback:
+    """Return the feedback of the action ``Excite``; it has no stage before anything is planned."""
+    progress, prepared = goal.progress, goal.prepared
+    feedback = Excite.Feedback(condition_number=_NAN, closest=_NAN, required=_NAN)
     if isinstance(progress, PreparationProgress):
-        return Excite.Feedback(
-            stage="planning",
-            fraction=float(progress.fraction),
-            condition_number=float(progress.condition_number),
-        )
-    return Excite.Feedback(
-        stage=progress.stage.value,
-        fraction=float(progress.fraction),
-        condition_number=_NAN,
-        tracking_error=float(np.abs(progress.tracking_error).max()),
-    )
+        feedback.stage = "planning"
+        feedback.condition_number = float(progress.condition_number)
+    elif isinstance(progress, ExecutionProgress):
+        feedback.stage = progress.stage.value
+        feedback.tracking_error = float(np.abs(progress.tracking_error).max())
+    elif prepared is not None:
+        feedback.stage = "planned"
+    if progress is not None:
+        feedback.fraction = float(progress.fraction)
+    if prepared is not None:
+        feedback.plan = prepared.summary
+    if prepared is not None and prepared.clearance is not None:
+        feedback.closest, feedback.required = prepared.clearance.closest_m, prepared.clearance.required_m
+    return feedback
 
 
 def to_result(outcome: GoalOutcome) -> Excite.Result:

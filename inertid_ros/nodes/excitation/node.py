@@ -17,8 +17,10 @@ from rclpy.task import Future
 from std_msgs.msg import Empty
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
+from visualization_msgs.msg import MarkerArray
 
 from inertid_ros.action import Excite
+from inertid_ros.app.excitation_job import PreparedMotion
 from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.live.stream_watch import StreamWatch
@@ -28,6 +30,7 @@ from inertid_ros.nodes.spin import raise_priority, run_node
 from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
 from inertid_ros.ros.joint_order import JointSample
 from inertid_ros.ros.lifecycle import refuse_impossible_transitions
+from inertid_ros.ros.markers import path_markers
 from inertid_ros.ros.parameters import declare, guard, read
 from inertid_ros.ros.qos import LATCHED, STATE
 
@@ -59,6 +62,7 @@ class Excitation(LifecycleNode):
         self.goal_ended_at = -np.inf
         self.status_publisher = self.create_publisher(ExcitationStatus, "~/status", LATCHED)
         self.plan_publisher = self.create_publisher(JointTrajectory, "~/plan", LATCHED)
+        self.marker_publisher = self.create_publisher(MarkerArray, "~/markers", LATCHED)
         self.ticks = StreamWatch()
         self.robot = RobotInterface(
             self,
@@ -73,6 +77,7 @@ class Excitation(LifecycleNode):
         guard(self, MotionOptions, self._parameters_locked)
         self.create_subscription(Empty, "~/lease", lambda _message: self.machine.renew_lease(), STATE)
         self.create_service(Trigger, "~/stop", self._stop)
+        self.create_service(Trigger, "~/go", self._go)
         self.server = ActionServer(
             self,
             Excite,
@@ -188,7 +193,7 @@ class Excitation(LifecycleNode):
         planned = goal is not None and goal.prepared is not None
         self.machine.tick(self.goal_handle is not None and self.goal_handle.is_cancel_requested)
         if goal is not None and goal.prepared is not None and not planned:
-            self.plan_publisher.publish(to_plan_message(goal.prepared.plan, self.get_clock().now().to_msg()))
+            self._show_plan(goal.prepared)
         if self.published != self._summary:
             self._publish_status()
             self._log_interruption()
@@ -206,12 +211,25 @@ class Excitation(LifecycleNode):
         response.success, response.message = True, self.machine.message
         return response
 
+    def _go(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Move along the motion that was planned with ``confirm``."""
+        objection = self.machine.go()
+        response.success, response.message = not objection, objection or "the robot begins to move"
+        return response
+
     # Output
+
+    def _show_plan(self, prepared: PreparedMotion) -> None:
+        """Before anything moves: the plan, where it leads, and a line about it."""
+        now = self.get_clock().now().to_msg()
+        self.plan_publisher.publish(to_plan_message(prepared.plan, now))
+        self.marker_publisher.publish(path_markers(prepared.paths, self.robot.model.root_name, now))
+        self.report()
 
     def report(self) -> None:
         """Ten times a second: feedback and status."""
         if self.machine.goal is not None and self.goal_handle is not None and self.goal_handle.is_active:
-            self.goal_handle.publish_feedback(to_feedback(self.machine.progress))
+            self.goal_handle.publish_feedback(to_feedback(self.machine.goal))
         if self.machine.supervisor is not None or time.monotonic() - self.published_at > 1.0:
             self._publish_status()
 

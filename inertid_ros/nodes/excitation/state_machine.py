@@ -105,6 +105,8 @@ class StateMachine:
         """One line about the state."""
         if self.goal is None:
             return self._told
+        if self.goal.state is GoalState.CONFIRMING:
+            return "planned; call the service ~/go to move, or cancel"
         if self.supervisor is None:
             return self.state.value
         return self.supervisor.fault or self.supervisor.interruption or self.state.value
@@ -169,6 +171,10 @@ class StateMachine:
             why = self._told if self.state is State.FAULT else f"excitation is not armed ({self._told})"
             self.outcome = GoalOutcome(Ending.REFUSED, f"{why} (nothing moved)")
         return True
+
+    def go(self) -> str:
+        """Move along the motion that waits for it; return why not, empty where it does."""
+        return "" if self.goal is not None and self.goal.go() else "no motion waits to begin"
 
     def tick(self, cancel: bool = False) -> None:
         """Take the next step where it is due; to be called every few milliseconds on the steady clock.

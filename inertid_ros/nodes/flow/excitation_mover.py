@@ -68,9 +68,17 @@ class ExcitationMover:
             self._client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
 
     def move(self, purpose: str, goal: Excite.Goal, check: Check) -> None:
-        """Have the node plan and execute the motion."""
+        """Have the node plan and execute the motion, which is shown before it begins."""
+        shown = False
 
         def describe(feedback: Excite.Feedback) -> tuple[str, float | None]:
+            nonlocal shown
+            if feedback.plan and not shown:
+                shown = True
+                self._client.show(f"{purpose} motion: {feedback.plan}")
+                if goal.confirm:
+                    go = self._client.node.resolve_service_name("excitation/go")
+                    self._client.show(f"look at it; ros2 service call {go} std_srvs/srv/Trigger moves the robot")
             if not feedback.stage:
                 return f"{purpose}: checking", None
             return f"{purpose}: {feedback.stage}", feedback.fraction

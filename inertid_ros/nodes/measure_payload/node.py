@@ -46,12 +46,7 @@ class PayloadFlow:
         self.mover.wait(options.wait_s)
         client.wait_for_action(IdentifyPayload, _ACTION, options.wait_s)
         self.mover.arm()
-        goal = Excite.Goal(
-            motion=options.motion,
-            duration=options.duration_s,
-            seed=options.seed,
-            speed_scale=options.speed_scale,
-        )
+        goal = Excite.Goal(duration=options.duration_s, speed_scale=options.speed_scale)
         self.mover.move("payload", goal, self._watch)
         self.mover.disarm()
         return self._conclude()

@@ -2,7 +2,6 @@
 
 import attrs
 
-from inertid_ros.config.excitation import MOTION_TYPES
 from inertid_ros.config.schema.option_fields import option
 
 
@@ -11,11 +10,10 @@ class MeasurePayloadOptions:
     """Parameters of the flow that moves a robot to identify what it holds."""
 
     frame: str = option("", "link that holds the payload, in whose frame it is; empty takes the online node's")
-    motion: str = option("fourier", "type of the motion", choices=MOTION_TYPES)
     duration_s: float = option(
-        8.0, "of the motion, and of the joint states that are taken [s]", minimum=1.0, maximum=600.0
+        8.0, "of the motion, in place of excitation.duration_s, and of the joint states that are taken [s]",
+        minimum=1.0, maximum=600.0,
     )
-    seed: int = option(1, "of the motion", minimum=0)
     speed_scale: float = option(1.0, "plays the motion slower", minimum=0.01, maximum=1.0)
     reference: tuple[str, ...] = option(
         (), "recordings of the same session without payload; empty takes the online node's"

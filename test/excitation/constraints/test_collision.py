@@ -126,7 +126,7 @@ def test_capsules_enclose(seed):
 def test_penalty_is_differentiated_exactly(seed):
     rng = np.random.default_rng(seed)
     model = shaped_robot(rng)
-    options = CollisionOptions(obstacles=BALL | POST, clearance_m=0.05)
+    options = CollisionOptions(obstacles=BALL | POST, clearance_m=0.05, obstacle_clearance_m=0.05)
     constraint = ClearanceConstraint(model, limits_of(model), options, floor=-0.5)
     q, direction = rng.uniform(-1, 1, (2, 30, model.joints))
     penalty, step = constraint.penalty(samples(constraint.scene, q)), 1e-5
@@ -141,7 +141,7 @@ def test_what_passes_is_apart_everywhere_and_what_fails_is_named(seed):
     model = shaped_robot(rng)
     limits = limits_of(model)
     plan = quick_plan(limits, np.zeros(model.joints), seed, ExcitationOptions(duration_s=10.0))
-    options = CollisionOptions(clearance_m=1e-3, obstacles=BALL | TABLE)
+    options = CollisionOptions(clearance_m=1e-3, obstacle_clearance_m=1e-3, obstacles=BALL | TABLE)
     constraint = ClearanceConstraint(model, limits, options, floor=-10.0)
     scene = constraint.scene
     placements = scene.chain.placements(plan.sample(np.linspace(0, plan.duration, 1500))[0])
@@ -154,13 +154,14 @@ def test_what_passes_is_apart_everywhere_and_what_fails_is_named(seed):
             constraint.check(plan)
     else:
         constraint.check(plan)
-        smallest_distance = constraint.smallest_distance(plan)
-        assert smallest_distance.value >= constraint.needed[smallest_distance.channel]
+        closest = constraint.closest_approach(plan)
+        assert closest.closest_m >= closest.required_m
         # A hair more than there is somewhere is refused.
         rows, pairs = np.unravel_index(np.argsort(capsules, axis=None)[:500], capsules.shape)
         links = scene.pairs[pairs, 1] >= 0
         distance = scene.distances(placements[rows], pairs, np.full(len(rows), np.inf))[links].min()
-        options = CollisionOptions(clearance_m=distance + 1e-4, obstacles=BALL | TABLE)
+        needed = distance + 1e-4
+        options = CollisionOptions(clearance_m=needed, obstacle_clearance_m=needed, obstacles=BALL | TABLE)
         tight = ClearanceConstraint(model, limits, options)
         with pytest.raises(ExcitationError, match="closer than the clearance"):
             tight.check(plan)
@@ -180,20 +181,22 @@ def test_floor_is_met_by_real_geometry(arm, folders):
     limits = panda_limits(arm)
     plan = quick_plan(limits, PANDA_START, 3)
     fingers = ("panda_leftfinger", "panda_rightfinger", "panda_hand")
-    solid = CollisionOptions(self_collision=False, mesh_folders=folders, ignored={"floor": fingers})
-    found = ClearanceConstraint(arm, limits, solid, floor=-5.0).smallest_distance(plan)
-    height = found.value - 5.0
+    solid = CollisionOptions(
+        self_collision=False, mesh_folders=folders, ignored={"floor": fingers}, obstacle_clearance_m=0.01
+    )
+    found = ClearanceConstraint(arm, limits, solid, floor=-5.0).closest_approach(plan)
+    height = found.closest_m - found.required_m - 5.0
     ClearanceConstraint(arm, limits, solid, floor=height - 0.01).check(plan)
     options = CollisionOptions(self_collision=False, ignored={"floor": fingers[:2]})
     lines = ClearanceConstraint(replace(arm, folder=None), limits, options, floor=-5.0)
-    assert found.value < lines.smallest_distance(plan).value - 0.02  # links have a width
-    with pytest.raises(ExcitationError, match=r"goes down to -?\d\.\d* m at .* s, below the floor"):
+    assert found.closest_m < lines.closest_approach(plan).closest_m - 0.02  # links have a width
+    with pytest.raises(ExcitationError, match=r"to 0\.00\d m from the floor at .* s, closer than the clearance 0\.010 m"):
         ClearanceConstraint(arm, limits, solid, floor=height + 1e-3).check(plan)
 
 
 def test_planned_motion_avoids_table_floor_and_itself(arm, folders):
     limits = panda_limits(arm)
-    collision = CollisionOptions(mesh_folders=folders, obstacles=TABLE | ROD, clearance_m=0.02)
+    collision = CollisionOptions(mesh_folders=folders, obstacles=TABLE | ROD, obstacle_clearance_m=0.02)
     options = ExcitationOptions(
         duration_s=5.0, base_frequency_hz=0.2, starts=3, improved=1, iterations=9, criterion_samples=40,
         constraint_samples=100, floor_m=0.0, collision=collision,
@@ -201,7 +204,7 @@ def test_planned_motion_avoids_table_floor_and_itself(arm, folders):
     plan = plan_excitation(arm, limits, PANDA_START, options)
     constraint = ClearanceConstraint(arm, limits, collision, 0.0)
     constraint.check(plan)
-    assert constraint.smallest_distance(plan).value >= 0.0
+    assert constraint.closest_approach(plan).closest_m >= 0.01
     assert 0 < constraint.usage(plan).used <= 1 + 1e-6
     assert np.ptp(plan.position, axis=0).min() > 0.1
     again = pickle.loads(pickle.dumps(constraint))
@@ -241,7 +244,8 @@ def test_obstacle_names_are_unlike_those_of_links(arm):
 
 
 def test_a_start_in_collision_is_refused(arm, folders):
-    constraint = ClearanceConstraint(arm, panda_limits(arm), CollisionOptions(mesh_folders=folders, obstacles=TABLE))
+    options = CollisionOptions(mesh_folders=folders, obstacles=TABLE, obstacle_clearance_m=0.01)
+    constraint = ClearanceConstraint(arm, panda_limits(arm), options)
     constraint.check_start(PANDA_START)
     folded = replace_joint(PANDA_START, 3, -3.0)
     folded[5] = 0.0

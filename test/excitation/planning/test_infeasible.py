@@ -60,7 +60,7 @@ def test_effort_limits_missing_in_the_urdf(model):
 def test_a_start_in_collision(model, robots):
     collision = CollisionOptions(mesh_folders=(str(robots.parent.parent),), obstacles={"ball": ObstacleOptions(**BALL)})
     refused(
-        r"link 'panda_.*': comes to -?0\.\d+ m from 'ball' in the start pose, closer than the clearance 0\.0100 m",
+        r"link 'panda_.*': comes to -?0\.\d+ m from 'ball' in the start pose, closer than the clearance 0\.0500 m",
         lambda: plan_excitation(model, panda_limits(model), PANDA_START, attrs.evolve(QUICK, collision=collision)),
     )
 
@@ -98,7 +98,7 @@ def test_a_plan_that_breaks_a_constraint_on_its_way_says_when(model, robots):
     collision = CollisionOptions(mesh_folders=(str(robots.parent.parent),), obstacles={"ball": ObstacleOptions(**BALL)})
     constraints = motion_constraints(model, limits, attrs.evolve(QUICK, collision=collision))
     refused(
-        r"link 'panda_.*': comes to -?0\.\d+ m from 'ball' at \d\.\d\d\d s, closer than the clearance 0\.0100 m",
+        r"link 'panda_.*': comes to -?0\.\d+ m from 'ball' at \d\.\d\d\d s, closer than the clearance 0\.0500 m",
         lambda: check_plan(plan, model, limits, constraints=constraints),
     )
 
@@ -110,7 +110,7 @@ def test_a_plan_that_breaks_a_constraint_on_its_way_says_when(model, robots):
         ({"excitation": {"collision": {"obstacles": {"ball": BALL}}}}, "from 'ball' in the start pose"),
         ({"excitation": {"balance": {"support": {"x": [0, 1], "y": [0, 0]}}}}, "has 2 corners and is empty"),
         ({"limits": {"effort": {"panda_joint4": 5}}}, "to stand at the start pose, beyond its effort limit"),
-        ({"excitation": {"floor_m": 0.9}}, "below the floor at 0.900 m"),
+        ({"excitation": {"floor_m": 0.9}}, "from the floor at 0.900 m"),
     ],
 )
 def test_the_command_says_so_and_exits_with_2(robots, tmp_path, capsys, settings, words):

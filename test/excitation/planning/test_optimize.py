@@ -168,7 +168,7 @@ def test_a_start_on_the_limit_is_allowed(model, limits):
         ({}, {}, {3: 0.5}, "joint 'panda_joint4': the start pose 0.5 is outside its range"),
         ({}, {}, {0: np.nan}, "is not 7 finite numbers"),
         ({"effort": 5.0}, {}, {}, "joint 'panda_joint4': needs"),
-        ({}, {"floor_m": 1.0}, {}, "below the floor at 1.000 m"),
+        ({}, {"floor_m": 1.0}, {}, "from the floor at 1.000 m"),
         ({}, {"kind": "spiral"}, {}, "kind is 'spiral'; choose from fourier"),
         ({}, {"harmonics": 1}, {}, "harmonics is 1; it must lie"),
         ({}, {"kind": "cycloidal", "intervals": 1}, {}, "intervals is 1; it must lie"),

@@ -1,6 +1,8 @@
 """The constraint that links keep clear of one another, of obstacles and of the floor."""
 
 import logging
+from collections.abc import Collection
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -35,6 +37,33 @@ _CLOSE = 0.03  # m
 _MARGIN_SHARE = 0.7  # of the least gap between capsules and hulls in random poses
 _TOLERANCE = 1e-5  # m, to which distances are worked out
 _PORTION = 256  # distances measured between checks whether any more can matter
+
+
+@dataclass(frozen=True)
+class Clearance:
+    """Where a motion comes closest to what it must keep clear of.
+
+    Attributes
+    ----------
+    closest_m, required_m : float
+        Distance there, and what has to be kept [m].
+    link, other : str
+        Link, and link, obstacle or floor that it comes close to.
+    time_s : float
+        Instant of the motion [s].
+    """
+
+    closest_m: float
+    required_m: float
+    link: str
+    other: str
+    time_s: float
+
+    def __str__(self) -> str:
+        return (
+            f"'{self.link}' comes to {1e3 * self.closest_m:.0f} mm from '{self.other}' at {self.time_s:.2f} s,"
+            f" at least {1e3 * self.required_m:.0f} mm are kept"
+        )
 
 
 class ClearanceConstraint(Constraint):
@@ -75,7 +104,7 @@ class ClearanceConstraint(Constraint):
         pairs = candidate_pairs(model, objects, len(around), options.self_collision)
         if np.isfinite(floor):
             pairs += [(index, -1) for index, item in enumerate(objects) if item.body >= 0]
-        self.clearance, self._limits, self._around = options.clearance_m, limits, {item.name for item in around}
+        self._options, self._limits, self._around = options, limits, {item.name for item in around}
         whole = Scene(model, objects, pairs, floor)
         self._joints = model.joints
         self._close_by_design: frozenset[frozenset[str]] = frozenset()
@@ -89,7 +118,8 @@ class ClearanceConstraint(Constraint):
 
     def _separable(self, scene: Scene) -> Array:
         """Which pairs can be kept apart: not those whose distance the joints do not change, nor links that are always
-        closer than the clearance, unless they touch in some of the poses and not in most: these are kept from touching.
+        closer than the clearance, unless they touch in some of the poses and not in most: these are kept from touching,
+        as is what is always close to the floor, such as the fork of a stacker.
         """
         lower, upper = self._limits.lower, self._limits.upper
         poses = np.random.default_rng(0).uniform(lower, upper, (_RANDOM_POSES, len(lower)))
@@ -101,10 +131,10 @@ class ClearanceConstraint(Constraint):
         floor = scene.pairs[:, 1] < 0
         never = still & ~close.any(axis=0)
         always, near = still & floor, np.zeros(len(scene.pairs), dtype=bool)
-        for pair in np.flatnonzero((close.mean(axis=0) >= _ALWAYS_CLOSE) & links & ~floor):
+        for pair in np.flatnonzero((close.mean(axis=0) >= _ALWAYS_CLOSE) & links & ~still):
             exact = scene.distances(placements, np.full(_RANDOM_POSES, pair), np.full(_RANDOM_POSES, needed[pair]))
             if (exact < needed[pair]).mean() >= _ALWAYS_CLOSE:
-                near[pair] = 0 < (exact < _TOLERANCE).mean() < _MOSTLY_TOUCHING
+                near[pair] = floor[pair] or 0 < (exact < _TOLERANCE).mean() < _MOSTLY_TOUCHING
                 always[pair] = not near[pair]
         for which, told in (
             (always & close.any(axis=0), "always close to each other, and not kept apart"),
@@ -117,10 +147,12 @@ class ClearanceConstraint(Constraint):
         return ~(never | always)
 
     def _needed(self, scene: Scene) -> Array:
-        """``(P,)`` distance that each pair must keep [m]; the floor may be touched, as may links close by design."""
-        names = (frozenset(scene.names(pair)) for pair in range(len(scene.pairs)))
+        """``(P,)`` distance that each pair must keep [m]; what is close by design may touch."""
+        names = [frozenset(scene.names(pair)) for pair in range(len(scene.pairs))]
         near = np.array([pair in self._close_by_design for pair in names], dtype=bool)
-        return np.where(near | (scene.pairs[:, 1] < 0), 0.0, self.clearance)
+        around = np.array([bool(pair & (self._around | {FLOOR})) for pair in names], dtype=bool)
+        kept = np.where(around, self._options.obstacle_clearance_m, self._options.clearance_m)
+        return np.where(near, 0.0, kept)
 
     @cached_property
     def needed(self) -> Array:
@@ -185,34 +217,37 @@ class ClearanceConstraint(Constraint):
 
     def usage(self, trajectory: Trajectory) -> ConstraintUsage:
         """See :class:`.Constraint`."""
-        found = self.smallest_distance(trajectory)
+        found = self.closest_approach(trajectory)
         if found is None:
             return ConstraintUsage(0.0, "distance (of nothing that can meet)")
-        description = "distance of '{}' from '{}'".format(*self.scene.names(found.channel))
-        needed = float(self.needed[found.channel])
-        option = "excitation.collision.clearance_m" if needed else "excitation.collision.ignored"
-        least = max(needed, 1e-3)
-        return ConstraintUsage(least / max(found.value, least), description, option)
+        description = f"distance of '{found.link}' from '{found.other}'"
+        option = self._option({found.link, found.other}) if found.required_m else "excitation.collision.ignored"
+        least = max(found.required_m, 1e-3)
+        return ConstraintUsage(least / max(found.closest_m, least), description, option)
 
-    def smallest_distance(self, trajectory: Trajectory) -> Violation | None:
-        """Time, pair and distance [m] of the closest pair on the knots; ``None`` without pairs."""
+    def closest_approach(self, trajectory: Trajectory) -> Clearance | None:
+        """Where, on its knots, a motion has least distance beyond what has to be kept; ``None`` without pairs."""
         curve = executed_curve(trajectory)
         placements = self.scene.chain.placements(curve.position)
-        bounds = self.scene.ball_distances(placements)
+        bounds = self.scene.ball_distances(placements) - self.needed
         order, best = np.argsort(bounds, axis=None), None
         for begin in range(0, len(order), _PORTION):
             rows, pairs = np.unravel_index(order[begin : begin + _PORTION], bounds.shape)
             if best is not None and bounds[rows[0], pairs[0]] >= best.value:
                 break
-            close = self.scene.capsule_distances_of(placements, rows, pairs) < (np.inf if best is None else best.value)
+            least = np.inf if best is None else best.value
+            close = self.scene.capsule_distances_of(placements, rows, pairs) - self.needed[pairs] < least
             if not close.any():
                 continue
-            exact = self.scene.distances(placements[rows[close]], pairs[close], np.zeros(int(close.sum())))
-            worst = int(np.argmin(exact))
-            if best is None or exact[worst] < best.value:
-                row, pair = rows[close][worst], pairs[close][worst]
-                best = Violation(float(curve.time[row]), int(pair), float(exact[worst]))
-        return best
+            rows, pairs = rows[close], pairs[close]
+            slack = self.scene.distances(placements[rows], pairs, np.zeros(len(rows))) - self.needed[pairs]
+            worst = int(np.argmin(slack))
+            if slack[worst] < least:
+                best = Violation(float(curve.time[rows[worst]]), int(pairs[worst]), float(slack[worst]))
+        if best is None:
+            return None
+        needed = float(self.needed[best.channel])
+        return Clearance(best.value + needed, needed, *self.scene.names(best.channel), best.time)
 
     @cached_property
     def _allowed_overlap(self) -> Array:
@@ -270,12 +305,17 @@ class ClearanceConstraint(Constraint):
         if second == FLOOR:
             height = self.scene.height
             return (
-                f"link '{first}': goes down to {height + slack:.3f} m {when}, below the floor at {height:.3f} m;"
-                f" {remedy}, or correct excitation.floor_m"
+                f"link '{first}': comes to {needed + slack:.3f} m from the floor at {height:.3f} m {when}, closer than"
+                f" the clearance {needed:.3f} m; {remedy}, or correct excitation.floor_m or {self._option([second])}"
             )
         than = f"closer than the clearance {needed:.4f} m" if needed else "which touches it"
         return (
             f"link '{first}': comes to {slack + needed:.4f} m from '{second}' {when}, {than};"
             f" {remedy}, leave the pair out with excitation.collision.ignored: {{{first}: [{second}]}},"
-            " or correct excitation.collision.clearance_m"
+            f" or correct {self._option({first, second})}"
         )
+
+    def _option(self, pair: Collection[str]) -> str:
+        """Which sets the clearance of a pair."""
+        name = "obstacle_clearance_m" if (self._around | {FLOOR}) & set(pair) else "clearance_m"
+        return f"excitation.collision.{name}"

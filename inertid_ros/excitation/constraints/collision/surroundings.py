@@ -78,15 +78,16 @@ def surroundings(model: RobotModel, limits: MotionLimits, options: ExcitationOpt
 def _floor(
     model: RobotModel, limits: MotionLimits, options: ExcitationOptions, shapes: Shapes, problems: Mapping[str, str]
 ) -> Surroundings:
+    kept = f"{1e3 * options.collision.obstacle_clearance_m:g} mm are kept from"
     if np.isfinite(options.floor_m):
-        return Surroundings(options.floor_m, f"nothing moves below the floor at {options.floor_m:.3f} m, as given")
+        return Surroundings(options.floor_m, f"{kept} the floor at {options.floor_m:.3f} m, as given")
     if options.mounting == "none" or model.free:
         return Surroundings(-np.inf, "no floor is looked at (excitation.mounting: none)")
     _check_gravity(model, options.mounting)
     base = _lowest_of_base(model, shapes, problems)
     if base is None:
-        root = model.pinocchio.frames[1].name
-        return Surroundings(-np.inf, f"no floor is looked at, since link '{root}' has no collision geometry", True)
+        bare = f"no floor is looked at, since link '{model.root_name}' has no collision geometry"
+        return Surroundings(-np.inf, bare, True)
     height, link = min([base, *_wheels(model, shapes)]) if options.mounting == "floor" else base
     leg = _leg(model, limits, shapes, height)
     if leg is not None:
@@ -95,8 +96,8 @@ def _floor(
         return Surroundings(-np.inf, f"no floor is looked at, since {below}", True)
     where = f"at {round(height, 3) + 0.0:.3f} m, the lowest point of '{link}' (excitation.floor_m changes it)"
     if options.mounting == "floor":
-        return Surroundings(height, f"nothing moves below a floor {where}")
-    return Surroundings(height, f"nothing moves behind the {options.mounting} {where}; a floor is an obstacle to state")
+        return Surroundings(height, f"{kept} a floor {where}")
+    return Surroundings(height, f"{kept} the {options.mounting} {where}; a floor is an obstacle to state")
 
 
 def _others(model: RobotModel, options: CollisionOptions, shapes: Shapes) -> tuple[str, ...]:
