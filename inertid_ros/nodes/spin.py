@@ -21,10 +21,12 @@ from rclpy.executors import (
 )
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rclpy.time_source import TimeSource
+from rosgraph_msgs.msg import Clock as ClockMessage
 
 from inertid_ros.core.blas_threads import check_address_space
 from inertid_ros.core.errors import InertidError
-from inertid_ros.ros.time_source import ignore_impossible_times
+from inertid_ros.ros.conversions import NANOSECONDS
 
 from .given_parameters import check_given_parameters
 
@@ -35,6 +37,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SIGEV_THREAD = 2  # of <signal.h>
 _END_S = 1.0  # for the middleware to end
 _BUSY_S = 2.5  # for what a node that moves nothing does at the moment, to close its files, and to end
+# Stamps end at 2**31 s. A node adds to the present time what it does next, and a stamp too late is an error of its own.
+_LATEST_S = 2**31 - 366 * 86400
 LEAST_MIB = 1024  # of address space that a node needs, threads of Fast DDS included
 
 
@@ -118,6 +122,32 @@ def ignore_signals() -> None:
     """Ignore SIGINT and SIGTERM: a terminal and `ros2 launch` both send one, and the second would change the status."""
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
+
+
+def ignore_impossible_times() -> None:
+    """Leave out what ``/clock`` says and no stamp can hold, for all nodes of this process; the time of before stays.
+
+    rclpy raises in its callback instead, which ends the node: whoever publishes one time before 1970 would end all
+    nodes with ``use_sim_time``, in motion too.
+    """
+    received: Any = TimeSource.clock_callback
+    if hasattr(received, "ignores_impossible_times"):
+        return
+
+    def guarded(self: TimeSource, message: ClockMessage) -> None:
+        if 0 <= message.clock.sec < _LATEST_S and message.clock.nanosec < NANOSECONDS:
+            received(self, message)
+            return
+        node: Any = self._get_node()
+        if node is not None:
+            node.get_logger().warning(
+                f"/clock says {message.clock.sec} s and {message.clock.nanosec} ns, which is no time, and is left out;"
+                " check who publishes it (ros2 topic info -v /clock)",
+                once=True,
+            )
+
+    guarded.ignores_impossible_times = True  # type: ignore[attr-defined]
+    TimeSource.clock_callback = guarded
 
 
 class _TimerEvent(ctypes.Structure):

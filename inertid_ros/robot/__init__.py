@@ -9,7 +9,7 @@
 - ``loads``: known bodies that recordings were made with.
 - ``perturbation``: priors that are wrong by known point masses.
 - ``missing_inertias``: priors of links without inertia.
-- ``units``, ``limit_units``: what lengths, masses, inertias and limits cannot be in units of the SI.
+- ``units``: what lengths, masses, inertias and limits cannot be in units of the SI.
 - ``link_shapes``, ``collision_ellipsoids``: collision shapes of the links, and ellipsoids as bounds of their mass.
 - ``urdf_writing``: estimates written back into the URDF.
 

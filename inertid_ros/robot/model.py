@@ -28,7 +28,7 @@ from .contacts import Contact, Plate, check_contacts, ground_of
 from .missing_inertias import DENSITY, with_inertias
 from .recorded_joints import RecordedJoints
 from .tree import TreeJoint, tree_joints
-from .units import check_units
+from .units import DoubtfulLimits, check_units, doubtful_limits, longest_chain
 from .wheels import MountedWheels, Wheel, completed, mount
 
 _log = logging.getLogger(__name__)
@@ -237,6 +237,12 @@ class RobotModel:
             digest.update(f"{model.names[index]}|{model.parents[index]}|{joint_type}|".encode())
             digest.update(np.round(numbers + 0.0, 9).astype("<f8").tobytes())
         return digest.hexdigest()
+
+    @cached_property
+    def doubtful_limits(self) -> tuple[DoubtfulLimits, ...]:
+        """Limits of the joints that look as if they were in degrees or millimetres."""
+        slides = np.any(self.axes[len(self.link_names) - self.joints :, :3] != 0, axis=1)
+        return doubtful_limits(self.joint_names, self.limits, slides, longest_chain(self.pinocchio))
 
     @cached_property
     def axes(self) -> Array:

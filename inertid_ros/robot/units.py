@@ -1,15 +1,18 @@
-"""Units that lengths, masses and inertias of a URDF cannot be in: those of CAD exporters, found by sizes that no robot
-has."""
+"""Units that lengths, masses, inertias and limits of a URDF cannot be in: those of CAD exporters, found by sizes and
+speeds that no robot has."""
 
 import logging
+from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.log_once import log_once
 from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
+from inertid_ros.robot.urdf.joints import JointLimits
 
 # Over the 62 robots of example-robot-data that load, the median radius of gyration is 0.02 to 0.9 of the length of the
 # longest chain of links; one of kg mm^2 or g mm^2 is 1000 times as long. The border is just below the least of these:
@@ -23,6 +26,15 @@ _FEWEST = 3  # links for which the length of the robot says what its mass can be
 _LONGEST, _THINNEST_EVER = 10.0, 2e-4  # m, kg/m^3
 _USUAL_LENGTH, _USUAL_DENSITY = 1.0, 8.0  # m, kg/m^3
 _LENGTHS = (("centimetres", 1e-2, 1.0), ("millimetres", 1e-3, 1.0), ("millimetres, and masses in grams", 1e-3, 1e-3))
+# Of the 62 robots of example-robot-data that load, no joint but those without a limit turns by more than 20 rad, and
+# none is faster than 60 rad/s but those whose limit stands for none: powers of ten, and what exceeds _LARGEST.
+_WIDEST, _LARGEST = 25.0, 1500.0  # rad, or rad/s
+_FASTEST = 65.0  # rad/s
+_TURNS, _ROUNDED = 20, 5e-3  # multiples of pi up to so many turns, to so many rad, are those of a multi-turn joint
+_LONGEST_STROKE, _FASTEST_STROKE = 100.0, 25.0  # m, m/s
+DEGREES, MILLIMETRES = np.pi / 180, 1e-3
+_POSITIONS = (("rad", "degrees", DEGREES), ("m", "millimetres", MILLIMETRES))
+_SPEEDS = (("rad/s", "degrees per second", DEGREES), ("m/s", "millimetres per second", MILLIMETRES))
 
 
 def check_units(model: pin.Model, links: tuple[str, ...], bodies: Array) -> None:
@@ -95,3 +107,105 @@ def longest_chain(model: pin.Model, from_base: bool = True) -> float:
         step = float(np.linalg.norm(model.jointPlacements[joint].translation))
         lengths[joint] = lengths[model.parents[joint]] + step
     return float(lengths.max())
+
+
+@dataclass(frozen=True)
+class DoubtfulLimits:
+    """Limits of one kind that look as if they were in another unit.
+
+    Attributes
+    ----------
+    key : str
+        ``position`` or ``velocity``.
+    joints : tuple of str
+        Those that have such limits.
+    unit : str
+        That they look like.
+    factor : float
+        To the unit of the SI.
+    evidence : str
+        One clause.
+    remedy : str
+        What to change in the URDF.
+    option : str
+        YAML that replaces the limits in planning, in SI units.
+    """
+
+    key: str
+    joints: tuple[str, ...]
+    unit: str
+    factor: float
+    evidence: str
+    remedy: str
+    option: str
+
+    def __str__(self) -> str:
+        return f"URDF {self.evidence}; {self.remedy}, or set {self.option}"
+
+
+def doubtful_limits(
+    names: tuple[str, ...], limits: JointLimits, slides: NDArray[np.bool_], length: float
+) -> tuple[DoubtfulLimits, ...]:
+    """Limits of positions and velocities that no joint has in SI units.
+
+    Parameters
+    ----------
+    slides : ndarray of bool, shape (n,)
+        Which joints are prismatic.
+    length : float
+        Of the longest way along joints [m].
+    """
+    far = np.maximum(np.abs(limits.lower), np.abs(limits.upper))
+    width = np.where(np.isfinite(far), limits.upper - limits.lower, 0.0)
+    no_range = _power_of_ten(far) & ((limits.lower == -limits.upper) | slides)
+    turns = _whole_turns(limits.lower) & _whole_turns(limits.upper) | (far > _LARGEST)
+    stroke = max(_LONGEST_STROKE, 50 * length)
+    ranges = np.where(slides, width > stroke, (width > _WIDEST) & ~turns) & ~no_range
+    fastest = np.where(slides, _FASTEST_STROKE, _WIDEST if (ranges & ~slides).any() else _FASTEST)
+    speeds = (limits.velocity > fastest) & (limits.velocity <= _LARGEST) & ~_power_of_ten(limits.velocity)
+    return tuple(
+        _doubtful(key, names, values, which & those, unit)
+        for key, values, which, units in (
+            ("position", np.column_stack([limits.lower, limits.upper]), ranges, _POSITIONS),
+            ("velocity", limits.velocity[:, None], speeds, _SPEEDS),
+        )
+        for those, unit in zip((~slides, slides), units, strict=True)
+        if (which & those).any()
+    )
+
+
+def _doubtful(
+    key: str, names: tuple[str, ...], values: Array, which: NDArray[np.bool_], units: tuple[str, str, float]
+) -> DoubtfulLimits:
+    """Those of some joints; ``values`` are ``(n, 2)`` of positions and ``(n, 1)`` of velocities."""
+    si, looks_like, factor = units
+    joints = tuple(name for name, own in zip(names, which, strict=True) if own)
+    worst = int(np.argmax(np.where(which, np.ptp(np.column_stack([values, np.zeros(len(names))]), axis=1), 0.0)))
+    given = " to ".join(f"{value:g}" for value in values[worst])
+    texts = [", ".join(f"{factor * value:.4g}" for value in row) for row in values[which]]
+    stated = ", ".join(
+        f"{name}: {f'[{text}]' if key == 'position' else text}" for name, text in zip(joints, texts, strict=True)
+    )
+    others = f", as do those of {len(joints) - 1} others" if len(joints) > 1 else ""
+    what = "lower and upper" if key == "position" else "velocity"
+    return DoubtfulLimits(
+        key,
+        joints,
+        looks_like,
+        factor,
+        f"limits of '{names[worst]}': {key} of {given} {si} looks like {looks_like}{others}",
+        f"multiply {what} of {', '.join(joints)} by {factor:.6g} in the URDF",
+        f"limits.{key}: {{{stated}}}",
+    )
+
+
+def _power_of_ten(values: Array) -> NDArray[np.bool_]:
+    """Round numbers that stand for no limit."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        exponent = np.log10(np.abs(values))
+        return np.asarray(np.abs(exponent - np.round(exponent)) < 1e-9)
+
+
+def _whole_turns(values: Array) -> NDArray[np.bool_]:
+    halves = np.round(np.nan_to_num(values) / np.pi)
+    return (np.abs(halves) <= 2 * _TURNS) & (np.abs(np.nan_to_num(values) - np.pi * halves) < _ROUNDED)

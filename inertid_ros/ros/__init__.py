@@ -10,7 +10,7 @@
 - ``definitions``: classes and definitions of message types by name.
 - ``diagnostics``, ``markers``, ``transforms``: diagnostics, inertia in RViz, quaternions.
 - ``discovery``: whether a server has discovered its client, and whether another node still lives.
-- ``lifecycle``, ``time_source``: repairs of rclpy's lifecycle nodes and of its simulated time.
+- ``lifecycle``: a repair of rclpy's lifecycle nodes.
 """
 
 from .subscriber import ParameterSubscriber

@@ -9,7 +9,6 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import Recording
-from inertid_ros.robot.limit_units import doubtful_limits
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import joints as urdf_joints
 from inertid_ros.robot.urdf import parsing
@@ -70,10 +69,10 @@ def check_limits(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
         ``limits_unit`` and ``beyond_velocity``.
     """
     findings, doubtful = [], set[str]()
-    for doubt in doubtful_limits(model):
-        doubtful |= set(doubt.joints) if doubt.key == "velocity" else set()
-        remedy = remedy_for("limits_unit", factor=f"{doubt.factor:.6g}", option=doubt.option)
-        findings.append(Finding("limits_unit", Severity.NOTICE, doubt.evidence, remedy, doubt.joints, recording.name))
+    for found in model.doubtful_limits:
+        doubtful |= set(found.joints) if found.key == "velocity" else set()
+        remedy = remedy_for("limits_unit", factor=f"{found.factor:.6g}", option=found.option)
+        findings.append(Finding("limits_unit", Severity.NOTICE, found.evidence, remedy, found.joints, recording.name))
     speeds = _fastest(recording)
     for joint, limit in zip(model.joint_names, model.limits.velocity.tolist(), strict=True):
         if joint not in recording.joint_names or joint in doubtful:

@@ -12,7 +12,6 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.core.log_once import log_once
 from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
-from inertid_ros.robot.limit_units import doubtful_limits
 from inertid_ros.robot.model import RobotModel
 
 T = TypeVar("T")
@@ -113,14 +112,14 @@ def _in_other_unit(model: RobotModel, options: LimitOptions) -> set[str]:
         Ranges are not stated.
     """
     wrong = set[str]()
-    for doubt in doubtful_limits(model):
-        stated = set(doubt.joints) <= set(getattr(options, doubt.key))
-        if doubt.key == "position":
+    for found in model.doubtful_limits:
+        stated = set(found.joints) <= set(getattr(options, found.key))
+        if found.key == "position":
             if not stated:
-                raise ModelError(str(doubt))
-            wrong.update(doubt.joints)
+                raise ModelError(str(found))
+            wrong.update(found.joints)
         elif not stated:
-            log_once(logging.WARNING, str(doubt))
+            log_once(logging.WARNING, str(found))
     return wrong
 
 

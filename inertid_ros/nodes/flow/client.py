@@ -24,11 +24,10 @@ from std_srvs.srv import Trigger
 
 from inertid_ros.core.blas_threads import check_address_space
 from inertid_ros.core.errors import InertidError
-from inertid_ros.nodes.spin import LEAST_MIB, handle_signals, ignore_signals
+from inertid_ros.nodes.spin import LEAST_MIB, handle_signals, ignore_impossible_times, ignore_signals
 from inertid_ros.ros.diagnostics import OK, DiagnosticsPublisher, Status
 from inertid_ros.ros.discovery import ClientDiscovery, Liveliness
 from inertid_ros.ros.qos import COMMAND, LATCHED
-from inertid_ros.ros.time_source import ignore_impossible_times
 
 from .progress_line import ProgressLine
 

@@ -177,8 +177,8 @@ def _loaded(file: MeshFile) -> Mesh | Unreadable:
                 f"it extends to {farthest:.3g} m, and no link to more than {_FARTHEST:g} m",
                 'write scale="0.001 0.001 0.001" into its <mesh> if it is in millimetres, or export it again',
             )
-        spread = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)
-        if len(vertices) < 4 or spread[-1] < _FLAT * spread[0]:  # Coal crashes on their hulls
+        extent = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)
+        if len(vertices) < 4 or extent[-1] < _FLAT * extent[0]:  # Coal crashes on their hulls
             return Unreadable("it is flat", "give it a thickness, or use a <box>")
         loaded.buildConvexHull(True, "Qt")
         hull = loaded.convex

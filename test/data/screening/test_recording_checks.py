@@ -75,11 +75,11 @@ def test_a_locked_joint_counts_by_the_torque_that_it_changes(case):
     assert finding.severity is Severity.NOTICE
 
 
-@pytest.mark.parametrize("mass, severity", [(30.0, Severity.REFUSE), (1e-5, Severity.NOTICE)])
+@pytest.mark.parametrize("mass, severity", [(1.0, Severity.REFUSE), (1e-5, Severity.NOTICE)])
 @pytest.mark.parametrize("by_option", [False, True])
 def test_a_joint_that_is_locked_since_others_mimic_it_counts_alike(mass, severity, by_option):
     """A linkage that moves is refused, a light gripper that opens is not."""
-    text = random_urdf(np.random.default_rng(3), 4, branched=False)
+    text = random_urdf(np.random.default_rng(2), 4, branched=False)
     mimic = '<mimic joint="joint2" multiplier="-1"/></joint>'
     text = re.sub('(<joint name="joint3".*?)</joint>', lambda found: found[1] + mimic, text, flags=re.DOTALL)
     for link in ("link2", "link3"):

@@ -1,4 +1,4 @@
-"""URDFs in units that CAD programs write: degrees, millimetres, grams."""
+"""URDFs in units of CAD exporters: degrees, millimetres, grams."""
 
 from collections.abc import Collection
 

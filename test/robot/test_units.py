@@ -15,7 +15,6 @@ from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.core.errors import InertidError, ModelError
 from inertid_ros.core.log_once import log_once
 from inertid_ros.excitation.limits.motion_limits import motion_limits
-from inertid_ros.robot.limit_units import doubtful_limits
 from inertid_ros.robot.model import load_model
 
 
@@ -39,7 +38,7 @@ def test_no_published_robot_is_refused(robots, caplog):
         except InertidError as error:
             assert re.search("xacro|no movable joint", str(error)), error
             continue
-        assert doubtful_limits(model) == (), path
+        assert model.doubtful_limits == (), path
         count += 1
     assert count > 60
     assert not re.search("seem to be|fits no body|no body has", caplog.text)
@@ -53,11 +52,11 @@ def test_degrees_are_told_of_all_joints_or_some(robots, name):
     limited = [joint for joint, one in zip(model.joint_names, width, strict=True) if np.isfinite(one) and one > 0.5]
     for joints in (limited, limited[::2]):
         degrees = load_model(in_degrees(text, joints))
-        (doubt,) = doubtful_limits(degrees)
-        assert set(doubt.joints) == set(joints) and doubt.unit == "degrees"
-        with pytest.raises(ModelError, match=r"rad by its limits, which looks like degrees.*by 0.0174533 in the URDF"):
+        (found,) = degrees.doubtful_limits
+        assert set(found.joints) == set(joints) and found.unit == "degrees"
+        with pytest.raises(ModelError, match=r"rad looks like degrees.*by 0.0174533 in the URDF"):
             motion_limits(degrees)
-        stated = yaml.safe_load(str(doubt).partition("or set limits.position: ")[2])
+        stated = yaml.safe_load(str(found).partition("or set limits.position: ")[2])
         limits = motion_limits(degrees, LimitOptions(position={name: tuple(pair) for name, pair in stated.items()}))
         right = motion_limits(model)
         assert np.abs(limits.lower - right.lower).max() < 0.06 and np.abs(limits.upper - right.upper).max() < 0.06
@@ -69,9 +68,9 @@ def test_speeds_in_degrees_are_told_and_planned_for_all_the_same(robots, name, c
     model = load_model(text)
     log_once.cache_clear()
     motion_limits(model)
-    assert "which looks like degrees per second, as do those of" in caplog.text
-    (doubt,) = doubtful_limits(model)
-    stated = yaml.safe_load(doubt.option)["limits.velocity"]
+    assert " looks like degrees per second, as do those of" in caplog.text
+    (found,) = model.doubtful_limits
+    stated = yaml.safe_load(found.option)["limits.velocity"]
     caplog.clear()
     log_once.cache_clear()
     motion_limits(model, LimitOptions(velocity=stated))
@@ -88,7 +87,7 @@ def test_speeds_in_degrees_are_told_and_planned_for_all_the_same(robots, name, c
     ],
 )  # fmt: skip
 def test_joints_of_many_turns_and_limits_that_stand_for_none_are_right(robots, lower, upper, velocity):
-    assert not doubtful_limits(with_limits(arm(robots, ARMS[5]), lower, upper, velocity))
+    assert not with_limits(arm(robots, ARMS[5]), lower, upper, velocity).doubtful_limits
 
 
 def test_strokes_in_millimetres_are_told():
@@ -97,8 +96,8 @@ def test_strokes_in_millimetres_are_told():
     slides = np.abs(model.axes[:, :3]).max(axis=1) > 0
     assert slides.any() and not slides.all()
     wide = replace(model, limits=replace(model.limits, lower=np.zeros(4), upper=np.where(slides, 350.0, 3.0)))
-    (doubt,) = doubtful_limits(wide)
-    assert doubt.unit == "millimetres" and len(doubt.joints) == slides.sum()
+    (found,) = wide.doubtful_limits
+    assert found.unit == "millimetres" and len(found.joints) == slides.sum()
     with pytest.raises(ModelError, match="by 0.001 in the URDF"):
         motion_limits(wide)
 
@@ -120,7 +119,7 @@ def test_fingers_cranes_and_robots_far_from_the_origin_are_right(robots, size, m
     text = in_mass(in_length((robots / ARMS[5]).read_text(), size), mass)
     log_once.cache_clear()
     model = load_model(text.replace('<origin xyz="0 0 0', '<origin xyz="500 300 0', 1) if size == 1.0 else text)
-    assert not doubtful_limits(model)
+    assert not model.doubtful_limits
     assert "seem" not in caplog.text
 
 
