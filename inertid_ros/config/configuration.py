@@ -60,7 +60,7 @@ EFFECTS = (
     only("robot.stribeck_speeds", {"robot.drive_terms": ("stribeck",)}),
     only(
         "prepare.base prepare.trim_transients prepare.low_speed_fraction prepare.wrenches.reversed robot.contacts"
-        " robot.plates robot.effort_scale",
+        " robot.plates robot.effort_scale robot.terms robot.couplings robot.stribeck_speeds identify.drive_weight",
         {"identify.equations": ("force",)},
     ),
     only("prepare.base", {"robot.base": ("free",)}),

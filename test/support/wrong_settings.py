@@ -18,6 +18,8 @@ VALUES: dict[str, Any] = {
     "excitation.collision.obstacles": {"shape": "sphere", "radius": 0.1},
     "robot.plates": {"frame": "foot"},
     "robot.contacts": {"frame": "wrist"},
+    "robot.terms": {"joint": "elbow", "shape": "spring"},
+    "robot.couplings": {"joints": ["a", "b"], "ratios": [1.0, 2.0]},
     "topics.wrenches": {"topic": "/wrench"},
     "wrenches": {"topic": "/wrench"},
     "excitation.balance.support": {"x": [0.0, 1.0, 1.0], "y": [0.0, 0.0, 1.0]},
@@ -72,6 +74,9 @@ def setting(key: str, known: Mapping[str, Option], rng: random.Random) -> dict[s
         return {f"{key}.{NAME}.{field}" if named else f"{key}.{field}": value for field, value in VALUES[key].items()}
     below = [other for other in known if other.startswith(f"{key}.")]
     chosen = rng.choice([other for other in below if other.count("<name>") == 0] or below)
+    group = next((other for other in VALUES if chosen.startswith(f"{other}.")), chosen)
+    if group != chosen:
+        return setting(group, known, rng)
     return {chosen.replace("<name>", NAME): VALUES.get(chosen, other_value(known[chosen], rng))}
 
 
@@ -79,8 +84,8 @@ def without_effect(effect: Effect, option: str, known: Mapping[str, Option], rng
     """Settings of which one has no effect beside the others."""
     values = setting(option, known, rng)
     for key, wanted in effect.needs.items():
-        if wanted == GIVEN:
-            continue  # and it is not
+        if wanted in (GIVEN, ()):
+            continue  # and it is not, or nothing helps
         if isinstance(wanted, str):
             values |= setting(key, known, rng)
         elif key in known:
