@@ -23,7 +23,12 @@ _LEAST = 0.04  # m; width and length of such a bar at least
 
 
 def with_inertias(
-    text: str, root: etree._Element, bodies: Sequence[str], held: Mapping[str, float], folder: Path | None
+    text: str,
+    root: etree._Element,
+    bodies: Sequence[str],
+    held: Mapping[str, float],
+    folder: Path | None,
+    shapes: bool = True,
 ) -> str:
     """The URDF with inertias for moving links that have none, nor anything fixed to them.
 
@@ -42,9 +47,12 @@ def with_inertias(
         Locked joints, through which links belong to a body too.
     folder : Path or None
         Folder of the URDF, from which meshes are looked for.
+    shapes : bool
+        Whether shapes are looked at; without, all links are bars.
     """
     joined = {body: _rigidly_joined(root, body, held) for body in bodies}
-    points = _shape_points(root, {name for names in joined.values() for name in names}, folder)
+    names = {name for own in joined.values() for name in own} if shapes else set[str]()
+    points = _shape_points(root, names, folder)
     edits: list[xml_edits.Edit] = []
     content = text.encode()
     elements = {link.attributes["name"]: link for link in xml_edits.locate(content).all("link")}

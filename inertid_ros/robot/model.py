@@ -307,8 +307,16 @@ class RobotModel:
         return model
 
 
-def load_model(source: str | Path, options: ModelOptions | None = None) -> RobotModel:
+def load_model(source: str | Path, options: ModelOptions | None = None, shapes: bool = True) -> RobotModel:
     """Build a :class:`RobotModel` from a URDF file or text.
+
+    Parameters
+    ----------
+    source : str or Path
+    options : ModelOptions, optional
+    shapes : bool
+        Whether links without inertia have that of their shapes, whose meshes may take long to be read. Otherwise they
+        are bars in the model, though not in its ``urdf``: enough for whoever watches a robot.
 
     Raises
     ------
@@ -319,14 +327,15 @@ def load_model(source: str | Path, options: ModelOptions | None = None) -> Robot
     text = parsing.read_description(source)
     folder = None if text == str(source) else Path(source).resolve().parent
     try:
-        return replace(_from_text(text, options or ModelOptions(), folder), folder=folder)
+        model = _from_text(text, options or ModelOptions(), folder, shapes)
+        return replace(model, folder=folder, urdf=model.urdf if shapes else text)
     except ModelError as error:
         if folder is None:
             raise
         raise ModelError(f"{source}: {error}") from None
 
 
-def _from_text(text: str, options: ModelOptions, folder: Path | None) -> RobotModel:
+def _from_text(text: str, options: ModelOptions, folder: Path | None, shapes: bool) -> RobotModel:
     root = parsing.parse_description(text)
     wheels = completed(root, options.wheels)
     names = {joint.get("name") for joint in root.findall("joint")}
@@ -355,12 +364,12 @@ def _from_text(text: str, options: ModelOptions, folder: Path | None) -> RobotMo
     massless = [link for link, pi in zip(links, prior, strict=True) if pi[0] <= 0]
     if massless:
         log_once(
-            logging.WARNING,
+            logging.WARNING if shapes else logging.DEBUG,
             f"URDF robot '{root.get('name')}': no inertia for {_few(massless)}; taken are those of their shapes at"
             f" {DENSITY:g} kg/m^3, or of bars between joints: a guess, on which efforts of plans and the prior of"
             " identification rest; give better ones in <inertial>",
         )
-        return _from_text(with_inertias(text, root, massless, locked, folder), options, folder)
+        return _from_text(with_inertias(text, root, massless, locked, folder, shapes), options, folder, shapes)
     _warn_of_inconsistent("URDF link", links, prior)
     check_units(model, links, prior)
     _check_rotors(model, links, options.rotors)

@@ -9,6 +9,7 @@ from support.robots.random_robots import random_urdf
 
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.log_once import log_once
+from inertid_ros.robot import missing_inertias
 from inertid_ros.robot.bodies.inertial_parameters import is_consistent, mass_com_inertia
 from inertid_ros.robot.geometry.solids import convex_hull
 from inertid_ros.robot.missing_inertias import DENSITY
@@ -53,6 +54,17 @@ def test_links_without_shapes_are_bars_and_a_locked_link_counts_with_its_body():
     assert load_model(first).body_prior[1:] == pytest.approx(others)
     locked = load_model(INERTIAL.sub("", text), ModelOptions(locked_joints={"joint2": 0.0}))
     assert is_consistent(locked.body_prior).all()
+
+
+def test_a_robot_that_is_only_watched_needs_no_shapes(monkeypatch):
+    """A description may come while a robot moves, and reading meshes may take a minute."""
+    monkeypatch.setattr(missing_inertias, "with_surfaces", lambda shapes: ([], {}) if not shapes else 1 / 0)
+    box = "<visual><geometry><box size='1 1 1'/></geometry></visual>"
+    text = INERTIAL.sub(box, random_urdf(np.random.default_rng(1), 3))
+    model = load_model(text, shapes=False)
+    assert model.urdf == text and is_consistent(model.body_prior).all()
+    monkeypatch.undo()
+    assert load_model(text).hash == model.hash
 
 
 def test_a_published_humanoid_without_some_inertias_loads(robots):

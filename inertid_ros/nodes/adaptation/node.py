@@ -20,6 +20,7 @@ from inertid_ros.data.live.stream_watch import StreamWatch
 from inertid_ros.msg import InertialParameters
 from inertid_ros.nodes.hardware.diagnostics import joint_states, timing
 from inertid_ros.nodes.spin import raise_priority, run_node
+from inertid_ros.robot.model import load_model
 from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
 from inertid_ros.ros.joint_order import JointSample
 from inertid_ros.ros.lifecycle import refuse_impossible_transitions
@@ -98,7 +99,8 @@ class Adaptation(LifecycleNode):
         """Why the robot cannot be controlled; empty where it can."""
         try:
             self.robot.read_robot()
-            self.estimate = first_estimate(self.robot.model, self.options.result)
+            described = load_model(self.robot.model.urdf, self.robot.model.options)
+            self.estimate = first_estimate(described, self.options.result)
             adaptive_controller(self.estimate, self.options.control)
         except InertidError as error:
             return str(error)

@@ -177,7 +177,7 @@ class RobotStates:
             self._node.get_logger().error(self._no_model)
 
     def _take_description(self, text: str) -> None:
-        model = load_model(text, model_options(self._robot_options))
+        model = load_model(text, model_options(self._robot_options), shapes=False)  # a robot may move meanwhile
         if self._model is not None and model.hash != self._model.hash:
             self._on_other_robot()
         if self._window is None or self._window.joint_names != model.joint_names:

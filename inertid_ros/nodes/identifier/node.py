@@ -99,7 +99,7 @@ class Identifier(Node):
             self.get_logger().error(self.no_model)
 
     def _take_description(self, text: str) -> None:
-        self.model = load_model(text, model_options(self.configuration.robot))
+        self.model = load_model(text, model_options(self.configuration.robot), shapes=False)
         if self.state == IdentifierStatus.WAITING:
             self._set_state(IdentifierStatus.READY, f"ready for '{self.model.name}' with {self.model.joints} joints")
         if self.options.live_coverage:
