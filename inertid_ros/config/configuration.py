@@ -40,9 +40,9 @@ _BASE_TOPICS = ("topics.odometry", "topics.pose", "topics.twist", "topics.imu")
 _BY_SEARCH = ("fourier", "cycloidal", "bspline")  # all motions but direction combinations
 
 
-def _planned(*kinds: str) -> dict[str, Any]:
-    """One of the two motions that are planned, the fitted and the held-out one, is of one of these kinds."""
-    return {"excitation.kind": kinds, "excitation.validation_kind": kinds}
+def _planned(*types: str) -> dict[str, Any]:
+    """One of the two motions that are planned, the fitted and the held-out one, is of one of these types."""
+    return {"excitation.kind": types, "excitation.validation_kind": types}
 
 
 EFFECTS = (

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 
 import attrs
 
-from inertid_ros.config.schema.option_fields import Option, options
+from inertid_ros.config.schema.option_fields import options
 from inertid_ros.config.schema.structuring import flat, structure
 from inertid_ros.config.schema.unknown_keys import KnownKeys
 from inertid_ros.core.errors import ConfigurationError, FormatError
@@ -121,19 +121,20 @@ def owners_of(key: str) -> list[str]:
 @cache
 def known_keys(node: str = "") -> KnownKeys:
     """Return the parameters of a node, or of any."""
-    return KnownKeys(_options_of_nodes()[node] if node else chain.from_iterable(_options_of_nodes().values()))
+    nodes = [node] if node else node_names()
+    return KnownKeys(chain.from_iterable(node_options().declared(name) for name in nodes))
 
 
 def node_names() -> list[str]:
     """Return the nodes of this package."""
-    return list(_options_of_nodes())
+    return list(node_options().NODES)
 
 
 @cache
-def _options_of_nodes() -> Mapping[str, tuple[Option, ...]]:
-    # The options of nodes stand with the nodes, high above; nothing but this check of files for them needs them here.
-    module = importlib.import_module("inertid_ros.nodes.parameter_files.node_options")
-    return {node: tuple(module.declared(node)) for node in module.NODES}
+def node_options() -> Any:
+    """Return :mod:`inertid_ros.nodes.parameter_files.node_options`: the options of all nodes."""
+    # They stand with the nodes, high above; nothing but the check of what was given needs them here and in ``ros``.
+    return importlib.import_module("inertid_ros.nodes.parameter_files.node_options")
 
 
 def _read(path: str | Path) -> Mapping[Any, Any]:

@@ -6,7 +6,8 @@ empty: the node makes it of the values that are given.
 """
 
 import math
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import yaml
@@ -15,8 +16,10 @@ from rclpy.exceptions import ParameterUninitializedException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from inertid_ros.config.schema.effects import check_effects
 from inertid_ros.config.schema.option_fields import REQUIRED, Option, options
 from inertid_ros.config.schema.structuring import structure
+from inertid_ros.config.yaml_files import check_parameter, check_parameter_file, node_options
 from inertid_ros.core.errors import ConfigurationError, InertidError
 
 T = TypeVar("T")
@@ -82,11 +85,6 @@ def read(node: Node, tree: type[T], prefix: str = "") -> T:
     return structure(tree, _values(node, tree, prefix), node.get_fully_qualified_name(), prefix, listed=True)
 
 
-def parameter_values(node: Node) -> Iterator[tuple[str, Any]]:
-    """Every parameter that is declared and has a value, with lists in place of arrays."""
-    return ((name, _plain(own.value)) for name, own in node._parameters.items() if own.value is not None)
-
-
 def guard(node: Node, tree: type[Any], busy: Callable[[], str], prefix: str = "") -> None:
     """Refuse parameter changes while ``busy()`` gives a reason, and values that the tree does not allow at any time."""
 
@@ -104,6 +102,46 @@ def guard(node: Node, tree: type[Any], busy: Callable[[], str], prefix: str = ""
         return SetParametersResult(successful=True)
 
     node.add_on_set_parameters_callback(on_set)
+
+
+def check_given_parameters(node: Node, arguments: Sequence[str] | None = None) -> None:
+    """Refuse what a node would ignore, once it has declared its parameters.
+
+    A parameter for all nodes (``/**``) may belong to another one. What stands below the name of a node, or is given to
+    it directly, must be its own.
+
+    Parameters
+    ----------
+    node : Node
+    arguments : sequence of str, optional
+        Of the command line, by default of this process.
+
+    Raises
+    ------
+    ConfigurationError
+        A parameter that is not declared, with what was probably meant, or one without effect beside another.
+    """
+    arguments = sys.argv if arguments is None else arguments
+    kind, where = _kind(node), node.get_fully_qualified_name()
+    for file in _values_of(("--params-file",), arguments):
+        check_parameter_file(file)
+    direct = {text.partition(":=")[0].rpartition(":")[2] for text in _values_of(("-p", "--param"), arguments)}
+    for key in node._parameter_overrides:
+        if not node.has_parameter(key):
+            check_parameter(key, kind if key in direct else "", where)
+    values = {name: _plain(own.value) for name, own in node._parameters.items() if own.value is not None}
+    check_effects(node_options().EFFECTS, values, node_options().declared(kind), where)
+
+
+def _kind(node: Node) -> str:
+    """Which of the package's nodes it is, whatever its name."""
+    own, table = set(node._parameters), node_options()
+    return next(kind for kind in table.NODES if all(one.key in own for one in table.declared(kind) if not one.names))
+
+
+def _values_of(options: Sequence[str], arguments: Sequence[str]) -> Iterator[str]:
+    """Yield what follows options of a command line."""
+    return (value for option, value in zip(arguments, arguments[1:], strict=False) if option in options)
 
 
 def _accept_dumped_values(node: Node) -> None:

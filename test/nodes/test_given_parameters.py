@@ -26,9 +26,8 @@ from support.wrong_settings import (  # noqa: E402
 
 from inertid_ros.config.yaml_files import known_keys  # noqa: E402
 from inertid_ros.core.errors import ConfigurationError  # noqa: E402
-from inertid_ros.nodes.given_parameters import check_given_parameters  # noqa: E402
 from inertid_ros.nodes.parameter_files.node_options import EFFECTS, NODES, declared  # noqa: E402
-from inertid_ros.ros.parameters import declare  # noqa: E402
+from inertid_ros.ros.parameters import check_given_parameters, declare  # noqa: E402
 
 SEEDS = st.integers(0, 2**32 - 1)
 DRAWS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100, deadline=None)

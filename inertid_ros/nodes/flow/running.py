@@ -5,9 +5,8 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from inertid_ros.core.errors import InertidError
-from inertid_ros.nodes.given_parameters import check_given_parameters
 from inertid_ros.nodes.spin import end_surely
-from inertid_ros.ros.parameters import declare
+from inertid_ros.ros.parameters import check_given_parameters, declare
 
 from .client import FlowClient, Interrupted
 
