@@ -27,8 +27,7 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from inertid_ros.core.blas_threads import check_address_space
 from inertid_ros.core.errors import InertidError
 from inertid_ros.ros.conversions import NANOSECONDS
-
-from .given_parameters import check_given_parameters
+from inertid_ros.ros.parameters import check_given_parameters
 
 _PERIOD_S = 0.05  # a signal is noticed within this time, also where nothing else happens
 _CALLBACKS_S = 0.01  # between two times at which a node that ticks looks for callbacks, unless it has other wishes
