@@ -129,14 +129,17 @@ def check_given_parameters(node: Node, arguments: Sequence[str] | None = None) -
     for key in node._parameter_overrides:
         if not node.has_parameter(key):
             check_parameter(key, kind if key in direct else "", where)
+    if not kind:
+        return
     values = {name: _plain(own.value) for name, own in node._parameters.items() if own.value is not None}
     check_effects(node_options().EFFECTS, values, node_options().declared(kind), where)
 
 
 def _kind(node: Node) -> str:
-    """Which of the package's nodes it is, whatever its name."""
+    """Which of the package's nodes it is, whatever its name; empty for one of somebody else."""
     own, table = set(node._parameters), node_options()
-    return next(kind for kind in table.NODES if all(one.key in own for one in table.declared(kind) if not one.names))
+    known = (kind for kind in table.NODES if all(one.key in own for one in table.declared(kind) if not one.names))
+    return next(known, "")
 
 
 def _values_of(options: Sequence[str], arguments: Sequence[str]) -> Iterator[str]:

@@ -132,6 +132,16 @@ def test_a_parameter_without_effect_beside_another_one(context, case, seed):
     assert any(named_both(str(caught.value), key, EFFECTS) for key in values), str(caught.value)
 
 
+def test_a_node_of_somebody_else_is_asked_for_its_own_parameters_alone(context):
+    node = Node("mine", context=context, use_global_arguments=False, parameter_overrides=[Parameter("gain", value=1.0)])
+    node.declare_parameter("gain", 0.5)
+    check_given_parameters(node, [])
+    node._parameter_overrides["gian"] = Parameter("gian", value=1.0)
+    with pytest.raises(ConfigurationError, match="^/mine: gian is not an option"):
+        check_given_parameters(node, [])
+    node.destroy_node()
+
+
 def test_those_of_all_nodes_and_of_rclpy_are_left_alone(nodes):
     node = nodes["recorder"]
     given_ = ("monitor.max_age_s", "robot.locked_joints.a", "robot.plates.left.frame", "qos_overrides./clock.history")
