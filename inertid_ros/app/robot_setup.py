@@ -69,6 +69,9 @@ class Setting:
     reason: str
 
 
+_SLOW = "of a first calibration, to be watched; then 1.0, since a slow motion shows hardly any inertia"
+
+
 @dataclass(frozen=True)
 class RobotSetup:
     """What is known and what has to be looked at before a robot moves.
@@ -111,7 +114,8 @@ def robot_setup(urdf: Path, choices: SetupChoices | None = None) -> RobotSetup:
         model = load_model(urdf, ModelOptions(locked_joints=choices.locked_joints))
         notes.append(f"no gripper or wheel is held: {error}")
     driver = known_driver(model.name, model.joint_names)
-    settings = [Setting("robot.locked_joints", {name: position}, reason) for name, position, reason in held]
+    settings = [Setting("speed_scale", 0.1, _SLOW)]
+    settings += [Setting("robot.locked_joints", {name: position}, reason) for name, position, reason in held]
     settings += _names(model, choices.recorded_names)
     notes += [f"efforts: {_effort(choices.effort, driver)}", *_limbs(root)]
     mounting, told = choices.mounting or "floor", "as given" if choices.mounting else "assumed"

@@ -86,7 +86,8 @@ def _yaml(setup: RobotSetup, urdf: Path, target: Path) -> str:
         f"# How {setup.model.name} is calibrated, as far as {urdf.name} tells. Correct what is not so.",
         f"#   {_next(urdf, target)}",
         f"#   inertid identify --urdf {urdf} --config {target} --output result RECORDING",
-        f"#   ros2 launch inertid_ros calibrate.launch.py urdf:={urdf} config:={target}{controller}",
+        f"#   ros2 launch inertid_ros calibrate.launch.py urdf:={urdf} config:={target}{controller} \\",
+        "#     plan:=motion/plan.yaml validation_plan:=motion/validation_plan.yaml",
         "#",
         "# Look at:",
     ]
@@ -95,7 +96,9 @@ def _yaml(setup: RobotSetup, urdf: Path, target: Path) -> str:
     )
     lines += [line for note in setup.notes for line in wrap.wrap(note)]
     lines += ["", "/**:", "  ros__parameters:"]
-    for section in dict.fromkeys(setting.key.partition(".")[0] for setting in setup.settings):
+    whole = [setting for setting in setup.settings if "." not in setting.key]
+    lines += [f"    {setting.key}: {_scalar(setting.value)}  # {setting.reason}" for setting in whole]
+    for section in dict.fromkeys(setting.key.partition(".")[0] for setting in setup.settings if setting not in whole):
         lines.append(f"    {section}:")
         own = [setting for setting in setup.settings if setting.key.partition(".")[0] == section]
         for key in dict.fromkeys(setting.key for setting in own):

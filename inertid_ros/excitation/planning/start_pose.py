@@ -17,7 +17,7 @@ from inertid_ros.robot.model import RobotModel
 
 _EFFORT_USED = 0.7  # of the limits at rest at most, where that can be had: a motion needs more than rest
 _NEARNESS = (1e-3, 1e-5, 1e-7, 0.0)  # weights of the squared distance from the wanted pose in half ranges, by descent
-_ATTEMPTS = 6
+_ATTEMPTS = 12
 _ITERATIONS = 100
 _NAMED = 6
 
@@ -28,7 +28,7 @@ def rest_pose(
     """``wanted`` ``(n,)`` where the robot can stand there; else a pose near it at which it can, which is told.
 
     The pose minimises the excess of efforts by the prior, and the penalties of constraints of positions, from the
-    wanted pose and then from random ones.
+    wanted pose and then from random ones farther and farther from it.
 
     Parameters
     ----------
@@ -48,7 +48,8 @@ def rest_pose(
     check_friction(model, limits, wanted)
     search, rng = _Search(model, limits, constraints, wanted, fixed), np.random.default_rng(0)
     for attempt in range(0 if fixed.all() else _ATTEMPTS):
-        begin = wanted if not attempt else np.where(fixed, wanted, rng.uniform(limits.lower, limits.upper))
+        away = attempt / (_ATTEMPTS - 1) * (rng.uniform(limits.lower, limits.upper) - wanted)
+        begin = np.where(fixed, wanted, wanted + away)
         for pose in search.poses(begin):
             if not _refusal(constraints, pose):
                 reason = refusal.partition(";")[0]  # without what would have to be done

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # of ROS, which the state machine does not need
 _START_TOLERANCE = 0.01  # rad or m; the robot must not have moved while the motion was planned
 _COLLECT_S = 2.0  # for joint states to come as they should; a busy driver has gaps of 0.4 s
 _CONFIRMATION_S = 0.5  # a recorder that has just begun may have told its client before this node
+_ARM_AGAIN = "ros2 lifecycle set /excitation deactivate, then activate, or start calibrate again"
 _STALL_S = 0.1  # a thread that was held up for this long has missed joint states
 
 PlanningWorker = Worker[PreparationProgress, PreparedMotion]
@@ -328,7 +329,7 @@ class ExcitationGoal:
     def _end_of_motion(self, supervisor: Supervisor, now: float) -> None:
         error, fault = supervisor.max_tracking_error, supervisor.fault
         if fault:
-            ending, message = Ending.STOPPED, f"{fault}; arm again before the next goal"
+            ending, message = Ending.STOPPED, f"{fault}; arm again before the next goal: {_ARM_AGAIN}"
         elif supervisor.canceled:
             ending, message = Ending.CANCELED, "canceled; the robot is at rest"
         else:

@@ -24,7 +24,7 @@ TICK_S = 0.005
 EPOCH_S = 1.8e9
 REQUEST = {
     "plan_file": "", "prior": "", "motion": "", "duration": 0.0, "seed": 0, "speed_scale": 0.0, "lease": False,
-    "plan_only": False,
+    "plan_only": False, "held_out": False, "confirm": False,
 }  # fmt: skip
 URDF = """<robot name="pendulum">
   <link name="base"/>

@@ -170,7 +170,7 @@ class World:
         """A goal comes, whatever the node is at."""
         request = {
             "plan_file": "", "prior": "", "motion": "", "duration": 0.0, "seed": 0, "speed_scale": 0.0,
-            "lease": True, "plan_only": False, **fields,
+            "lease": True, "plan_only": False, "held_out": False, "confirm": False, **fields,
         }  # fmt: skip
         before = self.machine.goal
         self._client_seen = self._client_seen if before is not None else self.robot.now
