@@ -45,7 +45,7 @@ COMMON = common_parameters(JointNamesFile())
 
 def flow(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """The steps of the calibration, and what their end ends."""
-    steps = node("calibrate", given(context, plan=str, validation_plan=str, confirm=bool), COMMON)
+    steps = node("calibrate", {**given(context, plan=str, validation_plan=str, confirm=bool)}, COMMON)
     exits = IfCondition(LaunchConfiguration("exit"))
     return [steps, ended_by(steps, "calibration", "calibration has ended", exits)]
 

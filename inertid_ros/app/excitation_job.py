@@ -17,7 +17,7 @@ from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.execution.plan_check import check_plan, with_approach
 from inertid_ros.excitation.inspection import closest_approach, limb_paths, motion_findings, motion_summary
 from inertid_ros.excitation.limits.motion_limits import motion_limits
-from inertid_ros.excitation.planner import plan_excitation
+from inertid_ros.excitation.planner import plan_excitation, refuse_free_base
 from inertid_ros.excitation.planning.optimize import PlanningProgress
 from inertid_ros.excitation.plans.plan import Plan, slower
 from inertid_ros.excitation.plans.plan_file import load_motion
@@ -113,6 +113,7 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress],
         The URDF or plan cannot be used, or something would break a limit.
     """
     model = load_model(job.urdf, model_options(job.robot))
+    refuse_free_base(model)
     limits, earlier = motion_limits(model, job.limits), None
     if job.prior:
         from .earlier_result import earlier_result  # results and identification take as long to import as all the rest

@@ -18,7 +18,7 @@ from inertid_ros.excitation.constraints.motion_constraints import motion_constra
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.inspection import Inspection, inspect_plan
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
-from inertid_ros.excitation.planner import plan_excitation
+from inertid_ros.excitation.planner import plan_excitation, refuse_free_base
 from inertid_ros.excitation.planning.optimize import PlanningProgress
 from inertid_ros.excitation.planning.start_pose import rest_pose
 from inertid_ros.excitation.plans.plan import Plan
@@ -50,11 +50,7 @@ def run(options: argparse.Namespace) -> int:
     limits = motion_limits(model, config.limits)
     if model.free and model.wheels.names:
         return excite_floating(options, model, config, limits, _start(options.start, limits))
-    if model.free:
-        raise ExcitationError(
-            f"{model.name}: its base is free (robot.base), so its motion cannot be planned; plan with"
-            " robot.base fixed for a robot whose root link rests on the ground, or give robot.wheels of one that floats"
-        )
+    refuse_free_base(model)
     constraints = motion_constraints(model, limits, config.excitation)
     around = surroundings(model, limits, config.excitation)
 

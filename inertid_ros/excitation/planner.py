@@ -2,12 +2,29 @@
 
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
 from inertid_ros.excitation.direction_combinations.fixed_base import plan_fixed_base
 from inertid_ros.excitation.limits.motion_limits import MotionLimits
 from inertid_ros.excitation.planning.optimize import PlanningProgress, PlanningReport, optimize_motion
 from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.model import RobotModel
+
+
+def refuse_free_base(model: RobotModel) -> None:
+    """Reject robots whose motion depends on what their base does.
+
+    Raises
+    ------
+    ExcitationError
+        The base is free.
+    """
+    if model.free:
+        raise ExcitationError(
+            f"{model.name}: its base is free (robot.base), so its motion cannot be planned; plan with"
+            " robot.base fixed for a robot whose root link rests on the ground, or give robot.wheels of one that floats"
+            " to inertid excite"
+        )
 
 
 def plan_excitation(

@@ -63,8 +63,9 @@ def excitation(common: Iterable[Any], condition: Condition | None = None) -> Lau
     """
 
     def made(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-        parameters = {"urdf": text("urdf"), **given(context, controller=str)}
-        return [node("excitation", parameters, common, condition=condition)]
+        return [
+            node("excitation", {"urdf": text("urdf"), **given(context, controller=str)}, common, condition=condition)
+        ]
 
     return OpaqueFunction(function=made)
 

@@ -5,6 +5,8 @@ import pytest
 from support.nodes.two_links import URDF, write_plan
 
 from inertid_ros.app.excitation_job import ExcitationJob, prepare_motion
+from inertid_ros.config.robot import RobotOptions
+from inertid_ros.core.errors import ExcitationError
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,14 @@ def test_what_is_commanded_is_the_plan_that_was_reviewed(reviewed, speed_scale):
 
 def test_one_line_tells_speed_and_ranges(reviewed):
     plan, path = reviewed
-    summary = prepare_motion(ExcitationJob(URDF, plan.start, plan_file=str(path), speed_scale=0.1), lambda _: None).summary
+    job = ExcitationJob(URDF, plan.start, plan_file=str(path), speed_scale=0.1)
+    summary = prepare_motion(job, lambda _: None).summary
     low, high = plan.position[:, 0].min(), plan.position[:, 0].max()
     fastest = 0.1 * np.abs(plan.velocity[:, 0]).max()
     assert "speed scale 0.1" in summary and f"shoulder {low:.2f} to {high:.2f}, at most {fastest:.2f}/s" in summary
+
+
+def test_a_free_base_is_refused_in_one_line(reviewed):
+    job = ExcitationJob(URDF, np.zeros(2), plan_file=str(reviewed[1]), robot=RobotOptions(base="free"))
+    with pytest.raises(ExcitationError, match="its base is free"):
+        prepare_motion(job, lambda _: None)

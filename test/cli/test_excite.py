@@ -72,7 +72,8 @@ def test_ctrl_c_writes_the_best_motion_so_far(folder, capsys, monkeypatch):
         return str(value)
 
     monkeypatch.setattr(excite, "number", interrupt)  # of the progress that is shown
-    endless = ("--set", "excitation.starts=4", "--set", "excitation.improved=1", "--set", "excitation.iterations=100000")
+    settings = ("excitation.starts=4", "excitation.improved=1", "excitation.iterations=100000")
+    endless = [f"--set={setting}" for setting in settings]
     status, _, err = _excite(capsys, *endless, quick=())
     assert "interrupted; going on with the best motion so far" in err and status == 0, err
     assert sorted(os.listdir("out")) == FILES

@@ -51,15 +51,16 @@ def test_interruption_leaves_robot_at_rest_and_nothing_armed(tmp_path: Path) -> 
 
 @pytest.mark.realtime
 def test_the_plans_that_were_reviewed_are_moved_once_an_operator_says_go(tmp_path: Path) -> None:
-    plans = {"plan": write_plan(tmp_path / "plan.yaml", 4.0), "validation_plan": write_plan(tmp_path / "held.yaml", 3.0)}
-    files = {"plan": str(tmp_path / "plan.yaml"), "validation_plan": str(tmp_path / "held.yaml")}
+    files = {name: tmp_path / f"{name}.yaml" for name in ("plan", "validation_plan")}
+    plans = [write_plan(path, duration) for path, duration in zip(files.values(), (4.0, 3.0), strict=True)]
     with FakeRobot() as robot, ros_client_in(tmp_path) as ros:
         ros.start("excitation", SHORT_MOTION)
         ros.start("recorder", {"directory": str(tmp_path / "recordings"), "min_free_mb": 1})
         ros.start("identifier", {"output_directory": ""})
         status = ros.listen(ExcitationStatus, "excitation/status")
-        flow = ros.start("calibrate", {"wait_s": 30.0, "confirm": True, **files})
-        for purpose, plan in zip(("training", "held-out"), plans.values(), strict=True):
+        given = {name: str(path) for name, path in files.items()}
+        flow = ros.start("calibrate", {"wait_s": 30.0, "confirm": True, **given})
+        for purpose, plan in zip(("training", "held-out"), plans, strict=True):
             ros.until(lambda: (status and "~/go" in status[-1].message) or flow.ended, "a plan", 40.0)
             assert robot.at_rest and not flow.ended, flow.log()
             before = len(robot.record().commands)

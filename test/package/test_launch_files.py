@@ -60,11 +60,16 @@ def arguments(tree: ast.Module) -> dict[str, str]:
 
 
 def used_arguments(tree: ast.Module) -> set[str]:
-    """Read arguments: LaunchConfiguration("x"), text("x"), flag("x"), and names passed on."""
+    """Read arguments: LaunchConfiguration("x"), text("x"), flag("x"), given(context, x=str), and names passed on."""
     first = [call.args[0] for call in calls(tree, "LaunchConfiguration", "ParameterFile", "text", "flag")]
-    used = {node.value for node in first if isinstance(node, ast.Constant)}
+    used = {node.value for node in first if isinstance(node, ast.Constant)} | given_arguments(tree)
     passed_on = constants(tree).get("PASSED_ON")
     return used | (set(ast.literal_eval(passed_on)) if passed_on else set())
+
+
+def given_arguments(tree: ast.AST) -> set[str]:
+    """Arguments whose names are those of parameters."""
+    return {str(keyword.arg) for call in calls(tree, "given") for keyword in call.keywords}
 
 
 def included_arguments(tree: ast.Module) -> set[str]:
@@ -81,7 +86,8 @@ def node_parameters(tree: ast.Module) -> list[tuple[str, set[str]]]:
     for call in calls(tree, "node"):
         dictionary = call.args[1]
         assert isinstance(call.args[0], ast.Constant) and isinstance(dictionary, ast.Dict)
-        found.append((str(call.args[0].value), {ast.literal_eval(key) for key in dictionary.keys if key}))
+        names = {ast.literal_eval(key) for key in dictionary.keys if key}
+        found.append((str(call.args[0].value), names | given_arguments(dictionary)))
     for call in calls(tree, "Node"):
         keywords = {keyword.arg: keyword.value for keyword in call.keywords}
         executable = keywords["executable"]

@@ -131,8 +131,8 @@ SYMPTOMS: Mapping[str, Mapping[str, Cause]] = {
         "not_excited": cause(
             "the motion cannot show all parameters",
             positions="widen limits.position, which is narrowest for '{joint}', where there is space",
-            motion="plan a longer motion (excitation.duration_s), with more iterations (excitation.iterations), or from"
-            " another start (--start)",
+            motion="plan a motion of half the base frequency and twice the duration (excitation.base_frequency_hz,"
+            " excitation.duration_s), or from another start (--start)",
             room="give the motion more room where it is safe ({option}), or plan from another start (--start)",
             ranges="give more range where there is space (limits.position, limits.position_margin, the URDF's limits),"
             " or expect values near the URDF's for them",
