@@ -165,9 +165,13 @@ class StateMonitor:
         return enough and recent[0] < now - 0.6 * _RETURN_S and not (self._rejection or self.clock.is_lost)
 
     def restart(self, now: float) -> None:
-        """Begin again with a robot at rest: rates count from ``now``, and so does a robot's clock that has stepped."""
-        self._begin = now
+        """Begin again with a robot at rest: rates count from ``now``, and so does a robot's clock that has stepped.
+
+        Joints may rest elsewhere than commanded, so that they are not stuck where the command is another one now.
+        """
+        self._begin, self._unchanged_since = now, None
         self._receipts.clear()
+        self._repeats[:] = 0
         if self.clock.is_lost:
             self.clock = self._new_clock()
 

@@ -175,7 +175,8 @@ class Supervisor:
         if rejection:
             return
         self._commanded, self._error = commanded, commanded - position
-        self.max_tracking_error = max(self.max_tracking_error, float(np.abs(self._error).max()))
+        if not self.interruption:  # else it may rest where an earlier horizon ended
+            self.max_tracking_error = max(self.max_tracking_error, float(np.abs(self._error).max()))
         self._standstill.update(now, position)
         if not self._commands.streams:
             self._progress.update(time, self._error, velocity, acceleration)
@@ -400,6 +401,9 @@ class Supervisor:
             return True
         if math.isfinite(self._offset):
             self.execution.clock_offset = self.monitor.clock.offset
+        self._commanded = None  # the last states were compared with where the robot was to rest
+        self._progress.forget()
+        self.monitor.restart(now)
         self._send(now, self.execution.start(now + RESTART_S))
         return False
 
