@@ -230,11 +230,14 @@ def move(
     tracking_tolerance: float = 1.0,
     lost: Callable[[float], bool] = lambda time: False,
     silent: Callable[[float], bool] = lambda time: False,
+    stalled: Callable[[float], bool] = lambda time: False,
+    held: Callable[[float], bool] = lambda time: False,
 ) -> Observed:
     """A motion under a scaling, which the node is told every ``told_every`` seconds where that is not 0.
 
     ``controller_state`` hands the controller's reference to the node, as its states do. Horizons that are sent at times
-    when ``lost`` do not arrive; no states come when ``silent``.
+    when ``lost`` do not arrive; no states come when ``silent``, nor does the controller run when ``stalled``; the robot
+    is held when ``held``.
     """
     drives, sensors, rng = drives or Drives(), sensors or Sensors(), np.random.default_rng(seed)
     start, limits = horizons.plan.start, horizons.limits
@@ -256,10 +259,12 @@ def move(
         now = BEGIN + step * STEP_S
         received = controller.now = now + STATE_DELAY_S
         if step % cycle == 0:
-            positions.append(arm.update(command))  # what was commanded a cycle ago
-            reference, command = controller.update(now, scaling(now - BEGIN), positions[-1])
+            reached = arm.update(command)  # what was commanded a cycle ago
+            positions.append(positions[-1] if held(now - BEGIN) else reached)
+            if not stalled(now - BEGIN):
+                reference, command = controller.update(now, scaling(now - BEGIN), positions[-1])
             references.append(reference)
-        if step % state == 0 and not silent(now - BEGIN):
+        if step % state == 0 and not (silent(now - BEGIN) or stalled(now - BEGIN)):
             measured = positions[-1] + sensors.noise * rng.normal(size=len(start))
             if sensors.resolution:
                 measured = np.round(measured / sensors.resolution) * sensors.resolution

@@ -137,3 +137,14 @@ def test_after_a_cut_connection_the_robot_goes_on_from_where_it_rests(begin, con
     assert not observed.node.fault and observed.node.interruptions == 1
     assert np.allclose(observed.reference[-1], TABLE.plan.position[-1], atol=1e-6)
     observed.check()
+
+
+@pytest.mark.parametrize("begin", [1.4, 2.3])
+def test_a_controller_that_stood_still_and_jumps_is_no_collision(begin):
+    stalled = lambda time: begin < time < begin + 0.11  # noqa: E731
+    same = {"drives": Drives(lag=0.005), "tracking_tolerance": 0.05, "stalled": stalled}
+    observed = move(TABLE, lambda time: 1.0, **same)
+    assert not observed.node.fault and observed.node.interruptions == 1
+    assert np.allclose(observed.reference[-1], TABLE.plan.position[-1], atol=1e-6)
+    observed = move(TABLE, lambda time: 1.0, **same, held=lambda time: begin + 0.05 < time)
+    assert "driver stood still for 0.11 s" in observed.node.fault and "may go on" in observed.node.fault
