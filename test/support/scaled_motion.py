@@ -40,8 +40,8 @@ class ScaledController:
 
     streams = False
 
-    def __init__(self, start: np.ndarray, cycle: float) -> None:
-        self._follower, self._cycle = Follower(start), cycle
+    def __init__(self, start: np.ndarray, cycle: float, lost: Callable[[float], bool]) -> None:
+        self._follower, self._cycle, self._lost = Follower(start), cycle, lost
         self._arriving: list[tuple[float, Horizon]] = []
         self.now = self.cycled = BEGIN  # the latter of its last cycle
         self.sent: list[float] = []
@@ -51,7 +51,8 @@ class ScaledController:
 
     def send(self, horizon: Horizon) -> None:
         self.sent.append(self.now)
-        self._arriving.append((self.now + COMMAND_DELAY_S, horizon))
+        if not self._lost(self.now - BEGIN):
+            self._arriving.append((self.now + COMMAND_DELAY_S, horizon))
 
     def stream(self, position: np.ndarray) -> None:
         """Nothing: horizons are sent."""
@@ -226,17 +227,24 @@ def move(
     told_every: float = 0.0,
     seed: int = 0,
     controller_state: bool = False,
+    tracking_tolerance: float = 1.0,
+    lost: Callable[[float], bool] = lambda time: False,
+    silent: Callable[[float], bool] = lambda time: False,
+    stalled: Callable[[float], bool] = lambda time: False,
+    held: Callable[[float], bool] = lambda time: False,
 ) -> Observed:
     """A motion under a scaling, which the node is told every ``told_every`` seconds where that is not 0.
 
-    ``controller_state`` hands the controller's reference to the node, as its states do.
+    ``controller_state`` hands the controller's reference to the node, as its states do. Horizons that are sent at times
+    when ``lost`` do not arrive; no states come when ``silent``, nor does the controller run when ``stalled``; the robot
+    is held when ``held``.
     """
     drives, sensors, rng = drives or Drives(), sensors or Sensors(), np.random.default_rng(seed)
     start, limits = horizons.plan.start, horizons.limits
-    controller, arm = ScaledController(start, drives.cycle), Arm(drives, start)
+    controller, arm = ScaledController(start, drives.cycle, lost), Arm(drives, start)
     monitor = StateMonitor(
         limits.joint_names, limits.lower, limits.upper, limits.velocity, limits.effort,
-        MonitorOptions(tracking_tolerance=1.0, progress_tolerance=0.01), BEGIN,
+        MonitorOptions(tracking_tolerance=tracking_tolerance, progress_tolerance=0.01), BEGIN,
     )  # fmt: skip
     node = Supervisor(horizons, monitor, Lease(1.0, BEGIN, wanted=False), controller)
     node.start(BEGIN, EPOCH)
@@ -251,10 +259,12 @@ def move(
         now = BEGIN + step * STEP_S
         received = controller.now = now + STATE_DELAY_S
         if step % cycle == 0:
-            positions.append(arm.update(command))  # what was commanded a cycle ago
-            reference, command = controller.update(now, scaling(now - BEGIN), positions[-1])
+            reached = arm.update(command)  # what was commanded a cycle ago
+            positions.append(positions[-1] if held(now - BEGIN) else reached)
+            if not stalled(now - BEGIN):
+                reference, command = controller.update(now, scaling(now - BEGIN), positions[-1])
             references.append(reference)
-        if step % state == 0:
+        if step % state == 0 and not (silent(now - BEGIN) or stalled(now - BEGIN)):
             measured = positions[-1] + sensors.noise * rng.normal(size=len(start))
             if sensors.resolution:
                 measured = np.round(measured / sensors.resolution) * sensors.resolution

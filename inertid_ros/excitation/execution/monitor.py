@@ -20,6 +20,7 @@ _STUCK_REPEATS = 4  # states; a fast joint passes the stuck distance between two
 _FROZEN = 5e-4  # rad or m; and twice what the encoder resolves
 _PLAUSIBLE_JUMP = 0.02  # rad or m; what noise may add to that
 _RETURN_S = 0.25  # for which states come again before a robot at rest goes on
+_STALL_S, _CATCHING_UP_S = 0.05, 0.5  # of a driver that published nothing; then its robot is where it is to be again
 _READING_S = 0.1  # until messages that waited for a process that was held up are read
 
 
@@ -86,6 +87,7 @@ class StateMonitor:
         self.clock = self._new_clock()
         self._position: Array | None = None
         self._unchanged_since: Array | None = None
+        self._stall, self._stalled = 0.0, -np.inf  # how long the driver stood still, and when that was seen
         self._repeats = np.zeros(len(self.joint_names), dtype=int)
         self._resolution = np.full(len(self.joint_names), np.inf)  # least change that was seen
         self._measured = now
@@ -165,9 +167,13 @@ class StateMonitor:
         return enough and recent[0] < now - 0.6 * _RETURN_S and not (self._rejection or self.clock.is_lost)
 
     def restart(self, now: float) -> None:
-        """Begin again with a robot at rest: rates count from ``now``, and so does a robot's clock that has stepped."""
-        self._begin = now
+        """Begin again with a robot at rest: rates count from ``now``, and so does a robot's clock that has stepped.
+
+        Joints may rest elsewhere than commanded, so that they are not stuck where the command is another one now.
+        """
+        self._begin, self._unchanged_since = now, None
         self._receipts.clear()
+        self._repeats[:] = 0
         if self.clock.is_lost:
             self.clock = self._new_clock()
 
@@ -193,17 +199,29 @@ class StateMonitor:
                     f"joint '{self.joint_names[joint]}' reports exactly the same position while it was commanded"
                     f" {moved[joint]:.3g} rad further; its state is stuck"
                 )
-        return self._check_values(now, commanded, self._position)
+        return self.tracking_error(commanded) or self._excessive_effort(now)
 
-    def _check_values(self, now: float, commanded: Array, position: Array) -> str:
-        options = self.options
-        error = np.abs(commanded - position)
+    def tracking_error(self, commanded: Array | None) -> str:
+        """Reason to stop, empty for none: a joint is too far from ``commanded`` ``(n,)``."""
+        if self._position is None or commanded is None:
+            return ""
+        error = np.abs(commanded - self._position)
         joint = int(np.argmax(error))
-        if error[joint] > options.tracking_tolerance:
-            return (
-                f"joint '{self.joint_names[joint]}' is {error[joint]:.3g} rad from its commanded position, more than"
-                f" {options.tracking_tolerance:g}; check for a collision and the controller"
-            )
+        if error[joint] <= self.options.tracking_tolerance:
+            return ""
+        return (
+            f"joint '{self.joint_names[joint]}' is {error[joint]:.3g} rad from its commanded position, more than"
+            f" {self.options.tracking_tolerance:g}; check for a collision and the controller"
+        )
+
+    def stall(self, now: float) -> str:
+        """Why a robot may be behind its command for a moment: its driver stood still just before. Empty if not."""
+        if now - self._stalled > _CATCHING_UP_S:
+            return ""
+        return f"the robot's driver stood still for {self._stall:.2f} s, so that its command jumps"
+
+    def _excessive_effort(self, now: float) -> str:
+        options = self.options
         # States that waited while this process did not run arrive at once, but tell of the time before.
         if not np.isfinite(self._high_since).any():
             return ""
@@ -249,6 +267,8 @@ class StateMonitor:
         return RobotClock(options.max_age_s, options.max_future_s, later)
 
     def _note_gap(self, now: float, measured: float) -> None:
+        if measured - self._measured > _STALL_S:
+            self._stall, self._stalled = measured - self._measured, now
         if len(self._receipts) < 10:
             return
         usual = (self._receipts[-1] - self._receipts[0]) / (len(self._receipts) - 1)

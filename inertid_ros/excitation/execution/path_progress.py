@@ -69,6 +69,10 @@ class PathProgress:
             self._response.learn(track.error, track.velocity, track.acceleration, track.time[-1] - self._sent)
         self._sent, self._states, self._references = now, self._states[-1:], []
 
+    def forget(self) -> None:
+        """States since the last horizon tell nothing: the robot rests elsewhere than was commanded."""
+        self._states, self._references = [], []
+
     def update(self, time: float, error: Array, velocity: Array, acceleration: Array) -> None:
         """Take a joint state.
 

@@ -175,7 +175,8 @@ class Supervisor:
         if rejection:
             return
         self._commanded, self._error = commanded, commanded - position
-        self.max_tracking_error = max(self.max_tracking_error, float(np.abs(self._error).max()))
+        if not self.interruption:  # else it may rest where an earlier horizon ended
+            self.max_tracking_error = max(self.max_tracking_error, float(np.abs(self._error).max()))
         self._standstill.update(now, position)
         if not self._commands.streams:
             self._progress.update(time, self._error, velocity, acceleration)
@@ -282,6 +283,10 @@ class Supervisor:
             behind = bool(self._objection and self._objection.controller_is_behind) and self._progress.has_reference
             commanded = self.monitor.position if behind else self._commanded
             fault, lapse = self.monitor.check(now, commanded), self.lease.check(now)
+            stall = self.monitor.stall(now)
+            if fault and stall and fault == self.monitor.tracking_error(commanded) and not self._is_slow(now):
+                # A controller that stood still goes on where the plan is by now; a robot that is held does not follow.
+                fault, lapse, self._objection = "", stall, _Objection(stall, controller_is_behind=True)
             if fault:
                 self.stop(now, fault)
             elif lapse:
@@ -329,7 +334,7 @@ class Supervisor:
             self._interrupt(self.monitor.silence(now))
 
     def _is_slow(self, now: float) -> bool:
-        """Whether the controller, which is behind now, has been so too often for messages that were late by chance."""
+        """Whether the controller, which is behind now, has been so too often for what was late by chance."""
         self._late.append(now)
         return len(self._late) == _LATE_MESSAGES and now <= self._late[0] + _LATE_MESSAGES_S
 
@@ -400,6 +405,10 @@ class Supervisor:
             return True
         if math.isfinite(self._offset):
             self.execution.clock_offset = self.monitor.clock.offset
+        self._silent = False
+        self._commanded = None  # the last states were compared with where the robot was to rest
+        self._progress.forget()
+        self.monitor.restart(now)
         self._send(now, self.execution.start(now + RESTART_S))
         return False
 

@@ -123,3 +123,28 @@ def test_an_ordinary_robot_on_a_busy_machine_ends_its_motion(seed, controller_st
     observed = move(TABLE, lambda time: 1.0, drives, busy, seed=seed, controller_state=controller_state)
     assert not observed.node.fault and np.isfinite(observed.ended)
     assert (observed.speed <= LIMITS.velocity).all() and (observed.joint_speed <= LIMITS.velocity).all()
+
+
+@pytest.mark.parametrize("begin", [0.5, 1.4, 2.3])
+@pytest.mark.parametrize(("controller_state", "resolution"), [(True, 1e-3), (False, 0.0)])
+def test_after_a_cut_connection_the_robot_goes_on_from_where_it_rests(begin, controller_state, resolution):
+    """The last horizons before it were lost, so that it rests before the end of the newest."""
+    observed = move(
+        TABLE, lambda time: 1.0, Drives(lag=0.005), Sensors(0.008, 0.0, resolution), tracking_tolerance=0.1,
+        controller_state=controller_state, lost=lambda time: begin < time < begin + 0.11,
+        silent=lambda time: begin + 0.11 < time < begin + 1.0,
+    )  # fmt: skip
+    assert not observed.node.fault and observed.node.interruptions == 1
+    assert np.allclose(observed.reference[-1], TABLE.plan.position[-1], atol=1e-6)
+    observed.check()
+
+
+@pytest.mark.parametrize("begin", [1.4, 2.3])
+def test_a_controller_that_stood_still_and_jumps_is_no_collision(begin):
+    stalled = lambda time: begin < time < begin + 0.11  # noqa: E731
+    same = {"drives": Drives(lag=0.005), "tracking_tolerance": 0.05, "stalled": stalled}
+    observed = move(TABLE, lambda time: 1.0, **same)
+    assert not observed.node.fault and observed.node.interruptions == 1
+    assert np.allclose(observed.reference[-1], TABLE.plan.position[-1], atol=1e-6)
+    observed = move(TABLE, lambda time: 1.0, **same, held=lambda time: begin + 0.05 < time)
+    assert "driver stood still for 0.11 s" in observed.node.fault and "may go on" in observed.node.fault
