@@ -33,7 +33,7 @@ def main(folder: str) -> None:
             convex_hull(corners(shape), 1000.0)
         except ModelError as error:
             problems[shape.link] = str(error)
-    reasons = Counter(re.sub(r"[-\d.e+]{2,}|\d", "N", problem.split("(")[-1])[:32] for problem in problems.values())
+    reasons = Counter(re.sub(r"[-\d.e+]{2,}|\d", "N", problem.split("(")[-1].split(")")[0])[:40] for problem in problems.values())
     lines = all("\n" not in problem and ";" in problem for problem in problems.values())
     print(json.dumps({"read": len(usable), "told": len(problems), "lines": lines, "reasons": reasons}))
 
