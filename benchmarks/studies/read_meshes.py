@@ -33,7 +33,8 @@ def main(folder: str) -> None:
             convex_hull(corners(shape), 1000.0)
         except ModelError as error:
             problems[shape.link] = str(error)
-    reasons = Counter(re.sub(r"[-\d.e+]{2,}|\d", "N", problem.split("(")[-1].split(")")[0])[:40] for problem in problems.values())
+    why = (problem.split("(")[-1].split(")")[0] for problem in problems.values())
+    reasons = Counter(re.sub(r"[-\d.e+]{2,}|\d", "N", reason)[:40] for reason in why)
     lines = all("\n" not in problem and ";" in problem for problem in problems.values())
     print(json.dumps({"read": len(usable), "told": len(problems), "lines": lines, "reasons": reasons}))
 
