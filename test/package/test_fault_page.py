@@ -1,4 +1,4 @@
-"""docs/faults.md: every test that it names exists, and every event whose figures it shows."""
+"""docs/faults.md and docs/safety.md: every test that they name exists, and every event whose figures are shown."""
 
 import re
 
@@ -24,4 +24,13 @@ def test_the_test_of_a_row_exists(number: str, row: str) -> None:
     if test == "none":
         assert "untested" in how
         return
+    assert_test_exists(test)
+
+
+SAFETY = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
+ARMING = re.findall(r"^\| .* \| .* \| `([^`]+::[^`]+)` \|$", SAFETY, re.M)
+
+
+@pytest.mark.parametrize("test", ARMING)
+def test_what_is_said_of_arming_is_tested(test: str) -> None:
     assert_test_exists(test)
