@@ -32,6 +32,7 @@ _WIDEST, _LARGEST = 25.0, 1500.0  # rad, or rad/s
 _FASTEST = 65.0  # rad/s
 _TURNS, _ROUNDED = 20, 5e-3  # multiples of pi up to so many turns, to so many rad, are those of a multi-turn joint
 _LONGEST_STROKE, _FASTEST_STROKE = 100.0, 25.0  # m, m/s
+_GRAVITY = 9.81  # m/s^2
 DEGREES, MILLIMETRES = np.pi / 180, 1e-3
 _POSITIONS = (("rad", "degrees", DEGREES), ("m", "millimetres", MILLIMETRES))
 _SPEEDS = (("rad/s", "degrees per second", DEGREES), ("m/s", "millimetres per second", MILLIMETRES))
@@ -54,7 +55,8 @@ def check_units(model: pin.Model, links: tuple[str, ...], bodies: Array) -> None
     if length <= 0:
         return
     mass, _, inertia = mass_com_inertia(bodies)
-    _check_lengths(longest_chain(model, from_base=False), float(mass.sum()))
+    metres = max(float(np.linalg.norm(model.gravity.linear)) / _GRAVITY, 1.0)  # who states gravity in feet means them
+    _check_lengths(longest_chain(model, from_base=False) / metres, float(mass.sum()))
     gyration = np.sqrt(np.maximum(np.trace(inertia, axis1=1, axis2=2), 0.0) / 2 / mass)
     worst = int(np.argmax(gyration))
     if np.median(gyration) > _LONGEST_GYRATION * length:

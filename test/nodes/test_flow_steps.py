@@ -8,6 +8,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from std_srvs.srv import Trigger  # noqa: E402
 
+from inertid_ros.action import Excite  # noqa: E402
 from inertid_ros.msg import IdentifierStatus, RecorderStatus  # noqa: E402
 from inertid_ros.nodes.calibrate.node import CalibrationFlow  # noqa: E402
 from inertid_ros.nodes.calibrate.parameters import CalibrateOptions  # noqa: E402
@@ -75,7 +76,7 @@ def test_an_idle_recorder_is_left_alone(flow: CalibrationFlow) -> None:
 
 
 def test_a_recording_arrives(flow: CalibrationFlow) -> None:
-    assert flow._record("training", "fourier", 1.0, 1) == NAME
+    assert flow._record("training", Excite.Goal()) == NAME
 
 
 def test_what_was_armed_and_recording_is_left_neither(flow: CalibrationFlow) -> None:
