@@ -11,7 +11,7 @@ from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.msg import ExcitationStatus
 from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory
 
-from .goal import ExcitationGoal, GoalOutcome
+from .goal import ExcitationGoal, GoalOutcome, GoalState
 from .state_machine import State, StateMachine
 
 _NAN = float("nan")
@@ -40,7 +40,8 @@ def to_feedback(goal: ExcitationGoal) -> Excite.Feedback:
         feedback.stage = progress.stage.value
         feedback.tracking_error = float(np.abs(progress.tracking_error).max())
     elif prepared is not None:
-        feedback.stage = "planned"
+        feedback.stage = "planned" if goal.state is GoalState.CONFIRMING else "planning"
+        feedback.fraction = 1.0
     if progress is not None:
         feedback.fraction = float(progress.fraction)
     if prepared is not None:
