@@ -82,6 +82,27 @@ class StreamCommander(CommandTopic):
         self._publisher.publish(Float64MultiArray(data=np.asarray(position).tolist()))
 
 
+class OpenGoals:
+    """Goals that a controller has not answered yet; times are of the steady clock [s]."""
+
+    def __init__(self) -> None:
+        self._sent: dict[object, float] = {}
+
+    def send(self, goal: object, now: float) -> None:
+        """Note a goal."""
+        self._sent[goal] = now
+
+    def answer(self, goal: object) -> None:
+        """Note the answer to a goal. Others that were lost on their way are no dead controller, once a later one comes."""
+        if goal in self._sent:
+            sent = self._sent[goal]
+            self._sent = {other: at for other, at in self._sent.items() if at > sent}
+
+    def silence(self, now: float) -> float:
+        """Return for how long the controller has answered neither the oldest of them nor a later one; 0 if none is."""
+        return now - next(iter(self._sent.values())) if self._sent else 0.0
+
+
 class ActionCommander:
     """``control_msgs/action/FollowJointTrajectory`` goals on ``follow_joint_trajectory``; each replaces the last.
 
@@ -113,7 +134,7 @@ class ActionCommander:
         self.name = str(node.resolve_topic_name(name))
         self._joints = joints
         self._problem = self._given_up = ""
-        self._waiting: dict[Future, float] = {}  # goals without an answer, and when they were sent [s, steady]
+        self._goals = OpenGoals()
 
     @property
     def has_controller(self) -> bool:
@@ -123,7 +144,7 @@ class ActionCommander:
     def begin(self) -> None:
         """Forget rejections and missing answers of the last motion."""
         self._problem = self._given_up = ""
-        self._waiting.clear()
+        self._goals = OpenGoals()
 
     def problem(self) -> str:
         """Why commands do not arrive, in one line; empty if they do."""
@@ -132,7 +153,7 @@ class ActionCommander:
                 f"no controller serves {self.name}; start and activate it, or set the parameter controller to its name"
             )
         # A server that was killed counts as ready until its middleware has been silent for many seconds.
-        if self._waiting and time.monotonic() - next(iter(self._waiting.values())) > _ANSWER_S:
+        if self._goals.silence(time.monotonic()) > _ANSWER_S:
             return f"the controller has not answered a goal of {self.name} for {_ANSWER_S:g} s; restart it"
         return self._problem
 
@@ -144,14 +165,14 @@ class ActionCommander:
         """Replace what the controller holds by a horizon."""
         if self.has_controller:  # a goal without a server would wait for its answer for good
             future = self._client.send_goal_async(self._action.Goal(trajectory=_message(horizon, self._joints)))
-            self._waiting[future] = time.monotonic()
+            self._goals.send(future, time.monotonic())
             future.add_done_callback(self._answered)
 
     def stream(self, position: Array) -> None:
         """Nothing: the controller interpolates."""
 
     def _answered(self, future: Future) -> None:
-        self._waiting.pop(future, None)
+        self._goals.answer(future)
         handle = future.result()
         if handle is None or not handle.accepted:
             self._problem = f"the controller rejects goals of {self.name}; activate it, and see its log"
