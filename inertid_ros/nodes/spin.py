@@ -216,15 +216,20 @@ class TickedSpin:
         self._due = self._look = time.monotonic()
 
     def spin_once(self) -> None:
-        """Tick where that is due, run one callback where some may wait, and sleep where neither is due."""
+        """Tick where that is due, run callbacks where some may wait, and sleep where neither is due.
+
+        Callbacks have half of a period of processor time, so that they are not starved where ticks are always late.
+        """
         now = time.monotonic()
         if now >= self._due:
             self._due += self._period * (1 + (now - self._due) // self._period)
             self._tick()
         elif now < self._look:
             time.sleep(min(self._due, self._look) - now)
-        if now >= self._look and not self._run_callback():
-            self._look = now + self._callbacks_s
+        end = time.thread_time() + 0.5 * self._period
+        while now >= self._look and time.thread_time() < end:
+            if not self._run_callback():
+                self._look = now + self._callbacks_s
 
     def _run_callback(self) -> bool:
         """Run one of the callbacks that are ready; return whether there was one."""

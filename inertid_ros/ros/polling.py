@@ -46,7 +46,7 @@ class PacedGroup(CallbackGroup):
     period : float
         From the begin of one interval to that of the next [s].
     length : float
-        Of an interval, which begins with a message [s].
+        Processor time of an interval, which begins with a message [s].
     """
 
     def __init__(self, period: float, length: float) -> None:
@@ -56,13 +56,13 @@ class PacedGroup(CallbackGroup):
 
     def can_execute(self, entity: Any) -> bool:
         """Whether there is an interval, or the next one may begin."""
-        return not self._end < time.monotonic() < self._next
+        return time.thread_time() <= self._end or time.monotonic() >= self._next
 
     def beginning_execution(self, entity: Any) -> bool:
         """Yes: what has been found ready is taken."""
         now = time.monotonic()
         if now >= self._next:
-            self._next, self._end = now + self._period, now + self._length
+            self._next, self._end = now + self._period, time.thread_time() + self._length
         return True
 
     def ending_execution(self, entity: Any) -> None:

@@ -82,6 +82,21 @@ class StreamCommander(CommandTopic):
         self._publisher.publish(Float64MultiArray(data=np.asarray(position).tolist()))
 
 
+class AnswersOnly(ActionClient):
+    """Takes answers and results of goals and leaves their states and feedback unread.
+
+    A server tells the states of all its goals of the last seconds, hundreds of them, whenever one changes. A node that
+    reads all that on a busy machine comes to read answers a second late. For nodes that look for callbacks now and then
+    (:class:`.TickedSpin`): what is unread would wake any other executor at once.
+    """
+
+    def is_ready(self, wait_set: Any) -> bool:
+        """Return whether an answer or a result waits."""
+        super().is_ready(wait_set)
+        self._is_feedback_ready = self._is_status_ready = False
+        return bool(self._is_goal_response_ready or self._is_cancel_response_ready or self._is_result_response_ready)
+
+
 class OpenGoals:
     """Goals that a controller has not answered yet; times are of the steady clock [s]."""
 
@@ -93,7 +108,7 @@ class OpenGoals:
         self._sent[goal] = now
 
     def answer(self, goal: object) -> None:
-        """Note the answer to a goal. Others that were lost on their way are no dead controller, once a later one comes."""
+        """Note the answer to a goal; earlier ones may have been lost on their way."""
         if goal in self._sent:
             sent = self._sent[goal]
             self._sent = {other: at for other, at in self._sent.items() if at > sent}
@@ -130,7 +145,8 @@ class ActionCommander:
         result = FollowJointTrajectory.Result
         self._violations = (result.PATH_TOLERANCE_VIOLATED, result.GOAL_TOLERANCE_VIOLATED)
         name = of_controller(controller, "follow_joint_trajectory")
-        self._client = ActionClient(node, FollowJointTrajectory, name, callback_group=PacedGroup(_PACE_S, _TAKING_S))
+        client = ActionClient if node.get_clock().ros_time_is_active else AnswersOnly
+        self._client = client(node, FollowJointTrajectory, name, callback_group=PacedGroup(_PACE_S, _TAKING_S))
         self.name = str(node.resolve_topic_name(name))
         self._joints = joints
         self._problem = self._given_up = ""
