@@ -6,6 +6,7 @@ LATER_S, _EARLIER_S = 0.02, 0.005  # by so much the age of states may be above a
 _DRIFT = 1e-3  # by which clocks may run at different rates
 _LEARNING_S = 0.1  # until the least age of states is known; a robot that begins from rest is slow until then
 _STEP = 2e-3  # s; less is the time between two looks at clocks
+_UNSTAMPED_S = 0.05  # states of another node have no stamps while those of the robot go on to come
 _BEHIND, _OPEN_S = 0.05, 0.1  # s; how far a simulated clock may be read behind, and for how long that may turn out
 
 
@@ -32,8 +33,8 @@ class RobotClock:
     objection : str
         Why the last state must be rejected; empty otherwise.
     is_lost : bool
-        Whether the robot's clock may have stepped: the last state has no stamp, or is younger, or older by more than
-        is tolerated, than states were before. Nothing that depends on this clock should be sent then.
+        Whether the robot's clock may have stepped: no state has a stamp any more, or the last is younger, or older by
+        more than is tolerated, than states were before. Nothing that depends on this clock should be sent then.
     """
 
     def __init__(self, max_age: float, max_future: float, later: float = LATER_S) -> None:
@@ -41,7 +42,7 @@ class RobotClock:
         self.offset = self._begin = self._least = self._aged = math.nan
         self.objection, self.is_lost = "", False
         self._age = math.nan
-        self._last = -math.inf
+        self._last = self._stamped = -math.inf  # newest stamp, and when it came
         self._before, self._followed = math.nan, -math.inf  # offset before a step was followed, and when it was
 
     def take(self, stamp: float, clock: float, now: float) -> float:
@@ -60,8 +61,10 @@ class RobotClock:
             When the state was measured [s, steady clock]; ``now`` where the stamp does not tell.
         """
         if not math.isfinite(stamp) or stamp <= 0:
-            self.objection, self.is_lost = "stamp is not set", True
+            self.objection = "stamp is not set"
+            self.is_lost |= now - self._stamped > _UNSTAMPED_S
             return now
+        self._stamped = now
         if math.isnan(self.offset):
             self.offset, self._begin = clock - now, now
             self._least, self._aged = now + self.offset - stamp, now
