@@ -1,10 +1,106 @@
-"""Goals that a controller answers, or does not."""
+"""Who else commands the robot, as the graph tells it; goals that a controller answers, or does not."""
+
+from types import SimpleNamespace
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+from inertid_ros.nodes.excitation.commander import OpenGoals, TrajectoryCommander
+from inertid_ros.nodes.excitation.robot_interface import RobotInterface
+from inertid_ros.nodes.hardware.publishers import Publishers
+from inertid_ros.robot.recorded_joints import RecordedJoints
 
-from inertid_ros.nodes.excitation.commander import OpenGoals  # noqa: E402
+OWN, OTHER, UNNAMED = "excitation", "teleop", "_NODE_NAME_UNKNOWN_"
+
+
+class Graph:
+    """A node that sees the given publishers on its command topic."""
+
+    def __init__(self) -> None:
+        self.publishers = [OWN]
+        self.subscribers = 1
+
+    def create_publisher(self, _type, topic, _qos):
+        return SimpleNamespace(topic_name=f"/arm/{topic}", get_subscription_count=lambda: self.subscribers)
+
+    def get_name(self) -> str:
+        return OWN
+
+    def get_namespace(self) -> str:
+        return "/arm"
+
+    def get_publishers_info_by_topic(self, _topic):
+        return [
+            SimpleNamespace(node_name=name, node_namespace="_NODE_NAMESPACE_UNKNOWN_" if name == UNNAMED else "/arm")
+            for name in self.publishers
+        ]
+
+
+@pytest.fixture
+def graph() -> Graph:
+    return Graph()
+
+
+def test_alone_with_a_subscriber(graph: Graph) -> None:
+    assert TrajectoryCommander(graph, RecordedJoints()).problem() == ""
+
+
+def test_nobody_subscribes(graph: Graph) -> None:
+    graph.subscribers = 0
+    problem = TrajectoryCommander(graph, RecordedJoints()).problem()
+    assert problem.startswith("nobody subscribes to /arm/joint_trajectory")
+
+
+def test_the_topic_follows_from_the_controller(graph: Graph) -> None:
+    graph.subscribers = 0
+    problem = TrajectoryCommander(graph, RecordedJoints(), "arm_controller").problem()
+    assert problem.startswith("nobody subscribes to /arm/arm_controller/joint_trajectory")
+
+
+def test_another_commander_is_named_at_once(graph: Graph) -> None:
+    graph.publishers = [UNNAMED, OWN, OTHER]
+    expected = "/arm/teleop commands the robot on /arm/joint_trajectory too; stop it"
+    assert TrajectoryCommander(graph, RecordedJoints()).problem() == expected
+
+
+def test_a_publisher_is_discovered_before_its_node(graph: Graph) -> None:
+    commander = TrajectoryCommander(graph, RecordedJoints())
+    graph.publishers = [OWN, UNNAMED]
+    assert commander.problem() == ""
+    graph.publishers = [OWN, OTHER]
+    assert commander.problem().startswith("/arm/teleop commands")
+
+
+def test_a_publisher_that_stays_without_a_name_is_told(graph: Graph) -> None:
+    commander = TrajectoryCommander(graph, RecordedJoints())
+    graph.publishers = [OWN, UNNAMED]
+    assert commander.problem() == ""
+    assert UNNAMED in commander.problem()
+    graph.publishers = [OWN]
+    assert commander.problem() == ""
+
+
+def test_a_publisher_without_a_name_counts_when_it_is_found_again(graph: Graph) -> None:
+    publishers = Publishers(graph, "/arm/joint_states")
+    graph.publishers = [UNNAMED, OTHER]
+    assert publishers.look() == [(OTHER, "/arm")]
+    assert publishers.look() == [(OTHER, "/arm"), (UNNAMED, "_NODE_NAMESPACE_UNKNOWN_")]
+
+
+def test_a_node_that_publishes_twice_may_have_been_killed() -> None:
+    def told(*names: str, one_publishes: bool = False) -> str:
+        look = SimpleNamespace(topic="/joint_states", look=lambda: [(name, "/") for name in names])
+        states = SimpleNamespace(_publishers=look, _one_publishes=lambda: one_publishes)
+        return RobotInterface.several_publishers(states)
+
+    assert not told("driver")
+    assert "/driver, /rogue; stop all" in told("driver", "rogue") and "killed" not in told("driver", "rogue")
+    assert "was killed" in told("driver", "driver")
+    assert not told("driver", "driver", one_publishes=True)
+    assert "/driver, /rogue; stop all" in told("driver", "rogue", one_publishes=True)
+    killed = UNNAMED  # what is left of a killed node may have lost its name
+    assert "was killed" in told("driver", killed)
+    assert not told("driver", killed, one_publishes=True) and not told(killed, killed, one_publishes=True)
+    assert "/driver, /rogue" in told("driver", "rogue", killed, one_publishes=True)
 
 
 def test_an_answer_that_was_lost_is_no_dead_controller():
