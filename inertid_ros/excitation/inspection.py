@@ -7,14 +7,13 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding
-from inertid_ros.excitation.constraints.collision.clearance import Clearance, ClearanceConstraint
 from inertid_ros.excitation.constraints.collision.surroundings import Surroundings
 from inertid_ros.excitation.constraints.effort import prior_effort
 from inertid_ros.excitation.criteria.criterion import make_criterion, regressor_condition
 from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
 from inertid_ros.excitation.criteria.weak_parameters import mostly_of, weak_parameters
 from inertid_ros.excitation.execution.horizons import HorizonTable
-from inertid_ros.excitation.limits.constraint import Constraint, ConstraintUsage
+from inertid_ros.excitation.limits.constraint import Clearance, Constraint, ConstraintUsage
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, usage
 from inertid_ros.excitation.planning.descent import motion_samples
 from inertid_ros.excitation.plans.plan import Plan
@@ -103,7 +102,7 @@ def inspect_plan(
         condition_number=information.condition_number,
         spectrum=after,
         longest_stop=HorizonTable(plan, limits).longest,
-        clearance=closest_approach(constraints, plan),
+        clearance=_clearance(used_by),
         spectrum_before=before,
         constraint_usage=used_by,
         findings=(
@@ -127,8 +126,7 @@ def motion_findings(
 
 def closest_approach(constraints: Sequence[Constraint], plan: Plan) -> Clearance | None:
     """Where a motion comes closest to what it must keep clear of; None where nothing can meet."""
-    distances = (item.closest_approach(plan) for item in constraints if isinstance(item, ClearanceConstraint))
-    return next(distances, None)
+    return _clearance(_usage(constraints, plan))
 
 
 def motion_summary(plan: Plan, clearance: Clearance | None, speed_scale: float = 1.0) -> str:
@@ -154,6 +152,10 @@ def limb_paths(plan: Plan, model: RobotModel) -> Mapping[str, Array]:
 def _usage(constraints: Sequence[Constraint], plan: Plan) -> tuple[ConstraintUsage, ...]:
     """How much a plan uses of all constraints but those that have nothing to constrain."""
     return tuple(used for used in (constraint.usage(plan) for constraint in constraints) if used.used > 0)
+
+
+def _clearance(used: Sequence[ConstraintUsage]) -> Clearance | None:
+    return next((usage.clearance for usage in used if usage.clearance is not None), None)
 
 
 def _tightest(used: Sequence[ConstraintUsage]) -> ConstraintUsage | None:

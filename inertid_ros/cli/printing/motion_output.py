@@ -11,8 +11,8 @@ import numpy as np
 
 from inertid_ros.config.configuration import ExcitationConfiguration
 from inertid_ros.core.outputs import write_directory
-from inertid_ros.excitation.constraints.collision.clearance import Clearance
 from inertid_ros.excitation.inspection import CHANNELS, Inspection
+from inertid_ros.excitation.limits.constraint import Clearance
 from inertid_ros.excitation.planning.optimize import PlanningProgress
 from inertid_ros.excitation.plans.joint_trajectory_file import joint_trajectory_text
 from inertid_ros.excitation.plans.plan import Plan

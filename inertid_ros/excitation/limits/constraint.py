@@ -103,6 +103,33 @@ class Penalty:
 
 
 @dataclass(frozen=True)
+class Clearance:
+    """Where a motion comes closest to what it must keep clear of.
+
+    Attributes
+    ----------
+    closest_m, required_m : float
+        Distance there, and what has to be kept [m].
+    link, other : str
+        Link, and link, obstacle or floor that it comes close to.
+    time_s : float
+        Instant of the motion [s].
+    """
+
+    closest_m: float
+    required_m: float
+    link: str
+    other: str
+    time_s: float
+
+    def __str__(self) -> str:
+        return (
+            f"'{self.link}' comes to {1e3 * self.closest_m:.0f} mm from '{self.other}' at {self.time_s:.2f} s,"
+            f" at least {1e3 * self.required_m:.0f} mm are kept"
+        )
+
+
+@dataclass(frozen=True)
 class ConstraintUsage:
     """How much of what a constraint allows a motion uses.
 
@@ -114,11 +141,14 @@ class ConstraintUsage:
         What is limited, such as ``effort of joint 'elbow'``.
     option : str
         Option that gives it more room; empty where the robot sets the limit.
+    clearance : Clearance or None
+        Where the motion comes closest, if distances are constrained.
     """
 
     used: float
     description: str
     option: str = ""
+    clearance: Clearance | None = None
 
 
 class Constraint(Protocol):

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +10,7 @@ from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.log_once import log_once
-from inertid_ros.excitation.limits.constraint import Constraint, ConstraintUsage, MotionSamples, Penalty
+from inertid_ros.excitation.limits.constraint import Clearance, Constraint, ConstraintUsage, MotionSamples, Penalty
 from inertid_ros.excitation.limits.continuous_time import (
     DerivativeBounds,
     Violation,
@@ -37,33 +36,6 @@ _CLOSE = 0.03  # m
 _MARGIN_SHARE = 0.7  # of the least gap between capsules and hulls in random poses
 _TOLERANCE = 1e-5  # m, to which distances are worked out
 _PORTION = 256  # distances measured between checks whether any more can matter
-
-
-@dataclass(frozen=True)
-class Clearance:
-    """Where a motion comes closest to what it must keep clear of.
-
-    Attributes
-    ----------
-    closest_m, required_m : float
-        Distance there, and what has to be kept [m].
-    link, other : str
-        Link, and link, obstacle or floor that it comes close to.
-    time_s : float
-        Instant of the motion [s].
-    """
-
-    closest_m: float
-    required_m: float
-    link: str
-    other: str
-    time_s: float
-
-    def __str__(self) -> str:
-        return (
-            f"'{self.link}' comes to {1e3 * self.closest_m:.0f} mm from '{self.other}' at {self.time_s:.2f} s,"
-            f" at least {1e3 * self.required_m:.0f} mm are kept"
-        )
 
 
 class ClearanceConstraint(Constraint):
@@ -223,7 +195,7 @@ class ClearanceConstraint(Constraint):
         description = f"distance of '{found.link}' from '{found.other}'"
         option = self._option({found.link, found.other}) if found.required_m else "excitation.collision.ignored"
         least = max(found.required_m, 1e-3)
-        return ConstraintUsage(least / max(found.closest_m, least), description, option)
+        return ConstraintUsage(least / max(found.closest_m, least), description, option, found)
 
     def closest_approach(self, trajectory: Trajectory) -> Clearance | None:
         """Where, on its knots, a motion has least distance beyond what has to be kept; ``None`` without pairs."""
