@@ -179,6 +179,10 @@ class StateMonitor:
 
     def check(self, now: float, commanded: Array | None = None) -> str:
         """Reason to stop at ``now``, empty for none; ``commanded`` ``(n,)`` is the position commanded now."""
+        return self.blindness(now, commanded) or self.tracking_error(commanded) or self.excessive_effort(now)
+
+    def blindness(self, now: float, commanded: Array | None) -> str:
+        """Reason to stop, empty for none: states tell too little of a robot that is commanded to ``(n,)``."""
         options = self.options
         if 0 < options.state_timeout_s < now - self._accepted:
             return self.silence(now)
@@ -199,7 +203,7 @@ class StateMonitor:
                     f"joint '{self.joint_names[joint]}' reports exactly the same position while it was commanded"
                     f" {moved[joint]:.3g} rad further; its state is stuck"
                 )
-        return self.tracking_error(commanded) or self._excessive_effort(now)
+        return ""
 
     def tracking_error(self, commanded: Array | None) -> str:
         """Reason to stop, empty for none: a joint is too far from ``commanded`` ``(n,)``."""
@@ -220,10 +224,11 @@ class StateMonitor:
             return ""
         return f"the robot's driver stood still for {self._stall:.2f} s, so that its command jumps"
 
-    def _excessive_effort(self, now: float) -> str:
+    def excessive_effort(self, now: float) -> str:
+        """Reason to stop, empty for none: a joint has needed more than its limit for too long."""
         options = self.options
         # States that waited while this process did not run arrive at once, but tell of the time before.
-        if not np.isfinite(self._high_since).any():
+        if self._unchanged_since is None or not np.isfinite(self._high_since).any():  # no state since the begin
             return ""
         late = np.max([[now], [self._measured]] - self._high_since, axis=0)
         joint = int(np.argmax(late))

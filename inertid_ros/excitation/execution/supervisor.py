@@ -279,14 +279,7 @@ class Supervisor:
         if self.moving and self._paused:
             self.stop(now, f"the sender paused for {self._paused:.3f} s; the robot stood still abruptly")
         if self.moving and not self.at_rest(now):  # unless this tick is so late that the robot brakes by itself
-            # Where the controller itself is behind, its distance from the command is no tracking error of the robot.
-            behind = bool(self._objection and self._objection.controller_is_behind) and self._progress.has_reference
-            commanded = self.monitor.position if behind else self._commanded
-            fault, lapse = self.monitor.check(now, commanded), self.lease.check(now)
-            stall = self.monitor.stall(now)
-            if fault and stall and fault == self.monitor.tracking_error(commanded) and not self._is_slow(now):
-                # A controller that stood still goes on where the plan is by now; a robot that is held does not follow.
-                fault, lapse, self._objection = "", stall, _Objection(stall, controller_is_behind=True)
+            fault, lapse = self._problem(now)
             if fault:
                 self.stop(now, fault)
             elif lapse:
@@ -294,6 +287,24 @@ class Supervisor:
                 self._brake(now, lapse)
         self._extend(now)
         self._note_interruption(now)
+
+    def _problem(self, now: float) -> tuple[str, str]:
+        """Why the motion has to stop, for good or until that is over; empty where it has not."""
+        monitor, lapse = self.monitor, self.lease.check(now)
+        # Where the controller itself is behind, its distance from the command is no tracking error of the robot.
+        behind = bool(self._objection and self._objection.controller_is_behind) and self._progress.has_reference
+        commanded = monitor.position if behind else self._commanded
+        if blindness := monitor.blindness(now, commanded):
+            return blindness, lapse
+        error = monitor.tracking_error(commanded)
+        if not error:
+            return monitor.excessive_effort(now), lapse
+        stall = monitor.stall(now)
+        if not stall or self._is_late_too_often(now):
+            return error, lapse
+        # A controller that stood still goes on where the plan is by now; a robot that is held does not follow.
+        self._objection = _Objection(stall, controller_is_behind=True)
+        return "", stall
 
     def _extend(self, now: float) -> None:
         """Send the next horizon if it is due and a state shows that the robot has kept up with the last one."""
@@ -322,7 +333,7 @@ class Supervisor:
         if self.moving or self.canceled or self.fault or self.interruption or not self.execution.reason:
             return
         if self._objection:
-            if self._objection.passes and not (self._objection.controller_is_behind and self._is_slow(now)):
+            if self._objection.passes and not (self._objection.controller_is_behind and self._is_late_too_often(now)):
                 self._interrupt(self._objection.why)
             else:
                 self.fault, self._silent = self._objection.why, True
@@ -333,8 +344,8 @@ class Supervisor:
         else:
             self._interrupt(self.monitor.silence(now))
 
-    def _is_slow(self, now: float) -> bool:
-        """Whether the controller, which is behind now, has been so too often for what was late by chance."""
+    def _is_late_too_often(self, now: float) -> bool:
+        """Note that the controller is behind now; return whether it has been so too often to be late by chance."""
         self._late.append(now)
         return len(self._late) == _LATE_MESSAGES and now <= self._late[0] + _LATE_MESSAGES_S
 
