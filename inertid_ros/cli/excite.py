@@ -2,7 +2,7 @@
 
 import argparse
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +15,10 @@ from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.outputs import check_directory
 from inertid_ros.excitation.constraints.collision.surroundings import surroundings
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
+from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.inspection import Inspection, inspect_plan
+from inertid_ros.excitation.limits.constraint import Constraint
 from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
 from inertid_ros.excitation.planner import plan_excitation, refuse_free_base
 from inertid_ros.excitation.planning.optimize import PlanningProgress
@@ -25,7 +27,7 @@ from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.excitation.plans.plan_file import load_motion
 from inertid_ros.report.pages import motion_files
 from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import load_model
+from inertid_ros.robot.model import RobotModel, load_model
 
 from .excite_floating import excite_floating
 from .printing.motion_output import FITTED, HELD_OUT, MOTION, print_motion, summarise, write_motion
@@ -54,31 +56,17 @@ def run(options: argparse.Namespace) -> int:
     constraints = motion_constraints(model, limits, config.excitation)
     around = surroundings(model, limits, config.excitation)
 
-    def inspected(plan: Plan) -> Inspection:
-        check_plan(plan, model, limits, constraints=constraints)
-        return inspect_plan(plan, model, limits, constraints, earlier, around)
-
-    planned: dict[str, PlanningProgress] = {}
+    planned: dict[str, PlanningProgress | None] = {}
     inspections: dict[str, Inspection] = {}
     with progress_bar(options, "checking" if options.check else "planning") as progress:
-        if options.check:
-            inspections[""] = inspected(load_motion(options.check, limits))
-        else:
-            named = [name in named_numbers(options.start, "--start") for name in limits.joint_names]
-            start = rest_pose(model, limits, constraints, _start(options.start, limits), np.array(named))
-            for name, wanted in _motions(config.excitation, bool(options.prior)).items():
-
-                def report(now: PlanningProgress, name: str = name) -> None:
-                    planned[name] = now
-                    progress(f"planning {name} {number(now.value)}", now.fraction)
-
-                with ends_early():
-                    plan = plan_excitation(model, limits, start, wanted, report, earlier)
-                inspections[name] = inspected(plan)
+        for purpose, plan, end in _plans(options, config, model, limits, constraints, earlier, progress):
+            check_plan(plan, model, limits, constraints=constraints)
+            inspections[purpose] = inspect_plan(plan, model, limits, constraints, earlier, around)
+            planned[purpose] = end
         progress("checking", 1.0)
     for finding in dict.fromkeys(finding for motion in inspections.values() for finding in motion.findings):
         _log.warning("warning: %s", finding)
-    summaries = {name: summarise(motion, model, config, planned.get(name)) for name, motion in inspections.items()}
+    summaries = {name: summarise(motion, model, config, planned[name]) for name, motion in inspections.items()}
     first, held_out = next(iter(summaries.values())), summaries.get(HELD_OUT)
     summary = {**first, **({"held_out": held_out} if held_out else {})}
     written = {"plan_file": str(options.check)}
@@ -93,6 +81,35 @@ def run(options: argparse.Namespace) -> int:
         print_motion(motion, name)
     print(f"written to {' and '.join(written.values())}" if options.output else f"{options.check}: keeps every limit")
     return 0
+
+
+def _plans(
+    options: argparse.Namespace,
+    config: ExcitationConfiguration,
+    model: RobotModel,
+    limits: MotionLimits,
+    constraints: Sequence[Constraint],
+    earlier: EarlierInformation | None,
+    progress: Callable[[str, float], None],
+) -> Iterator[tuple[str, Plan, PlanningProgress | None]]:
+    """Purpose, plan and end of planning of every motion; one to check has neither purpose nor planning."""
+    if options.check:
+        yield "", load_motion(options.check, limits), None
+        return
+    named = [name in named_numbers(options.start, "--start") for name in limits.joint_names]
+    start = rest_pose(model, limits, constraints, _start(options.start, limits), np.array(named))
+    for purpose, wanted in _motions(config.excitation, bool(options.prior)).items():
+        reports: list[PlanningProgress] = []
+
+        def report(
+            now: PlanningProgress, purpose: str = purpose, reports: list[PlanningProgress] = reports
+        ) -> None:
+            reports[:] = [now]
+            progress(f"planning {purpose} {number(now.value)}", now.fraction)
+
+        with ends_early():
+            plan = plan_excitation(model, limits, start, wanted, report, earlier)
+        yield purpose, plan, reports[0] if reports else None
 
 
 def _motions(options: ExcitationOptions, continues: bool) -> Mapping[str, ExcitationOptions]:
