@@ -44,6 +44,8 @@ class WorkerProcess:
         Imported ahead; empty for none.
     memory_mb : int
         Address space that it may use [MiB]; 0 sets no limit.
+    nice : int
+        Of the process, at least: a node that watches a robot has priority. 0 where its owner waits for it anyway.
 
     Attributes
     ----------
@@ -52,11 +54,12 @@ class WorkerProcess:
     process : subprocess.Popen
     """
 
-    def __init__(self, module: str = "", memory_mb: int = 0) -> None:
+    def __init__(self, module: str = "", memory_mb: int = 0, nice: int = 10) -> None:
         self.connection, other = multiprocessing.Pipe()
         with other:
+            numbers = (str(number) for number in (other.fileno(), memory_mb, nice))
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "inertid_ros.core.worker", str(other.fileno()), str(memory_mb), module],
+                [sys.executable, "-m", "inertid_ros.core.worker", *numbers, module],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(other.fileno(),),
                 start_new_session=True,
@@ -212,7 +215,7 @@ class Worker(Generic[Progress, Result]):
             self._process.wait()
 
 
-def _serve(descriptor: int, memory_mb: int, ahead: str) -> None:
+def _serve(descriptor: int, memory_mb: int, nice: int, ahead: str) -> None:
     """The other process: read one job, do it, answer."""
     if memory_mb:
         bound, hard = memory_mb * 2**20, resource.getrlimit(resource.RLIMIT_AS)[1]
@@ -222,8 +225,7 @@ def _serve(descriptor: int, memory_mb: int, ahead: str) -> None:
         signal.signal(number, signal.SIG_DFL)
     if os.sched_getscheduler(0) in (os.SCHED_FIFO, os.SCHED_RR):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    nice = os.getpriority(os.PRIO_PROCESS, 0)
-    os.setpriority(os.PRIO_PROCESS, 0, max(nice, 10))  # a node that watches a robot has priority
+    os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), nice))
     logging.basicConfig(format="[%(levelname)s] [%(name)s]: %(message)s")
     threading.Thread(target=_end_with_owner, args=(descriptor,), daemon=True).start()
     connection: Connection[Any, Any] = Connection(descriptor)
@@ -270,5 +272,6 @@ def _end_with_owner(descriptor: int) -> None:
 if __name__ == "__main__":
     from inertid_ros.core import worker  # its errors must not be pickled as those of __main__
 
-    worker._serve(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+    descriptor, memory_mb, nice = map(int, sys.argv[1:4])
+    worker._serve(descriptor, memory_mb, nice, sys.argv[4])
     os._exit(0)  # the thread that watches the owner still reads

@@ -144,7 +144,7 @@ def test_a_payload_grasped_in_motion_is_told_and_identified(
     assert [each.result().accepted for each in sent] == [True, False]
     set_fault(ros, "silent", True)
     stopped = ros.result(sent[0].result()).result
-    assert not stopped.success and "payload: no joint states for 1." in stopped.message
+    assert not stopped.success and "payload: no joint states for 5." in stopped.message
     count = len(parameters)
     ros.until(lambda: status["online: joint states"][-1][0].startswith("no joint states"), "status of a silent stream")
     assert len(parameters) == count

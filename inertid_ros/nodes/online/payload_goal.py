@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from inertid_ros.action import IdentifyPayload  # of ROS, which this does not need
 
 _NO_STATES = "no joint states of the robot; start its driver, or remap joint_states"
-_SILENT_S = 1.0  # without joint states, after which a goal ends
+_SILENT_S = 5.0  # without joint states, after which a goal ends; busy machines hold them up for longer than a second
 _LONGEST_S = 600.0
 
 

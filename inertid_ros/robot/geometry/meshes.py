@@ -109,7 +109,7 @@ def _read_in_process(files: Sequence[MeshFile], end: float) -> list[Mesh | Unrea
     if time.monotonic() > end:
         return [_LATE] * len(files)
     try:
-        process = WorkerProcess(memory_mb=_MEMORY_MB)
+        process = WorkerProcess(memory_mb=_MEMORY_MB, nice=0)
     except OSError as error:
         return [Unreadable(f"no process can be started to read it: {error.strerror}", "end others")] * len(files)
     worker: Worker[Mesh | Unreadable, None] = Worker(
