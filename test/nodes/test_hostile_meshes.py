@@ -20,6 +20,7 @@ from inertid_ros.config.excitation import ExcitationOptions  # noqa: E402
 from inertid_ros.core.errors import InertidError  # noqa: E402
 from inertid_ros.core.worker import Worker  # noqa: E402
 from inertid_ros.data.files.bag_writing import write_bag  # noqa: E402
+from inertid_ros.msg import IdentifierStatus  # noqa: E402
 from inertid_ros.robot.model import load_model  # noqa: E402
 from inertid_ros.ros.qos import LATCHED  # noqa: E402
 
@@ -69,6 +70,8 @@ def test_the_identifier_fits_such_a_robot(tmp_path: Path) -> None:
     with ros_client_in(tmp_path) as ros:
         node = ros.start("identifier", {"output_directory": ""})
         ros.node.create_publisher(String, "robot_description", LATCHED).publish(String(data=text))
+        states = ros.listen(IdentifierStatus, "identifier/status")
+        ros.until(lambda: states and states[-1].state == IdentifierStatus.READY, "robot description")
         handle = ros.send_goal(Identify, "identifier/identify", Identify.Goal(train=[str(bag)]))
         assert ros.result(handle).result.success, node.log()
         assert "cannot read mesh" in node.log() and not node.ended
