@@ -17,11 +17,15 @@ from pathlib import Path
 import attrs
 import numpy as np
 from lxml import etree
+from studies.floor_distance import closest_to_floor
 from tables import machine, publish, table
 
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.core.log_once import log_once
+from inertid_ros.excitation.constraints.collision.clearance import ClearanceConstraint
+from inertid_ros.excitation.constraints.collision.pairs import FLOOR
+from inertid_ros.excitation.constraints.collision.surroundings import surroundings
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.criteria.criterion import regressor_condition
 from inertid_ros.excitation.execution.plan_check import check_plan
@@ -30,6 +34,7 @@ from inertid_ros.excitation.limits.motion_limits import motion_limits
 from inertid_ros.excitation.planner import plan_excitation
 from inertid_ros.excitation.planning.descent import motion_samples
 from inertid_ros.excitation.planning.start_pose import rest_pose
+from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 
@@ -53,6 +58,7 @@ class Outcome:
     told: tuple[str, ...]
     inspection: Inspection | None = None
     error: str = ""
+    floor: str = "none"
 
     @property
     def condition(self) -> float:
@@ -104,7 +110,31 @@ def outcome(urdf: Path, options: ExcitationOptions) -> Outcome:
             told += [str(finding) for finding in inspection.findings]
         except InertidError as problem:
             error = str(problem).removeprefix(f"{urdf}: ")
-    return Outcome(time.monotonic() - began, tuple(told), inspection, error)
+    seconds = time.monotonic() - began
+    floor = "none" if inspection is None else floor_kept(urdf, inspection.plan, options)
+    return Outcome(seconds, tuple(told), inspection, error, floor)
+
+
+def floor_kept(urdf: Path, plan: Plan, options: ExcitationOptions) -> str:
+    """Smallest distance from the assumed floor by Coal; of links that are close to it by design, apart."""
+    model = load_model(urdf)
+    limits = motion_limits(model)
+    floor = surroundings(model, limits, options).floor_m
+    if not np.isfinite(floor):
+        return "no floor"
+    constraint = ClearanceConstraint(model, limits, options.collision, floor)
+    by_design = frozenset(link for pair in constraint.close_by_design if FLOOR in pair for link in pair - {FLOOR})
+    packages, locked = collection().parents[1], model.options.locked_joints
+    others = closest_to_floor(urdf, packages, plan, locked, floor, by_design)
+    text = "–" if others is None else f"{1e3 * others.distance:.1f}"
+    if by_design:
+        near = closest_to_floor(urdf, packages, plan, locked, floor, frozenset(model_links(urdf)) - by_design)
+        text += "" if near is None else f"; by design {1e3 * near.distance:.1f} ({near.link})"
+    return text
+
+
+def model_links(urdf: Path) -> set[str]:
+    return {link.get("name", "") for link in etree.parse(str(urdf)).iterfind("link")}
 
 
 def exact_angles(text: str) -> str:
@@ -148,11 +178,11 @@ def main() -> None:
         folder = path.relative_to(collection()).parts[0].removesuffix("_description")
         told = "<br>".join(map(short, needed)) or "nothing"
         if found.inspection is None:
-            rows.append((folder, path.stem, "–", "no plan", told))
+            rows.append((folder, path.stem, "–", "no plan", "–", told))
             continue
         plans += 1
         joints = len(found.inspection.plan.joint_names)
-        rows.append((folder, path.stem, joints, f"{found.condition:.4g}", told))
+        rows.append((folder, path.stem, joints, f"{found.condition:.4g}", found.floor, told))
         if exact_angles(path.read_text()) != path.read_text():
             rounded.append(with_exact_angles(path, found.inspection, QUICK))
             print("    exact angles", *rounded[-1][1:], flush=True)
@@ -162,8 +192,11 @@ def main() -> None:
         f"## URDFs as published\n\n`benchmarks/published_urdfs.py`, {machine()}. {plans} of {len(files)} URDFs of"
         " example-robot-data end with a plan without any option, the others with one line. Searches are short"
         f" ({QUICK.duration_s:g} s of motion, {QUICK.iterations} iterations from one start; self-collision of robots of"
-        f" more than {MANY} joints at the start only), so that condition numbers are those of poor motions.\n\n"
-        + table(("folder", "URDF", "joints", "condition number", "what is told"), rows)
+        f" more than {MANY} joints at the start only), so that condition numbers are those of poor motions. Distances from the floor that is assumed"
+        " are those of whatever moves with a joint, by Pinocchio's own model of the shapes and Coal, at 1 kHz;"
+        f" {1e3 * QUICK.collision.obstacle_clearance_m:g} mm are to be kept, and links that are always closer are kept"
+        " from touching only (by design).\n\n"
+        + table(("folder", "URDF", "joints", "condition number", "closest to the floor [mm]", "what is told"), rows)
         + "\n\nRobots whose right angles are rounded, and the same with exact ones:\n\n"
     )
     header = ("URDF", "condition number", "same plan, exact angles", "plan for exact angles", "ratios")

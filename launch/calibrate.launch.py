@@ -61,4 +61,5 @@ def generate_launch_description() -> LaunchDescription:
             node("identifier", {"urdf": text("urdf"), "output_directory": text("output")}, COMMON),
             OpaqueFunction(function=flow, condition=IfCondition(LaunchConfiguration("calibrate"))),
         ],
+        {"calibrate": ("plan", "validation_plan", "confirm", "exit")},
     )

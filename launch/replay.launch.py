@@ -58,4 +58,5 @@ def generate_launch_description() -> LaunchDescription:
             player,
             ended_by(player, "replay", ""),  # what it cannot play cannot be waited for
         ],
+        {"play": ("bag", "rate")},
     )

@@ -5,6 +5,7 @@ import json
 import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import attrs
@@ -26,7 +27,13 @@ _INPUTS = (
     "recordings", "validate", "urdf", "prior", "check", "config", "result", "reference", "input", "recording",
     "directory", "compare", "catalogue",
 )  # fmt: skip
-_ANY_SECTION = ("convert", "info", "perturb")  # commands that read a part of each section, whatever the rest says
+_USED = {
+    "convert": ("topics", "prepare.stamps"),
+    "info": ("robot", "topics", "prepare.stamps"),
+    "perturb": ("robot",),
+}
+"""Command to what it uses of a configuration, for those that use a part: of a file, whatever the rest says."""
+_OF_BAGS = ("topics", "prepare.stamps")
 _SETTERS = {"identify.equations": "--model", "robot.base": "--model", "identify.prior": "--prior"}
 T = TypeVar("T", Configuration, ExcitationConfiguration)
 
@@ -57,6 +64,7 @@ def configuration(options: argparse.Namespace, tree: type[T], given: Mapping[str
         before, last = said.setdefault(key, (option, value))
         if last != value:
             raise ConfigurationError(f"{before} and {option} contradict each other; give one of them")
+        _check_use(key, option, options)
         values[key] = value
 
     for key, value in (given or {}).items():
@@ -73,9 +81,23 @@ def configuration(options: argparse.Namespace, tree: type[T], given: Mapping[str
         say(f"--lock {joint}={position:g}", f"robot.locked_joints.{joint}", position)
     where = options.config or "command line"
     config = structure(tree, values, where)
-    if options.command not in _ANY_SECTION:
+    if options.command not in _USED:
         check_configuration(config, where)
     return config
+
+
+def _check_use(key: str, option: str, options: argparse.Namespace) -> None:
+    """Refuse a setting of the command line that the command does not use at all, or not for these recordings."""
+    if not _is_below(key, _USED.get(options.command, ("",))):
+        raise ConfigurationError(f"{option}: `inertid {options.command}` does not use {key}; leave it out")
+    names = ("recordings", "validate", "reference", "input", "subject")
+    recordings = [path for path in inputs(options, names) if not Path(path).is_dir()]
+    if recordings and _is_below(key, _OF_BAGS) and all(path.endswith(".npz") for path in recordings):
+        raise ConfigurationError(f"{option}: has no effect on .npz files, whose channels have names of their own; leave it out")
+
+
+def _is_below(key: str, sections: Sequence[str]) -> bool:
+    return any(not section or f"{key}.".startswith(f"{section}.") for section in sections)
 
 
 def _singles(tree: type, key: str, value: object) -> Iterator[tuple[str, object]]:
@@ -153,8 +175,8 @@ def recordings_from(paths: Sequence[str], config: Configuration, joints: Recorde
     return [load_recording(path, config.topics, joints, config.prepare.stamps) for path in paths]
 
 
-def inputs(options: argparse.Namespace) -> Iterator[str]:
+def inputs(options: argparse.Namespace, names: Sequence[str] = _INPUTS) -> Iterator[str]:
     """Paths that a command reads, as its arguments name them."""
-    for name in _INPUTS:
+    for name in names:
         value = getattr(options, name, None)
         yield from ([value] if isinstance(value, str) else value or ())

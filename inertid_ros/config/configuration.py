@@ -84,6 +84,7 @@ EFFECTS = (
         " excitation.constraint_samples",
         _planned(*_BY_SEARCH),
     ),
+    only("excitation.iterations", {"excitation.improved": range(1, 1001)}),
     only("excitation.validation_duration_s", {"excitation.validation_kind": _BY_SEARCH}),
     only(
         "excitation.criterion excitation.scaling excitation.measured excitation.kept_parameters"

@@ -1,7 +1,7 @@
 """What the launch files of this package share."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from inertid_ros.config.yaml_files import check_parameter_file
 from inertid_ros.core.errors import ConfigurationError
 
 from .joint_names_file import write_joint_names
-from .launch_arguments import check_arguments
+from .launch_arguments import check_arguments, check_switches
 
 JOINT_NAMES = (
     "joint_names",
@@ -110,11 +110,26 @@ def declared(arguments: Iterable[tuple[str, str, str]], **choices: Iterable[str]
     ]
 
 
-def described(file: str, entities: Iterable[LaunchDescriptionEntity]) -> LaunchDescription:
-    """Return the description of a launch file, which starts nothing where it is given an argument that it lacks."""
+def described(
+    file: str, entities: Iterable[LaunchDescriptionEntity], switches: Mapping[str, Sequence[str]] | None = None
+) -> LaunchDescription:
+    """Return the description of a launch file, which starts nothing where an argument would be ignored.
 
-    def check(_context: LaunchContext) -> None:
-        check_arguments(sys.argv, file, [argument.name for argument in description.get_launch_arguments()])
+    Parameters
+    ----------
+    file : str
+        Its path.
+    entities : iterable
+        What it declares and starts.
+    switches : mapping of str to sequence of str
+        Argument to those that have no effect unless it is true.
+    """
+
+    def check(context: LaunchContext) -> None:
+        arguments = description.get_launch_arguments()
+        check_arguments(sys.argv, file, [argument.name for argument in arguments])
+        defaults = {each.name: perform_substitutions(context, each.default_value or []) for each in arguments}
+        check_switches({**defaults, **context.launch_configurations}, defaults, file, switches or {})
 
     description = LaunchDescription([OpaqueFunction(function=check), *entities])
     return description

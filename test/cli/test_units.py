@@ -16,7 +16,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import load_model
 
 COMMANDS = ("init", "excite", "identify")
-QUICK = ("excitation.duration_s=5", "excitation.iterations=1", "excitation.starts=1", "excitation.improved=0")
+QUICK = ("excitation.duration_s=5", "excitation.starts=1", "excitation.improved=0")
 
 
 def arguments(command, urdf, output):

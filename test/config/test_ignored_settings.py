@@ -185,3 +185,30 @@ def test_two_options_of_the_command_line_that_contradict_each_other(tmp_path):
 
 def attrs_like(namespace, **changes):
     return argparse.Namespace(**{**vars(namespace), **changes})
+
+
+@pytest.mark.parametrize(
+    ("command", "setting", "files"),
+    [
+        ("info", "identify.estimator=wls", {"subject": "robot.urdf"}),
+        ("convert", "robot.base=free", {"input": "run.mcap"}),
+        ("perturb", "prepare.cutoff_hz=5", {"urdf": "robot.urdf"}),
+        ("identify", "topics.joint_states=/other", {"recordings": ["a.npz", "b.npz"], "validate": ["c.npz"]}),
+        ("convert", "prepare.stamps=arrival", {"input": "run.npz"}),
+    ],
+)
+def test_a_setting_that_a_command_does_not_use(command, setting, files):
+    arguments = argparse.Namespace(config=None, set=[setting], lock=[], command=command, **files)
+    with pytest.raises(ConfigurationError, match=f"^--set {re.escape(setting)}: .*leave it out"):
+        configuration(arguments, Configuration)
+
+
+def test_topics_of_bags_beside_other_files():
+    files = {"recordings": ["a.npz", "b.mcap"], "validate": []}
+    setting = ["topics.joint_states=/other"]
+    configuration(argparse.Namespace(config=None, set=setting, lock=[], command="identify", **files), Configuration)
+
+
+def test_a_setting_of_numbers_that_none_uses():
+    with pytest.raises(ConfigurationError, match="excitation.iterations is 7, .* set excitation.improved to 1 or more"):
+        of_command(ExcitationConfiguration, "excitation.improved=0", "excitation.iterations=7")

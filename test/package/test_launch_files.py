@@ -211,3 +211,14 @@ def test_a_misspelt_argument_is_refused():
                     check_arguments(["ros2", "launch", *words, f"{wrong}:=x"], file, names)
     including = ["ros2", "launch", "my_robot", "calibrate.launch.py", "ur_type:=ur5e"]
     check_arguments(including, file, names)  # another launch file of this name, which includes ours
+
+
+def test_a_switch_that_is_off():
+    from inertid_ros.core.errors import ConfigurationError
+    from inertid_ros.nodes.launch_arguments import check_switches
+
+    defaults, switches = {"calibrate": "true", "plan": ""}, {"calibrate": ("plan",)}
+    check_switches({"calibrate": "true", "plan": "a.yaml"}, defaults, "x.launch.py", switches)
+    check_switches({"calibrate": "False", "plan": ""}, defaults, "x.launch.py", switches)
+    with pytest.raises(ConfigurationError, match="plan:=a.yaml has no effect while calibrate:=False"):
+        check_switches({"calibrate": "False", "plan": "a.yaml"}, defaults, "/somewhere/x.launch.py", switches)

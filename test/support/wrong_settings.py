@@ -88,6 +88,8 @@ def without_effect(effect: Effect, option: str, known: Mapping[str, Option], rng
             continue  # and it is not, or nothing helps
         if isinstance(wanted, str):
             values |= setting(key, known, rng)
+        elif isinstance(wanted, range):
+            values[key] = wanted.start - 1
         elif key in known:
             entry = known[key]
             others = [choice for choice in entry.choices or (True, False) if choice not in wanted]

@@ -15,9 +15,9 @@ from .structuring import flow
 
 GIVEN: Literal["given"] = "given"
 ABSENT: Literal["absent"] = "absent"
-Wanted = tuple[Any, ...] | Literal["given", "absent"]
-"""Values of another option, one of which it must have or hold; or that it must differ from its default, or not. Without
-any value, the other option is what counts instead."""
+Wanted = tuple[Any, ...] | range | Literal["given", "absent"]
+"""Values of another option, one of which it must have or hold, all from one on as a range; or that it must differ from
+its default, or not. Without any value, the other option is what counts instead."""
 
 
 @attrs.frozen
@@ -115,4 +115,6 @@ def _remedy(key: str, wanted: Wanted) -> str:
         return f"give {key}" if wanted == GIVEN else f"leave {key} out"
     if not wanted:
         return f"set {key} instead"
+    if isinstance(wanted, range):
+        return f"set {key} to {wanted.start} or more"
     return f"set {key} to {' or '.join(_text(value) for value in wanted)}"

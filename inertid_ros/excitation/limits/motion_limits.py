@@ -80,6 +80,12 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
     wrong = _in_other_unit(model, options)
     for name, (low, high) in _per_joint(options.position, "position", names):
         index = names.index(name)
+        if not free[index] and name not in wrong and (low < lower[index] or high > upper[index]):
+            log_once(
+                logging.WARNING,
+                f"limits.position.{name} is {low:g} to {high:g}, beyond {lower[index]:g} to {upper[index]:g}, which are the"
+                f" URDF's limits less limits.position_margin ({options.position_margin:g}); the joint stays within these",
+            )
         lower[index] = low if free[index] or name in wrong else max(low, lower[index])
         upper[index] = high if free[index] or name in wrong else min(high, upper[index])
     _check_ranges(model, options, lower, upper)

@@ -42,6 +42,7 @@ EFFECTS = (
     *OF_CONFIGURATION,
     only("move_service moving_topic", {"moved_by": ("robot",)}),
     only("plan validation_plan confirm speed_scale", {"moved_by": ("excitation",)}),
+    only("perturbation perturbation_seed", {"perturb": (True,)}),
     only("wanted_deviation least_gain", {"rounds": GIVEN}),
     only("tare_s tare_limit_n contact_on_n contact_off_n", {"wrenches": GIVEN}),
     only("max_wrench_gap_s", _WRENCHES),

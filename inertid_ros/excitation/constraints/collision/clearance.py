@@ -62,6 +62,8 @@ class ClearanceConstraint(Constraint):
     """
 
     positions_only = True
+    close_by_design: frozenset[frozenset[str]] = frozenset()
+    """Names of two links, or a link and the floor, that are only kept from touching."""
 
     def __init__(
         self, model: RobotModel, limits: MotionLimits, options: CollisionOptions, floor: float = -np.inf
@@ -79,7 +81,6 @@ class ClearanceConstraint(Constraint):
         self._options, self._limits, self._around = options, limits, {item.name for item in around}
         whole = Scene(model, objects, pairs, floor)
         self._joints = model.joints
-        self._close_by_design: frozenset[frozenset[str]] = frozenset()
         kept = self._separable(whole)
         self.scene = Scene(
             model,
@@ -115,13 +116,13 @@ class ClearanceConstraint(Constraint):
             names = [scene.names(int(pair)) for pair in np.flatnonzero(which)]
             if names:
                 log_once(logging.INFO, f"{told}: {', '.join(map(' and '.join, names))}")
-        self._close_by_design = frozenset(frozenset(scene.names(int(pair))) for pair in np.flatnonzero(near))
+        self.close_by_design = frozenset(frozenset(scene.names(int(pair))) for pair in np.flatnonzero(near))
         return ~(never | always)
 
     def _needed(self, scene: Scene) -> Array:
         """``(P,)`` distance that each pair must keep [m]; what is close by design may touch."""
         names = [frozenset(scene.names(pair)) for pair in range(len(scene.pairs))]
-        near = np.array([pair in self._close_by_design for pair in names], dtype=bool)
+        near = np.array([pair in self.close_by_design for pair in names], dtype=bool)
         around = np.array([bool(pair & (self._around | {FLOOR})) for pair in names], dtype=bool)
         kept = np.where(around, self._options.obstacle_clearance_m, self._options.clearance_m)
         return np.where(near, 0.0, kept)

@@ -1,0 +1,97 @@
+"""Distance of a moving robot from a floor, by Pinocchio's own model of its shapes and Coal, at 1 kHz.
+
+Nothing of the package's kinematics, shapes or distances is used.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import coal
+import numpy as np
+import pinocchio as pin
+from lxml import etree
+
+from inertid_ros.excitation.plans.plan import Plan
+
+RATE_HZ = 1000.0
+
+
+@dataclass(frozen=True)
+class Closest:
+    """Distance [m] of a link, and the instant [s]."""
+
+    distance: float
+    link: str
+    time: float
+
+
+def closest_to_floor(
+    urdf: Path, packages: Path, plan: Plan, locked: Mapping[str, float], floor: float, left_out: frozenset[str]
+) -> Closest | None:
+    """Where the motion comes closest to the floor; None where nothing that moves has a shape.
+
+    Parameters
+    ----------
+    packages : Path
+        Folder of the packages that meshes are in.
+    locked : mapping of str to float
+        Positions of joints that do not move [rad or m].
+    floor : float
+        Height in the root frame [m].
+    left_out : frozenset of str
+        Links of which nothing is asked.
+    """
+    model = pin.buildModelFromUrdf(str(urdf))
+    shapes = pin.buildGeomFromUrdf(model, str(urdf), pin.GeometryType.COLLISION, package_dirs=[str(packages)])
+    moving = {model.getJointId(name) for name in plan.joint_names}
+    chosen = [
+        (index, shape.parentJoint, model.frames[shape.parentFrame].name, _convex(shape.geometry))
+        for index, shape in enumerate(shapes.geometryObjects)
+        if moving & set(model.supports[shape.parentJoint]) and model.frames[shape.parentFrame].name not in left_out
+    ]
+    data, places, plane = model.createData(), shapes.createData(), coal.Halfspace(np.array([0.0, 0.0, 1.0]), floor)
+    request, answer, at_floor = coal.DistanceRequest(), coal.DistanceResult(), coal.Transform3s()
+    mimics, found = _mimics(urdf), None
+    times = np.arange(0.0, plan.duration, 1 / RATE_HZ)
+    for time, position in zip(times, plan.curve.sample(times)[0], strict=True):
+        values = {**locked, **dict(zip(plan.joint_names, position, strict=True))}
+        values |= {name: factor * values.get(of, 0.0) + offset for name, (of, factor, offset) in mimics.items()
+                   if name not in plan.joint_names}  # fmt: skip
+        pin.updateGeometryPlacements(model, data, shapes, places, _configuration(model, values))
+        for index, _joint, link, convex in chosen:
+            place = places.oMg[index]
+            answer.clear()
+            distance = coal.distance(
+                convex, coal.Transform3s(place.rotation, place.translation), plane, at_floor, request, answer
+            )
+            if found is None or distance < found.distance:
+                found = Closest(float(distance), link, float(time))
+    return found
+
+
+def _convex(geometry: coal.CollisionGeometry) -> coal.CollisionGeometry:
+    if isinstance(geometry, coal.BVHModelBase):
+        geometry.buildConvexHull(True, "Qt")
+        return geometry.convex
+    return geometry
+
+
+def _configuration(model: pin.Model, values: Mapping[str, float]) -> np.ndarray:
+    q = pin.neutral(model)
+    for name, value in values.items():
+        if model.existJointName(name):
+            joint = model.joints[model.getJointId(name)]
+            q[joint.idx_q : joint.idx_q + joint.nq] = value if joint.nq == 1 else (np.cos(value), np.sin(value))
+    return q
+
+
+def _mimics(urdf: Path) -> dict[str, tuple[str, float, float]]:
+    found = {}
+    for joint in etree.parse(str(urdf)).iterfind("joint"):
+        mimic = joint.find("mimic")
+        if mimic is not None:
+            found[joint.get("name")] = (
+                mimic.get("joint"), float(mimic.get("multiplier", 1)), float(mimic.get("offset", 0))
+            )  # fmt: skip
+    return found
