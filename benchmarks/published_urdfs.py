@@ -192,10 +192,10 @@ def main() -> None:
         f"## URDFs as published\n\n`benchmarks/published_urdfs.py`, {machine()}. {plans} of {len(files)} URDFs of"
         " example-robot-data end with a plan without any option, the others with one line. Searches are short"
         f" ({QUICK.duration_s:g} s of motion, {QUICK.iterations} iterations from one start; self-collision of robots of"
-        f" more than {MANY} joints at the start only), so that condition numbers are those of poor motions. Distances from the floor that is assumed"
-        " are those of whatever moves with a joint, by Pinocchio's own model of the shapes and Coal, at 1 kHz;"
-        f" {1e3 * QUICK.collision.obstacle_clearance_m:g} mm are to be kept, and links that are always closer are kept"
-        " from touching only (by design).\n\n"
+        f" more than {MANY} joints at the start only), so that condition numbers are those of poor motions. Distances"
+        " from the floor that is assumed are those of whatever moves with a joint, by Pinocchio's own model of the"
+        f" shapes and Coal, at 1 kHz; {1e3 * QUICK.collision.obstacle_clearance_m:g} mm are to be kept, and links that"
+        " are always closer are kept from touching only (by design).\n\n"
         + table(("folder", "URDF", "joints", "condition number", "closest to the floor [mm]", "what is told"), rows)
         + "\n\nRobots whose right angles are rounded, and the same with exact ones:\n\n"
     )

@@ -93,7 +93,9 @@ def _check_use(key: str, option: str, options: argparse.Namespace) -> None:
     names = ("recordings", "validate", "reference", "input", "subject")
     recordings = [path for path in inputs(options, names) if not Path(path).is_dir()]
     if recordings and _is_below(key, _OF_BAGS) and all(path.endswith(".npz") for path in recordings):
-        raise ConfigurationError(f"{option}: has no effect on .npz files, whose channels have names of their own; leave it out")
+        raise ConfigurationError(
+            f"{option}: has no effect on .npz files, whose channels have names of their own; leave it out"
+        )
 
 
 def _is_below(key: str, sections: Sequence[str]) -> bool:

@@ -64,6 +64,6 @@ def check_switches(
         for name in names:
             if values[name] != defaults[name]:
                 raise ConfigurationError(
-                    f"{Path(file).name}: {name}:={values[name]} has no effect while {switch}:={values[switch]}; leave one"
-                    " of them out"
+                    f"{Path(file).name}: {name}:={values[name]} has no effect while {switch}:={values[switch]};"
+                    " leave one of them out"
                 )

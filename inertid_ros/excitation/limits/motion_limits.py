@@ -83,8 +83,9 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
         if not free[index] and name not in wrong and (low < lower[index] or high > upper[index]):
             log_once(
                 logging.WARNING,
-                f"limits.position.{name} is {low:g} to {high:g}, beyond {lower[index]:g} to {upper[index]:g}, which are the"
-                f" URDF's limits less limits.position_margin ({options.position_margin:g}); the joint stays within these",
+                f"limits.position.{name} is {low:g} to {high:g}, beyond {lower[index]:g} to {upper[index]:g}, which are"
+                f" the URDF's limits less limits.position_margin ({options.position_margin:g}); the joint keeps to"
+                " these",
             )
         lower[index] = low if free[index] or name in wrong else max(low, lower[index])
         upper[index] = high if free[index] or name in wrong else min(high, upper[index])
