@@ -27,7 +27,7 @@ from inertid_ros.app.adaptive_arm import adaptive_controller, controlled_arm, fi
 from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.config.execution import EffortControlOptions, MonitorOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.nodes.demo.domain import claim_domain
+from inertid_ros.nodes.tools.processes import claim_domain
 from inertid_ros.report.results import StoredResult
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 

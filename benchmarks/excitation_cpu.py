@@ -27,13 +27,12 @@ from support.paths import SUPPORT
 from tables import ROOT, machine, publish, table
 
 from inertid_ros.action import Excite
-from inertid_ros.excitation.limits.motion_limits import motion_limits
-from inertid_ros.excitation.motions.basis_functions import FourierBasis
-from inertid_ros.excitation.motions.trajectories import LinearTrajectory
-from inertid_ros.excitation.plans.plan import plan_of
-from inertid_ros.excitation.plans.plan_file import plan_text
+from inertid_ros.excitation.motion_limits import motion_limits
+from inertid_ros.excitation.motions import FourierBasis, LinearTrajectory
+from inertid_ros.excitation.plan import plan_of
+from inertid_ros.excitation.plan_file import plan_text
 from inertid_ros.msg import ExcitationStatus
-from inertid_ros.nodes.demo.domain import claim_domain
+from inertid_ros.nodes.tools.processes import claim_domain
 from inertid_ros.robot.model import load_model
 from inertid_ros.simulation.example_robots import example_urdf
 

@@ -24,8 +24,8 @@ from support.nodes.control_messages import control_messages_environment
 from support.nodes.two_links import TRUE_URDF
 from tables import ROOT, commit, machine, publish, table
 
-from inertid_ros.nodes.demo.domain import claim_domain
-from inertid_ros.nodes.demo.processes import NODES, DemoError, Processes
+from inertid_ros.nodes import MODULES
+from inertid_ros.nodes.tools.processes import NODES, DemoError, Processes, claim_domain
 from inertid_ros.simulation.example_robots import PANDA, example_urdf
 
 CONTROLLER = "joint_trajectory_controller"
@@ -86,7 +86,7 @@ def calibrate(seed: int, folder: Path, controller: str) -> dict[str, Any]:
     try:
         with Processes(folder) as processes:
             for name in (*NODES, "calibrate"):
-                module = f"inertid_ros.nodes.{name}.node"
+                module = MODULES[name]
                 processes.start(name, [sys.executable, "-m", module, "--ros-args", "--params-file", str(parameters)])
             run["status"] = processes.wait("calibrate", LONGEST_RUN_S)
     except DemoError as error:

@@ -29,8 +29,8 @@ from support.nodes.ros_client import RosClient, ros_client_in
 from tables import machine, publish, table
 
 from inertid_ros.msg import ExcitationStatus, IdentifierStatus, RecorderStatus, SampleBatch
-from inertid_ros.nodes.demo.domain import claim_domain
-from inertid_ros.ros.qos import BATCH, LATCHED, STATE
+from inertid_ros.nodes.tools.processes import claim_domain
+from inertid_ros.ros.topics import BATCH, LATCHED, STATE
 
 NODES = ("excitation", "recorder", "identifier")
 KEPT = 4  # recordings of the identifier, so that its memory is full after two flows

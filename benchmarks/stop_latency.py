@@ -30,7 +30,7 @@ from support.paths import SUPPORT
 from tables import ROOT, machine, publish, table
 
 from inertid_ros.action import Excite
-from inertid_ros.nodes.demo.domain import claim_domain
+from inertid_ros.nodes.tools.processes import claim_domain
 
 PAGE = ROOT / "docs" / "safety.md"
 MOTION = {"require_recorder": False, "execution.settle_s": 0.1, "execution.approach_speed": 1.0}

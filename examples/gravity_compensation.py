@@ -29,12 +29,11 @@ from inertid_ros.config.robot import RobotOptions
 from inertid_ros.config.schema.option_fields import option, section
 from inertid_ros.core.errors import InertidError
 from inertid_ros.nodes.spin import run_node
-from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model, model_options
 from inertid_ros.ros import ParameterSubscriber
-from inertid_ros.ros.joint_order import JointOrder, JointSample
+from inertid_ros.ros.conversions import JointOrder, JointSample
 from inertid_ros.ros.parameters import declare
-from inertid_ros.ros.qos import COMMAND, LATCHED, STATE
+from inertid_ros.ros.topics import COMMAND, LATCHED, STATE
 
 PERIOD_S = 0.005
 STALE_S = 0.1  # older states command nothing; the robot's own controller then holds

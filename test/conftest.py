@@ -32,7 +32,7 @@ def refuse_incomplete_installation() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Keep every test process, and what it starts, to itself: no robot nearby may see these topics."""
     refuse_incomplete_installation()
-    from inertid_ros.nodes.demo.domain import claim_domain
+    from inertid_ros.nodes.tools.processes import claim_domain
 
     claim = contextlib.ExitStack()
     config.add_cleanup(claim.close)

@@ -18,7 +18,7 @@ from trajectory_msgs.msg import JointTrajectory
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.robot.model import load_model
 from inertid_ros.ros.conversions import from_joint_trajectory, to_nanoseconds, to_time
-from inertid_ros.ros.qos import COMMAND
+from inertid_ros.ros.topics import COMMAND
 from inertid_ros.simulation.commands import CommandedTrajectory, Follower
 from inertid_ros.simulation.example_robots import example_urdf
 

@@ -14,7 +14,7 @@ from support.nodes.ros_client import RosClient, ros_client_in
 from support.paths import SUPPORT
 
 from inertid_ros.msg import ExcitationStatus, IdentifierStatus, InertialParameters, RecorderStatus
-from inertid_ros.nodes.demo.domain import claim_domain
+from inertid_ros.nodes.tools.processes import claim_domain
 
 NODES = ("excitation", "recorder", "identifier", "calibrate", "driver")
 STAGES = (

@@ -1,7 +1,6 @@
 """Configuration from YAML: a plain file, or a ROS parameter file. Every key must be known where it stands."""
 
 import difflib
-import importlib
 from collections.abc import Mapping
 from functools import cache
 from itertools import chain
@@ -14,9 +13,10 @@ from inertid_ros.config.schema.option_fields import options
 from inertid_ros.config.schema.structuring import flat, structure
 from inertid_ros.config.schema.unknown_keys import KnownKeys
 from inertid_ros.core.errors import ConfigurationError, FormatError
-from inertid_ros.core.formats.yaml_text import read_yaml
+from inertid_ros.core.formats import read_yaml
 
 from .configuration import Configuration, ExcitationConfiguration
+from .nodes import NODES, declared
 
 T = TypeVar("T", Configuration, ExcitationConfiguration)
 _TREES = (Configuration, ExcitationConfiguration)
@@ -85,8 +85,8 @@ def check_nodes(content: Mapping[Any, Any], where: str) -> None:
     """
     for name, block in content.items():
         node = str(name).rpartition("/")[2]
-        if "*" not in node and node not in node_names():
-            if close := difflib.get_close_matches(node, node_names(), n=1, cutoff=_ALIKE):
+        if "*" not in node and node not in NODES:
+            if close := difflib.get_close_matches(node, NODES, n=1, cutoff=_ALIKE):
                 raise ConfigurationError(f"{where}: {name} is no node of this package; did you mean {close[0]}?")
             continue
         for key, _ in flat(_parameters(block, name, where)):
@@ -115,26 +115,14 @@ def check_parameter(key: str, node: str, where: str) -> None:
 
 def owners_of(key: str) -> list[str]:
     """Nodes that have a parameter."""
-    return [node for node in node_names() if key in known_keys(node)]
+    return [node for node in NODES if key in known_keys(node)]
 
 
 @cache
 def known_keys(node: str = "") -> KnownKeys:
     """Return the parameters of a node, or of any."""
-    nodes = [node] if node else node_names()
-    return KnownKeys(chain.from_iterable(node_options().declared(name) for name in nodes))
-
-
-def node_names() -> list[str]:
-    """Return the nodes of this package."""
-    return list(node_options().NODES)
-
-
-@cache
-def node_options() -> Any:
-    """Return :mod:`inertid_ros.nodes.parameter_files.node_options`: the options of all nodes."""
-    # They stand with the nodes, high above; nothing but the check of what was given needs them here and in ``ros``.
-    return importlib.import_module("inertid_ros.nodes.parameter_files.node_options")
+    nodes = [node] if node else NODES
+    return KnownKeys(chain.from_iterable(declared(name) for name in nodes))
 
 
 def _read(path: str | Path) -> Mapping[Any, Any]:

@@ -1,10 +1,13 @@
-"""Arguments of launch files on the command line: `ros2 launch` itself takes any name and ignores unknown ones."""
+"""Arguments of launch files on the command line."""
 
 import difflib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from inertid_ros.core.errors import ConfigurationError
+import yaml
+
+from inertid_ros.core.errors import ConfigurationError, FormatError
+from inertid_ros.core.formats import read_yaml
 
 
 def check_arguments(command: Sequence[str], file: str, names: Collection[str]) -> None:
@@ -67,3 +70,31 @@ def check_switches(
                     f"{Path(file).name}: {name}:={values[name]} has no effect while {switch}:={values[switch]};"
                     " leave one of them out"
                 )
+
+
+def write_joint_names(text: str, folder: Path) -> Path:
+    """Write a parameter file that sets ``robot.joint_names`` of every node, and return its path.
+
+    Parameters
+    ----------
+    text : str
+        Names in recordings and of controllers to names in the URDF, ``{fer_*: panda_*}``; empty sets nothing.
+    folder : Path
+
+    Raises
+    ------
+    ConfigurationError
+        The text is no mapping of names to names.
+    """
+    try:
+        names = read_yaml(text or "{}")
+    except FormatError:
+        names = None
+    if not isinstance(names, Mapping) or not all(isinstance(name, str) for pair in names.items() for name in pair):
+        raise ConfigurationError(
+            f"joint_names:={text}: is no mapping of names to names; write joint_names:='{{fer_*: panda_*}}'"
+        )
+    parameters = {"robot": {"joint_names": dict(names)}} if names else {}
+    file = folder / "joint_names.yaml"
+    file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}), encoding="utf-8")
+    return file

@@ -20,8 +20,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from inertid_ros.config.yaml_files import check_parameter_file
 from inertid_ros.core.errors import ConfigurationError
 
-from .joint_names_file import write_joint_names
-from .launch_arguments import check_arguments, check_switches
+from .launch_arguments import check_arguments, check_switches, write_joint_names
 
 JOINT_NAMES = (
     "joint_names",

@@ -1,4 +1,4 @@
-"""The main loop of every node: signals, faults and exit status."""
+"""The main loop of every node: signals, faults and exit status; repairs of rclpy."""
 
 import ctypes
 import gc
@@ -12,13 +12,10 @@ from types import FrameType
 from typing import Any
 
 import rclpy
+from lifecycle_msgs.srv import ChangeState
 from rclpy.clock import Clock, ClockType
-from rclpy.executors import (
-    ExternalShutdownException,
-    ShutdownException,
-    SingleThreadedExecutor,
-    TimeoutException,
-)
+from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor, TimeoutException
+from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.time_source import TimeSource
@@ -272,3 +269,28 @@ def _spin(node: Any, executor: SingleThreadedExecutor, stop: _StopRequest) -> in
             begin_shutdown()
         return 1
     return 0
+
+
+def refuse_impossible_transitions(node: LifecycleNode) -> None:
+    """Answer requests for transitions that the present state does not have with ``success=False``.
+
+    rclpy raises in its service callback instead, which ends the node: anybody who asks an active node to activate
+    would stop the robot.
+    """
+    service: Any = getattr(node, "_service_change_state", None)
+    if service is None:
+        return
+    answer = service.callback
+
+    def guarded(request: ChangeState.Request, response: ChangeState.Response) -> ChangeState.Response:
+        try:
+            result: ChangeState.Response = answer(request, response)
+            return result
+        except Exception as error:
+            if "ransition" not in str(error):
+                raise
+            node.get_logger().error(f"transition {request.transition.id} is not possible in the present state")
+            response.success = False
+            return response
+
+    service.callback = guarded

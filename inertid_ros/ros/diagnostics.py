@@ -1,16 +1,25 @@
-"""Diagnostics as ``rqt_robot_monitor`` and ``diagnostic_aggregator`` read them; docs/reference/diagnostics.md."""
+"""What nodes tell of themselves and see of others: diagnostics, liveliness, discovery; docs/reference/diagnostics.md."""
 
 import math
+import os
+import select
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rcl_interfaces.srv import GetParameterTypes
 from rclpy.clock import Clock, ClockType
+from rclpy.duration import Duration
+from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, LivelinessPolicy, QoSProfile
+from rclpy.task import Future
+from std_msgs.msg import String
 
-from inertid_ros.data.live.stream_watch import StreamReport
-
-from .discovery import offer_liveliness
+from inertid_ros.data.screening.live_watch import StreamReport
 
 OK, WARN, ERROR, STALE = (
     DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE,
@@ -96,3 +105,136 @@ def _text(value: object) -> str:
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+_REPEAT_S = 1.0
+_RENEWED_S = 0.2  # longest time between two renewals
+_LEASE_S = 0.5  # a process that has renewed nothing for so long is lost
+_CONFIRMED_S = 0.25  # if it still is after this time, in which what has waited for this process is taken
+_STARVED_S = 5.0  # that a process which is known to run may wait for a processor
+
+
+class ClientDiscovery:
+    """Whether another node has discovered all endpoints that a node had when this was created.
+
+    A service is ready for its client before the server has discovered the client, and the middleware drops an answer
+    whose receiver it does not discover within 100 ms. Endpoints are discovered in the order in which they were created,
+    so that an answer to a request made here, which changes nothing and can be repeated, shows that those of before are
+    known.
+
+    Parameters
+    ----------
+    node : Node
+        Of the client, which must be spinning while :meth:`done` is asked.
+    server : str
+        Name of the other node, relative to the namespace of ``node`` or absolute.
+    """
+
+    def __init__(self, node: Node, server: str) -> None:
+        self._node = node
+        self._client = node.create_client(GetParameterTypes, f"{server}/get_parameter_types")
+        self._answers: list[Future] = []
+        self._next = 0.0
+
+    def done(self) -> bool:
+        """Ask again where no answer came in time; True once one has come, or where the node has no such service."""
+        if any(answer.done() for answer in self._answers):
+            return True
+        if not self._client.service_is_ready():
+            services = self._node.get_service_names_and_types()
+            return not any(name == self._client.srv_name for name, _ in services)
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + _REPEAT_S
+            self._answers.append(self._client.call_async(GetParameterTypes.Request()))
+        return False
+
+    def close(self) -> None:
+        """Take the client away."""
+        self._node.destroy_client(self._client)
+
+
+def _profile(lease_s: float) -> QoSProfile:
+    return QoSProfile(
+        depth=1,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL,
+        liveliness=LivelinessPolicy.AUTOMATIC,
+        liveliness_lease_duration=Duration(seconds=lease_s),
+    )
+
+
+def _system() -> str:
+    """The running system whose numbers of processes this process sees."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+        return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"
+    except OSError:
+        return ""
+
+
+def offer_liveliness(node: Node) -> None:
+    """Let others see that a node lives, by its topic ``~/alive``.
+
+    It holds, latched, which process the node is. The middleware renews the publisher's liveliness from a thread of its
+    own, whatever Python does.
+    """
+    node.create_publisher(String, "~/alive", _profile(_RENEWED_S)).publish(String(data=f"{_system()} {os.getpid()}"))
+
+
+class Liveliness:
+    """Whether another node lives; told within a second of its death.
+
+    The end of a process of the same system is seen at once, and one that only waits for a processor is not taken for
+    dead. Elsewhere the liveliness of its topic ``alive`` tells it.
+
+    Parameters
+    ----------
+    node : Node
+        That watches, and is spun.
+    name : str
+        Name of the other, relative to the namespace of ``node``.
+    """
+
+    def __init__(self, node: Node, name: str) -> None:
+        self._node, self._topic = node, f"{name}/alive"
+        self._lost_at = math.inf
+        self._pid, self._process = 0, -1  # number and file descriptor of the process, where it runs on this system
+        events = SubscriptionEventCallbacks(liveliness=self._change)
+        node.create_subscription(String, self._topic, self._identify, _profile(_LEASE_S), event_callbacks=events)
+
+    @property
+    def lost(self) -> str:
+        """How the node was lost; empty while it lives, and where it was never seen."""
+        now, ended = time.monotonic(), self._process >= 0 and bool(select.select([self._process], [], [], 0.0)[0])
+        if ended:
+            self._lost_at = min(self._lost_at, now)
+        if now < self._lost_at + _CONFIRMED_S:
+            return ""
+        if ended or not self._node.count_publishers(self._topic):
+            return "has ended"
+        if self._process < 0:
+            return "was killed, is suspended or cannot be reached"
+        if self._is_suspended:
+            return "is suspended"
+        return "" if now < self._lost_at + _STARVED_S else "has got no processor for seconds"
+
+    @property
+    def _is_suspended(self) -> bool:
+        try:
+            state = Path(f"/proc/{self._pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2][0]
+        except OSError:
+            return False
+        return state in "Tt"
+
+    def _identify(self, message: String) -> None:
+        system, _, pid = message.data.rpartition(" ")
+        if self._process >= 0:
+            os.close(self._process)
+        self._pid, self._process, self._lost_at = int(pid), -1, math.inf
+        if system and system == _system():
+            try:
+                self._process = os.pidfd_open(self._pid)
+            except OSError:  # it has ended already, which its liveliness tells
+                return
+
+    def _change(self, event: Any) -> None:
+        self._lost_at = math.inf if event.alive_count else min(self._lost_at, time.monotonic())

@@ -13,15 +13,14 @@ from std_msgs.msg import Header
 
 from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import from_mass_com_inertia, mass_com_inertia
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.identification.assessment.identifiability import COMBINED, IDENTIFIED, PARTLY, PRIOR
 from inertid_ros.identification.assessment.validation import Validation
 from inertid_ros.msg import CoupledDrive, IdentificationReport, InertialParameters, JointDynamics, LinkInertia
 from inertid_ros.msg import UserTerm as UserTermMessage
-from inertid_ros.robot.bodies.inertial_parameters import from_mass_com_inertia, mass_com_inertia
-from inertid_ros.robot.bodies.layout import COUPLING_TERMS, ParameterLayout
-from inertid_ros.robot.bodies.user_terms import UserTerm
+from inertid_ros.robot.layout import COUPLING_TERMS, ParameterLayout, UserTerm
 from inertid_ros.robot.model import RobotModel
 
 _KNOWLEDGE = {

@@ -16,10 +16,11 @@ from rclpy.exceptions import ParameterUninitializedException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from inertid_ros.config.nodes import EFFECTS, NODES, declared
 from inertid_ros.config.schema.effects import check_effects
 from inertid_ros.config.schema.option_fields import REQUIRED, Option, options
 from inertid_ros.config.schema.structuring import structure
-from inertid_ros.config.yaml_files import check_parameter, check_parameter_file, node_options
+from inertid_ros.config.yaml_files import check_parameter, check_parameter_file
 from inertid_ros.core.errors import ConfigurationError, InertidError
 
 T = TypeVar("T")
@@ -132,14 +133,14 @@ def check_given_parameters(node: Node, arguments: Sequence[str] | None = None) -
     if not kind:
         return
     values = {name: _plain(own.value) for name, own in node._parameters.items() if own.value is not None}
-    check_effects(node_options().EFFECTS, values, node_options().declared(kind), where)
+    check_effects(EFFECTS, values, declared(kind), where)
 
 
 def _kind(node: Node) -> str:
     """Which of the package's nodes it is, whatever its name; empty for one of somebody else."""
-    own, table = set(node._parameters), node_options()
-    known = (kind for kind in table.NODES if all(one.key in own for one in table.declared(kind) if not one.names))
-    return next(known, "")
+    names = set(node._parameters)
+    kinds = (kind for kind in NODES if all(one.key in names for one in declared(kind) if not one.names))
+    return next(kinds, "")
 
 
 def _values_of(options: Sequence[str], arguments: Sequence[str]) -> Iterator[str]:

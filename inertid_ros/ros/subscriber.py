@@ -9,15 +9,14 @@ from rclpy.node import Node
 
 from inertid_ros.config.robot import DRIVE_TERMS, TERM_SIGNALS
 from inertid_ros.core.arrays import Array
-from inertid_ros.dynamics.friction import friction_direction, friction_torque
-from inertid_ros.dynamics.user_terms import term_torque
+from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.msg import InertialParameters
-from inertid_ros.robot.bodies.inertial_parameters import is_consistent
-from inertid_ros.robot.bodies.user_terms import UserTerm, misnamed
+from inertid_ros.robot.drives import friction_direction, friction_torque, term_torque
+from inertid_ros.robot.layout import UserTerm, misnamed
 from inertid_ros.robot.model import RobotModel
 
 from .parameter_messages import ReceivedParameters, from_inertial_parameters
-from .qos import LATCHED
+from .topics import LATCHED
 
 
 class ParameterSubscriber:

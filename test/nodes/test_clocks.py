@@ -22,7 +22,7 @@ from support.nodes.two_links import URDF  # noqa: E402
 
 from inertid_ros.data.files.bag_writing import write_bag  # noqa: E402
 from inertid_ros.data.recording import Recording  # noqa: E402
-from inertid_ros.nodes.hardware.simulated_time import SimulatedTime  # noqa: E402
+from inertid_ros.nodes.robot_states import SimulatedTime  # noqa: E402
 from inertid_ros.ros.conversions import to_time  # noqa: E402
 
 LAST, LARGEST = 2**31 - 1, 2**32 - 1

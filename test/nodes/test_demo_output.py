@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from inertid_ros.core.outputs import write_directory  # noqa: E402
-from inertid_ros.nodes.demo import main as demo  # noqa: E402
+from inertid_ros.nodes.tools import demo  # noqa: E402
 
 
 @pytest.mark.parametrize("place", ["result", "result_failed"])

@@ -18,8 +18,7 @@ from inertid_ros.config.robot import RobotOptions, WheelOptions
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import IdentifierStatus, InertialParameters
-from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import load_model
+from inertid_ros.robot.model import load_model, model_options
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured

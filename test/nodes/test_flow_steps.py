@@ -9,10 +9,10 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 from std_srvs.srv import Trigger  # noqa: E402
 
 from inertid_ros.action import Excite  # noqa: E402
+from inertid_ros.config.nodes import CalibrateOptions  # noqa: E402
 from inertid_ros.msg import IdentifierStatus, RecorderStatus  # noqa: E402
-from inertid_ros.nodes.calibrate.node import CalibrationFlow  # noqa: E402
-from inertid_ros.nodes.calibrate.parameters import CalibrateOptions  # noqa: E402
-from inertid_ros.nodes.flow.client import FlowError, ReceivedMessages  # noqa: E402
+from inertid_ros.nodes.calibrate import CalibrationFlow  # noqa: E402
+from inertid_ros.nodes.flow_client import FlowError, ReceivedMessages  # noqa: E402
 
 NAME = "recording_001"
 

@@ -24,9 +24,10 @@ from support.wrong_settings import (  # noqa: E402
     without_effect,
 )
 
+from inertid_ros.config.nodes import EFFECTS, NODES, declared  # noqa: E402
 from inertid_ros.config.yaml_files import known_keys  # noqa: E402
 from inertid_ros.core.errors import ConfigurationError  # noqa: E402
-from inertid_ros.nodes.parameter_files.node_options import EFFECTS, NODES, declared  # noqa: E402
+from inertid_ros.nodes import MODULES  # noqa: E402
 from inertid_ros.ros.parameters import check_given_parameters, declare  # noqa: E402
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -162,7 +163,7 @@ def test_those_of_all_nodes_and_of_rclpy_are_left_alone(nodes):
 )
 def test_real_nodes_do_not_start(kind, parameter, message):
     """A node, and a flow."""
-    command = [sys.executable, "-m", f"inertid_ros.nodes.{kind}.node", "--ros-args", "-p", parameter]
+    command = [sys.executable, "-m", MODULES[kind], "--ros-args", "-p", parameter]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     name = parameter.partition(":=")[0]
     assert done.returncode == 2

@@ -22,7 +22,7 @@ from inertid_ros.core.worker import Worker  # noqa: E402
 from inertid_ros.data.files.bag_writing import write_bag  # noqa: E402
 from inertid_ros.msg import IdentifierStatus  # noqa: E402
 from inertid_ros.robot.model import load_model  # noqa: E402
-from inertid_ros.ros.qos import LATCHED  # noqa: E402
+from inertid_ros.ros.topics import LATCHED  # noqa: E402
 
 MESHES = ("itself.dae", "nan.stl", "far.stl")
 

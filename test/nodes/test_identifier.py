@@ -14,14 +14,14 @@ from visualization_msgs.msg import MarkerArray
 
 from inertid_ros.action import Identify
 from inertid_ros.config.robot import DRIVE_TERMS
-from inertid_ros.data.files.npz import write_npz
+from inertid_ros.core.inertial_parameters import is_consistent
+from inertid_ros.data.files.loading import write_npz
 from inertid_ros.data.recording import Recording
 from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters
-from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 from inertid_ros.robot.model import load_model
 from inertid_ros.ros import ParameterSubscriber
 from inertid_ros.ros.parameter_messages import from_inertial_parameters, known_parameters
-from inertid_ros.ros.qos import LATCHED
+from inertid_ros.ros.topics import LATCHED
 
 CASE = synthetic_case(joints=2, duration=10.0)
 

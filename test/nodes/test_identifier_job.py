@@ -11,9 +11,9 @@ from inertid_ros.app.identification_job import IdentificationJob
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError, OutputError
 from inertid_ros.data.assembly import Block
-from inertid_ros.data.live.batches import ReceivedRecordings
+from inertid_ros.data.blocks import ReceivedRecordings
 from inertid_ros.data.recording import Recording
-from inertid_ros.nodes.identifier.job import identification_job
+from inertid_ros.nodes.identifier.recordings import identification_job
 
 MODEL = two_links()[0]
 

@@ -12,8 +12,8 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 from support.nodes.processes import NodeProcess  # noqa: E402
 from support.nodes.ros_client import RosClient, ros_client_in  # noqa: E402
 
-from inertid_ros.ros import discovery  # noqa: E402
-from inertid_ros.ros.discovery import Liveliness  # noqa: E402
+from inertid_ros.ros import diagnostics  # noqa: E402
+from inertid_ros.ros.diagnostics import Liveliness  # noqa: E402
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_a_node_is_lost(ros: RosClient, recorder: NodeProcess, number: int, how:
 def test_a_node_of_another_system_is_lost_by_its_lease(
     ros: RosClient, recorder: NodeProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(discovery, "_system", lambda: "another")
+    monkeypatch.setattr(diagnostics, "_system", lambda: "another")
     watched = watch(ros)
     recorder.signal(signal.SIGKILL)
     assert "killed" in ros.until(lambda: watched.lost, "loss", 10.0)

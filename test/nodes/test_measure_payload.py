@@ -15,11 +15,11 @@ from support.nodes.two_links import TRUE_URDF, two_links, write_plan  # noqa: E4
 
 from inertid_ros.app.calibrate_offline import calibrate  # noqa: E402
 from inertid_ros.config.simulation import SimulationOptions  # noqa: E402
-from inertid_ros.data.files.npz import write_npz  # noqa: E402
+from inertid_ros.data.files.loading import write_npz  # noqa: E402
 from inertid_ros.msg import ExcitationStatus, InertialParameters  # noqa: E402
 from inertid_ros.report.results import write_result  # noqa: E402
 from inertid_ros.robot.model import load_model  # noqa: E402
-from inertid_ros.ros.qos import COMMAND  # noqa: E402
+from inertid_ros.ros.topics import COMMAND  # noqa: E402
 from inertid_ros.simulation.plan_recording import simulate  # noqa: E402
 from inertid_ros.simulation.simulated_robot import SimulatedRobot  # noqa: E402
 

@@ -18,13 +18,12 @@ from rclpy.parameter import (  # noqa: E402
 from support.paths import CONFIG  # noqa: E402
 
 from inertid_ros.config.configuration import Configuration  # noqa: E402
+from inertid_ros.config.nodes import NODES, MotionOptions  # noqa: E402
 from inertid_ros.config.robot import PlateOptions, RobotOptions  # noqa: E402
 from inertid_ros.config.schema.option_fields import named, option, section  # noqa: E402
 from inertid_ros.config.yaml_files import load_configuration  # noqa: E402
 from inertid_ros.core.errors import ConfigurationError  # noqa: E402
-from inertid_ros.nodes.excitation.parameters import MotionOptions  # noqa: E402
-from inertid_ros.nodes.joint_names_file import write_joint_names  # noqa: E402
-from inertid_ros.nodes.parameter_files.node_options import NODES  # noqa: E402
+from inertid_ros.nodes.launch_arguments import write_joint_names  # noqa: E402
 from inertid_ros.ros.parameters import declare, guard, read  # noqa: E402
 
 

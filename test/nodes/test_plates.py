@@ -19,11 +19,10 @@ from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.msg import InertialParameters, RecorderStatus, SampleBatch
-from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import load_model
+from inertid_ros.robot.model import load_model, model_options
 from inertid_ros.ros.conversions import from_batch, to_joint_state, to_wrench
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
-from inertid_ros.ros.qos import BATCH
+from inertid_ros.ros.topics import BATCH
 from inertid_ros.simulation.force_plates.exoskeleton import exoskeleton_urdf
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")

@@ -13,7 +13,7 @@ from rclpy.qos import QoSProfile  # noqa: E402
 from std_msgs.msg import Float64  # noqa: E402
 from support.nodes.ros_client import RosClient, ros_client_in  # noqa: E402
 
-from inertid_ros.ros.polling import PacedGroup, PolledSubscription  # noqa: E402
+from inertid_ros.ros.topics import PacedGroup, PolledSubscription  # noqa: E402
 
 DEPTH = 5
 

@@ -2,7 +2,7 @@
 
 import io
 
-from inertid_ros.nodes.flow.progress_line import ProgressLine
+from inertid_ros.nodes.flow_client import ProgressLine
 
 
 class Terminal(io.StringIO):

@@ -19,7 +19,7 @@ from inertid_ros.config.recording_topics import RecordingTopics
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import RecorderStatus, SampleBatch
 from inertid_ros.ros.conversions import from_batch
-from inertid_ros.ros.qos import BATCH
+from inertid_ros.ros.topics import BATCH
 
 RATE_S = 0.005
 

@@ -7,12 +7,12 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
-from inertid_ros.data.live.stream_watch import StreamReport  # noqa: E402
+from inertid_ros.config.nodes import RecorderOptions  # noqa: E402
 from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED  # noqa: E402
+from inertid_ros.data.screening.live_watch import StreamReport  # noqa: E402
 from inertid_ros.nodes.recorder import diagnostics  # noqa: E402
-from inertid_ros.nodes.recorder.parameters import RecorderOptions  # noqa: E402
-from inertid_ros.nodes.recorder.sources import Source  # noqa: E402
-from inertid_ros.nodes.recorder.topic_graph import TopicState  # noqa: E402
+from inertid_ros.nodes.recorder.diagnostics import TopicState  # noqa: E402
+from inertid_ros.nodes.recorder.session import Source  # noqa: E402
 from inertid_ros.ros.conversions import stamp_of_serialized  # noqa: E402
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN  # noqa: E402
 

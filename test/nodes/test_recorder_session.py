@@ -5,13 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from inertid_ros.config.nodes import RecorderOptions
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.bag_storage.mcap_format import Topic
-from inertid_ros.data.live.batches import Batch
+from inertid_ros.data.blocks import Batch
+from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.messages import JOINT_STATE
-from inertid_ros.nodes.recorder.parameters import RecorderOptions
-from inertid_ros.nodes.recorder.session import RecordingSession, SessionState
-from inertid_ros.nodes.recorder.sources import Source
+from inertid_ros.nodes.recorder.session import RecordingSession, SessionState, Source
 
 STEP_NS = 5_000_000
 EPOCH_NS = 1_800_000_000_000_000_000  # system clock minus steady clock

@@ -9,8 +9,7 @@ from support.nodes.ros_client import ros_client_in
 from inertid_ros.action import Identify
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.data.files.bag_writing import write_bag
-from inertid_ros.data.files.loading import load_recording
-from inertid_ros.data.files.npz import read_npz
+from inertid_ros.data.files.loading import load_recording, read_npz
 from inertid_ros.data.recording import Recording
 from inertid_ros.msg import IdentifierStatus, InertialParameters
 from inertid_ros.robot.model import load_model

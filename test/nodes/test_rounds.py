@@ -10,7 +10,7 @@ from support.nodes.ros_client import ros_client_in
 from support.nodes.two_links import URDF
 from support.paths import SUPPORT
 
-from inertid_ros.nodes.access_policy.running_nodes import FLOW_REQUESTS
+from inertid_ros.nodes.tools.access_policy import FLOW_REQUESTS
 
 ROUNDS = 2
 

@@ -21,7 +21,7 @@ import rclpy
 from control_msgs.msg import JointTrajectoryControllerState
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
-from inertid_ros.nodes.simulator.node import Simulator
+from inertid_ros.nodes.simulator import Simulator
 from inertid_ros.nodes.spin import tick_by_timer
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 

@@ -7,11 +7,13 @@ import time
 
 import pytest
 
+from inertid_ros.nodes import MODULES
+
 
 @pytest.mark.parametrize("name", ["calibrate", "recorder"])
 def test_too_little_address_space_is_told(name: str):
     """As `ulimit -v` sets it after all modules are loaded; without the check the middleware may stand still."""
-    module = f"inertid_ros.nodes.{name}.node"
+    module = MODULES[name]
     limited = (
         f"import resource, sys; from {module} import main;"
         " resource.setrlimit(resource.RLIMIT_AS, (900 * 2**20, -1)); sys.exit(main())"

@@ -8,13 +8,12 @@ import yaml
 from support.package_parameters import declared_options, node_names
 from support.paths import CONFIG, ROOT
 
+from inertid_ros.config.nodes import NODES, declared
 from inertid_ros.config.schema.option_fields import Option, options
 from inertid_ros.config.schema.structuring import flat, structure
-from inertid_ros.nodes.parameter_files.node_options import NODES, declared
-from inertid_ros.nodes.parameter_files.reference_pages import PAGES
-from inertid_ros.nodes.parameter_files.yaml_text import FILES, render
+from inertid_ros.nodes.tools.parameter_files import FILES, PAGES, render
 
-COMMAND = "run: python -m inertid_ros.nodes.parameter_files config --docs docs/reference"
+COMMAND = "run: python -m inertid_ros.nodes.tools.parameter_files config --docs docs/reference"
 CONTENT = {file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in sorted(CONFIG.glob("*.yaml"))}
 BLOCKS = [(file, name) for file, content in CONTENT.items() for name in content]
 

@@ -14,7 +14,7 @@ import scipy
 from inertid_ros.core.arrays import Array
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.layout import Coupling
 from inertid_ros.robot.model import RobotModel
 
 ORDER = 4

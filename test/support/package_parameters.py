@@ -10,23 +10,23 @@ from support.paths import CONFIG, ROOT
 
 from inertid_ros.config.schema.option_fields import Option, options
 from inertid_ros.config.schema.structuring import flat
+from inertid_ros.nodes import MODULES
 
-NODES = ROOT / "inertid_ros" / "nodes"
 DECLARING = ("declare", "run_flow")
 
 
 def node_names() -> list[str]:
-    """Modules of `inertid_ros.nodes` that define a node."""
-    return sorted(path.parent.name for path in NODES.glob("*/node.py") if _declarations(path))
+    """Nodes that declare parameters."""
+    return sorted(node for node in MODULES if _declarations(_path(node)))
 
 
 def declared_options(node: str) -> dict[str, Option]:
     """Options of a node by parameter name."""
-    path = NODES / node / "node.py"
+    path = _path(node)
     origins = _imports(path)
     found: dict[str, Option] = {}
     for tree, prefix in _declarations(path):
-        module = importlib.import_module(origins[tree], package=f"inertid_ros.nodes.{node}")
+        module = importlib.import_module(origins[tree], package=MODULES[node].rpartition(".")[0])
         found |= {entry.key: entry for entry in options(getattr(module, tree), prefix)}
     return found
 
@@ -35,6 +35,10 @@ def parameters_in(file: str, node: str) -> dict[str, Any]:
     """Parameters of a node, by name, in a file that ships."""
     content = yaml.safe_load((CONFIG / f"{file}.yaml").read_text(encoding="utf-8"))
     return dict(flat(content[f"/**/{node}"]["ros__parameters"]))
+
+
+def _path(node: str) -> Path:
+    return ROOT.joinpath(*MODULES[node].split(".")).with_suffix(".py")
 
 
 def _declarations(path: Path) -> list[tuple[str, str]]:

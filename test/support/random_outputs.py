@@ -20,7 +20,7 @@ from inertid_ros.cli import convert, excite, identify, init, payload, perturb, r
 from inertid_ros.cli import main as cli
 from inertid_ros.core.outputs import MANIFEST
 from inertid_ros.data.files.bag_writing import write_bag
-from inertid_ros.data.files.npz import write_npz
+from inertid_ros.data.files.loading import write_npz
 from inertid_ros.report.results import write_result
 
 RECORDING_FILES = (".npz", ".mcap", ".db3")

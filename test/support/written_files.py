@@ -10,7 +10,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from inertid_ros.cli.printing import motion_output
-from inertid_ros.core.formats.json_text import read_json
+from inertid_ros.core.formats import read_json
 from inertid_ros.report import results
 from inertid_ros.report.schemas.schema_files import SCHEMAS, schema_of
 

@@ -15,10 +15,10 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.execution.horizons import Horizon
 from inertid_ros.excitation.execution.supervisor import CommandInterface
-from inertid_ros.nodes.hardware.command_topic import CommandTopic, of_controller
+from inertid_ros.nodes.controller import CommandTopic, of_controller
 from inertid_ros.robot.recorded_joints import RecordedJoints
 from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory, to_time
-from inertid_ros.ros.polling import PacedGroup
+from inertid_ros.ros.topics import PacedGroup
 
 _ANSWER_S = 1.0  # a busy machine takes some 0.1 s; the robot rests by its last horizon meanwhile
 _PACE_S, _TAKING_S = 0.02, 0.003  # answers are taken every 20 ms, for so long

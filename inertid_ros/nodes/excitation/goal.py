@@ -9,15 +9,14 @@ import attrs
 import numpy as np
 
 from inertid_ros.app.excitation_job import ExcitationJob, PreparationProgress, PreparedMotion, prepare_motion
+from inertid_ros.config.nodes import MotionOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ExcitationError, InertidError
 from inertid_ros.core.worker import Standby, Worker
-from inertid_ros.excitation.execution.execution_progress import ExecutionProgress
+from inertid_ros.excitation.execution.horizons import ExecutionProgress
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
 from inertid_ros.excitation.execution.plan_check import check_full_speed, check_start
 from inertid_ros.excitation.execution.supervisor import Supervisor
-
-from .parameters import MotionOptions
 
 if TYPE_CHECKING:  # of ROS, which the state machine does not need
     from inertid_ros.action import Excite

@@ -1,17 +1,27 @@
-"""Progress, outcomes, status and plans of the excitation node as messages."""
+"""Progress, outcomes, plans and statuses of the excitation node as messages."""
+
+from collections.abc import Mapping
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point
+from std_msgs.msg import ColorRGBA
 from trajectory_msgs.msg import JointTrajectory
+from visualization_msgs.msg import Marker, MarkerArray
 
 from inertid_ros.action import Excite
 from inertid_ros.app.excitation_job import PreparationProgress
-from inertid_ros.excitation.execution.execution_progress import ExecutionProgress
-from inertid_ros.excitation.plans.plan import Plan
+from inertid_ros.config.nodes import ExcitationNodeOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.excitation.execution.horizons import ExecutionProgress
+from inertid_ros.excitation.execution.plan_check import is_full_speed
+from inertid_ros.excitation.plan import Plan
 from inertid_ros.msg import ExcitationStatus
 from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory
+from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest
 
 from .goal import ExcitationGoal, GoalOutcome, GoalState
+from .robot_interface import RobotInterface
 from .state_machine import State, StateMachine
 
 _NAN = float("nan")
@@ -77,3 +87,58 @@ def to_plan_message(plan: Plan, stamp: Time) -> JointTrajectory:
     """Return a plan as a trajectory that begins at a stamp."""
     arrays = TrajectoryArrays(plan.joint_names, plan.time, plan.position, plan.velocity, plan.acceleration)
     return to_joint_trajectory(arrays, stamp)
+
+
+PLANNED = ColorRGBA(r=0.9, g=0.5, b=0.1, a=0.9)
+_PATH_WIDTH_M = 0.005
+
+
+def path_markers(paths: Mapping[str, Array], frame: str, stamp: Time) -> MarkerArray:
+    """A line per way ``(N, 3)`` [m] in a frame, named after what goes along it."""
+    markers = []
+    for name, points in paths.items():
+        marker = Marker(ns=name, type=Marker.LINE_STRIP, action=Marker.ADD, color=PLANNED)
+        marker.header.frame_id, marker.header.stamp = frame, stamp
+        marker.scale.x = _PATH_WIDTH_M
+        marker.points = [Point(x=x, y=y, z=z) for x, y, z in points.tolist()]
+        markers.append(marker)
+    return MarkerArray(markers=markers)
+
+
+def motion_status(machine: StateMachine, now: float) -> Status:
+    """What the node does, and why it stopped last; ``now`` is the steady clock [s]."""
+    supervisor = machine.supervisor
+    progress = supervisor.progress(now) if supervisor is not None else None
+    fault = supervisor.fault if supervisor is not None else ""
+    latched = machine.message if machine.state is State.FAULT else ""
+    level, message = gravest((ERROR, latched), (ERROR, fault), otherwise=machine.message)
+    rejected = sum(supervisor.monitor.counts.rejected.values()) if supervisor is not None else None
+    values = {
+        "State": machine.state.value,
+        "Done (%)": None if progress is None else 100.0 * float(progress.fraction),
+        "Largest tracking error (rad or m)": None if progress is None else float(np.abs(progress.tracking_error).max()),
+        "Joint states rejected in motion": rejected,
+        "Last fault": fault or machine.last_fault,
+    }
+    return Status("motion", level, message, values)
+
+
+def controller_status(robot: RobotInterface, options: ExcitationNodeOptions, armed: bool) -> Status:
+    """Whether commands arrive. Without a controller nothing is wrong until the node is armed."""
+    configured, scaling = robot.is_configured, robot.speed_scaling
+    problem = robot.controller_problem() if configured else ""
+    scaled = "" if is_full_speed(scaling) else f"speed scaling is {100 * scaling:.0f} %; set it to 100 %"
+    level, message = gravest(
+        (STALE, "" if configured else "not configured"),
+        (ERROR if armed else WARN, problem),
+        (WARN, scaled),
+        otherwise="commands arrive",
+    )
+    values = {
+        "Command interface": options.command_interface,
+        "Topic or action": robot.commander.name if configured else None,
+        "Discovered": robot.has_controller,
+        "Path tolerance (rad or m)": robot.controller_tolerance,
+        "Speed scaling (%)": 100.0 * scaling,
+    }
+    return Status("controller", level, message, values)

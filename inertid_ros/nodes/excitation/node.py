@@ -22,22 +22,27 @@ from visualization_msgs.msg import MarkerArray
 from inertid_ros.action import Excite
 from inertid_ros.app.excitation_job import PreparedMotion
 from inertid_ros.config.execution import MonitorOptions
+from inertid_ros.config.nodes import ExcitationNodeOptions, MotionOptions
 from inertid_ros.core.errors import InertidError
-from inertid_ros.data.live.stream_watch import StreamWatch
+from inertid_ros.data.screening.live_watch import StreamWatch
 from inertid_ros.msg import ExcitationStatus
-from inertid_ros.nodes.hardware.diagnostics import joint_states, timing
-from inertid_ros.nodes.spin import raise_priority, run_node
+from inertid_ros.nodes.robot_states import joint_states_status, timing_status
+from inertid_ros.nodes.spin import raise_priority, refuse_impossible_transitions, run_node
+from inertid_ros.ros.conversions import JointSample
 from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
-from inertid_ros.ros.joint_order import JointSample
-from inertid_ros.ros.lifecycle import refuse_impossible_transitions
-from inertid_ros.ros.markers import path_markers
 from inertid_ros.ros.parameters import declare, guard, read
-from inertid_ros.ros.qos import LATCHED, STATE
+from inertid_ros.ros.topics import LATCHED, STATE
 
-from . import diagnostics
 from .goal import Ending, GoalOutcome, Planning
-from .messages import to_feedback, to_plan_message, to_result, to_status
-from .parameters import ExcitationNodeOptions, MotionOptions
+from .messages import (
+    controller_status,
+    motion_status,
+    path_markers,
+    to_feedback,
+    to_plan_message,
+    to_result,
+    to_status,
+)
 from .robot_interface import RobotInterface
 from .state_machine import State, StateMachine
 
@@ -256,10 +261,10 @@ class Excitation(LifecycleNode):
     def _statuses(self) -> list[Status]:
         now = time.monotonic()
         return [
-            diagnostics.motion(self.machine, self.robot.steady()),
-            joint_states(self.robot, read(self, MonitorOptions, "monitor.")),
-            diagnostics.controller(self.robot, self.fixed, self.machine.is_armed),
-            timing(self.ticks.report(now), self.fixed.tick_s),
+            motion_status(self.machine, self.robot.steady()),
+            joint_states_status(self.robot, read(self, MonitorOptions, "monitor.")),
+            controller_status(self.robot, self.fixed, self.machine.is_armed),
+            timing_status(self.ticks.report(now), self.fixed.tick_s),
         ]
 
     # Ending

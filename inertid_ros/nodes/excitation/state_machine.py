@@ -6,13 +6,13 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from inertid_ros.app.excitation_job import ExcitationJob, PreparationProgress
+from inertid_ros.config.nodes import MotionOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.execution.execution_progress import ExecutionProgress, ExecutionStage
+from inertid_ros.excitation.execution.horizons import ExecutionProgress, ExecutionStage
 from inertid_ros.excitation.execution.supervisor import Supervisor
 
 from .goal import Ending, ExcitationGoal, GoalOutcome, GoalState, PlanningWorker
-from .parameters import MotionOptions
 
 if TYPE_CHECKING:  # of ROS, which the state machine does not need
     from inertid_ros.action import Excite

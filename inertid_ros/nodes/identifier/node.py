@@ -2,6 +2,7 @@
 
 import sys
 import traceback
+from collections.abc import Sequence
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
@@ -13,32 +14,30 @@ from rclpy.task import Future
 from std_msgs.msg import String
 
 from inertid_ros.action import Identify
+from inertid_ros.adaptation.online.live_coverage import still_needed
 from inertid_ros.app.identification_job import IdentificationResult, identify_job
 from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.nodes import IdentifierOptions
 from inertid_ros.core.errors import InertidError, ModelError, RecordingError, one_line
 from inertid_ros.core.outputs import check_directory
 from inertid_ros.core.worker import Worker, WorkerProcess
-from inertid_ros.data.live.batches import ReceivedRecordings
+from inertid_ros.data.blocks import ReceivedRecordings
 from inertid_ros.identification.assessment.gate import Verdict
+from inertid_ros.identification.details.motion_coverage import JointCoverage
 from inertid_ros.identification.identify import IdentificationProgress
-from inertid_ros.msg import IdentifierStatus, SampleBatch
+from inertid_ros.msg import IdentifierStatus, InertialParameters, SampleBatch
 from inertid_ros.nodes.spin import run_node
 from inertid_ros.report.results import RESULT
-from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model, model_options
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros.conversions import from_batch
-from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
+from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, DiagnosticsPublisher, Status, gravest
 from inertid_ros.ros.parameter_messages import to_inertial_parameters, to_report
 from inertid_ros.ros.parameters import declare
-from inertid_ros.ros.qos import BATCH, LATCHED
+from inertid_ros.ros.topics import BATCH, LATCHED
 
-from . import diagnostics
-from .job import identification_job, next_output
-from .kept_result import KeptResult
-from .parameters import IdentifierOptions
-from .publication import Publication
-from .recording_coverage import RecordingCoverage
+from .publication import KeptResult, Publication
+from .recordings import RecordingCoverage, identification_job, next_output
 
 _NUMBERS = (
     "train_relative_error", "validation_relative_error", "prior_relative_error", "torque_deviation", "gain",
@@ -238,10 +237,10 @@ class Identifier(Node):
         progress = self.worker.progress if self.worker is not None else None
         model_hash = self.model.hash if self.model is not None else ""
         return [
-            diagnostics.identification(
+            identification_status(
                 self.state, self.message, self.last_fault, self.recordings, progress, self.coverage.joints
             ),
-            diagnostics.result(self.publication, model_hash),
+            result_status(self.publication, model_hash),
         ]
 
     def begin_shutdown(self) -> None:
@@ -265,3 +264,62 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
+
+
+_STATES = {
+    IdentifierStatus.WAITING: "waiting",
+    IdentifierStatus.READY: "ready",
+    IdentifierStatus.SOLVING: "solving",
+    IdentifierStatus.FAILED: "failed",
+}
+_VERDICTS = {InertialParameters.USE: "use", InertialParameters.USE_WITH_CARE: "use with care"}
+
+
+def identification_status(
+    state: int,
+    message: str,
+    last_fault: str,
+    recordings: ReceivedRecordings,
+    progress: IdentificationProgress | None,
+    coverage: Sequence[JointCoverage] = (),
+) -> Status:
+    """What the node does; the state is a constant of IdentifierStatus."""
+    level, text = gravest(
+        (ERROR, message if state == IdentifierStatus.FAILED else ""),
+        (STALE, message if state == IdentifierStatus.WAITING else ""),
+        otherwise=message,
+    )
+    values = {
+        "State": _STATES[state],
+        "Stage": progress.stage if progress is not None else None,
+        "Done (%)": 100.0 * float(progress.fraction) if progress is not None else None,
+        "Recordings": len(recordings.complete),
+        "Samples": recordings.samples,
+        "Last fault": last_fault,
+        "Torque known to (%)": 100.0 * max(each.torque_deviation for each in coverage) if coverage else None,
+        "Still needed": still_needed(coverage),
+    }
+    return Status("identification", level, text, values)
+
+
+def result_status(publication: Publication, model_hash: str) -> Status:
+    """What controllers were given, if anything, and how old it is; the hash is of the robot described now."""
+    published, problem = publication.accepted, publication.problem
+    if published is None:
+        keys = ("Sequence", "Verdict", "Age (s)", "Validation error (%)")
+        return Status("result", *gravest((WARN, problem), otherwise="no result yet"), dict.fromkeys(keys))
+    foreign = model_hash and published.model_hash != model_hash
+    care = "; ".join(published.reasons) if published.verdict == InertialParameters.USE_WITH_CARE else ""
+    level, message = gravest(
+        (ERROR, "the result is of another robot than described now; identify anew" if foreign else ""),
+        (WARN, problem),
+        (WARN, care and f"use with care: {care}"),
+        otherwise=f"result {published.sequence} is in use",
+    )
+    values = {
+        "Sequence": published.sequence,
+        "Verdict": _VERDICTS.get(published.verdict, "none"),
+        "Age (s)": publication.age,
+        "Validation error (%)": 100.0 * published.validation_relative_error,
+    }
+    return Status("result", level, message, values)

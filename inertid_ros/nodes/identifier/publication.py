@@ -1,19 +1,156 @@
 """Publication: what the identifier hands to controllers and RViz, latched, also over a restart."""
 
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point, Pose, Quaternion, Vector3
+from numpy.typing import ArrayLike
 from rclpy.node import Node
-from std_msgs.msg import String
-from visualization_msgs.msg import MarkerArray
+from rclpy.serialization import deserialize_message, serialize_message
+from std_msgs.msg import ColorRGBA, String
+from visualization_msgs.msg import Marker, MarkerArray
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import InertidError
+from inertid_ros.core.errors import FormatError, InertidError, OutputError, RecordingError
+from inertid_ros.core.formats import read_json
+from inertid_ros.core.inertial_parameters import is_consistent, uniform_ellipsoid
+from inertid_ros.core.outputs import write_file
 from inertid_ros.msg import IdentificationReport, InertialParameters
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.ros.conversions import NANOSECONDS, to_nanoseconds
-from inertid_ros.ros.markers import CALIBRATED, GIVEN, inertia_markers
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
-from inertid_ros.ros.qos import LATCHED
+from inertid_ros.ros.topics import LATCHED, message_definition
 
-from .kept_result import KeptResult, kept_file, load, save
+try:
+    import tf_transformations as _tf
+except ImportError:
+    _tf = None
+
+import transforms3d
+
+
+def matrix_to_quaternion(rotation: ArrayLike) -> Array:
+    """``(3, 3)`` rotation matrix to the unit quaternion (x, y, z, w)."""
+    rotation = np.asarray(rotation, dtype=float)
+    if _tf is not None:
+        homogeneous = np.eye(4)
+        homogeneous[:3, :3] = rotation
+        return np.asarray(_tf.quaternion_from_matrix(homogeneous))
+    w, x, y, z = transforms3d.quaternions.mat2quat(rotation)
+    return np.array([x, y, z, w])
+
+
+GIVEN = ColorRGBA(r=0.6, g=0.6, b=0.6, a=0.35)
+CALIBRATED = ColorRGBA(r=0.1, g=0.7, b=0.3, a=0.6)
+
+
+def inertia_markers(
+    link_names: Sequence[str], bodies: Array, stamp: Time, namespace: str, color: ColorRGBA
+) -> MarkerArray:
+    """An ellipsoid per body ``(nb, 10)`` in its link's frame; bodies that are not consistent are left out."""
+    markers = []
+    for index, (name, pi) in enumerate(zip(link_names, bodies, strict=True)):
+        if not is_consistent(pi):
+            continue
+        centre, axes, radii = uniform_ellipsoid(pi)
+        x, y, z, w = matrix_to_quaternion(axes).tolist()
+        marker = Marker(ns=namespace, id=index, type=Marker.SPHERE, action=Marker.ADD, color=color, frame_locked=True)
+        marker.header.frame_id, marker.header.stamp = name, stamp
+        marker.pose = Pose(
+            position=Point(**dict(zip("xyz", centre.tolist(), strict=True))), orientation=Quaternion(x=x, y=y, z=z, w=w)
+        )
+        marker.scale = Vector3(**dict(zip("xyz", (2 * radii).tolist(), strict=True)))
+        markers.append(marker)
+    return MarkerArray(markers=markers)
+
+
+_LARGEST = 256 * 2**20  # bytes; covariances of a humanoid are some megabytes
+_MESSAGES = {"parameters": InertialParameters, "report": IdentificationReport}
+
+
+@dataclass(frozen=True)
+class KeptResult:
+    """What the identifier published with its last accepted result.
+
+    Attributes
+    ----------
+    parameters : InertialParameters
+    report : IdentificationReport
+    description : str
+        The calibrated URDF.
+    """
+
+    parameters: InertialParameters
+    report: IdentificationReport
+    description: str
+
+
+def kept_file(directory: str, node_name: str) -> Path:
+    """Return the file of a node, whose full name tells two robots apart."""
+    return Path(directory).expanduser().absolute() / f"{node_name.strip('/').replace('/', '.')}.json"
+
+
+def save(result: KeptResult, file: Path) -> None:
+    """Write a result in place of the one that is there; a file is complete or is not there at all.
+
+    Raises
+    ------
+    OutputError
+        The directory cannot be written; the file of before stays.
+    """
+    content: dict[str, Any] = {"definitions": _definitions(), "description": result.description}
+    for name in _MESSAGES:
+        data = serialize_message(getattr(result, name))
+        content[name] = {"sha256": hashlib.sha256(data).hexdigest(), "cdr": base64.b64encode(data).decode()}
+    try:
+        write_file(file, json.dumps(content, indent=1).encode(), force=True)
+    except OutputError as error:
+        raise OutputError(f"the result is not kept for a restart: {error}, in state_directory") from None
+
+
+def load(file: Path) -> KeptResult | None:
+    """Return the result in a file; None where there is none.
+
+    Raises
+    ------
+    RecordingError
+        The file cannot be read, is damaged, or is of a version with other messages.
+    """
+    try:
+        if not file.exists():
+            return None
+        if file.stat().st_size > _LARGEST:
+            raise FormatError("is too large")
+        content = read_json(file.read_text(encoding="utf-8"))
+        if content["definitions"] != _definitions():
+            raise FormatError("is of another version of this package")
+        messages = {name: _message(content[name], message_type) for name, message_type in _MESSAGES.items()}
+        return KeptResult(description=str(content["description"]), **messages)
+    except OSError as error:
+        raise RecordingError(f"{file}: cannot be read ({error.strerror}); correct state_directory") from None
+    except (FormatError, KeyError, TypeError, ValueError) as error:
+        reason = str(error) if isinstance(error, FormatError) else "is damaged"
+        raise RecordingError(f"{file}: {reason}, the last result is not published; identify anew") from None
+
+
+def _message(content: dict[str, str], message_type: Any) -> Any:
+    data = base64.b64decode(content["cdr"], validate=True)
+    if hashlib.sha256(data).hexdigest() != content["sha256"]:
+        raise FormatError("is damaged")
+    return deserialize_message(data, message_type)
+
+
+def _definitions() -> str:
+    """Digest of the definitions of the messages, by which another version is recognised."""
+    texts = [message_definition(f"inertid_ros/msg/{message_type.__name__}") for message_type in _MESSAGES.values()]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
 class Publication:

@@ -16,27 +16,28 @@ from sensor_msgs.msg import JointState
 from inertid_ros.action import IdentifyPayload
 from inertid_ros.adaptation.online.followed_robot import Followed, FollowedRobot
 from inertid_ros.adaptation.online.online_identification import OnlineEstimate
+from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.core.errors import IdentificationError, InertidError, one_line
-from inertid_ros.data.live.stream_watch import StreamWatch
+from inertid_ros.data.screening.live_watch import StreamWatch
 from inertid_ros.msg import IdentificationReport, InertialParameters, RobotChange
 from inertid_ros.nodes.spin import run_node
 from inertid_ros.ros.conversions import to_nanoseconds, to_time
 from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
-from inertid_ros.ros.online_messages import (
+from inertid_ros.ros.parameters import declare
+from inertid_ros.ros.topics import LATCHED, PolledSubscription, recording_profile
+
+from .following import Following, PayloadGoal
+from .messages import (
     describe_change,
     followed_parameters,
+    joint_states_status,
+    parameters_status,
+    payload_status,
+    robot_status,
     to_payload_feedback,
     to_payload_result,
     to_robot_change,
 )
-from inertid_ros.ros.parameters import declare
-from inertid_ros.ros.polling import PolledSubscription
-from inertid_ros.ros.qos import LATCHED, recording_profile
-
-from . import diagnostics
-from .following import Following
-from .parameters import OnlineNodeOptions
-from .payload_goal import PayloadGoal
 
 _STATES_S, _POLL_S, _FEEDBACK_S, _LOG_S = 0.02, 0.05, 0.5, 2.0
 
@@ -203,10 +204,10 @@ class Online(Node):
         now = self.get_clock().now().nanoseconds
         age = (now - self.solved_ns) * 1e-9 if self.solved_ns else math.nan
         return [
-            diagnostics.joint_states(self.following, self.watch.report(self._now())),
-            diagnostics.parameters(self.following, self.estimate, age, self.problem),
-            diagnostics.robot(self.following),
-            diagnostics.payload(self.payload_state, self.payload_failure, self.payload_mass),
+            joint_states_status(self.following, self.watch.report(self._now())),
+            parameters_status(self.following, self.estimate, age, self.problem),
+            robot_status(self.following),
+            payload_status(self.payload_state, self.payload_failure, self.payload_mass),
         ]
 
     def _now(self) -> float:

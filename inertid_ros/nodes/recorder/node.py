@@ -16,26 +16,29 @@ from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
+from inertid_ros.config.nodes import RecorderOptions
 from inertid_ros.core.errors import InertidError, RecordingError
-from inertid_ros.data.bag_storage.mcap_format import Topic
-from inertid_ros.data.live.batches import Batch
-from inertid_ros.data.live.stream_watch import StreamWatch
-from inertid_ros.data.live.wrench_watch import WrenchWatch
+from inertid_ros.data.blocks import Batch
+from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, base_values, tare_topic
+from inertid_ros.data.screening.live_watch import StreamWatch, WrenchWatch
 from inertid_ros.msg import RecorderStatus, SampleBatch
 from inertid_ros.nodes.spin import run_node
 from inertid_ros.ros.conversions import from_wrench, stamp_of_serialized, to_batch, to_nanoseconds, to_wrench
-from inertid_ros.ros.definitions import message_class, message_definition
 from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
 from inertid_ros.ros.parameters import declare
-from inertid_ros.ros.polling import PolledSubscription
-from inertid_ros.ros.qos import BATCH, LATCHED, recording_profile
+from inertid_ros.ros.topics import (
+    BATCH,
+    LATCHED,
+    PolledSubscription,
+    message_class,
+    message_definition,
+    recording_profile,
+)
 
 from . import diagnostics
-from .parameters import RecorderOptions
-from .session import FRESH_NS, RecordingSession, SessionState
-from .sources import Source, sources
-from .topic_graph import TopicState, inspect_topic
+from .diagnostics import TopicState, inspect_topic
+from .session import FRESH_NS, RecordingSession, SessionState, Source, sources
 
 _TICK_S, _CALLBACKS_S = 0.02, 0.05  # a look for callbacks costs some milliseconds
 _LOGGED_AGAIN_S = 30.0

@@ -1,22 +1,63 @@
 """RecordingSession: the state machine of the recorder, without ROS and without a clock of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
+from inertid_ros.config.nodes import RecorderOptions
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.data.assembly import RecordingAssembler
-from inertid_ros.data.bag_storage.mcap_format import Topic
+from inertid_ros.data.blocks import Batch
 from inertid_ros.data.files.live_bag import Committer, LiveBag
-from inertid_ros.data.live.batches import Batch
-from inertid_ros.data.live.live_recording import LiveRecording
-from inertid_ros.data.messages import JOINT_STATE, channels_of
-from inertid_ros.data.stamp_order import LATE
+from inertid_ros.data.files.live_recording import LiveRecording
+from inertid_ros.data.files.mcap_format import Topic
+from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, base_topics, channels_of
+from inertid_ros.data.recording import LATE_MESSAGES
 
-from .parameters import RecorderOptions
-from .sources import Source
+
+@dataclass(frozen=True)
+class Source:
+    """A topic that is recorded.
+
+    Attributes
+    ----------
+    name : str
+        Resolved.
+    type : str
+        ``PACKAGE/msg/NAME``.
+    frame : str
+        Of its wrench; empty takes that of each message.
+    of_base : bool
+        Whether it measures the motion of a free base.
+    """
+
+    name: str
+    type: str
+    frame: str = ""
+    of_base: bool = False
+
+
+def sources(options: RecorderOptions, resolve: Callable[[str], str]) -> list[Source]:
+    """Joint states first, then wrenches, then the motion of a free base, then topics that are only written.
+
+    Parameters
+    ----------
+    options : RecorderOptions
+    resolve : callable
+        Full name of a topic, after namespace and remapping.
+    """
+    joint_states = ("joint_states", *options.further_joint_states)
+    recorded = [Source(resolve(topic), JOINT_STATE) for topic in joint_states]
+    for wrench in options.wrenches.values():
+        recorded.append(Source(resolve(wrench.topic), WRENCH_STAMPED, wrench.frame))
+    for topic, message_type in base_topics(options).items():
+        recorded.append(Source(resolve(topic), message_type, of_base=True))
+    for other in options.other_topics.values():
+        recorded.append(Source(resolve(other.topic), other.type))
+    return recorded
+
 
 CONFIRMATION_SAMPLES = 5  # that must have been received, and be committed, before a start is confirmed
 SILENCE_NS = 100_000_000  # after this time without a joint state the queues are taken to be empty
@@ -274,7 +315,7 @@ class RecordingSession:
         frames = [source.frame for source in self._sources if source.frame]
         channels = [channel for source in self._sources if source.of_base for channel in channels_of(source.type)]
         gap = options.max_wrench_gap_s
-        assembler = RecordingAssembler(self.name, options.joints, frames, gap, base=channels, late=LATE)
+        assembler = RecordingAssembler(self.name, options.joints, frames, gap, base=channels, late=LATE_MESSAGES)
         bag, committer, prelude = None, None, list[tuple[int, bytes]]()
         if options.write_bag:
             topics, prelude = self._environment.bag_topics()

@@ -13,7 +13,7 @@ from support.latencies import Latencies
 from support.nodes.armed_excitation import PARAMETERS, excitation_in
 
 from inertid_ros.action import Excite
-from inertid_ros.excitation.plans.plan_file import load_plan
+from inertid_ros.excitation.plan_file import load_plan
 
 pytestmark = pytest.mark.realtime
 

@@ -6,8 +6,8 @@ import pytest
 
 from inertid_ros.nodes.excitation.commander import OpenGoals, TrajectoryCommander
 from inertid_ros.nodes.excitation.robot_interface import RobotInterface
-from inertid_ros.nodes.hardware.publishers import Publishers
 from inertid_ros.robot.recorded_joints import RecordedJoints
+from inertid_ros.ros.topics import Publishers
 
 OWN, OTHER, UNNAMED = "excitation", "teleop", "_NODE_NAME_UNKNOWN_"
 

@@ -9,8 +9,8 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 from rcl_interfaces.msg import ParameterValue  # noqa: E402
 from rcl_interfaces.srv import GetParameters  # noqa: E402
 
-from inertid_ros.nodes.hardware import controller_manager  # noqa: E402
-from inertid_ros.nodes.hardware.controller_manager import ControllerManager, controller_problem  # noqa: E402
+from inertid_ros.nodes import controller as controller_module  # noqa: E402
+from inertid_ros.nodes.controller import ControllerManager, controller_problem  # noqa: E402
 
 JOINTS = ("shoulder", "elbow")
 
@@ -60,7 +60,7 @@ class FakeService:
 def services(monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeService]:
     """Clients by the name of their service."""
     request = SimpleNamespace(Request=SimpleNamespace)
-    monkeypatch.setattr(controller_manager, "_list_controllers", lambda: request)
+    monkeypatch.setattr(controller_module, "_list_controllers", lambda: request)
     return {}
 
 
@@ -107,6 +107,6 @@ def test_without_a_name_or_the_messages_nothing_is_asked(
     services: dict[str, FakeService], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     manager(services, "").poll(0.0)
-    monkeypatch.setattr(controller_manager, "_list_controllers", lambda: None)
+    monkeypatch.setattr(controller_module, "_list_controllers", lambda: None)
     manager(services).poll(0.0)
     assert not services

@@ -6,8 +6,8 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from std_msgs.msg import Float64
 
-from inertid_ros.nodes.excitation.controller_state import ControllerState
-from inertid_ros.nodes.excitation.parameters import SpeedScalingOptions
+from inertid_ros.config.nodes import SpeedScalingOptions
+from inertid_ros.nodes.excitation.robot_interface import ControllerState
 
 
 class Topics:

@@ -9,13 +9,13 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from inertid_ros.config.execution import MonitorOptions  # noqa: E402
+from inertid_ros.config.nodes import ExcitationNodeOptions  # noqa: E402
 from inertid_ros.config.robot import RobotOptions  # noqa: E402
-from inertid_ros.data.live.stream_watch import StreamReport  # noqa: E402
-from inertid_ros.nodes.excitation import diagnostics  # noqa: E402
+from inertid_ros.data.screening.live_watch import StreamReport  # noqa: E402
 from inertid_ros.nodes.excitation.goal import Planning  # noqa: E402
-from inertid_ros.nodes.excitation.parameters import ExcitationNodeOptions  # noqa: E402
+from inertid_ros.nodes.excitation.messages import controller_status, motion_status  # noqa: E402
 from inertid_ros.nodes.excitation.state_machine import StateMachine  # noqa: E402
-from inertid_ros.nodes.hardware.diagnostics import joint_states, timing  # noqa: E402
+from inertid_ros.nodes.robot_states import joint_states_status, timing_status  # noqa: E402
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN  # noqa: E402
 
 GOOD = StreamReport(1000, False, 200.0, 0, 0.006, 0.001, 0.002, ())
@@ -45,7 +45,7 @@ def robot(report: StreamReport = GOOD, rejection: str = "", several: str = "", p
     ],
 )
 def test_joint_states(source, level: bytes, message: str) -> None:
-    status = joint_states(source, MonitorOptions())
+    status = joint_states_status(source, MonitorOptions())
     assert status.level == level and message in status.message
 
 
@@ -54,24 +54,24 @@ def test_a_fault_stays_known_when_the_node_is_armed_again() -> None:
     machine.configure()
     machine.arm()
     machine.latch("no joint state for 0.030 s")
-    status = diagnostics.motion(machine, 0.0)
+    status = motion_status(machine, 0.0)
     assert status.level == ERROR and "no joint state" in status.message and status.values["State"] == "fault"
     assert machine.is_armed
     machine.disarm()
     assert not machine.is_armed
     machine.arm()
-    status = diagnostics.motion(machine, 0.0)
+    status = motion_status(machine, 0.0)
     assert status.level == OK and "no joint state" in str(status.values["Last fault"])
 
 
 def test_a_missing_controller_is_an_error_once_armed() -> None:
     source, options = robot(problem="nobody subscribes to /joint_trajectory"), ExcitationNodeOptions()
-    assert diagnostics.controller(source, options, armed=False).level == WARN
-    assert diagnostics.controller(source, options, armed=True).level == ERROR
-    status = diagnostics.controller(robot(scaling=0.5), options, armed=True)
+    assert controller_status(source, options, armed=False).level == WARN
+    assert controller_status(source, options, armed=True).level == ERROR
+    status = controller_status(robot(scaling=0.5), options, armed=True)
     assert status.level == WARN and status.values["Speed scaling (%)"] == 50.0
 
 
 def test_a_process_that_is_held_up() -> None:
-    assert timing(GOOD, 0.005).level == OK
-    assert timing(replace(GOOD, longest_step_s=0.08), 0.005).level == WARN
+    assert timing_status(GOOD, 0.005).level == OK
+    assert timing_status(replace(GOOD, longest_step_s=0.08), 0.005).level == WARN

@@ -24,7 +24,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.action import Excite
 from inertid_ros.msg import ExcitationStatus
-from inertid_ros.ros.qos import COMMAND
+from inertid_ros.ros.topics import COMMAND
 
 pytestmark = pytest.mark.realtime
 

@@ -9,15 +9,14 @@ from support.robots.quick_plans import quick_plan
 
 from inertid_ros.app.excitation_job import ExcitationJob, PreparationProgress, PreparedMotion
 from inertid_ros.config.execution import MonitorOptions
+from inertid_ros.config.nodes import MotionOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.worker import WorkerError
-from inertid_ros.excitation.execution.execution_progress import ExecutionProgress, ExecutionStage
-from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
-from inertid_ros.excitation.limits.motion_limits import motion_limits
+from inertid_ros.excitation.execution.horizons import ExecutionProgress, ExecutionStage, Horizon, HorizonTable
+from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.nodes.excitation.goal import Ending, ExcitationGoal, GoalState
-from inertid_ros.nodes.excitation.parameters import MotionOptions
 from inertid_ros.robot.model import RobotModel, load_model
 
 TICK_S = 0.005

@@ -13,9 +13,9 @@ from inertid_ros.config.execution import MonitorOptions  # noqa: E402
 from inertid_ros.core.errors import ExcitationError, RecordingError  # noqa: E402
 from inertid_ros.excitation.execution.horizons import Horizon  # noqa: E402
 from inertid_ros.nodes.excitation.commander import TrajectoryCommander  # noqa: E402
-from inertid_ros.nodes.hardware.joint_state_window import JointStateWindow  # noqa: E402
+from inertid_ros.nodes.robot_states import JointStateWindow  # noqa: E402
 from inertid_ros.robot.recorded_joints import RecordedJoints  # noqa: E402
-from inertid_ros.ros.joint_order import JointOrder  # noqa: E402
+from inertid_ros.ros.conversions import JointOrder  # noqa: E402
 
 JOINTS = ("panda_joint1", "panda_joint2")
 STATE = JointState(name=["gripper", "fer_joint2", "fer_joint1"], position=[9.0, 2.0, 1.0])

@@ -13,8 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from support.excitation.world import EVENTS, World
 from support.paths import ROOT
 
+from inertid_ros.config.nodes import MotionOptions
 from inertid_ros.nodes.excitation.goal import Ending
-from inertid_ros.nodes.excitation.parameters import MotionOptions
 from inertid_ros.nodes.excitation.state_machine import TRANSITIONS, State
 
 MOVED = (State.APPROACHING, State.MOVING, State.STOPPING)

@@ -12,7 +12,7 @@ from inertid_ros.app.adaptive_arm import FirstEstimate, adaptive_controller, con
 from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.config.execution import EffortControlOptions, MonitorOptions
 from inertid_ros.config.simulation import SimulationOptions
-from inertid_ros.robot.bodies.inertial_parameters import from_mass_com_inertia
+from inertid_ros.core.inertial_parameters import from_mass_com_inertia
 from inertid_ros.robot.model import load_model
 from inertid_ros.simulation.drives import Drives
 from inertid_ros.simulation.simulated_robot import SimulatedRobot

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertid_ros.excitation.execution.horizons import Horizon
-from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
+from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 
 STEP_S, HALF = 1e-3, 15  # the observer looks at 1 kHz, and fits cubics to 31 positions
 _TIME = STEP_S * np.arange(-HALF, HALF + 1)

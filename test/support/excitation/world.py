@@ -16,12 +16,12 @@ from support.robots.quick_plans import quick_plan
 from inertid_ros.app.excitation_job import PreparedMotion
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.config.execution import ExecutionOptions
+from inertid_ros.config.nodes import MotionOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
 from inertid_ros.excitation.execution.plan_check import with_approach
 from inertid_ros.excitation.execution.supervisor import RESTART_S
-from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
-from inertid_ros.nodes.excitation.parameters import MotionOptions
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.nodes.excitation.state_machine import State, StateMachine
 
 TICK_S, DELAY_S = 0.005, 0.001

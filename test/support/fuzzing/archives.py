@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 from support.robots.random_robots import random_urdf
 
-from inertid_ros.data.files.npz import read_npz
+from inertid_ros.data.files.loading import read_npz
 from inertid_ros.identification.information.information import Channel, Information
 from inertid_ros.identification.information.information_file import information_bytes, read_information
 from inertid_ros.robot.model import load_model

@@ -11,17 +11,16 @@ import numpy as np
 from support.recordings.message_bag import MessageBag
 
 from inertid_ros.config.recording_topics import RecordingTopics, WrenchTopic
-from inertid_ros.data.bag_storage.bag_metadata import METADATA
-from inertid_ros.data.bag_storage.mcap_format import CHANNEL, CHUNK, MAGIC, MESSAGE, SCHEMA
-from inertid_ros.data.bag_storage.mcap_recovery import recover
+from inertid_ros.data.files.bag_opening import METADATA
 from inertid_ros.data.files.loading import load_recording
+from inertid_ros.data.files.mcap_format import CHANNEL, CHUNK, MCAP_MAGIC, MESSAGE, SCHEMA, recover
 
 from .target import Target, from_file
 from .texts import YAML_WORDS, other_yaml
 from .values import changed_bytes
 
 _TOPICS = RecordingTopics(wrenches={"foot": WrenchTopic("/foot", "foot")})
-_WORDS = (MAGIC, b"cdr", b"ros2msg", b"zstd", b"lz4", b"sensor_msgs/msg/JointState", b"/joint_states", b"\xff" * 8)
+_WORDS = (MCAP_MAGIC, b"cdr", b"ros2msg", b"zstd", b"lz4", b"sensor_msgs/msg/JointState", b"/joint_states", b"\xff" * 8)
 _SQL = (
     "update messages set timestamp = -1", "update messages set timestamp = 9223372036854775807",
     "update messages set timestamp = 'x'", "update messages set timestamp = 1e300", "update messages set data = 'text'",
@@ -67,7 +66,7 @@ def _read(path: Path) -> object:
 
 def records(content: bytes) -> list[tuple[int, bytes]]:
     """Opcodes and contents of an MCAP file or chunk."""
-    found, position = [], len(MAGIC) if content.startswith(MAGIC) else 0
+    found, position = [], len(MCAP_MAGIC) if content.startswith(MCAP_MAGIC) else 0
     while position + 9 <= len(content):
         opcode, length = content[position], struct.unpack_from("<Q", content, position + 1)[0]
         found.append((opcode, content[position + 9 : position + 9 + length]))
@@ -79,7 +78,7 @@ def records(content: bytes) -> list[tuple[int, bytes]]:
 
 def from_records(parts: list[tuple[int, bytes]]) -> bytes:
     """An MCAP file."""
-    return MAGIC + _joined(parts) + MAGIC
+    return MCAP_MAGIC + _joined(parts) + MCAP_MAGIC
 
 
 def _joined(parts: list[tuple[int, bytes]]) -> bytes:
@@ -109,7 +108,7 @@ def _other_mcap(content: bytes, rng: random.Random) -> bytes:
             parts[index] = (opcode, part[:6] + times + part[22:])
         case _:
             kept = [each for each in parts if each[0] in (1, SCHEMA, CHANNEL, MESSAGE)]
-            return MAGIC + _joined(kept)  # a file that was not closed
+            return MCAP_MAGIC + _joined(kept)  # a file that was not closed
     return from_records(parts)
 
 

@@ -12,7 +12,7 @@ from support.robots.random_robots import random_urdf
 from inertid_ros.core.errors import ModelError
 from inertid_ros.msg import CoupledDrive, InertialParameters, JointDynamics, LinkInertia, UserTerm
 from inertid_ros.robot.model import load_model
-from inertid_ros.ros.joint_order import JointOrder
+from inertid_ros.ros.conversions import JointOrder
 from inertid_ros.ros.subscriber import ParameterSubscriber
 
 from .target import Target

@@ -15,12 +15,10 @@ from inertid_ros.config.robot import TERM_SIGNALS
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.errors import ConfigurationError
 from inertid_ros.core.expressions import Expression
-from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.excitation.plans.joint_trajectory_file import joint_trajectory_text
-from inertid_ros.excitation.plans.plan import Plan
-from inertid_ros.excitation.plans.plan_file import load_motion, plan_text
-from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.excitation.plan import Plan
+from inertid_ros.excitation.plan_file import joint_trajectory_text, load_motion, plan_text
+from inertid_ros.robot.model import ModelOptions, load_model, model_options
 
 from .target import Target, from_file
 from .values import NAMES, NUMBERS, changed_data

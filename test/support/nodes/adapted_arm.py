@@ -18,10 +18,9 @@ from support.nodes.processes import NodeProcess
 from support.nodes.ros_client import RosClient, ros_client_in
 from trajectory_msgs.msg import JointTrajectory
 
-from inertid_ros.nodes.parameter_files.yaml_text import FILES
+from inertid_ros.nodes.tools.parameter_files import FILES
 from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory
-from inertid_ros.ros.polling import PolledSubscription
-from inertid_ros.ros.qos import COMMAND, recording_profile
+from inertid_ros.ros.topics import COMMAND, PolledSubscription, recording_profile
 
 CONFIGURE, CLEAN_UP, ACTIVATE, DEACTIVATE = 1, 2, 3, 4
 JOINTS = tuple(f"panda_joint{index}" for index in range(1, 8))

@@ -19,7 +19,7 @@ from rclpy.task import Future
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from inertid_ros.ros.qos import COMMAND
+from inertid_ros.ros.topics import COMMAND
 
 
 class FakeController(Node):

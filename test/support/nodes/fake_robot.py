@@ -12,7 +12,7 @@ import numpy as np
 from support.nodes.node_server import ForkedProcess, Start
 from support.nodes.two_links import two_links
 
-from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 
 PERIOD_S = 0.005
 

@@ -7,7 +7,7 @@ from typing import Any
 import rclpy.node
 from rclpy.action import ActionClient
 
-from inertid_ros.nodes.calibrate.node import main
+from inertid_ros.nodes.calibrate import main
 
 LOG = Path(sys.argv.pop(1))
 create_client, make_action_client = rclpy.node.Node.create_client, ActionClient.__init__

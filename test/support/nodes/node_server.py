@@ -27,6 +27,8 @@ from pathlib import Path
 
 from support.paths import TEST
 
+from inertid_ros.nodes import MODULES
+
 _SIGNAL_AT_PARENTS_END = 1  # PR_SET_PDEATHSIG of prctl(2)
 _IMPORTED = ("adaptation", "excitation", "identifier", "online", "recorder", "replay", "simulator")
 
@@ -163,7 +165,7 @@ def _serve(connection: Connection) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in _IMPORTED:
-        importlib.import_module(f"inertid_ros.nodes.{name}.node")
+        importlib.import_module(MODULES[name])
     gc.freeze()
     sys.modules["support.nodes.node_server"] = sys.modules["__main__"]  # where requests are unpickled
     with Connection(int(sys.argv[1])) as requests, contextlib.suppress(EOFError, ConnectionError):

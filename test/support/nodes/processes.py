@@ -11,6 +11,8 @@ from typing import Any
 import yaml
 from support.nodes.node_server import ForkedProcess, Start
 
+from inertid_ros.nodes import MODULES
+
 # What must keep time while a robot moves. All nodes before all else would leave planning and fitting no time at all.
 _ROBOT_SIDE = ("simulator", "driver", "excitation", "adaptation", "recorder")
 
@@ -42,7 +44,7 @@ class NodeProcess:
         label = f"{namespace.strip('/').replace('/', '_') or 'root'}_{name}"
         count = len(list(folder.glob(f"{label}*.log")))
         self._log = folder / f"{label}_{count}.log"
-        target, *arguments = script or (f"inertid_ros.nodes.{name}.node",)
+        target, *arguments = script or (MODULES[name],)
         arguments.append("--ros-args")
         if parameters:
             file = folder / f"{label}_{count}.yaml"

@@ -13,7 +13,7 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from inertid_ros.ros.qos import COMMAND
+from inertid_ros.ros.topics import COMMAND
 
 ROBOT_SIDE = {"joint_states": "robot/joint_states", "joint_trajectory": "robot/joint_trajectory"}
 

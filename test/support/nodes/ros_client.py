@@ -16,8 +16,8 @@ from rclpy.qos import QoSProfile  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 from support.nodes.processes import NodeProcess  # noqa: E402
 
-from inertid_ros.ros.discovery import ClientDiscovery  # noqa: E402
-from inertid_ros.ros.qos import LATCHED  # noqa: E402
+from inertid_ros.ros.diagnostics import ClientDiscovery  # noqa: E402
+from inertid_ros.ros.topics import LATCHED  # noqa: E402
 
 
 class RosClient:

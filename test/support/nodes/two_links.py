@@ -4,11 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
-from inertid_ros.excitation.motions.basis_functions import FourierBasis
-from inertid_ros.excitation.motions.trajectories import LinearTrajectory
-from inertid_ros.excitation.plans.plan import Plan, plan_of
-from inertid_ros.excitation.plans.plan_file import plan_text
+from inertid_ros.excitation.motion_limits import MotionLimits, motion_limits
+from inertid_ros.excitation.motions import FourierBasis, LinearTrajectory
+from inertid_ros.excitation.plan import Plan, plan_of
+from inertid_ros.excitation.plan_file import plan_text
 from inertid_ros.robot.model import RobotModel, load_model
 
 URDF = """<robot name="two_links">

@@ -7,9 +7,9 @@ import pinocchio as pin
 
 from inertid_ros.config.simulation import LeggedRobotOptions, MovementOptions, PerturbationOptions
 from inertid_ros.data.recording import Recording
+from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.force_plates.catalogue import legged_robot
 from inertid_ros.simulation.force_plates.legged_robot import LeggedRobot, LeggedRobotDescription

@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.preparation.segment_samples import segment_samples
-from inertid_ros.regressors.body_segment_equations import BodySegmentEquations
-from inertid_ros.robot.body_segments import body_segment_model
+from inertid_ros.data.preparation.filtered_motion import segment_samples
+from inertid_ros.regressors.body_equations import BodySegmentEquations, body_segment_model
 
 FILE = Path("human_gait2354") / "gait2354_walk1_60hz.npz"
 

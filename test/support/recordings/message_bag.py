@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from inertid_ros.data.bag_storage.bag_backends import BagMessage, bag_backend
+from inertid_ros.data.files.bag_backends import BagMessage, bag_backend
 from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED
 
 

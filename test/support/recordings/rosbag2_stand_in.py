@@ -11,7 +11,7 @@ from rclpy.duration import Duration
 from rclpy.time import Time
 from rosbags.rosbag2 import Reader, StoragePlugin, Writer
 
-from inertid_ros.data.bag_storage.rosbags_backend import typestore
+from inertid_ros.data.files.bag_backends import typestore
 
 
 @dataclass

@@ -9,9 +9,9 @@ from support.robots.quick_plans import FINGERS, PANDA_START, quick_plan
 
 from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.config.simulation import SimulationOptions
-from inertid_ros.excitation.limits.motion_limits import motion_limits
+from inertid_ros.excitation.motion_limits import motion_limits
+from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import ModelOptions, load_model
-from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import PANDA, example_urdf
 from inertid_ros.simulation.plan_recording import simulate

@@ -9,9 +9,9 @@ from inertid_ros.config.robot import LoadOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
-from inertid_ros.dynamics.newton_euler import rigid_torque
-from inertid_ros.regressors.load_torque import load_torque
-from inertid_ros.robot.loads import load_bodies
+from inertid_ros.regressors.force_equations import load_torque
+from inertid_ros.robot.body_changes import load_bodies
+from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import RobotModel, load_model
 
 VISIBLE = 0.5  # of a joint's RMS torque: what a wrong zero or name has to change of it to be a mistake at all

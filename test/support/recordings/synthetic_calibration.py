@@ -10,8 +10,8 @@ from support.robots.random_robots import random_urdf
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.data.recording import Recording
 from inertid_ros.report.notebook import CalibrationOutcome
+from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 
 VISCOUS, COULOMB = 0.4, 0.3

@@ -8,10 +8,9 @@ import numpy as np
 import pinocchio as pin
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
-from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
-from inertid_ros.robot.bodies.rotors import Rotor
+from inertid_ros.core.inertial_parameters import Ellipsoid, mass_com_inertia
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.rotors import Rotor
 
 LINKS, ROTORS = ("abad", "thigh", "shank"), ("abad_rotor", "hip_rotor", "knee_rotor")
 JOINTS = ("abad_joint", "hip_joint", "knee_joint")

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 from support.robots.random_robots import random_bodies
 
-from inertid_ros.excitation.direction_combinations.interval_motion import IntervalMotion, direction_combinations
-from inertid_ros.robot.bodies.inertial_parameters import transform
+from inertid_ros.core.inertial_parameters import transform
+from inertid_ros.excitation.planning.interval_motion import IntervalMotion, direction_combinations
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.urdf.denavit_hartenberg import DhJoint, dh_urdf
-from inertid_ros.robot.wheels import Wheel
+from inertid_ros.robot.rotors import Wheel
+from inertid_ros.robot.urdf.text import DhJoint, dh_urdf
 
 UP = np.pi / 2
 

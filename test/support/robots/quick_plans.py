@@ -5,12 +5,11 @@ from pathlib import Path
 import numpy as np
 
 from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
-from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
-from inertid_ros.excitation.motions.trajectories import LinearTrajectory
-from inertid_ros.excitation.planning.feasible_size import scale_to_limits
-from inertid_ros.excitation.planning.planning_problem import make_basis
-from inertid_ros.excitation.planning.random_starts import random_shape
-from inertid_ros.excitation.plans.plan import Plan, plan_of
+from inertid_ros.excitation.motion_limits import MotionLimits, motion_limits
+from inertid_ros.excitation.motions import LinearTrajectory
+from inertid_ros.excitation.plan import Plan, plan_of
+from inertid_ros.excitation.planning.planner import random_shape
+from inertid_ros.excitation.planning.planning_problem import make_basis, scale_to_limits
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 
 PANDA_START = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from inertid_ros.core.inertial_parameters import from_pseudo_inertia, mass_com_inertia
 from inertid_ros.core.samples import Samples
-from inertid_ros.robot.bodies.inertial_parameters import from_pseudo_inertia, mass_com_inertia
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 
 

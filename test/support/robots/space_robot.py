@@ -8,11 +8,11 @@ is -0.04 m, where table 3 has -0.45 m.
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.robot.bodies.inertial_parameters import from_mass_com_inertia
+from inertid_ros.core.inertial_parameters import from_mass_com_inertia
+from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.urdf.denavit_hartenberg import DhJoint, dh_urdf
-from inertid_ros.robot.wheels import Wheel
+from inertid_ros.robot.rotors import Wheel
+from inertid_ros.robot.urdf.text import DhJoint, dh_urdf
 
 QUARTER = np.pi / 2
 TABLE = (

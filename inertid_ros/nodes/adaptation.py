@@ -1,0 +1,381 @@
+"""Adaptation node: an arm follows a reference by torques while its parameters adapt, and holds after any fault.
+
+A lifecycle node. Active means that references are followed. Once it has been active it commands efforts without end:
+deactivated, or after a fault, it brings the arm to rest and holds it. Cleaning up at rest ends that.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+from rclpy.clock import Clock, ClockType
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.node import Node
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from inertid_ros.adaptation.execution.controlled_arm import ArmState, ControlledArm
+from inertid_ros.adaptation.execution.reference_trajectory import MOST_POINTS, SentTrajectory
+from inertid_ros.app.adaptive_arm import FirstEstimate, adaptive_controller, controlled_arm, first_estimate
+from inertid_ros.config.execution import StateMonitorOptions
+from inertid_ros.config.nodes import AdaptationNodeOptions
+from inertid_ros.config.robot import DRIVE_TERMS
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError, InertidError
+from inertid_ros.data.screening.live_watch import StreamWatch
+from inertid_ros.msg import InertialParameters
+from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.recorded_joints import RecordedJoints
+from inertid_ros.ros.conversions import NANOSECONDS, JointSample, from_joint_trajectory, to_nanoseconds
+from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, DiagnosticsPublisher, Status, gravest
+from inertid_ros.ros.parameter_messages import known_parameters
+from inertid_ros.ros.parameters import declare
+from inertid_ros.ros.topics import COMMAND, LATCHED
+
+from .controller import CommandTopic, ControllerManager
+from .robot_states import RobotStates, joint_states_status, timing_status
+from .spin import raise_priority, refuse_impossible_transitions, run_node
+
+
+class EffortTopic(CommandTopic):
+    """``std_msgs/Float64MultiArray``, one effort for every joint in the model's order [N m or N]."""
+
+    def send(self, effort: Array) -> None:
+        """Command efforts ``(n,)``."""
+        self._publisher.publish(Float64MultiArray(data=effort.tolist()))
+
+
+class ArmInterface(RobotStates):
+    """Robot description, joint states and effort commands of one arm.
+
+    Parameters
+    ----------
+    node : Node
+    options : AdaptationNodeOptions
+    on_state, on_other_robot : callable
+        See :class:`RobotStates`.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        options: AdaptationNodeOptions,
+        on_state: Callable[[JointSample, float, float], None],
+        on_other_robot: Callable[[], None],
+    ) -> None:
+        super().__init__(node, options.urdf, options.robot, on_state, on_other_robot)
+        topic = f"{options.controller}/commands" if options.controller else "effort_commands"
+        self.commands = EffortTopic(node, Float64MultiArray, topic, RecordedJoints())
+        self._manager = ControllerManager(node, options.controller)
+
+    def begin(self, options: StateMonitorOptions) -> ArmState:
+        """Return the state of an arm that may be taken over.
+
+        Raises
+        ------
+        ExcitationError
+            Joint states are missing, wrong or of a moving arm, or commands would not arrive.
+        """
+        self.check_states(options)
+        problem = self.interference()
+        if problem:
+            raise ExcitationError(problem)
+        sample = self.window.mean()
+        if not np.isfinite(sample.velocity).all():
+            raise ExcitationError("joint states hold no velocities, which torque control needs; check the driver")
+        return ArmState(self.steady(), sample.position, sample.velocity, sample.effort)
+
+    def interference(self) -> str:
+        """Why commands do not arrive or are not ours alone, or states come from several; empty when all is well."""
+        return self.commands.problem() or self.several_publishers()
+
+    def controller_problem(self) -> str:
+        """Why the controller would not pass efforts on; empty where it does, or nobody knows."""
+        return self._manager.problem()
+
+    def poll(self) -> None:
+        """Take what has come since the last call; to be called at every tick."""
+        self._manager.poll(self.steady())
+        super().poll()
+
+    def reference(self, message: JointTrajectory) -> SentTrajectory:
+        """Return a trajectory in the order of the joints, on the steady clock.
+
+        Raises
+        ------
+        InertidError
+            See :func:`.from_joint_trajectory`, or it has too many points.
+        """
+        if len(message.points) > MOST_POINTS:
+            raise ExcitationError(
+                f"reference: has {len(message.points)} points, at most {MOST_POINTS} are followed; send it in parts"
+            )
+        names = self.model.recorded_joints.recorded(self.model.joint_names)
+        points = from_joint_trajectory(message, names)
+        stamp = to_nanoseconds(message.header.stamp) / NANOSECONDS
+        start = stamp - self.clock_ahead() if stamp else self.steady()
+        return SentTrajectory(start, points.time, points.position, points.velocity, points.acceleration)
+
+    def _described(self, model: RobotModel) -> None:
+        self._manager.joints = model.recorded_joints.recorded(model.joint_names)
+
+
+_LOOK_S = 0.1  # between two looks at who else commands or publishes
+_START_S = 0.5  # between two tries to start by itself
+_SETTLE_S = 0.3  # for which the arm is held at rest before the process ends
+
+
+class Adaptation(LifecycleNode):
+    """Lifecycle, topics and the tick around a :class:`~.ControlledArm`, which decides."""
+
+    def __init__(self) -> None:
+        super().__init__("adaptation")
+        refuse_impossible_transitions(self)
+        self.options = declare(self, AdaptationNodeOptions)
+        raise_priority(self, self.options.realtime_priority)
+        self.arm: ControlledArm | None = None
+        self.estimate: FirstEstimate | None = None
+        self.told_fault, self.refused, self.sequence = "", "", 0
+        self.ending, self.rested_at = False, float("inf")
+        self.ticks = StreamWatch()
+        self.robot = ArmInterface(
+            self, self.options, self._take_state, lambda: self._stop("the robot description changed")
+        )
+        self.parameters_publisher = self.create_publisher(InertialParameters, "~/parameters", LATCHED)
+        self.create_subscription(JointTrajectory, "~/joint_trajectory", self._take_reference, COMMAND)
+        self.create_service(Trigger, "~/stop", self._stop_on_request)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.tick_s = 1.0 / self.options.control.rate_hz
+        self.create_timer(_LOOK_S, self._look, clock=steady)
+        self.create_timer(1.0 / self.options.parameters_hz, self._publish_parameters, clock=steady)
+        if self.options.autostart:
+            self.starter = self.create_timer(_START_S, self._start, clock=steady)
+        self.diagnostics = DiagnosticsPublisher(self, self._statuses, lambda: self.robot.name)
+
+    # Lifecycle
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Read the robot and its first estimate."""
+        return self._answer(self._configured())
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Take the arm over where it stands, or, where it is held already, follow references again."""
+        problem = self._taken_over()
+        if problem:
+            return self._answer(problem)
+        self.told_fault = self.refused = ""
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Come to rest and hold, without adaptation."""
+        self._stop("")
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Command nothing any more, unless the arm still moves."""
+        if self.arm is not None and not self.arm.at_rest:
+            return self._answer("not cleaned up: the arm is still coming to rest; try again")
+        self.arm = None
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Come to rest and hold until the process ends."""
+        self._stop("shut down")
+        return TransitionCallbackReturn.SUCCESS
+
+    def _configured(self) -> str:
+        """Why the robot cannot be controlled; empty where it can."""
+        try:
+            self.robot.read_robot()
+            described = load_model(self.robot.model.urdf, self.robot.model.options)
+            self.estimate = first_estimate(described, self.options.result)
+            adaptive_controller(self.estimate, self.options.control)
+        except InertidError as error:
+            return str(error)
+        return ""
+
+    def _taken_over(self) -> str:
+        """Why the arm cannot be controlled from where it stands; empty where it is now."""
+        options = self.options
+        if self.arm is not None:
+            return self.arm.resume(self.robot.steady())
+        try:
+            assert self.estimate is not None
+            if self.robot.model.hash != self.estimate.model.hash:
+                return "the robot description has changed; clean up and configure anew"
+            monitor = options.monitor.timed(self.robot.window.period)
+            begin = self.robot.begin(monitor)
+            own = adaptive_controller(self.estimate, options.control)
+            self.arm = controlled_arm(own, self.estimate.model, options.limits, options.control, monitor, begin)
+        except InertidError as error:
+            return str(error)
+        return ""
+
+    def _answer(self, problem: str) -> TransitionCallbackReturn:
+        if not problem:
+            return TransitionCallbackReturn.SUCCESS
+        self.get_logger().error(problem)
+        return TransitionCallbackReturn.FAILURE
+
+    def _start(self) -> None:
+        """Configure and activate once all that it needs is there."""
+        if not (self.robot.has_states and self.robot.commands.has_controller):
+            return
+        if self.estimate is None and self.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
+            self.starter.cancel()  # nothing that it waits for would change that
+            return
+        if self.trigger_activate() is TransitionCallbackReturn.SUCCESS:
+            self.starter.cancel()
+
+    # Motion
+
+    def tick(self) -> None:
+        """Take joint states, and send efforts."""
+        now = time.monotonic()
+        self.ticks.add(now)
+        self.robot.poll()
+        effort = self.arm.tick(self.robot.steady()) if self.arm is not None else None
+        if effort is not None:
+            self.robot.commands.send(effort)
+
+    def _take_state(self, sample: JointSample, clock: float, now: float) -> None:
+        if self.arm is not None:
+            stamp = sample.stamp_ns * 1e-9
+            self.arm.update(stamp, clock, now, sample.position, sample.velocity, sample.effort)
+
+    def _take_reference(self, message: JointTrajectory) -> None:
+        try:
+            if self.arm is None:
+                raise InertidError("reference: refused, adaptation is not active; activate it")
+            problem = self.robot.controller_problem()
+            if problem:
+                raise InertidError(f"reference: refused, {problem}")
+            self.arm.follow(self.robot.reference(message), self.robot.steady())
+            self.refused = ""
+        except InertidError as error:
+            self.refused = str(error)
+            self.get_logger().error(self.refused)
+
+    def _stop(self, reason: str) -> None:
+        if self.arm is not None:
+            self.arm.stop(self.robot.steady(), reason)
+
+    def _stop_on_request(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Stop now, and stay stopped until activated anew."""
+        self._stop("stopped on request")
+        response.success = self.arm is not None
+        response.message = self.arm.fault if self.arm is not None else "adaptation is not active"
+        return response
+
+    def _look(self) -> None:
+        """Ten times a second: is the robot ours alone, and has a fault stopped it?"""
+        arm = self.arm
+        if arm is None:
+            return
+        problem = self.robot.interference() if arm.accepts else ""
+        if problem:
+            self._stop(problem)
+        if arm.fault and arm.fault != self.told_fault:
+            self.told_fault = arm.fault
+            self.get_logger().error(f"stopped: {arm.fault}; the arm is held, deactivate and activate to go on")
+
+    # Output
+
+    def _publish_parameters(self) -> None:
+        if self.arm is None or self.estimate is None:
+            return
+        self.sequence += 1
+        model, drives = self.estimate.model, self.estimate.drives
+        terms = {term: model.drive_prior[term] for term in DRIVE_TERMS}
+        if drives is not None:
+            terms |= {term: drives.parameters[model.layout.drive(term)] for term in model.layout.drive_terms}
+        message = known_parameters(model, self.arm.controller.bodies, terms, self.get_clock().now().to_msg())
+        message.sequence = self.sequence
+        self.parameters_publisher.publish(message)
+
+    def _statuses(self) -> list[Status]:
+        first = float(self.estimate.bodies[:, 0].sum()) if self.estimate is not None else 0.0
+        return [
+            motion_status(self.arm, self.refused),
+            joint_states_status(self.robot, self.options.monitor),
+            controller_status(self.robot, self.arm is not None),
+            parameters_status(self.arm, first),
+            timing_status(self.ticks.report(time.monotonic()), self.tick_s),
+        ]
+
+    # Ending
+
+    def begin_shutdown(self) -> None:
+        """A signal came: come to rest, then end."""
+        self._stop("the adaptation node was asked to end")
+        self.ending = True
+
+    @property
+    def shutdown_complete(self) -> bool:
+        """Whether the arm has been held at rest for a while; its last torque is what holds it."""
+        if self.arm is None:
+            return True
+        now = time.monotonic()
+        if not self.arm.at_rest:
+            self.rested_at = float("inf")
+        else:
+            self.rested_at = min(self.rested_at, now)
+        return now - self.rested_at > _SETTLE_S
+
+    def on_fault(self, error: Exception) -> None:
+        """A callback raised and nothing spins any more: bring the arm to rest with what still works."""
+        self._stop(f"internal error: {error}")
+        while not self.shutdown_complete:
+            self.tick()
+            time.sleep(self.tick_s)
+
+
+def main() -> int:
+    """Entry point of the executable."""
+    return run_node(Adaptation)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+
+
+def motion_status(arm: ControlledArm | None, refused: str) -> Status:
+    """What the arm does, and why it was stopped; ``refused`` is why the last reference was, or empty."""
+    fault = arm.fault if arm is not None else ""
+    at_rest = "not in control" if arm is None else arm.stage.value
+    level, message = gravest((ERROR, fault), (WARN, refused), otherwise=at_rest)
+    rejected = sum(arm.monitor.counts.rejected.values()) if arm is not None else None
+    values = {
+        "State": at_rest,
+        "Accepts references": arm is not None and arm.accepts,
+        "Tracking error (rad or m)": None if arm is None else float(np.abs(arm.error).max()),
+        "Largest tracking error (rad or m)": None if arm is None else arm.largest_error,
+        "Joint states rejected": rejected,
+    }
+    return Status("motion", level, message, values)
+
+
+def controller_status(robot: ArmInterface, in_control: bool) -> Status:
+    """Whether efforts arrive. Without a controller nothing is wrong until the node is in control."""
+    problem = robot.commands.problem() or robot.controller_problem()
+    unknown = "" if robot.name else "no robot description"
+    level, message = gravest(
+        (STALE, unknown), (ERROR if in_control else WARN, problem), otherwise="commands arrive"
+    )
+    values = {"Topic": robot.commands.name, "Discovered": robot.commands.has_controller}
+    return Status("controller", level, message, values)
+
+
+def parameters_status(arm: ControlledArm | None, first_mass: float) -> Status:
+    """How far the estimate has gone from the first."""
+    mass = float(arm.controller.bodies[:, 0].sum()) if arm is not None else None
+    values = {
+        "Mass (kg)": mass,
+        "Added mass (kg)": None if mass is None else mass - first_mass,
+        "At their effort limit": None if arm is None else int(arm.controller.saturated.sum()),
+    }
+    held = "they adapt" if arm is not None and arm.accepts else "they are held"
+    level, message = gravest((STALE, "" if arm is not None else "not in control"), otherwise=held)
+    return Status("parameters", level, message, values)

@@ -1,0 +1,269 @@
+"""The calibration flow: excite, record, once more for held-out data, identify, validate, publish.
+
+A client of the other nodes. It keeps the lease of the motion: when this process ends, the robot stops. Ctrl-C cancels
+and leaves the robot at rest. Exit status: 0 done, possibly with a warning; 2 something is missing or failed; 3 the
+result must not be used; 130 interrupted.
+"""
+
+import json
+import math
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from action_msgs.msg import GoalStatus
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
+
+from inertid_ros.action import Excite, Identify
+from inertid_ros.cli.printing.report_tables import print_report
+from inertid_ros.config.nodes import CalibrateOptions
+from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters, RecorderStatus
+from inertid_ros.ros.topics import LATCHED
+
+from .flow import AT_REST, DONE, MOTION_S, REJECTED, Check, ExcitationMover, run_flow
+from .flow_client import FlowClient, FlowError
+
+
+class SelfMovingRobot:
+    """A robot that moves by itself when a service asks it to; which motion is its own choice."""
+
+    name = "the robot"
+
+    def __init__(self, client: FlowClient, options: CalibrateOptions) -> None:
+        self._client, self._options = client, options
+        self._moving = client.received(Bool, options.moving_topic, LATCHED)
+
+    @property
+    def rest(self) -> str:
+        """What is known of the robot."""
+        return "the robot moves by itself" if self._is_moving() else AT_REST
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until its service is there."""
+        self._client.wait_for_service(Trigger, self._options.move_service, timeout_s)
+
+    def arm(self) -> None:
+        """Nothing to do."""
+
+    def disarm(self) -> None:
+        """Nothing to do."""
+
+    def move(self, purpose: str, goal: Excite.Goal, check: Check) -> None:
+        """Ask it to move, and wait until it has."""
+        client, options = self._client, self._options
+        answer = client.trigger(options.move_service)
+        if not answer.success:
+            raise FlowError(f"{purpose} motion: {answer.message}")
+        client.show(f"{purpose} motion: {answer.message}")
+        unmoved = f"{options.moving_topic} does not show that the robot moves; check the topic"
+        client.until(self._is_moving, unmoved, options.wait_s)
+
+        def ended() -> bool:
+            if problem := check():
+                raise FlowError(problem)
+            return not self._is_moving()
+
+        client.until(ended, f"{purpose} motion: the robot does not end it", MOTION_S)
+
+    def _is_moving(self) -> bool:
+        return self._moving.last is not None and bool(self._moving.last.data)
+
+
+Mover = ExcitationMover | SelfMovingRobot
+"""What moves the robot along one motion after the other; armed before the first, disarmed after the last."""
+
+
+_IDENTIFY_S = 1800.0
+_SEEDS_APART = 1000  # from round to round, so that none has the seed of the held-out motion
+
+
+class CalibrationFlow:
+    """The steps of a calibration, in order. Every step raises FlowError with one line that names the remedy.
+
+    Parameters
+    ----------
+    client : FlowClient
+    options : CalibrateOptions
+    """
+
+    def __init__(self, client: FlowClient, options: CalibrateOptions) -> None:
+        self.client, self.options = client, options
+        self.identifier = client.serving_node("identifier", IdentifierStatus, "recordings are kept by the recorder")
+        self.report = client.received(IdentificationReport, "identifier/report", LATCHED)
+        self.recorder = client.serving_node("recorder", RecorderStatus)
+        by_itself = options.moved_by == "robot"
+        self.mover: Mover = SelfMovingRobot(client, options) if by_itself else ExcitationMover(client, options.wait_s)
+        self.recording = ""  # name of the one that is being made
+        client.note = lambda: self._coverage(self.recording)
+
+    def run(self) -> int:
+        """Run all of it and return the exit status."""
+        self._wait_for_nodes()
+        self.mover.arm()
+        options = self.options
+        train = [self._record("training", Excite.Goal(plan_file=_absolute(options.plan)))]
+        plan = _absolute(options.validation_plan)
+        held_out = self._record("held-out", Excite.Goal(plan_file=plan, held_out=True))
+        if options.rounds == 1:
+            self._end_motions()
+        result = self._identify(train, held_out)
+        while not result.stop_reason and len(train) < options.rounds:
+            train.append(self._next_round(len(train) + 1, result))
+            result = self._identify(train, held_out, result.result_directory)
+        self._end_motions()
+        return self._conclude(result)
+
+    @property
+    def rest(self) -> str:
+        """What is known of the robot."""
+        return self.mover.rest
+
+    def _end_motions(self) -> None:
+        """Disarm; the identifier goes on without the nodes that move and record."""
+        self.mover.disarm()
+        self.recorder.needed = False
+
+    def _next_round(self, number: int, result: Identify.Result) -> str:
+        """Record a motion for the parameters that the data so far determines least; return the recording's name."""
+        if not result.result_directory:
+            raise FlowError("the identifier writes no results, which the next round needs; set output_directory")
+        seed = _SEEDS_APART * (number - 1)
+        return self._record(f"round {number}", Excite.Goal(seed=seed, prior=result.result_directory))
+
+    def _wait_for_nodes(self) -> None:
+        client, wait = self.client, self.options.wait_s
+        client.show(f"waiting for {self.mover.name}, recorder and identifier")
+        self.mover.wait(wait)
+        for service in ("recorder/start", "recorder/stop"):
+            client.wait_for_service(Trigger, service, wait)
+        client.wait_for_action(Identify, "identifier/identify", wait)
+
+        def ready() -> bool:
+            if self.identifier.last is None or self.recorder.last is None:
+                return False
+            return bool(self.identifier.last.state != IdentifierStatus.WAITING)
+
+        def why() -> str:
+            if self.recorder.last is None:
+                return "the recorder publishes no status; start it in the namespace of this node"
+            if self.identifier.last is None:
+                return "the identifier publishes no status; start it in the namespace of this node"
+            return f"the identifier is not ready: {self.identifier.last.message}"
+
+        client.until(ready, why, wait)
+        self._end_recording()
+
+    def _end_recording(self) -> None:
+        """End a recording that runs already, such as that of a flow that was killed, which nobody else would end."""
+        name = self.recorder.last.name
+        if name:
+            answer = self.client.trigger("recorder/stop")
+            self.client.show(f"{name} was still being recorded: {'ended' if answer.success else answer.message}")
+
+    def _record(self, purpose: str, goal: Excite.Goal) -> str:
+        """Move along one motion with the recorder running; return the recording's name."""
+        client = self.client
+        name = client.with_retries(self._start_recording, self.options.wait_s)
+        goal.speed_scale, goal.confirm = self.options.speed_scale, self.options.confirm
+        self.mover.move(purpose, goal, lambda: self._not_recording(name))
+        answer = client.trigger("recorder/stop")
+        self.recording = ""
+        if not answer.success:
+            raise FlowError(answer.message)
+
+        def arrived() -> bool:
+            return self.identifier.last is not None and name in self.identifier.last.recordings
+
+        client.until(arrived, f"{name} did not arrive at the identifier; check that both run in one namespace", 20.0)
+        client.show(f"{purpose} motion: {'; '.join(filter(None, (name, self._coverage(name))))}")
+        return name
+
+    def _coverage(self, name: str) -> str:
+        """How well a recording tells torque so far, and what it lacks; empty where that is not known."""
+        status = self.identifier.last
+        if status is None or not name or status.recording != name or not status.joint_names:
+            return ""
+        deviation, joint = max(zip(status.torque_deviation, status.joint_names, strict=True))
+        known = f"torque known to {100 * deviation:.2g} % ({joint})" if deviation < 1 else f"{joint} is not known yet"
+        return f"{known}; still needed: {status.still_needed}" if status.still_needed else known
+
+    def _start_recording(self) -> str:
+        """Return the name of the recording that has begun; refused until the recorder receives samples."""
+        answer = self.client.trigger("recorder/start")
+        if not answer.success:
+            raise FlowError(answer.message)
+        self.recording = str(answer.message)
+        return self.recording
+
+    def _not_recording(self, name: str) -> str:
+        """Why a motion is useless: the recorder writes nothing."""
+        status = self.recorder.last
+        return f"the recorder stopped: {status.message}" if status is not None and status.name != name else ""
+
+    def _identify(self, train: Sequence[str], held_out: str, previous: str = "") -> Identify.Result:
+        client, options = self.client, self.options
+        output = options.output_directory
+        if output and options.rounds > 1:
+            output = str(Path(output) / f"round_{len(train)}")
+        goal = Identify.Goal(
+            train=list(train),
+            validation=[held_out],
+            output_directory=output,
+            previous=previous,
+            rounds=options.rounds,
+            wanted_deviation=options.wanted_deviation,
+            least_gain=options.least_gain,
+        )
+
+        def describe(feedback: Identify.Feedback) -> tuple[str, float]:
+            return f"identifying: {feedback.stage or 'starting'}", feedback.fraction
+
+        status, result = client.run_action(Identify, "identifier/identify", goal, describe, _IDENTIFY_S)
+        if status != GoalStatus.STATUS_SUCCEEDED:
+            raise FlowError(f"identification: {result.message}")
+        if options.rounds > 1:
+            gain = "" if math.isnan(result.gain) else f", {100 * result.gain:.0f} % better than before"
+            client.show(f"round {len(train)}: torque known to {100 * result.torque_deviation:.2g} %{gain}")
+        return result
+
+    def _conclude(self, result: Identify.Result) -> int:
+        """Show the result and return the exit status."""
+        client = self.client
+
+        def arrived() -> bool:
+            return self.report.last is not None and self.report.last.message == result.message
+
+        client.until(arrived, "no identifier/report arrived", 10.0)
+        tables = self.options.tables and client.on_terminal
+        if tables:
+            print_report(json.loads(self.report.last.report_json))
+        if self.options.rounds > 1:
+            client.show(f"rounds ended: {result.stop_reason}")
+        written = [f"result: {result.result_directory}"] if result.result_directory else []
+        if lines := [*([] if tables else [result.message]), *written]:
+            client.show("; ".join(lines))
+        if result.verdict == InertialParameters.USE_WITH_CARE:
+            client.show_warning(f"use with care: {'; '.join(result.reasons)}")
+        return REJECTED if result.verdict == InertialParameters.DO_NOT_USE else DONE
+
+    def leave(self) -> None:
+        """Leave nothing armed or recording."""
+        steps: list[Callable[[], object]] = [self.mover.disarm]
+        if self.recording:
+            steps.append(lambda: self.client.trigger("recorder/stop"))
+        self.client.attempt_all(steps)
+
+
+def _absolute(plan: str) -> str:
+    """Path of a plan file for a node that may run in another directory."""
+    return str(Path(plan).expanduser().absolute()) if plan else ""
+
+
+def main() -> int:
+    """Entry point of the executable."""
+    return run_flow("calibrate", CalibrateOptions, CalibrationFlow)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""A flow as an executable, and the excitation node as what moves the robot for it."""
+
+import sys
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from action_msgs.msg import GoalStatus
+from lifecycle_msgs.msg import State, Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+
+from inertid_ros.action import Excite
+from inertid_ros.core.errors import InertidError
+from inertid_ros.msg import ExcitationStatus
+from inertid_ros.ros.parameters import check_given_parameters, declare
+
+from .flow_client import FlowClient, FlowError, Interrupted
+from .spin import end_surely
+
+DONE, FAILED, REJECTED, INTERRUPTED = 0, 2, 3, 130
+"""Exit statuses of flows."""
+
+T = TypeVar("T")
+
+
+class Flow(Protocol):
+    """Steps in order, each of which raises FlowError with one line that names the remedy."""
+
+    def run(self) -> int:
+        """Run all of them and return the exit status."""
+        ...
+
+    def leave(self) -> None:
+        """After a failure or an interruption: leave nothing armed, recording or running."""
+        ...
+
+    @property
+    def rest(self) -> str:
+        """What is known of the robot once the flow was interrupted."""
+        ...
+
+
+def run_flow(name: str, options: type[T], flow: Callable[[FlowClient, T], Flow]) -> int:
+    """Run the flow of that name, with the parameters that its node has, and return the exit status."""
+    try:
+        with FlowClient(name, lease_topic="excitation/lease") as client:
+            status = FAILED
+            try:
+                given = declare(client.node, options)
+                check_given_parameters(client.node)
+                status = _run(client, flow(client, given))
+            except InertidError as error:  # of the parameters
+                client.show_error(str(error))
+            end_surely(status)
+            return status
+    except InertidError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return FAILED
+
+
+def _run(client: FlowClient, flow: Flow) -> int:
+    try:
+        return flow.run()
+    except (InertidError, Interrupted) as error:
+        client.fail(error)
+        if client.is_interrupted:
+            client.show(f"interrupted; {flow.rest}")
+        flow.leave()
+        return INTERRUPTED if client.is_interrupted else FAILED
+
+
+MOTION_S = 1800.0  # longest time for planning and one motion
+AT_REST = "the robot is at rest"
+_ACTION = "excitation/excite"
+_RESTS = (ExcitationStatus.UNARMED, ExcitationStatus.LATCHED)  # in which no goal is open
+
+Check = Callable[[], str]
+"""Why the motion has become useless; empty while it has not."""
+
+
+class ExcitationMover:
+    """The excitation node moves the robot; it is armed only as long as motions are wanted."""
+
+    name = "excitation"
+
+    def __init__(self, client: FlowClient, wait_s: float) -> None:
+        self._client, self._wait_s = client, wait_s
+        left = "its last command ends with the robot at rest"
+        self._node = client.serving_node("excitation", ExcitationStatus, left)
+        self._armed = False
+
+    @property
+    def rest(self) -> str:
+        """What is known of the robot once nothing is to move it any more."""
+        status = self._node.last
+        if _ACTION not in self._client.open_goals or (status is not None and status.state in _RESTS):
+            return AT_REST
+        return self._node.lost or "excitation has not told yet that the robot is at rest; its commands end at rest"
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until its services and its action are there."""
+        for service_type, name in ((GetState, "get_state"), (ChangeState, "change_state")):
+            self._client.wait_for_service(service_type, f"excitation/{name}", timeout_s)
+        self._client.wait_for_action(Excite, _ACTION, timeout_s)
+
+    def arm(self) -> None:
+        """Make it active and not latched, whatever it was before."""
+        client = self._client
+        state = client.lifecycle_state("excitation")
+        if state == State.PRIMARY_STATE_ACTIVE:
+            client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
+            state = State.PRIMARY_STATE_INACTIVE
+        if state == State.PRIMARY_STATE_UNCONFIGURED:
+            client.with_retries(
+                lambda: client.change_state("excitation", Transition.TRANSITION_CONFIGURE), self._wait_s
+            )
+        client.change_state("excitation", Transition.TRANSITION_ACTIVATE)
+        self._armed = True
+        client.show("excitation is armed")
+
+    def disarm(self) -> None:
+        """Deactivate it, where it is active."""
+        self._node.needed = False
+        if self._armed:
+            self._armed = False
+            self._client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
+
+    def move(self, purpose: str, goal: Excite.Goal, check: Check) -> None:
+        """Have the node plan and execute the motion, which is shown before it begins."""
+        shown = False
+
+        def describe(feedback: Excite.Feedback) -> tuple[str, float | None]:
+            nonlocal shown
+            if feedback.plan and not shown:
+                shown = True
+                self._client.show(f"{purpose} motion: {feedback.plan}")
+                if goal.confirm:
+                    go = self._client.node.resolve_service_name("excitation/go")
+                    self._client.show(f"look at it; ros2 service call {go} std_srvs/srv/Trigger moves the robot")
+            if not feedback.stage:
+                return f"{purpose}: checking", None
+            return f"{purpose}: {feedback.stage}", feedback.fraction
+
+        goal.lease = True
+        status, result = self._client.run_action(
+            Excite, _ACTION, goal, describe, MOTION_S, lease=True, watch=check
+        )
+        if status != GoalStatus.STATUS_SUCCEEDED:
+            raise FlowError(f"{purpose} motion: {result.message}")
+        self._client.show(f"{purpose} motion: {result.message}, condition number {result.condition_number:.1f}")

@@ -1,0 +1,524 @@
+"""FlowClient: a step-by-step client of services, actions and lifecycle nodes, that can be interrupted anywhere."""
+
+import math
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from types import FrameType, TracebackType
+from typing import Any, TextIO, TypeVar
+
+import rclpy
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rclpy.action import ActionClient
+from rclpy.client import Client
+from rclpy.clock import Clock, ClockType
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
+from std_msgs.msg import Empty
+from std_srvs.srv import Trigger
+
+from inertid_ros.core.blas_threads import check_address_space
+from inertid_ros.core.errors import InertidError
+from inertid_ros.ros.diagnostics import OK, ClientDiscovery, DiagnosticsPublisher, Liveliness, Status
+from inertid_ros.ros.topics import COMMAND, LATCHED
+
+from .spin import LEAST_MIB, handle_signals, ignore_impossible_times, ignore_signals
+
+_WIDTH = 30
+_LOG_STEP = 0.25
+_LOG_S = 20.0  # from one line of a step to the next
+_STAGE_S = 5.0  # from one step's last line to the next step's first
+
+
+class ProgressLine:
+    """Progress on a terminal, whose last line is rewritten as the fraction grows, or else in a log.
+
+    Parameters
+    ----------
+    log : callable
+        Takes a line where ``stream`` is no terminal.
+    stream : TextIO, optional
+        Default the standard output.
+    """
+
+    def __init__(self, log: Callable[[str], object], stream: TextIO | None = None) -> None:
+        self._log, self._stream = log, stream or sys.stdout
+        self.on_terminal = self._stream.isatty()
+        self._open = False
+        self._label, self._shown, self._logged_at = "", -1.0, -math.inf  # of the last line of the log
+        self._note = 0  # length of the note that the terminal shows
+
+    def show(self, label: str, fraction: float | None, note: str = "") -> None:
+        """Show the label of a step, the fraction of it that is done, 0 to 1, and a note beside it.
+
+        Parameters
+        ----------
+        fraction : float or None
+            None where it is not known.
+        note : str
+            Shortened to what is left of the terminal's line.
+        """
+        done = 0.0 if fraction is None else min(max(fraction, 0.0), 1.0)
+        percent = "" if fraction is None else f"{100 * done:3.0f} %"
+        if self.on_terminal:
+            line = f"{label:<28.28s} [{'#' * round(_WIDTH * done):<{_WIDTH}}] {percent:<5s}"
+            room = max(shutil.get_terminal_size().columns - len(line) - 2, 0)
+            beside = f" {note:.{room}s}"
+            self._stream.write(f"\r{line}{beside:<{self._note}}")
+            self._note = len(beside)
+            self._stream.flush()
+            self._open = True
+        elif label != self._label or done >= self._shown + _LOG_STEP:
+            now = time.monotonic()
+            if now < self._logged_at + (_LOG_S if label == self._label else _STAGE_S):
+                return
+            text = f"{label}: {percent.strip()}" if percent else label
+            self._log(f"{text}, {note}" if note else text)
+            self._label, self._shown, self._logged_at = label, done, now
+
+    def print(self, message: str) -> None:
+        """Print a line that stays."""
+        self.end()
+        if self.on_terminal:
+            print(message, file=self._stream, flush=True)
+        else:
+            self._log(message)
+
+    def end(self) -> None:
+        """End the changing line."""
+        if self._open:
+            self._stream.write("\n")
+            self._stream.flush()
+        self._open, self._label, self._shown, self._note = False, "", -1.0, 0
+        self._logged_at = -math.inf
+
+
+T = TypeVar("T")
+
+_ANSWER_S = 10.0
+_LEAVE_S = 1.8  # for all that is left to do after a failure or an interruption
+_SIGNAL_S = 0.25  # Ctrl-C in `ros2 launch` comes to all nodes, to some of them that much later
+_LEASE_S = 0.1
+_STALE_S = 15.0  # a node that lives but has much to do publishes no status for a while
+_TRANSITIONS = {
+    Transition.TRANSITION_CONFIGURE: "configure",
+    Transition.TRANSITION_ACTIVATE: "activate",
+    Transition.TRANSITION_DEACTIVATE: "deactivate",
+}
+
+
+class FlowError(InertidError):
+    """A step of a flow failed; the message names the remedy."""
+
+
+class Interrupted(Exception):  # noqa: N818 - an interruption is no error
+    """SIGINT or SIGTERM came."""
+
+
+class LostNodeError(FlowError):
+    """A node has ended, was killed or is silent."""
+
+
+class ReceivedMessages:
+    """The last message of a topic."""
+
+    def __init__(self) -> None:
+        self.last: Any = None
+
+    def take(self, message: Any) -> None:
+        """Keep a message that was received now."""
+        self.last = message
+
+
+class ServingNode(ReceivedMessages):
+    """A node that serves a flow: its last status, and whether it lives.
+
+    Parameters
+    ----------
+    node : Node
+        Of the flow.
+    name : str
+        Relative to the namespace of the flow.
+    status : type, optional
+        Message type of its topic ``status``, where it has one.
+    left : str
+        What is left when it is lost.
+
+    Attributes
+    ----------
+    needed : bool
+        Whether the flow cannot go on without it.
+    """
+
+    def __init__(self, node: Node, name: str, status: Any = None, left: str = "") -> None:
+        super().__init__()
+        self.needed = True
+        self._name, self._left = name, f"; {left}" if left else ""
+        self._liveliness, self._received_at = Liveliness(node, name), math.inf
+        if status is not None:
+            node.create_subscription(status, f"{name}/status", self.take, LATCHED)
+
+    def take(self, message: Any) -> None:
+        """Keep a status that was received now."""
+        self.last, self._received_at = message, time.monotonic()
+
+    @property
+    def lost(self) -> str:
+        """Why the node must be taken for dead; empty while it lives, and before it was seen."""
+        how, silent = self._liveliness.lost, time.monotonic() - self._received_at
+        if not how and silent > _STALE_S:
+            how = f"has sent no status for {silent:.0f} s"
+        return f"{self._name} {how}{self._left}; see its output" if how else ""
+
+
+class FlowClient:
+    """Node and executor of a flow; use as a context manager. Every wait has a limit and ends on a signal.
+
+    Parameters
+    ----------
+    name : str
+        Of the node.
+    lease_topic : str
+        Where the lease of a motion is renewed.
+
+    Attributes
+    ----------
+    note : callable
+        What to show beside the progress of an action; an empty string for nothing.
+    open_goals : set of str
+        Actions whose goal was sent and whose end is not known.
+    is_interrupted : bool
+        Whether a signal is why the flow ends.
+    """
+
+    def __init__(self, name: str, lease_topic: str) -> None:
+        check_address_space("a node", LEAST_MIB)
+        self._signaled = self.is_interrupted = self._leasing = False
+        self._leave_by = math.inf  # when the flow is over, whatever is left to do
+        handle_signals(self._on_signal)
+        ignore_impossible_times()
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        self.node = rclpy.create_node(name)
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self.node)
+        self._lease = self.node.create_publisher(Empty, lease_topic, COMMAND)
+        self.node.create_timer(_LEASE_S, self._renew, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._line, self._step = ProgressLine(self.node.get_logger().info), "starting"
+        self._servers: dict[str, ServingNode] = {}
+        self._clients: dict[str, Client] = {}
+        self._discovered: set[str] = set()  # services that know their clients
+        self._actions: dict[str, ActionClient] = {}
+        self.open_goals: set[str] = set()
+        self.note: Callable[[], str] = lambda: ""
+        self._diagnostics = DiagnosticsPublisher(self.node, self._statuses)
+
+    def __enter__(self) -> "FlowClient":
+        return self
+
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._line.end()
+        ignore_signals()
+        self._executor.shutdown(timeout_sec=0.0)
+        for action in self._actions.values():
+            action.destroy()
+        self.node.destroy_node()
+        rclpy.try_shutdown()
+
+    # Messages to the user
+
+    @property
+    def on_terminal(self) -> bool:
+        """Whether the user reads a terminal; else messages are logged, each in one line."""
+        return self._line.on_terminal
+
+    def show(self, message: str) -> None:
+        """Print one line of progress."""
+        self._step = message
+        self._line.print(message)
+
+    def show_warning(self, message: str) -> None:
+        """Print one line of what to be careful of."""
+        if self.on_terminal:
+            self._line.end()
+            print(f"warning: {message}", file=sys.stderr, flush=True)
+        else:
+            self.node.get_logger().warning(message)
+
+    def show_error(self, message: str) -> None:
+        """Print one line of what went wrong."""
+        if self.on_terminal:
+            self._line.end()
+            print(f"error: {message}", file=sys.stderr, flush=True)
+        else:
+            self.node.get_logger().error(message)
+
+    # Requests to nodes
+
+    def received(self, message_type: Any, topic: str, qos: QoSProfile) -> ReceivedMessages:
+        """Subscribe to a topic and return what is received."""
+        received = ReceivedMessages()
+        self.node.create_subscription(message_type, topic, received.take, qos)
+        return received
+
+    def serving_node(self, name: str, status: Any = None, left: str = "") -> ServingNode:
+        """Return a node that every wait watches from now on; see :class:`ServingNode`."""
+        if name not in self._servers:
+            self._servers[name] = ServingNode(self.node, name, status, left)
+        return self._servers[name]
+
+    def until(
+        self, condition: Callable[[], Any], otherwise: str | Callable[[], str], timeout_s: float, of: str = ""
+    ) -> None:
+        """Spin until a condition holds.
+
+        Parameters
+        ----------
+        of : str
+            Node that is asked, the only one that is missed while the flow leaves.
+
+        Raises
+        ------
+        LostNodeError
+            A node is gone.
+        FlowError
+            With ``otherwise``, or what it returns then, when the condition does not hold within the time.
+        Interrupted
+            A signal came.
+        """
+        end = time.monotonic() + timeout_s
+        while not condition():
+            if time.monotonic() > min(end, self._leave_by):
+                raise FlowError(otherwise if isinstance(otherwise, str) else otherwise())
+            self._executor.spin_once(timeout_sec=0.05)
+            if self._signaled and not self._is_leaving:
+                self.fail(Interrupted())
+                raise Interrupted
+            self._check_servers(of)
+
+    def _check_servers(self, of: str) -> None:
+        for name, server in list(self._servers.items()):
+            if self._is_leaving and name != of or not (lost := server.lost):
+                continue
+            if server.needed or name == of:
+                raise LostNodeError(lost)
+            del self._servers[name]
+            self.show_warning(lost)
+
+    @property
+    def _is_leaving(self) -> bool:
+        return self._leave_by < math.inf
+
+    def fail(self, error: Exception) -> None:
+        """Tell why the flow ends, where that is not told yet; what is left to do has little time from now on."""
+        if self._is_leaving:
+            return
+        end = time.monotonic() + (0.0 if isinstance(error, LostNodeError) else _SIGNAL_S)
+        while not self._signaled and time.monotonic() < end:  # what ends all nodes explains errors just before
+            self._executor.spin_once(timeout_sec=0.05)
+        self.is_interrupted = self._signaled
+        self._leave_by = time.monotonic() + _LEAVE_S
+        if not self.is_interrupted:
+            self.show_error(str(error))
+
+    def wait_for_service(self, service_type: Any, name: str, timeout_s: float) -> None:
+        """Wait until a service is there; raise FlowError where it does not appear."""
+        client = self._client(service_type, name)
+        full = self.node.resolve_service_name(name)
+        self.until(client.service_is_ready, f"{full} is not there; start {full.rpartition('/')[0]}", timeout_s)
+
+    def wait_for_action(self, action_type: Any, name: str, timeout_s: float) -> None:
+        """Wait until an action is there; raise FlowError where it does not appear."""
+        ready = self.action(action_type, name).server_is_ready
+        self.until(ready, f"action {name} is not there; start {_server(name)}", timeout_s)
+
+    def action(self, action_type: Any, name: str) -> ActionClient:
+        """Return the client of an action."""
+        if name not in self._actions:
+            self._actions[name] = ActionClient(self.node, action_type, name)
+        return self._actions[name]
+
+    def call(self, service_type: Any, name: str, request: Any) -> Any:
+        """Return the answer of a service.
+
+        Raises
+        ------
+        FlowError
+            There is no answer.
+        """
+        client, server = self._client(service_type, name), _server(name)
+        absent = f"{client.srv_name} is not there; is its node still running?"
+        silent = f"{client.srv_name} does not answer; is its node still running?"
+        self.until(client.service_is_ready, absent, _ANSWER_S, server)
+        if name not in self._discovered:
+            discovery = ClientDiscovery(self.node, server)
+            try:
+                self.until(discovery.done, silent, _ANSWER_S, server)
+            finally:
+                discovery.close()
+            # Those of its clients that were made before this request are known, too.
+            self._discovered.update(known for known in self._clients if _server(known) == server)
+        future = client.call_async(request)
+        self.until(future.done, silent, _ANSWER_S, server)
+        return future.result()
+
+    def _client(self, service_type: Any, name: str) -> Client:
+        if name not in self._clients:
+            self._clients[name] = self.node.create_client(service_type, name)
+        return self._clients[name]
+
+    def trigger(self, name: str) -> Trigger.Response:
+        """Answer of a Trigger service."""
+        answer: Trigger.Response = self.call(Trigger, name, Trigger.Request())
+        return answer
+
+    def lifecycle_state(self, node: str) -> int:
+        """Constant of ``lifecycle_msgs/State``."""
+        return int(self.call(GetState, f"{node}/get_state", GetState.Request()).current_state.id)
+
+    def change_state(self, node: str, transition: int) -> None:
+        """Raise FlowError unless a lifecycle node makes the transition."""
+        request = ChangeState.Request(transition=Transition(id=transition))
+        if not self.call(ChangeState, f"{node}/change_state", request).success:
+            raise FlowError(f"{node} refuses to {_TRANSITIONS[transition]}; see its log and {node}/status")
+
+    def with_retries(self, step: Callable[[], T], timeout_s: float) -> T:
+        """Return the result of a step, repeated while what it needs is not there yet.
+
+        Raises
+        ------
+        FlowError
+            Of the step, once the time is over.
+        Interrupted
+            A signal came.
+        """
+        end = time.monotonic() + timeout_s
+        while True:
+            try:
+                return step()
+            except LostNodeError:
+                raise
+            except FlowError:
+                if time.monotonic() > end:
+                    raise
+                self._pause(0.5)
+
+    def attempt_all(self, steps: Iterable[Callable[[], object]]) -> None:
+        """Take every step that leaves the robot safe, whatever the others do, and show what went wrong.
+
+        A node that has ended has nothing left to be undone.
+        """
+        for step in steps:
+            try:
+                with suppress(LostNodeError):
+                    step()
+            except InertidError as error:
+                self.show_error(str(error))
+
+    def run_action(
+        self,
+        action_type: Any,
+        name: str,
+        goal: Any,
+        describe: Callable[[Any], tuple[str, float | None]],
+        timeout_s: float,
+        lease: bool = False,
+        watch: Callable[[], str] = lambda: "",
+    ) -> tuple[int, Any]:
+        """Send a goal and wait for its end. An interruption cancels it and waits until it has ended.
+
+        Parameters
+        ----------
+        action_type, name, goal
+            The action and its goal.
+        describe : callable
+            Label and fraction of a feedback, None where it is not known. :attr:`note` is shown beside it.
+        timeout_s : float
+            Longest time [s].
+        lease : bool
+            Whether to renew the lease meanwhile.
+        watch : callable
+            Asked all the time; why the goal has become useless, or an empty string.
+
+        Returns
+        -------
+        tuple of int and message
+            Status of the goal and its result.
+
+        Raises
+        ------
+        FlowError
+            Refused, not ended in time or useless; then it is canceled.
+        Interrupted
+            A signal came and the goal has ended.
+        """
+        client, problem = self.action(action_type, name), ""
+        self.until(client.server_is_ready, f"action {name} is not there; is its node still running?", _ANSWER_S)
+
+        def show(message: Any) -> None:
+            self._line.show(*describe(message.feedback), self.note())
+
+        def over() -> bool:
+            nonlocal problem
+            problem = "" if ended.done() else watch()
+            return ended.done() or bool(problem)
+
+        self._leasing = lease
+        self.open_goals.add(name)
+        sent = client.send_goal_async(goal, feedback_callback=show)
+        try:
+            self.until(sent.done, f"action {name} does not answer; is its node still running?", _ANSWER_S)
+            if not sent.result().accepted:
+                self.open_goals.discard(name)
+                raise FlowError(f"action {name} refuses the goal; another one is active")
+            ended: Future = sent.result().get_result_async()
+            self.until(over, f"action {name} takes longer than {timeout_s:g} s", timeout_s)
+            if problem:
+                raise FlowError(problem)
+            self.open_goals.discard(name)
+            return ended.result().status, ended.result().result
+        except (FlowError, Interrupted) as error:
+            self.fail(error)
+            if name in self.open_goals:
+                with suppress(FlowError):
+                    self._cancel(name, sent)
+            raise
+        finally:
+            self._leasing = False
+            self._line.end()
+
+    def _cancel(self, name: str, sent: Future) -> None:
+        """Cancel a goal and wait for its end, as long as its server lives."""
+        server = _server(name)
+        self.until(sent.done, "", _ANSWER_S, server)
+        if sent.result().accepted:
+            sent.result().cancel_goal_async()
+            ended = sent.result().get_result_async()
+            self.until(ended.done, "", _ANSWER_S, server)
+        self.open_goals.discard(name)
+
+    def _pause(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        self.until(lambda: time.monotonic() > end, "", seconds + 1.0)
+
+    def _statuses(self) -> list[Status]:
+        return [Status("flow", OK, self._step, {"Moves the robot": self._leasing})]
+
+    def _renew(self) -> None:
+        if self._leasing:
+            self._lease.publish(Empty())
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._signaled = True
+
+
+def _server(name: str) -> str:
+    """Name of the node that has a service or an action."""
+    return name.rpartition("/")[0]

@@ -1,0 +1,139 @@
+"""Received recordings: what a goal asks to be made of them, and what the newest determines so far. Without ROS."""
+
+import itertools
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from inertid_ros.adaptation.online.live_coverage import LiveCoverage, still_needed
+from inertid_ros.app.identification_job import IdentificationJob
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.identification import RoundsOptions
+from inertid_ros.core.errors import InertidError, RecordingError
+from inertid_ros.core.outputs import check_directory
+from inertid_ros.data.blocks import Block, ReceivedRecordings
+from inertid_ros.data.recording import Recording
+from inertid_ros.identification.details.motion_coverage import JointCoverage
+from inertid_ros.msg import IdentifierStatus
+from inertid_ros.report.results import RESULT
+from inertid_ros.robot.model import RobotModel
+
+if TYPE_CHECKING:
+    from inertid_ros.action import Identify  # of ROS, which this does not need
+
+
+def identification_job(
+    request: "Identify.Goal",
+    model: RobotModel,
+    configuration: Configuration,
+    recordings: ReceivedRecordings,
+    default_output: str,
+) -> IdentificationJob:
+    """Return the job for a request.
+
+    Parameters
+    ----------
+    request : Identify.Goal
+        Recordings are paths, or names of recordings that were received.
+    model : RobotModel
+    configuration : Configuration
+    recordings : ReceivedRecordings
+        All complete ones are fitted where the request names none.
+    default_output : str
+        Directory of numbered results, for a request without a directory of its own; empty writes none.
+
+    Raises
+    ------
+    InertidError
+        There is nothing to fit, a recording is unknown, or the output directory cannot be used.
+    """
+    train = tuple(request.train) or recordings.complete
+    if not train:
+        raise RecordingError("identify: nothing was recorded yet; record a motion or name a bag")
+    return IdentificationJob(
+        urdf=model.urdf,
+        configuration=configuration,
+        train=tuple(_source(name, recordings) for name in train),
+        held_out=tuple(_source(name, recordings) for name in request.validation),
+        output=_output(request.output_directory, default_output),
+        rounds=RoundsOptions(request.rounds or 1, request.wanted_deviation, request.least_gain),
+        previous=request.previous,
+    )
+
+
+def _source(name: str, recordings: ReceivedRecordings) -> Recording | str:
+    """A recording that was received, else a path."""
+    path = Path(name).expanduser()
+    if name in recordings or not (path.exists() or len(path.parts) > 1 or path.suffix):
+        return recordings.recording(name)
+    if not path.exists():
+        raise RecordingError(f"{path.absolute()}: there is no such recording; correct the path")
+    return str(path.absolute())
+
+
+def _output(wanted: str, default: str) -> Path | None:
+    if wanted:
+        target = Path(wanted).expanduser().absolute()
+    elif default:
+        target = next_output(default)
+    else:
+        return None
+    check_directory(target, RESULT)
+    return target
+
+
+def next_output(directory: str) -> Path:
+    """First numbered result directory that does not exist yet."""
+    base = Path(directory).expanduser().absolute()
+    numbered = (base / f"identification_{number:03d}" for number in itertools.count(1))
+    return next(path for path in numbered if not os.path.lexists(path))
+
+
+class RecordingCoverage:
+    """Coverage of one recording after the other, for the status of the node.
+
+    Attributes
+    ----------
+    joints : tuple of JointCoverage
+        When it was last worked out; empty while nothing is known.
+    """
+
+    def __init__(self) -> None:
+        self.joints: tuple[JointCoverage, ...] = ()
+        self._name, self._news = "", False
+        self._live: LiveCoverage | None = None
+
+    def prepare(self, model: RobotModel) -> None:
+        """Load what the first recording needs, which takes a second of a core: not while the robot moves."""
+        if not model.free:
+            LiveCoverage(model)
+
+    def add(self, model: RobotModel | None, name: str, sequence: int, block: Block) -> None:
+        """Take the next samples of a recording; those of another one, or of sequence 0, begin anew."""
+        self._news = True
+        if name != self._name or sequence == 0:
+            self._name, self.joints = name, ()
+            self._live = LiveCoverage(model) if model is not None and not model.free else None
+        if self._live is not None:
+            try:
+                self._live.add(block)
+            except (InertidError, ValueError):  # of other joints; told when the recording is identified
+                self._live = None
+
+    def work_out(self) -> None:
+        """Look at all samples so far, where there are new ones; it takes some milliseconds."""
+        news, self._news = self._news, False
+        if self._live is not None and news:
+            try:
+                self.joints = self._live.joints()
+            except (InertidError, ValueError, np.linalg.LinAlgError):
+                self._live, self.joints = None, ()
+
+    def fill(self, status: IdentifierStatus) -> None:
+        """Set the fields of the status."""
+        status.recording = self._name
+        status.joint_names = [each.joint for each in self.joints]
+        status.torque_deviation = [each.torque_deviation for each in self.joints]
+        status.still_needed = still_needed(self.joints)

@@ -1,0 +1,110 @@
+"""The payload flow: arm, move along a short motion, identify what the robot holds meanwhile, disarm.
+
+A client of the excitation node and of the online node. It keeps the lease of the motion: when this process ends, the
+robot stops. Exit status 0 done, 2 something is missing or failed, 130 interrupted.
+"""
+
+import sys
+from typing import Any
+
+from rclpy.task import Future
+
+from inertid_ros.action import Excite, IdentifyPayload
+from inertid_ros.config.nodes import MeasurePayloadOptions
+from inertid_ros.msg import ExcitationStatus
+
+from .flow import DONE, ExcitationMover, run_flow
+from .flow_client import FlowClient, FlowError
+
+_ACTION = "online/identify_payload"
+_SOLVE_S = 90.0  # longest time from the end of the motion to the answer
+
+
+class PayloadFlow:
+    """The steps in order. Every step raises FlowError with one line that names the remedy.
+
+    Parameters
+    ----------
+    client : FlowClient
+    options : MeasurePayloadOptions
+    """
+
+    def __init__(self, client: FlowClient, options: MeasurePayloadOptions) -> None:
+        self.client, self.options = client, options
+        self.mover = ExcitationMover(client, options.wait_s)
+        self.excitation = client.serving_node("excitation")
+        client.serving_node("online")
+        self.payload = client.action(IdentifyPayload, _ACTION)
+        self.asked: Future | None = None
+        self.ended: Future | None = None
+
+    def run(self) -> int:
+        """Run all of it and return the exit status."""
+        client, options = self.client, self.options
+        client.show("waiting for excitation and online")
+        self.mover.wait(options.wait_s)
+        client.wait_for_action(IdentifyPayload, _ACTION, options.wait_s)
+        self.mover.arm()
+        goal = Excite.Goal(duration=options.duration_s, speed_scale=options.speed_scale)
+        self.mover.move("payload", goal, self._watch)
+        self.mover.disarm()
+        return self._conclude()
+
+    @property
+    def rest(self) -> str:
+        """What is known of the robot."""
+        return self.mover.rest
+
+    def _watch(self) -> str:
+        """Ask for the payload once the robot is on the motion; why going on is useless, or an empty string."""
+        status = self.excitation.last
+        if self.asked is None and status is not None and status.state == ExcitationStatus.MOVING:
+            options = self.options
+            goal = IdentifyPayload.Goal(
+                frame=options.frame,
+                duration=options.duration_s / options.speed_scale,
+                reference=list(options.reference),
+            )
+            self.asked = self.payload.send_goal_async(goal)
+        if self.ended is None and self.asked is not None and self.asked.done():
+            if not self.asked.result().accepted:
+                return "the online node identifies another payload; wait until it has"
+            self.ended = self.asked.result().get_result_async()
+        answer = self._answer()
+        return answer.message if answer is not None and not answer.success else ""
+
+    def _answer(self) -> Any:
+        return self.ended.result().result if self.ended is not None and self.ended.done() else None
+
+    def _conclude(self) -> int:
+        """Show the payload."""
+
+        def arrived() -> bool:
+            if problem := self._watch():
+                raise FlowError(problem)
+            return self._answer() is not None
+
+        self.client.until(arrived, f"{_ACTION} does not answer; see the output of online", _SOLVE_S)
+        answer = self._answer()
+        com = answer.payload.inertia.com
+        self.client.show(f"payload: {answer.message}; centre of mass {com.x:.4f}, {com.y:.4f}, {com.z:.4f} m")
+        self.client.show(f"URScript: {answer.set_target_payload}")
+        self.client.show(f"libfranka: {answer.set_load}")
+        for notice in answer.notices:
+            self.client.show_warning(notice)
+        return DONE
+
+    def leave(self) -> None:
+        """Leave nothing armed and no goal running."""
+        if self.asked is not None and self.asked.done() and self.asked.result().accepted and self._answer() is None:
+            self.asked.result().cancel_goal_async()
+        self.client.attempt_all([self.mover.disarm])
+
+
+def main() -> int:
+    """Entry point of the executable."""
+    return run_flow("measure_payload", MeasurePayloadOptions, PayloadFlow)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,195 @@
+"""Parameters, changes, payloads and statuses of the online node as messages."""
+
+import json
+import math
+from collections import Counter
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Inertia, InertiaStamped, Vector3
+from std_msgs.msg import Header
+
+from inertid_ros.action import IdentifyPayload
+from inertid_ros.adaptation.online.change_detector import Cause, Change
+from inertid_ros.adaptation.online.online_identification import OnlineEstimate
+from inertid_ros.adaptation.online.stream_checks import StreamFault
+from inertid_ros.adaptation.payload.payload import Payload
+from inertid_ros.app.payload_job import PayloadResult
+from inertid_ros.app.payload_measurement import PayloadProgress
+from inertid_ros.core.arrays import Array
+from inertid_ros.data.screening.live_watch import StreamReport
+from inertid_ros.msg import InertialParameters, RobotChange
+from inertid_ros.robot.model import RobotModel
+from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest, stream_values
+from inertid_ros.ros.parameter_messages import value_fields
+
+from .following import Following
+
+_ELEMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+_CAUSES = {
+    Cause.PAYLOAD: RobotChange.PAYLOAD,
+    Cause.LOST_PART: RobotChange.LOST_PART,
+    Cause.RISING_FRICTION: RobotChange.RISING_FRICTION,
+    Cause.FALLING_FRICTION: RobotChange.FALLING_FRICTION,
+}
+
+
+def followed_parameters(
+    model: RobotModel, estimate: OnlineEstimate, sequence: int, stamp: Time
+) -> InertialParameters:
+    """Parameters of a robot that is followed while it moves; as no held-out data is behind them, with care."""
+    return InertialParameters(
+        header=Header(stamp=stamp),
+        sequence=sequence,
+        model_hash=model.hash,
+        validation_status=InertialParameters.NOT_VALIDATED,
+        verdict=InertialParameters.USE_WITH_CARE,
+        reasons=["followed while the robot moves: not validated on held-out data"],
+        validation_relative_error=float("nan"),
+        **value_fields(model, estimate.parameters, estimate.covariance),
+    )
+
+
+def to_robot_change(
+    model: RobotModel, change: Change | None, stamp: Time, since: Time, false_alarms_per_hour: float
+) -> RobotChange:
+    """What a detector told last; None is a robot as it was calibrated."""
+    message = RobotChange(header=Header(stamp=stamp), model_hash=model.hash)
+    message.false_alarms_per_hour, message.message = false_alarms_per_hour, describe_change(change)
+    if change is None:
+        return message
+    message.since, message.cause, message.subject = since, _CAUSES[change.cause], change.subject
+    message.amount, message.standard_deviation = change.amount, change.deviation
+    message.ratio, message.threshold, message.settled = change.ratio, change.threshold, change.settled
+    return message
+
+
+def describe_change(change: Change | None) -> str:
+    """One line on a change."""
+    if change is None:
+        return "as calibrated"
+    if not change.settled:
+        return f"changed; so far {change.cause.value} at {change.subject} explains it best"
+    unit = "kg" if change.cause in (Cause.PAYLOAD, Cause.LOST_PART) else "N m or N"
+    return f"{change.cause.value} at {change.subject}: about {change.amount:+.2g} {unit}"
+
+
+def to_inertia(payload: Payload, stamp: Time) -> InertiaStamped:
+    """A payload about its centre of mass, in the frame of the link that holds it."""
+    elements = zip(_ELEMENTS, (each.value for each in payload.inertia), strict=True)
+    inertia = Inertia(m=payload.mass.value, com=_vector(payload.com_vector), **dict(elements))
+    return InertiaStamped(header=Header(stamp=stamp, frame_id=payload.tool.name), inertia=inertia)
+
+
+def to_payload_result(result: PayloadResult, stamp: Time) -> IdentifyPayload.Result:
+    """A payload that was identified."""
+    payload, taken = result.payload, result.content["as_robots_take_it"]
+    found = (payload.mass, *payload.com, *payload.inertia)
+    low, high = payload.mass.interval
+    return IdentifyPayload.Result(
+        success=True,
+        message=f"{payload.mass.value:.3f} kg ({low:.3f} to {high:.3f}) on {payload.tool.name}",
+        payload=to_inertia(payload, stamp),
+        standard_deviation=[each.deviation for each in found],
+        lower=[each.interval[0] for each in found],
+        upper=[each.interval[1] for each in found],
+        notices=list(result.notices),
+        set_target_payload=taken["set_target_payload"]["script"],
+        set_load=taken["setLoad"]["call"],
+        payload_json=json.dumps(result.content, allow_nan=False),
+    )
+
+
+def to_payload_feedback(stage: str, fraction: float, progress: PayloadProgress) -> IdentifyPayload.Feedback:
+    """How far the identification of a payload has come, and what is known."""
+    return IdentifyPayload.Feedback(
+        stage=stage,
+        fraction=fraction,
+        mass=progress.mass,
+        mass_standard_deviation=progress.mass_deviation,
+        com=_vector(progress.com),
+        com_standard_deviation=_vector(progress.com_deviation),
+        uncertain=progress.uncertain,
+    )
+
+
+def _vector(values: Array) -> Vector3:
+    x, y, z = map(float, values)
+    return Vector3(x=x, y=y, z=z)
+
+
+_LATE_S, _EARLY_S = 1.0, -0.01  # no network delays that much; clocks differ
+
+
+def joint_states_status(following: Following | None, report: StreamReport) -> Status:
+    """How the joint states come, and why some were not used."""
+    names = following.result.model.joint_names if following is not None else ()
+    robot = following.robot if following is not None else None
+    values = {
+        **stream_values(report, names),
+        "Rejected messages": following.rejected if following is not None else None,
+        "Filter restarts": robot.filter.restarts if robot is not None else None,
+        "Filter delay (s)": robot.filter.delay if robot is not None else None,
+        "Last fault": following.last_fault if following is not None else None,
+        "Fault counts": _counts(robot.faults) if robot is not None else None,
+    }
+    wrong_clock, others = "", following.others if following is not None else ""
+    silent = others or "no joint states of the robot; start its driver, or remap joint_states"
+    if report.delay_s > _LATE_S or report.delay_s < _EARLY_S:
+        wrong_clock = f"stamped {report.delay_s:.3f} s before now; check the clocks and use_sim_time"
+    level, message = gravest(
+        (STALE, silent if report.silent else ""),
+        (ERROR, following.problem if following is not None else ""),
+        (WARN, wrong_clock),
+        (WARN, "gaps between joint states; check the network and the load of the machine" if report.gaps else ""),
+        otherwise=f"{report.rate_hz:.0f} Hz",
+    )
+    return Status("joint states", level, message, values)
+
+
+def _counts(faults: Counter[StreamFault]) -> str:
+    """How often each fault came, such as ``"pause 3, clock 1"``; the most frequent first."""
+    return ", ".join(f"{fault.value} {count}" for fault, count in faults.most_common())
+
+
+def parameters_status(
+    following: Following | None, estimate: OnlineEstimate | None, age_s: float, problem: str
+) -> Status:
+    """Which robot is followed, and how old its parameters are."""
+    values = {
+        "Result": str(following.result.directory) if following is not None else None,
+        "Age (s)": age_s,
+        "Newton steps": estimate.steps if estimate is not None else None,
+        "Solution (ms)": 1e3 * estimate.seconds if estimate is not None else math.nan,
+    }
+    level, message = gravest(
+        (ERROR, problem),
+        (STALE, "no calibrated robot; set the parameter result, or identify one" if following is None else ""),
+        (STALE, "waiting for joint states" if estimate is None else ""),
+        otherwise="published",
+    )
+    return Status("parameters", level, message, values)
+
+
+def robot_status(following: Following | None) -> Status:
+    """Whether the robot is as it was calibrated."""
+    followed = following.robot if following is not None else None
+    change = followed.change if followed is not None else None
+    values = {
+        "Cause": change.cause.value if change is not None else None,
+        "Link or joint": change.subject if change is not None else None,
+        "Amount (kg, N m or N)": change.amount if change is not None else None,
+        "Standard deviation": change.deviation if change is not None else None,
+        "Settled": change.settled if change is not None else None,
+    }
+    level, message = gravest(
+        (STALE, "no robot is followed" if followed is None else ""),
+        (WARN, describe_change(change) if change is not None else ""),
+        otherwise="as calibrated",
+    )
+    return Status("robot", level, message, values)
+
+
+def payload_status(state: str, failure: str, mass: float) -> Status:
+    """What the payload action does, or did last."""
+    level, message = gravest((WARN, failure), otherwise=state)
+    return Status("payload", level, message, {"State": state, "Mass (kg)": mass, "Last fault": failure})

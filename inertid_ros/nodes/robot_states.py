@@ -1,0 +1,408 @@
+"""RobotStates: description and joint states of one robot, for a node that moves it."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from inertid_ros.config.execution import StateMonitorOptions
+from inertid_ros.config.robot import RobotOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError, InertidError, RecordingError
+from inertid_ros.data.screening.live_watch import StreamReport, StreamWatch, ahead_of_steady
+from inertid_ros.excitation.execution.plan_check import check_at_rest
+from inertid_ros.robot.model import RobotModel, load_model, model_options
+from inertid_ros.robot.urdf.parsing import read_description
+from inertid_ros.ros.conversions import NANOSECONDS, JointOrder, JointSample, to_nanoseconds
+from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest, stream_values
+from inertid_ros.ros.topics import LATCHED, STATE, UNNAMED, PolledSubscription, Publishers
+
+MIN_REAL_TIME_FACTOR = 0.1  # slower, a motion of half a minute takes longer than its client waits for anything
+MAX_REAL_TIME_FACTOR = 2.0  # faster, ticks of 5 ms are too seldom for brakes that begin 20 ms after they are asked for
+_FACTOR_SPAN_S, _MIN_SPAN_S = 2.0, 0.5  # of real time, over which the factor is measured
+_MAX_BACK_S = 0.1  # more is a step of the clock, or a simulator that begins again
+_MAX_AHEAD_S = 0.02  # by which stamps of states may be ahead of /clock, which is published less often
+
+
+class SimulatedTime:
+    """The newest of ``/clock`` and the stamps of joint states, and how fast it runs.
+
+    Attributes
+    ----------
+    now : float
+        [s]; never goes back.
+    """
+
+    def __init__(self) -> None:
+        self.now = self._real = self._back = 0.0  # the last by how much /clock has gone back
+        self._looks: deque[tuple[float, float]] = deque()  # real and simulated time
+
+    def update(self, clock: float, real: float, stamp: float = 0.0) -> None:
+        """Take the time of ``/clock``, the steady clock and the stamp of a joint state [s]."""
+        if clock + self._back < self.now - _MAX_BACK_S:  # what moves is watched on by the real time since then
+            self._back = self.now + (real - self._real) - clock
+        time, self._real = clock + self._back, real
+        self.now = max(self.now, time, min(stamp, time + _MAX_AHEAD_S))
+        if not self._looks or real > self._looks[-1][0] + 0.05:
+            self._looks.append((real, clock))
+            while self._looks[0][0] < real - _FACTOR_SPAN_S:
+                self._looks.popleft()
+
+    def restart(self) -> bool:
+        """Follow ``/clock`` again that had gone back, as nothing moves; return whether it had."""
+        had, self.now, self._back = self._back > 0, self.now - self._back, 0.0
+        return had
+
+    @property
+    def factor(self) -> float:
+        """Simulated seconds in a real one; NaN before they have been measured."""
+        if not self._looks or self._looks[-1][0] - self._looks[0][0] < _MIN_SPAN_S:
+            return float("nan")
+        (begin, first), (end, last) = self._looks[0], self._looks[-1]
+        return (last - first) / (end - begin)
+
+    def check(self) -> None:
+        """Raise ExcitationError unless the simulator runs at a speed that a motion can be watched at."""
+        if not MIN_REAL_TIME_FACTOR <= self.factor <= MAX_REAL_TIME_FACTOR:
+            raise ExcitationError(
+                f"simulated time runs at {self.factor:.2f} of real time, {MIN_REAL_TIME_FACTOR:g} to"
+                f" {MAX_REAL_TIME_FACTOR:g} is needed; check that /clock is published, or change the simulator's speed"
+            )
+
+
+_WINDOW_S = 0.25
+
+
+class JointStateWindow:
+    """Keeps the joint states of the last quarter of a second by their receipt on the steady clock.
+
+    Parameters
+    ----------
+    order : JointOrder
+        Joints of the model.
+    """
+
+    def __init__(self, order: JointOrder) -> None:
+        self._order = order
+        self._recent: deque[tuple[float, JointSample]] = deque()
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The ``n`` joints of the model."""
+        return self._order.joint_names
+
+    def take(self, message: JointState, now: float) -> JointSample | None:
+        """Return the model's joints of a message; None where it has none of them.
+
+        Raises
+        ------
+        RecordingError
+            See :meth:`JointOrder.sample`.
+        """
+        sample = self._order.sample(message)
+        if sample is not None:
+            self._recent.append((now, sample))
+            self._forget(now)
+        return sample
+
+    def clear(self) -> None:
+        """Forget all states."""
+        self._recent.clear()
+
+    def filled(self, now: float) -> bool:
+        """Return whether enough was received lately to check that the robot is at rest."""
+        self._forget(now)
+        return bool(self._recent) and self._recent[-1][0] - self._recent[0][0] > 0.6 * _WINDOW_S
+
+    @property
+    def period(self) -> float:
+        """Mean time between the recent states [s]; NaN of fewer than two."""
+        if len(self._recent) < 2:
+            return float("nan")
+        return (self._recent[-1][0] - self._recent[0][0]) / (len(self._recent) - 1)
+
+    def position(self) -> Array:
+        """Return the mean ``(n,)`` of the recent positions: where a robot at rest is, with less noise."""
+        return np.mean([sample.position for _, sample in self._recent], axis=0)
+
+    def mean(self) -> JointSample:
+        """Return the mean of the recent states, with the newest stamp."""
+        samples = [sample for _, sample in self._recent]
+        channels = [(each.position, each.velocity, each.effort) for each in samples]
+        return JointSample(samples[-1].stamp_ns, *np.mean(channels, axis=0))
+
+    def check(self, now: float, clock: float, options: StateMonitorOptions) -> None:
+        """Refuse to move from states that are old, wrong, or of a moving robot.
+
+        Parameters
+        ----------
+        now : float
+            Steady clock [s].
+        clock : float
+            Clock of the stamps [s].
+        options : StateMonitorOptions
+
+        Raises
+        ------
+        ExcitationError
+            Naming what is wrong.
+        """
+        self._forget(now)
+        options = options.timed(self.period)
+        if not self._recent or now - self._recent[-1][0] > 2 * options.state_timeout_s:
+            others = self._order.others
+            raise ExcitationError(others or "no fresh joint states; start the robot's driver, or remap joint_states")
+        newest = self._recent[-1][1]
+        values = np.array([sample.position for _, sample in self._recent])
+        if not (np.isfinite(values).all() and np.isfinite(newest.effort).all()):
+            raise ExcitationError("joint states hold values that are not finite, or no effort; check the driver")
+        age = clock - newest.stamp_ns * 1e-9
+        if not -options.max_future_s <= age <= options.max_age_s + options.state_timeout_s:
+            raise ExcitationError(f"joint states are stamped {age:.3f} s before now; check the clocks and use_sim_time")
+        span = self._recent[-1][0] - self._recent[0][0]
+        if span < 0.5 * _WINDOW_S or len(self._recent) < options.min_rate_hz * span:
+            raise ExcitationError(
+                f"joint states came {len(self._recent)} times in {span:.2f} s; {options.min_rate_hz:g} Hz are needed"
+            )
+        half = len(values) // 2
+        drift = (values[half:].mean(axis=0) - values[:half].mean(axis=0)) / (0.5 * span)
+        check_at_rest(self.joint_names, drift)
+
+    def _forget(self, now: float) -> None:
+        while self._recent and self._recent[0][0] < now - _WINDOW_S:
+            self._recent.popleft()
+
+
+_NUMBERED_S = 2.0  # for so long the sequence numbers of joint states increase before they count as one publisher's
+
+
+class RobotStates:
+    """Robot description and joint states of one robot.
+
+    Parameters
+    ----------
+    node : Node
+    urdf : str
+        File of the description; empty takes the topic ``robot_description``.
+    robot : RobotOptions
+        How it is read.
+    on_state : callable
+        Called with every joint state that could be read, and its receipt on ROS time and on the steady clock [s].
+    on_other_robot : callable
+        Called where the description changes to other kinematics.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        urdf: str,
+        robot: RobotOptions,
+        on_state: Callable[[JointSample, float, float], None],
+        on_other_robot: Callable[[], None],
+    ) -> None:
+        self._node, self._urdf, self._robot_options = node, urdf, robot
+        self._on_state, self._on_other_robot = on_state, on_other_robot
+        self._model: RobotModel | None = None
+        self._no_model = "no robot description has been received; publish robot_description or set urdf"
+        self._window: JointStateWindow | None = None
+        self._has_driver = False
+        self._stream = StreamWatch()
+        self._rejected, self._rejection = 0, ""  # joint states that could not be read, and why the last one was not
+        self._publishers = Publishers(node, node.resolve_topic_name("joint_states"))
+        self._states = PolledSubscription(node, JointState, "joint_states", STATE)
+        self._simulated = SimulatedTime() if node.get_clock().ros_time_is_active else None
+        if not urdf:
+            node.create_subscription(String, "robot_description", self._receive_description, LATCHED)
+
+    def read_robot(self) -> None:
+        """Read the file, where one is given.
+
+        Raises
+        ------
+        InertidError
+            No usable robot description.
+        """
+        if self._urdf:
+            self._take_description(read_description(self._urdf))
+        if self._model is None:
+            raise ExcitationError(self._no_model)
+
+    @property
+    def model(self) -> RobotModel:
+        """The robot as described last."""
+        if self._model is None:
+            raise self._not_configured()
+        return self._model
+
+    @property
+    def name(self) -> str:
+        """Name of the robot; empty where no description was received."""
+        return self._model.name if self._model is not None else ""
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The ``n`` joints of the model; none where no description was received."""
+        return self._model.joint_names if self._model is not None else ()
+
+    @property
+    def has_states(self) -> bool:
+        """Whether joint states have been received for long enough to check them."""
+        return self._window is not None and self._window.filled(self.steady())
+
+    @property
+    def has_driver(self) -> bool:
+        """Whether a joint state has ever been received, of whatever joints."""
+        return self._has_driver
+
+    @property
+    def window(self) -> JointStateWindow:
+        """The recent joint states."""
+        if self._window is None:
+            raise self._not_configured()
+        return self._window
+
+    def steady(self) -> float:
+        """Return the time of the steady clock [s]; the simulated one with ``use_sim_time``."""
+        return time.monotonic() if self._simulated is None else self._simulated.now
+
+    def clock(self) -> float:
+        """Return ROS time [s], the clock of the stamps."""
+        return float(self._node.get_clock().now().nanoseconds * 1e-9)
+
+    def clock_ahead(self) -> float:
+        """Return how far ROS time is ahead of :meth:`steady` [s]."""
+        return ahead_of_steady(self.clock) if self._simulated is None else 0.0
+
+    def check_states(self, options: StateMonitorOptions) -> None:
+        """Raise ExcitationError unless fresh joint states show a robot at rest."""
+        if self._simulated is not None:
+            if self._simulated.restart():
+                self.window.clear()
+            self._simulated.check()
+        now = self.steady()
+        self.window.check(now, now + self.clock_ahead(), options)
+
+    def poll(self) -> None:
+        """Take the joint states that have come since the last call; to be called at every tick."""
+        clock_ahead = self.clock_ahead()
+        if self._simulated is not None:
+            self._simulated.update(self.clock(), time.monotonic())
+        for message, received in self._states.take():
+            if self._simulated is not None:
+                self._simulated.update(self.clock(), received, to_nanoseconds(message.header.stamp) / NANOSECONDS)
+                received = self._simulated.now
+            self._take_state(message, received, received + clock_ahead)
+
+    @property
+    def joint_states(self) -> StreamReport:
+        """How joint states of the robot have come; saturated channels are efforts in the order of the joints."""
+        return self._stream.report(self.steady())
+
+    @property
+    def rejected(self) -> tuple[int, str]:
+        """Number of joint states that could not be read, and why the newest one could not; empty where it could."""
+        return self._rejected, self._rejection
+
+    def several_publishers(self) -> str:
+        """Which nodes publish joint states, where these are several; empty otherwise."""
+        publishers = self._publishers.look()
+        known = {publisher for publisher in publishers if publisher[0] != UNNAMED}
+        if len(publishers) <= 1 or len(known) <= 1 and self._one_publishes():
+            return ""
+        names = ", ".join(f"{namespace.rstrip('/')}/{name}" for name, namespace in publishers)
+        twice = len(known) < len(publishers)
+        killed = " (a node that was killed and started again counts twice for some 20 s; wait)" if twice else ""
+        return f"several nodes publish {self._publishers.topic}: {names}; stop all but the robot's{killed}"
+
+    def _one_publishes(self) -> bool:
+        """Whether joint states come from one publisher, though the graph still holds another that was killed."""
+        return self._states.numbered_since < time.monotonic() - _NUMBERED_S
+
+    def _receive_description(self, message: String) -> None:
+        try:
+            self._take_description(message.data)
+        except InertidError as error:
+            self._no_model = f"robot_description: {error}"
+            self._node.get_logger().error(self._no_model)
+
+    def _take_description(self, text: str) -> None:
+        model = load_model(text, model_options(self._robot_options), shapes=False)  # a robot may move meanwhile
+        if self._model is not None and model.hash != self._model.hash:
+            self._on_other_robot()
+        if self._window is None or self._window.joint_names != model.joint_names:
+            self._window = JointStateWindow(JointOrder(model.joint_names, model.effort_scale, model.recorded_joints))
+        self._model = model
+        self._described(model)
+
+    def _not_configured(self) -> ExcitationError:
+        name = self._node.get_name()
+        return ExcitationError(f"no robot description has been received; configure the {name} node first")
+
+    def _described(self, model: RobotModel) -> None:
+        """A description has been read; for those that need more of it."""
+
+    def _take_state(self, message: JointState, received: float, clock: float) -> None:
+        self._has_driver = True
+        if self._window is None:
+            return
+        try:
+            sample = self._window.take(message, received)
+        except RecordingError as error:
+            self._rejected, self._rejection = self._rejected + 1, str(error)
+            self._node.get_logger().warning(str(error), throttle_duration_sec=1.0)
+            return
+        if sample is not None:
+            self._rejection = ""
+            self._stream.add(received, clock - to_nanoseconds(message.header.stamp) / NANOSECONDS)
+            self._stream.add_values(received, sample.effort)
+            self._on_state(sample, clock, received)
+
+
+_LATE_TICKS = 10.0  # ticks later than this is a process that was held up
+
+
+def joint_states_status(robot: RobotStates, options: StateMonitorOptions) -> Status:
+    """How the robot's joint states come."""
+    report, (rejected, rejection) = robot.joint_states, robot.rejected
+    names = robot.joint_names
+    slow = wrong_clock = ""
+    if report.rate_hz < options.min_rate_hz:
+        slow = f"{report.rate_hz:.0f} Hz are below monitor.min_rate_hz {options.min_rate_hz:g}"
+    if report.delay_s > options.max_age_s or report.delay_s < -options.max_future_s:
+        wrong_clock = f"stamped {report.delay_s:.3f} s before now; check the clocks and use_sim_time"
+    values = {
+        **stream_values(report, names),
+        "Rejected messages": rejected,
+        "Minimum acceptable frequency (Hz)": options.min_rate_hz,
+    }
+    saturated = values["Saturated"]
+    silent = "no joint states of the robot; start its driver, or remap joint_states" if report.silent else ""
+    level, message = gravest(
+        (ERROR, rejection),
+        (STALE, silent),
+        (ERROR, robot.several_publishers()),
+        (ERROR, slow),
+        (ERROR, wrong_clock),
+        (WARN, "gaps between joint states; check the network and the load of the machine" if report.gaps else ""),
+        (WARN, f"effort of {saturated} stays at its largest value; check for a collision" if saturated else ""),
+        otherwise=f"{report.rate_hz:.0f} Hz",
+    )
+    return Status("joint states", level, message, values)
+
+
+def timing_status(ticks: StreamReport, period: float) -> Status:
+    """Whether the node keeps its period [s]."""
+    late = ""
+    if ticks.longest_step_s > _LATE_TICKS * period:
+        late = f"the process was held up for {ticks.longest_step_s:.3f} s; take other work off this machine"
+    level, message = gravest((WARN, late), otherwise=f"{ticks.rate_hz:.0f} Hz")
+    values = {
+        "Actual frequency (Hz)": ticks.rate_hz,
+        "Expected frequency (Hz)": 1.0 / period,
+        "Longest step (s)": ticks.longest_step_s,
+    }
+    return Status("timing", level, message, values)

@@ -1,0 +1,280 @@
+"""The SROS 2 policy of the nodes: ``python -m inertid_ros.nodes.tools.access_policy security [--ros-args ...]``.
+
+It is made from what the nodes create with the parameters, namespace and remapping after ``--ros-args``.
+"""
+
+import argparse
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+import rclpy
+import yaml
+from rclpy.action import get_action_client_names_and_types_by_node, get_action_server_names_and_types_by_node
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.node import Node
+from std_msgs.msg import String
+
+from inertid_ros.config.nodes import CalibrateOptions, MeasurePayloadOptions
+from inertid_ros.core.errors import InertidError
+from inertid_ros.core.outputs import write_file
+from inertid_ros.data.files.bag_writing import write_bag
+from inertid_ros.data.recording import Recording
+from inertid_ros.nodes.adaptation import Adaptation
+from inertid_ros.nodes.calibrate import CalibrationFlow
+from inertid_ros.nodes.excitation.node import Excitation
+from inertid_ros.nodes.flow_client import FlowClient
+from inertid_ros.nodes.identifier.node import Identifier
+from inertid_ros.nodes.measure_payload import PayloadFlow
+from inertid_ros.nodes.online.node import Online
+from inertid_ros.nodes.recorder.node import Recorder
+from inertid_ros.nodes.replay import Replay
+from inertid_ros.nodes.simulator import Simulator
+from inertid_ros.ros.parameters import declare
+from inertid_ros.ros.topics import LATCHED
+
+Access = tuple[str, str]
+"""Element and attribute of a policy, such as ``("topics", "publish")``."""
+
+ACCESS: tuple[Access, ...] = (
+    ("topics", "publish"),
+    ("topics", "subscribe"),
+    ("services", "reply"),
+    ("services", "request"),
+    ("actions", "execute"),
+    ("actions", "call"),
+)
+"""In the order of the file."""
+
+Used = Mapping[Access, Sequence[str]]
+
+# The flow makes the clients of its requests one after the other, each for one request only.
+FLOW_REQUESTS: Used = {
+    ("services", "request"): (
+        "excitation/change_state",
+        "excitation/get_parameter_types",
+        "excitation/get_state",
+        "recorder/get_parameter_types",
+        "recorder/start",
+        "recorder/stop",
+    ),
+    ("actions", "call"): ("excitation/excite", "identifier/identify"),
+}
+"""Names relative to the namespace of the flow, with the excitation node moving the robot."""
+
+PAYLOAD_FLOW_REQUESTS: Used = {
+    ("services", "request"): (
+        "excitation/change_state", "excitation/get_parameter_types", "excitation/get_state",
+    ),
+    ("actions", "call"): ("excitation/excite", "online/identify_payload"),
+}  # fmt: skip
+"""The same of the payload flow."""
+
+_NODES: Mapping[str, Callable[[], Node]] = {
+    "recorder": Recorder,
+    "identifier": Identifier,
+    "online": Online,
+    "simulator": Simulator,
+    "replay": Replay,
+    "adaptation": Adaptation,
+}
+_WAIT_S = 10.0
+_URDF = """<robot name="robot"><link name="base"/><link name="arm"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="joint" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>
+<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>"""
+
+
+def used_by_nodes(arguments: Sequence[str] = ()) -> dict[tuple[str, str], Used]:
+    """Return name and namespace of every node, and what it uses.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        Of ROS: what follows ``--ros-args``. The flow takes them from the command line of the process.
+
+    Raises
+    ------
+    InertidError
+        A node cannot be made with these arguments.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        rclpy.init(args=["--ros-args", "--params-file", str(_needed(Path(folder))), *arguments])
+        nodes: list[Node] = []
+        try:
+            nodes.append(_configured_excitation())
+            nodes.extend(make() for make in _NODES.values())
+            found = {_identity(node): used_names(node) for node in nodes}
+        finally:
+            for node in nodes:
+                node.destroy_node()
+            rclpy.try_shutdown()
+    calibrate = _used_by_flow(
+        "calibrate", lambda client: CalibrationFlow(client, declare(client.node, CalibrateOptions)), FLOW_REQUESTS
+    )
+    measure_payload = _used_by_flow(
+        "measure_payload",
+        lambda client: PayloadFlow(client, declare(client.node, MeasurePayloadOptions)),
+        PAYLOAD_FLOW_REQUESTS,
+    )
+    return {**found, **calibrate, **measure_payload}
+
+
+def _needed(folder: Path) -> Path:
+    """Write a parameter file with what simulator and replay cannot do without, a robot and a bag."""
+    (folder / "robot.urdf").write_text(_URDF, encoding="utf-8")
+    still, instants = np.zeros((10, 1)), np.linspace(0.0, 0.09, 10)
+    bag = write_bag(Recording(("joint",), instants, still, still), folder / "bag")
+    given = {"simulator": {"urdf": str(folder / "robot.urdf")}, "replay": {"bag": str(bag), "record": True}}
+    file = folder / "needed.yaml"
+    text = yaml.safe_dump({f"/**/{node}": {"ros__parameters": values} for node, values in given.items()})
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def _configured_excitation() -> Excitation:
+    """The excitation node with its command interface, which it makes when a robot is described to it."""
+    node = Excitation()
+    helper = rclpy.create_node("robot_state_publisher")
+    executor = SingleThreadedExecutor()
+    try:
+        helper.create_publisher(String, "robot_description", LATCHED).publish(String(data=_URDF))
+        executor.add_node(node)
+        end = time.monotonic() + _WAIT_S
+        while not node.robot.joint_names and time.monotonic() < end:
+            executor.spin_once(timeout_sec=0.1)
+        if node.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
+            raise InertidError(f"excitation: {node.machine.message}")
+        return node
+    finally:
+        executor.shutdown(timeout_sec=0.0)
+        helper.destroy_node()
+
+
+def _used_by_flow(
+    short: str, make: Callable[[FlowClient], object], asked: Used
+) -> dict[tuple[str, str], Used]:
+    """Of a flow, which has a context and signal handlers of its own, and its requests."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with FlowClient(short, lease_topic="excitation/lease") as client:
+            node, flow = client.node, make(client)  # noqa: F841 - while it lives, so do its subscriptions
+            name, namespace = _identity(node)
+            requests = {
+                access: expressions((f"{namespace.rstrip('/')}/{each}" for each in names), name, namespace)
+                for access, names in asked.items()
+            }
+            return {(name, namespace): {**used_names(node), **requests}}
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _identity(node: Node) -> tuple[str, str]:
+    return node.get_name(), node.get_namespace()
+
+
+_OF_ACTION = "/_action/"  # topics and services that an action consists of
+
+
+def used_names(node: Node) -> Mapping[Access, tuple[str, ...]]:
+    """Return the names of each access that a node has, relative to the node where they are."""
+    name, namespace = node.get_name(), node.get_namespace()
+    found = (
+        node.get_publisher_names_and_types_by_node(name, namespace),
+        node.get_subscriber_names_and_types_by_node(name, namespace),
+        node.get_service_names_and_types_by_node(name, namespace),
+        node.get_client_names_and_types_by_node(name, namespace),
+        get_action_server_names_and_types_by_node(node, name, namespace),
+        get_action_client_names_and_types_by_node(node, name, namespace),
+    )
+    return {
+        access: expressions((full for full, _types in names), name, namespace)
+        for access, names in zip(ACCESS, found, strict=True)
+    }
+
+
+def expressions(full_names: Iterable[str], name: str, namespace: str) -> tuple[str, ...]:
+    """Return full names as they stand in the profile of a node: sorted, ``~/x`` for its own, ``x`` in its namespace."""
+    above = f"{namespace.rstrip('/')}/"
+    own = f"{above}{name}/"
+    found = set()
+    for full in full_names:
+        if _OF_ACTION in full:
+            continue
+        if full.startswith(own):
+            found.add(f"~/{full.removeprefix(own)}")
+        elif full.startswith(above) and above != "/":
+            found.add(full.removeprefix(above))
+        else:
+            found.add(full)
+    return tuple(sorted(found))
+
+
+FILE = "inertid_ros.policy.xml"
+_HEAD = """<?xml version="1.0" encoding="UTF-8"?>
+<!-- Made by python -m inertid_ros.nodes.tools.access_policy security; see docs/networks.md. All else is denied. -->
+<policy version="0.2.0">
+  <enclaves>
+"""
+_FOOT = """  </enclaves>
+</policy>
+"""
+
+
+def policy_text(nodes: Mapping[tuple[str, str], Mapping[Access, Sequence[str]]]) -> str:
+    """Return the policy that allows each node what it uses, and nothing else.
+
+    Parameters
+    ----------
+    nodes : mapping
+        Name and namespace of a node to the names of each access.
+    """
+    return _HEAD + "".join(_enclave(name, namespace, used) for (name, namespace), used in nodes.items()) + _FOOT
+
+
+def _enclave(name: str, namespace: str, used: Mapping[Access, Sequence[str]]) -> str:
+    path = f"{namespace.rstrip('/')}/{name}"
+    lines = [
+        f"    <enclave path={quoteattr(path)}>",
+        "      <profiles>",
+        f"        <profile ns={quoteattr(namespace)} node={quoteattr(name)}>",
+    ]
+    for element, attribute in ACCESS:
+        names = used.get((element, attribute), ())
+        if names:
+            single = element.removesuffix("s")
+            lines.append(f'          <{element} {attribute}="ALLOW">')
+            lines += [f"            <{single}>{expression}</{single}>" for expression in names]
+            lines.append(f"          </{element}>")
+    lines += ["        </profile>", "      </profiles>", "    </enclave>"]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Write the policy file into the folder given."""
+    parser = argparse.ArgumentParser(
+        description="write the SROS 2 policy of the nodes, as they are with the arguments after --ros-args"
+    )
+    parser.add_argument("folder", nargs="?", default="security", help="of the policy file")
+    arguments = [*sys.argv[1:], "--ros-args"]
+    index = arguments.index("--ros-args")
+    own, of_ros = arguments[:index], arguments[index + 1 : -1]
+    folder = Path(parser.parse_args(own).folder)
+    try:
+        text = policy_text(used_by_nodes(of_ros))
+        write_file(folder / FILE, text.encode(), force=True)
+    except (InertidError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

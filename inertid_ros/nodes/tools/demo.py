@@ -1,0 +1,309 @@
+"""The demo: calibrate a simulated robot with all nodes as processes of their own, and compare with the truth.
+
+Started by ``make demo`` or ``ros2 run inertid_ros demo``; ``make demo ROBOT=biped`` takes one on force plates. With
+``ROBOT=payload`` the calibrated arm then grasps a box while it works, and its payload is identified. The simulator
+publishes a robot_description that is wrong by point masses, and the other nodes calibrate it.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from inertid_ros.cli.printing.output import number, print_table
+from inertid_ros.cli.printing.report_tables import print_errors
+from inertid_ros.config.robot import RobotOptions
+from inertid_ros.config.yaml_files import load_configuration
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import InertidError
+from inertid_ros.core.inertial_parameters import geodesic_distance, mass_com_inertia
+from inertid_ros.core.outputs import check_directory, move_directory
+from inertid_ros.data.files.bag_reading import read_bag
+from inertid_ros.data.preparation.prepare import prepare
+from inertid_ros.robot.model import RobotModel, load_model, model_options
+
+from .payload_demo import hold_a_box, print_payload
+from .processes import NODES, DemoError, Processes, claim_domain
+
+ARMS = ("arm", "payload")
+CONFIGURATIONS = {**dict.fromkeys(ARMS, "simulate.yaml"), "biped": "biped.yaml", "humanoid": "humanoid.yaml"}
+RESULT = "report.json"
+DEMO = "demo"  # kind of output
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo; exit status 0 done, 1 a process failed, 2 bad usage, 3 the result was rejected."""
+    options = _parse(arguments)
+    output = Path(options.output).expanduser().absolute()
+    failed = output.with_name(f"{output.name}_failed")
+    try:
+        for path in (output, failed):
+            check_directory(path, DEMO, force=True)
+    except InertidError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    signal.signal(signal.SIGTERM, _interrupt)
+    with ExitStack() as stack:
+        domain = stack.enter_context(claim_domain())
+        os.environ["ROS_DOMAIN_ID"], os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = str(domain), "LOCALHOST"
+        output.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=".demo.", dir=output.parent))
+        try:
+            status = _run(options, work)
+            move_directory(work, output, DEMO, force=True)
+        except KeyboardInterrupt:
+            print("\ninterrupted; all processes have ended", file=sys.stderr)
+            shutil.rmtree(work, ignore_errors=True)
+            return 130
+        except InertidError as error:
+            with suppress(InertidError):
+                move_directory(work, failed, DEMO, force=True)
+                work = failed
+            print(f"error: {error}\nlogs: {work / 'logs'}", file=sys.stderr)
+            return 1
+        print(f"\nresult: {output}")
+        return status
+
+
+def _run(options: argparse.Namespace, work: Path) -> int:
+    began = time.monotonic()
+    logs = work / "logs"
+    logs.mkdir()
+    configuration = Path(options.config) if options.config else _share() / "config" / CONFIGURATIONS[options.robot]
+    if not configuration.is_file():
+        raise DemoError(f"{configuration}: no such parameter file; build the package again")
+    base = ["--ros-args", "--params-file", str(configuration)]
+    own: dict[str, list[str]] = {
+        "simulator": [
+            f"perturbation_seed:={options.seed}", f"simulation.seed:={options.seed}",
+            f"legged_robot.seed:={options.seed}"
+        ],
+        "recorder": [f"directory:={work / 'recordings'}"],
+        "identifier": [f"output_directory:={work}"],
+        "calibrate": [f"output_directory:={work / 'calibration'}", "tables:=false"],
+        "gravity_compensation": _locked(configuration),
+    }
+
+    def command(name: str, module: Sequence[str]) -> list[str]:
+        extra = [word for value in own.get(name, []) for word in ("-p", value)]
+        files = base if name != "gravity_compensation" else ["--ros-args"]
+        return [sys.executable, *module, *files, *extra]
+
+    nodes = [name for name in NODES if name != "excitation" or options.robot in ARMS]
+    with Processes(logs) as processes:
+        for name in nodes:
+            processes.start(name, command(name, ("-m", MODULES[name])))
+        flow = command("calibrate", ("-m", "inertid_ros.nodes.calibrate"))
+        processes.start("calibrate", flow, own_terminal=True)
+        status = processes.wait("calibrate", 600.0)
+        if status not in (0, 3):
+            raise DemoError(f"the calibration ended with status {status}")
+        comparison = Comparison.receive(load_configuration(configuration).robot)
+        tracking, payload = "", None
+        if status == 0 and options.robot == "arm":
+            print("tracking with gravity compensation, either set of parameters ...", flush=True)
+            example = _share().parent.parent / "lib" / "inertid_ros" / "gravity_compensation"
+            processes.start("gravity_compensation", command("gravity_compensation", (str(example),)))
+            if processes.wait("gravity_compensation", 120.0) != 0:
+                raise DemoError(f"gravity compensation failed:\n{processes.tail('gravity_compensation')}")
+            tracking = processes.tail("gravity_compensation", 2)
+        if status == 0 and options.robot == "payload":
+            recordings = json.dumps([str(bag) for bag in sorted((work / "recordings").iterdir())])
+            own["online"] = [f"result:={work / 'calibration'}", f"recordings:={recordings}"]
+            processes.start("online", command("online", ("-m", MODULES["online"])))
+            payload = hold_a_box(comparison.given, options.seed)
+            (work / "payload.json").write_text(payload.answer.payload_json + "\n")
+    for file in (work / "calibration").iterdir():
+        file.rename(work / file.name)
+    (work / "calibration").rmdir()
+    report = json.loads((work / RESULT).read_text())
+    (work / "given.urdf").write_text(comparison.given.urdf)
+    (work / "comparison.json").write_text(json.dumps(comparison.content(report), indent=1) + "\n")
+    print_comparison(comparison, report)
+    if payload is not None:
+        print_payload(payload)
+    if options.robot not in ARMS:
+        tracking = describe_centre_of_mass(comparison, report, held_out_configurations(comparison, configuration, work))
+    print(f"{tracking}\n{time.monotonic() - began:.0f} s in all")
+    return status
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="demo", description="Calibrate a simulated robot.")
+    parser.add_argument(
+        "--robot", default="arm", choices=CONFIGURATIONS,
+        help="arm: seven joints; payload: it then grasps a box; biped: an exoskeleton on two force plates; humanoid: on"
+        " one foot",
+    )
+    parser.add_argument("--output", default="result", help="result directory; that of an earlier demo is replaced")
+    parser.add_argument("--seed", type=int, default=0, help="of the point masses, the drives and the noise")
+    parser.add_argument("--config", default="", help="parameter file in place of the robot's own in config")
+    return parser.parse_args(arguments)
+
+
+def _share() -> Path:
+    from ament_index_python.packages import get_package_share_directory
+
+    return Path(get_package_share_directory("inertid_ros"))
+
+
+def _locked(configuration: Path) -> list[str]:
+    """Parameters of the locked joints."""
+    joints = load_configuration(configuration).robot.locked_joints
+    values = [f"robot.locked_joints.{joint}:={position}" for joint, position in joints.items()]
+    return [f"robot.locked_joint_names:={json.dumps(list(joints))}", *values]
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+
+
+_WAIT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The robot as described, and the truth.
+
+    Attributes
+    ----------
+    given : RobotModel
+        As the simulator describes it.
+    truth : ndarray, shape (nb, 10)
+        True inertial parameters in its link order.
+    """
+
+    given: RobotModel
+    truth: Array
+
+    @classmethod
+    def receive(cls, robot: RobotOptions) -> "Comparison":
+        """Receive both from the simulator's latched topics; ``robot`` are the options of the model.
+
+        Raises
+        ------
+        InertidError
+            It does not publish them.
+        """
+        import rclpy
+        from std_msgs.msg import String
+
+        from inertid_ros.msg import InertialParameters
+        from inertid_ros.ros.parameter_messages import from_inertial_parameters
+        from inertid_ros.ros.topics import LATCHED
+
+        description: list[String] = []
+        truth: list[InertialParameters] = []
+        rclpy.init()
+        try:
+            node = rclpy.create_node("demo")
+            node.create_subscription(String, "robot_description", lambda message: description.append(message), LATCHED)
+            node.create_subscription(
+                InertialParameters, "simulator/true_parameters", lambda message: truth.append(message), LATCHED
+            )
+            end = time.monotonic() + _WAIT_S
+            while not (description and truth):
+                if time.monotonic() > end:
+                    raise InertidError("the simulator does not publish its truth; see its log")
+                rclpy.spin_once(node, timeout_sec=0.1)
+            node.destroy_node()
+        finally:
+            rclpy.try_shutdown()
+        model = load_model(description[0].data, model_options(robot))
+        return cls(model, from_inertial_parameters(truth[0]).bodies)
+
+    def content(self, report: Mapping[str, Any]) -> dict[str, Any]:
+        """Return everything of the table as plain data."""
+        given, calibrated = self.given.body_prior, self.calibrated(report)
+        sets = {"truth": self.truth, "given": given, "calibrated": calibrated}
+        links = []
+        for index, name in enumerate(self.given.link_names):
+            entry: dict[str, Any] = {"name": name}
+            for label, bodies in sets.items():
+                mass, com, _ = mass_com_inertia(bodies[index])
+                distance = float(geodesic_distance(bodies[index], self.truth[index]))
+                entry[label] = {"mass": float(mass), "com": com.tolist(), "geodesic_distance_to_truth": distance}
+            links.append(entry)
+        section = "validation" if "validation" in report else "train"
+        return {
+            "relative_error": report[section]["relative_error"],
+            "prior_relative_error": report["prior"][section]["relative_error"],
+            "links": links,
+        }
+
+    def calibrated(self, report: Mapping[str, Any]) -> Array:
+        """Return the inertial parameters ``(nb, 10)`` of a report."""
+        bodies = {link["name"]: link["parameters"] for link in report["links"]}
+        return np.array([bodies[name] for name in self.given.link_names])
+
+
+def print_comparison(comparison: Comparison, report: Mapping[str, Any]) -> None:
+    """Print torque errors, and every link against the truth: as described, then calibrated."""
+    print()
+    print_errors(report)
+    rows = []
+    content = comparison.content(report)
+    for link in content["links"]:
+        true, given, calibrated = link["truth"], link["given"], link["calibrated"]
+        shift = [1e3 * float(np.linalg.norm(np.subtract(x["com"], true["com"]))) for x in (given, calibrated)]
+        rows.append(
+            (
+                link["name"],
+                number(true["mass"]),
+                f"{number(given['mass'])} → {number(calibrated['mass'])}",
+                f"{shift[0]:.1f} → {shift[1]:.1f}",
+                f"{given['geodesic_distance_to_truth']:.3f} → {calibrated['geodesic_distance_to_truth']:.3f}",
+            )
+        )
+    header = ("link", "true mass [kg]", "mass [kg]", "CoM off by [mm]", "geodesic distance to the truth")
+    print_table("Links against the simulated truth, URDF as given → calibrated", header, rows)
+    before, after = content["prior_relative_error"], content["relative_error"]
+    print(f"held-out torque error {100 * before:.2f} % → {100 * after:.2f} %, {before / after:.1f} times smaller")
+    smallest = min(link["min_pseudo_inertia_eigenvalue"] for link in report["links"])
+    print(f"every link physically consistent: {'yes' if smallest > 0 else 'NO'} (smallest eigenvalue {smallest:.2g})")
+
+
+def held_out_configurations(comparison: Comparison, configuration: Path, work: Path) -> Array:
+    """Return the configurations ``(N, nq)`` of the last recording, which was not fitted."""
+    options = load_configuration(configuration)
+    bag = sorted((work / "recordings").iterdir())[-1]
+    samples = prepare(read_bag(bag, options.topics, comparison.given.joint_names), comparison.given, options.prepare)
+    return samples.q[samples.usable]
+
+
+def describe_centre_of_mass(comparison: Comparison, report: Mapping[str, Any], configurations: Array) -> str:
+    """Return a line on the whole robot's centre of mass against the truth, over configurations ``(N, nq)``."""
+    true, given, calibrated = (
+        centres_of_mass(comparison.given, bodies, configurations)
+        for bodies in (comparison.truth, comparison.given.body_prior, comparison.calibrated(report))
+    )
+    before, after = (float(np.sqrt(np.mean(np.sum((c - true) ** 2, axis=1)))) for c in (given, calibrated))
+    mass = comparison.calibrated(report)[:, 0].sum()
+    return (
+        f"centre of mass off by {1e3 * before:.1f} mm → {1e3 * after:.2f} mm on held-out data,"
+        f" {before / after:.1f} times closer; total mass {mass:.2f} kg of {comparison.truth[:, 0].sum():.2f} kg"
+    )
+
+
+def centres_of_mass(model: RobotModel, bodies: Array, configurations: Array) -> Array:
+    """Return the centres of mass ``(N, 3)`` in the world [m] of a robot with inertial parameters ``(nb, 10)``."""
+    kinematics = model.with_bodies(bodies)
+    data = kinematics.createData()
+    return np.array([pin.centerOfMass(kinematics, data, q).copy() for q in configurations])

@@ -1,0 +1,223 @@
+"""The payload demo: a calibrated arm works and grasps a box of unknown mass, and the online node identifies it."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import rclpy
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Inertia, InertiaStamped, Vector3
+from rclpy.action import ActionClient
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
+from trajectory_msgs.msg import JointTrajectory
+
+from inertid_ros.action import IdentifyPayload
+from inertid_ros.cli.printing.output import number, print_table
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import InertidError
+from inertid_ros.msg import InertialParameters, RobotChange
+from inertid_ros.robot.model import RobotModel
+from inertid_ros.ros.conversions import JointOrder, TrajectoryArrays, to_joint_trajectory
+from inertid_ros.ros.topics import COMMAND, LATCHED, STATE
+from inertid_ros.simulation.held_box import Box
+
+_MARGIN = 0.1  # rad from the limits
+
+
+def attached(box: Box, link: str, stamp: Time) -> InertiaStamped:
+    """Return the message by which the simulator attaches a box to a link."""
+    mass, x, y, z, xx, xy, xz, yy, yz, zz = box.numbers.tolist()
+    inertia = Inertia(m=mass, com=Vector3(x=x, y=y, z=z), ixx=xx, ixy=xy, ixz=xz, iyy=yy, iyz=yz, izz=zz)
+    return InertiaStamped(header=Header(stamp=stamp, frame_id=link), inertia=inertia)
+
+
+def movements(
+    model: RobotModel, start: Array, rng: np.random.Generator, seconds: float, each: float = 1.25, size: float = 0.5
+) -> TrajectoryArrays:
+    """Movements from rest to rest, each to a random pose near the first; a controller makes quintics of them.
+
+    Parameters
+    ----------
+    start : ndarray, shape (n,)
+        Pose before [rad].
+    seconds, each : float
+        Time of all, and of each of them [s].
+    size : float
+        Largest displacement of a joint from the first pose [rad].
+    """
+    count = max(2, round(seconds / each))
+    poses = start + rng.uniform(-size, size, (count, len(start)))
+    poses[-1] = start
+    poses = np.clip(poses, model.limits.lower + _MARGIN, model.limits.upper - _MARGIN)
+    rest = np.zeros_like(poses)
+    return TrajectoryArrays(model.joint_names, each * np.arange(1.0, count + 1), poses, rest, rest)
+
+
+LINK = "panda_link8"  # the flange
+_WORK_S, _WAIT_S = 90.0, 30.0
+_MASSES = (0.5, 3.0)  # kg
+_QUANTITIES = ("mass [kg]", "com x [m]", "com y [m]", "com z [m]", *(f"inertia {axes} [kg m^2]" for axes in
+               ("xx", "xy", "xz", "yy", "yz", "zz")))  # fmt: skip
+
+
+class PayloadDemo:
+    """Moves the simulated arm, puts a box into its hand, and asks the online node.
+
+    Parameters
+    ----------
+    node : Node
+        Of the demo.
+    model : RobotModel
+        The arm.
+    seed : int
+        Of movements and box.
+    """
+
+    def __init__(self, node: Node, model: RobotModel, seed: int) -> None:
+        self._node, self._model = node, model
+        self._rng = np.random.default_rng(seed)
+        self.box = Box.random(self._rng, float(self._rng.uniform(*_MASSES)))
+        self._changes: list[tuple[float, RobotChange]] = []
+        self._parameters: list[InertialParameters] = []
+        self._states: list[JointState] = []
+        self._commands = node.create_publisher(JointTrajectory, "joint_trajectory", COMMAND)
+        self._attach = node.create_publisher(InertiaStamped, "simulator/attach", COMMAND)
+        self._client = ActionClient(node, IdentifyPayload, "online/identify_payload")
+        node.create_subscription(
+            RobotChange, "online/change", lambda message: self._changes.append((time.monotonic(), message)), LATCHED
+        )
+        node.create_subscription(InertialParameters, "online/parameters", self._parameters.append, LATCHED)
+        node.create_subscription(JointState, "joint_states", self._take_state, STATE)
+
+    def run(self) -> IdentifyPayload.Result:
+        """Work, grasp, identify, let go; what was identified.
+
+        Raises
+        ------
+        InertidError
+            Something did not happen.
+        """
+        self._until(lambda: self._states and self._commands.get_subscription_count(), "joint states of the simulator")
+        start = JointOrder(self._model.joint_names).sample(self._states[-1])
+        if start is None:
+            raise InertidError("the simulator's joint states have other joints; see its log")
+        work = movements(self._model, start.position, self._rng, _WORK_S)
+        self._commands.publish(to_joint_trajectory(work))
+        print("the arm works; its parameters are followed ...", flush=True)
+        self._until(lambda: self._parameters and self._client.server_is_ready(), "parameters of the online node")
+        self._spin(float(self._rng.uniform(2.0, 4.0)))
+        print("a box is put into its hand", flush=True)
+        self._change_to(self.box)
+        answer = self._identify()
+        print("it lets go", flush=True)
+        self._change_to(None)
+        return answer
+
+    def _change_to(self, box: Box | None) -> None:
+        """Hold a box, or nothing, and wait until the node has told so."""
+        known, began = len(self._changes), time.monotonic()
+        stamp = self._node.get_clock().now().to_msg()
+        self._attach.publish(InertiaStamped() if box is None else attached(box, LINK, stamp))
+        told = {RobotChange.AS_CALIBRATED} if box is None else {RobotChange.PAYLOAD}
+        self._until(lambda: len(self._changes) > known, "change")
+        print(f"  after {self._changes[known][0] - began:.2f} s: {self._changes[known][1].message}", flush=True)
+        settled = lambda change: change.settled or change.cause == RobotChange.AS_CALIBRATED  # noqa: E731
+        self._until(
+            lambda: any(settled(change) and change.cause in told for _, change in self._changes[known:]), "cause"
+        )
+        if self._changes[-1] != self._changes[known]:
+            print(f"  {self._changes[-1][1].message}", flush=True)
+
+    def _identify(self) -> IdentifyPayload.Result:
+        goal = IdentifyPayload.Goal(frame=LINK)
+        accepted = self._client.send_goal_async(goal, feedback_callback=lambda message: _show(message.feedback))
+        self._until(accepted.done, "answer of the online node")
+        result = accepted.result().get_result_async()
+        self._until(result.done, "payload")
+        answer: IdentifyPayload.Result = result.result().result
+        if not answer.success:
+            raise InertidError(answer.message)
+        return answer
+
+    def _take_state(self, message: JointState) -> None:
+        self._states = [message]
+
+    def _spin(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            rclpy.spin_once(self._node, timeout_sec=0.05)
+
+    def _until(self, condition: Callable[[], Any], what: str) -> None:
+        end = time.monotonic() + _WAIT_S
+        while not condition():
+            if time.monotonic() > end:
+                raise InertidError(f"no {what} within {_WAIT_S:g} s; see the logs of online and simulator")
+            rclpy.spin_once(self._node, timeout_sec=0.05)
+
+
+@dataclass(frozen=True)
+class IdentifiedBox:
+    """The box, and what was identified of it."""
+
+    box: Box
+    answer: IdentifyPayload.Result
+
+
+def hold_a_box(model: RobotModel, seed: int) -> IdentifiedBox:
+    """Have the simulated arm work and grasp a box, with a node of its own.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    seed : int
+        Of movements and box.
+
+    Raises
+    ------
+    InertidError
+        Something did not happen in time, or the payload was refused.
+    """
+    rclpy.init()
+    try:
+        node = rclpy.create_node("payload_demo")
+        demo = PayloadDemo(node, model, seed)
+        answer = demo.run()
+        node.destroy_node()
+    finally:
+        rclpy.try_shutdown()
+    return IdentifiedBox(demo.box, answer)
+
+
+def print_payload(identified: IdentifiedBox) -> None:
+    """Print what was identified against the truth."""
+    box, answer = identified.box, identified.answer
+    inertia = answer.payload.inertia
+    found = (inertia.m, inertia.com.x, inertia.com.y, inertia.com.z, inertia.ixx, inertia.ixy, inertia.ixz, inertia.iyy,
+             inertia.iyz, inertia.izz)  # fmt: skip
+    truth = (box.mass, *box.com, *box.inertia[np.triu_indices(3)])
+    rows = [
+        (
+            name,
+            number(true),
+            number(value),
+            f"{number(low, 3)} to {number(high, 3)}",
+            "yes" if low <= true <= high else "no",
+        )
+        for name, true, value, low, high in zip(_QUANTITIES, truth, found, answer.lower, answer.upper, strict=True)
+    ]
+    print_table(f"The box in the frame of {LINK}", ("", "truth", "identified", "95 % interval", "inside"), rows)
+    print(f"URScript: {answer.set_target_payload}\nlibfranka: {answer.set_load}")
+
+
+def _show(feedback: IdentifyPayload.Feedback) -> None:
+    if feedback.stage != "measuring":
+        return
+    known = f"{feedback.mass:.2f} ± {2 * feedback.mass_standard_deviation:.2f} kg" * math.isfinite(feedback.mass)
+    line = "; ".join(filter(None, (known, feedback.uncertain)))
+    print(f"  {feedback.stage} {100 * feedback.fraction:3.0f} %: {line}", flush=True)

@@ -1,0 +1,111 @@
+"""Child processes of the demo, and a ROS domain of their own."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from inertid_ros.core.errors import InertidError
+
+_DOMAINS = range(101, 0, -1)  # 1 to 101 is safe on every system
+
+
+@contextmanager
+def claim_domain() -> Iterator[int]:
+    """Reserve a domain by a lock on a file until the context is left, and give its number.
+
+    Raises
+    ------
+    InertidError
+        All are claimed.
+    """
+    folder = Path(tempfile.gettempdir()) / f"inertid_ros_domains_{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    for domain in _DOMAINS:
+        with (folder / str(domain)).open("w") as candidate:
+            try:
+                fcntl.flock(candidate, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue
+            yield domain
+            return
+    raise InertidError(f"all ROS domains are claimed by locks in {folder}; end some of their owners")
+
+
+NODES = ("simulator", "excitation", "recorder", "identifier")
+_STOP_S = 8.0
+
+
+class DemoError(InertidError):
+    """A process of the demo failed."""
+
+
+class Processes:
+    """Child processes with logs; all have ended when the context is left, whatever happened.
+
+    Parameters
+    ----------
+    logs : Path
+        Directory of the logs, one ``<name>.log`` for each process.
+    """
+
+    def __init__(self, logs: Path) -> None:
+        self._logs = logs
+        self._running: dict[str, subprocess.Popen] = {}
+
+    def __enter__(self) -> "Processes":
+        return self
+
+    def start(self, name: str, command: Sequence[str], *, own_terminal: bool = False) -> None:
+        """Start one; its output goes to ``<name>.log``, or to this terminal."""
+        output: Any = None if own_terminal else (self._logs / f"{name}.log").open("wb")
+        self._running[name] = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT if output else None)
+        if output is not None:
+            output.close()
+
+    def wait(self, name: str, timeout_s: float) -> int:
+        """Exit status of one process, while the others are watched.
+
+        Raises
+        ------
+        DemoError
+            Another process ended, or the time is over.
+        """
+        end = time.monotonic() + timeout_s
+        while (status := self._running[name].poll()) is None:
+            for other, process in self._running.items():
+                if other != name and process.poll() is not None:
+                    raise DemoError(f"{other} ended with status {process.returncode}:\n{self.tail(other)}")
+            if time.monotonic() > end:
+                raise DemoError(f"{name} took longer than {timeout_s:g} s:\n{self.tail(name)}")
+            time.sleep(0.05)
+        del self._running[name]
+        return status
+
+    def tail(self, name: str, lines: int = 15) -> str:
+        """Last lines of a log."""
+        log = self._logs / f"{name}.log"
+        return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) if log.exists() else ""
+
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # The calibration first: it leaves the robot at rest while the nodes still run.
+        order = sorted(self._running.items(), key=lambda entry: entry[0] in NODES)
+        for _, process in order:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+        end = time.monotonic() + _STOP_S
+        for _, process in order:
+            try:
+                process.wait(max(end - time.monotonic(), 0.1))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

@@ -1,0 +1,268 @@
+"""Topics: quality of service, message types by name, subscriptions that are polled, and who publishes."""
+
+import functools
+import importlib
+import math
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
+from rclpy.callback_groups import CallbackGroup
+from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
+
+from inertid_ros.core.errors import InertidError
+from inertid_ros.data.screening.live_watch import ahead_of_steady
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""A late subscriber still receives the last message; on both ends."""
+
+COMMAND = QoSProfile(depth=1)
+"""Only the newest command counts: after a pause no old ones may come in a burst."""
+
+STATE = QoSProfile(depth=20, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""Sensor values; matches reliable and best-effort publishers alike. A short delay here loses none."""
+
+NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""Values of which only the last one is read."""
+
+BATCH = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""Recorded batches: none may be lost, and an identifier that restarts receives them again."""
+
+
+def recording_profile(reliability: str) -> QoSProfile:
+    """Deep queue for topics that are recorded; ``reliability`` is ``reliable`` or ``best_effort``."""
+    return QoSProfile(depth=1000, reliability=ReliabilityPolicy[reliability.upper()])
+
+
+_SEPARATOR = "=" * 80
+_INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_PRIMITIVES = _INTEGERS | {"bool", "byte", "char", "float32", "float64", "string", "wstring"}
+
+
+@functools.cache
+def message_class(type_name: str) -> Any:
+    """Python class of ``pkg/msg/Name``.
+
+    Raises
+    ------
+    InertidError
+        Not of this form, or its package is not installed.
+    """
+    parts = type_name.split("/")
+    if len(parts) != 3 or parts[1] != "msg":
+        raise InertidError(f"message type '{type_name}': is not of the form PACKAGE/msg/NAME")
+    try:
+        return getattr(importlib.import_module(f"{parts[0]}.msg"), parts[2])
+    except (AttributeError, ModuleNotFoundError) as error:
+        raise InertidError(f"message type '{type_name}': cannot be loaded ({error}); install its package") from None
+
+
+def message_definition(type_name: str) -> str:
+    """Definition of ``pkg/msg/Name`` in the concatenated form of rosbag2 (``ros2msg``).
+
+    Raises
+    ------
+    InertidError
+        Its package is not installed with its ``.msg`` files.
+    """
+    done: dict[str, str] = {}
+    _collect(type_name, done)
+    first, *others = done.items()
+    parts = [first[1]]
+    for name, text in others:
+        package, _, short = name.split("/")
+        parts.append(f"{_SEPARATOR}\nMSG: {package}/{short}\n{text}")
+    return "\n".join(parts)
+
+
+def _collect(type_name: str, done: dict[str, str]) -> None:
+    if type_name in done:
+        return
+    package, _, name = type_name.split("/")
+    try:
+        path = Path(get_package_share_directory(package)) / "msg" / f"{name}.msg"
+        done[type_name] = path.read_text(encoding="utf-8")
+    except (PackageNotFoundError, OSError):
+        raise InertidError(f"message type '{type_name}': its definition is not installed; install {package}") from None
+    for line in done[type_name].splitlines():
+        fields = line.split("#")[0].split()
+        if len(fields) < 2 or "=" in fields[0]:
+            continue
+        element = re.sub(r"(\[.*\]|<=\d+)+$", "", fields[0])
+        if element in _PRIMITIVES:
+            continue
+        _collect(_full_name(element, package), done)
+
+
+def _full_name(element: str, package: str) -> str:
+    owner, _, name = element.rpartition("/")
+    if not owner:
+        return f"std_msgs/msg/{name}" if name == "Header" else f"{package}/msg/{name}"
+    return f"{owner.split('/')[0]}/msg/{name}"
+
+
+class _Polled(CallbackGroup):
+    """Of subscriptions that no executor wakes up for, but for their events where these are wanted.
+
+    Each time that it wakes up, it builds its wait set anew.
+    """
+
+    def __init__(self, events: bool) -> None:
+        super().__init__()
+        self._events = events
+
+    def can_execute(self, entity: Any) -> bool:
+        """Whether it is an event that is wanted; messages are read by hand."""
+        return self._events and not isinstance(entity, Subscription)
+
+    def beginning_execution(self, entity: Any) -> bool:
+        """As :meth:`can_execute`."""
+        return self.can_execute(entity)
+
+    def ending_execution(self, entity: Any) -> None:
+        """Nothing began."""
+
+
+class PacedGroup(CallbackGroup):
+    """Of an action client whose messages are taken in short intervals, all that wait, and not between them.
+
+    A server tells the states of all its goals of the last seconds whenever one of them changes; of these only the
+    newest is kept until the next interval.
+
+    Parameters
+    ----------
+    period : float
+        From the begin of one interval to that of the next [s].
+    length : float
+        Processor time of an interval, which begins with a message [s].
+    """
+
+    def __init__(self, period: float, length: float) -> None:
+        super().__init__()
+        self._period, self._length = period, length
+        self._next = self._end = 0.0
+
+    def can_execute(self, entity: Any) -> bool:
+        """Whether there is an interval, or the next one may begin."""
+        return time.thread_time() <= self._end or time.monotonic() >= self._next
+
+    def beginning_execution(self, entity: Any) -> bool:
+        """Yes: what has been found ready is taken."""
+        now = time.monotonic()
+        if now >= self._next:
+            self._next, self._end = now + self._period, time.thread_time() + self._length
+        return True
+
+    def ending_execution(self, entity: Any) -> None:
+        """Others may be executed at the same time."""
+
+
+class PolledSubscription:
+    """A topic whose messages wait in the queue of the middleware until they are taken.
+
+    Parameters
+    ----------
+    node : Node
+    message_type : type
+    topic : str
+    qos : QoSProfile
+        Its depth is how many messages may come between two times at which they are taken.
+    raw : bool
+        Whether messages stay serialized.
+    events : SubscriptionEventCallbacks, optional
+        What the executor calls on events of the subscription.
+
+    Attributes
+    ----------
+    numbered_since : float
+        Time of the steady clock from which on all messages have increasing sequence numbers, as those of one
+        publisher do and those of several that publish at once do not [s]; infinite where the last message broke their
+        order or the middleware tells no numbers.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        message_type: Any,
+        topic: str,
+        qos: QoSProfile,
+        raw: bool = False,
+        events: SubscriptionEventCallbacks | None = None,
+    ) -> None:
+        self._type, self._depth, self._raw = message_type, qos.depth, raw
+        self._number, self.numbered_since = 0, math.inf
+        group = _Polled(events is not None)
+        self._subscription = node.create_subscription(
+            message_type, topic, lambda _message: None, qos, callback_group=group, event_callbacks=events
+        )
+        self._taken = time.monotonic()
+
+    def take(self) -> list[tuple[Any, float]]:
+        """Return all messages that wait, oldest first, with their receipt on the steady clock [s].
+
+        The receipt is the middleware's, not this call's. It is of the system's clock; where that has stepped, or the
+        middleware tells none, it is a time between the last call and this one. At most as many messages as the queue
+        is deep are returned, however fast others come.
+        """
+        return [(message, received) for message, received, _arrival in self.take_with_arrival()]
+
+    def take_with_arrival(self) -> list[tuple[Any, float, int]]:
+        """Return the same with the arrival by the system's clock as the middleware tells it [ns]; 0 if it does not."""
+        before, now = self._taken, time.monotonic()
+        offset = -ahead_of_steady(time.time)
+        self._taken = now
+        messages = []
+        handle = self._subscription.handle
+        with handle:
+            for _ in range(self._depth):
+                taken = handle.take_message(self._type, self._raw)
+                if taken is None:
+                    break
+                arrival = int(taken[1]["received_timestamp"])
+                received = arrival * 1e-9 + offset
+                before = min(max(received, before), now)
+                self._count(taken[1]["publication_sequence_number"], before)
+                messages.append((taken[0], before, arrival))
+        return messages
+
+    def _count(self, number: int | None, received: float) -> None:
+        """Take the sequence number that a publisher gave to a message, None where the middleware tells none."""
+        if number is None or number <= self._number:
+            self.numbered_since = math.inf
+        elif self.numbered_since == math.inf:
+            self.numbered_since = received
+        self._number = number or 0
+
+
+# The graph's, for some milliseconds between discovering a publisher and its node, and while a killed node is forgotten.
+UNNAMED = "_NODE_NAME_UNKNOWN_"
+
+
+class Publishers:
+    """Nodes that publish a topic; one whose name is not known yet counts only when it is found a second time.
+
+    Parameters
+    ----------
+    node : Node
+        Whose graph is looked at.
+    topic : str
+        Resolved name.
+    """
+
+    def __init__(self, node: Node, topic: str) -> None:
+        self._node, self.topic = node, topic
+        self._unnamed = False  # whether the last look found one without a name
+
+    def look(self) -> list[tuple[str, str]]:
+        """Return name and namespace of the node of each publisher, those that are known first."""
+        infos = self._node.get_publishers_info_by_topic(self.topic)
+        found = [(info.node_name, info.node_namespace) for info in infos]
+        named = [publisher for publisher in found if publisher[0] != UNNAMED]
+        unnamed = [publisher for publisher in found if publisher[0] == UNNAMED]
+        seen_before, self._unnamed = self._unnamed, bool(unnamed)
+        return named + unnamed if seen_before else named
