@@ -11,10 +11,9 @@ from tables import machine, publish, table
 from inertid_ros.config.direction_combinations import CombinationOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
-from inertid_ros.excitation.direction_combinations.fixed_base import fixed_base_problem
-from inertid_ros.excitation.direction_combinations.interval_planner import improve_motion, plan_intervals
-from inertid_ros.excitation.direction_combinations.pruning import rank_and_condition
-from inertid_ros.excitation.limits.motion_limits import motion_limits
+from inertid_ros.excitation.motion_limits import motion_limits
+from inertid_ros.excitation.planning.interval_motion import rank_and_condition
+from inertid_ros.excitation.planning.interval_planner import fixed_base_problem, improve_motion, plan_intervals
 
 
 def main() -> None:

@@ -21,14 +21,14 @@ from tables import machine, publish, table
 from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.constraints.collision.clearance import ClearanceConstraint
-from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
-from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.excitation.planner import plan_excitation
-from inertid_ros.excitation.plans.plan import Plan
-from inertid_ros.robot.geometry.capsules import shape_capsules
+from inertid_ros.excitation.constraints.clearance import ClearanceConstraint
+from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.excitation.plan import Plan
+from inertid_ros.excitation.planning.criterion import EarlierInformation
+from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.robot.link_shapes import collision_shapes
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.urdf.shapes import shape_capsules
 from inertid_ros.simulation.example_robots import example_urdf
 
 PROBES = 300

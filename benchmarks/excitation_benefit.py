@@ -15,18 +15,18 @@ from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
+from inertid_ros.core.inertial_parameters import geodesic_distance
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
-from inertid_ros.excitation.planner import plan_excitation
+from inertid_ros.excitation.motion_limits import MotionLimits, motion_limits
+from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.torque_confidence import sample_states
 from inertid_ros.identification.base_parameters import base_parameters_of_robot
 from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance
+from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import example_urdf
 from inertid_ros.simulation.plan_recording import simulate

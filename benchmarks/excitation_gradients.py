@@ -12,10 +12,9 @@ from tables import ROOT, machine, publish, table
 
 from inertid_ros.config.excitation import CRITERIA, CRITERION_SCALINGS, MEASURED, ExcitationOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.criteria.criterion import Criterion, make_criterion
-from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
-from inertid_ros.excitation.limits.constraint import MotionSamples
-from inertid_ros.excitation.limits.motion_limits import MotionLimits
+from inertid_ros.excitation.constraints.constraint import MotionSamples
+from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.excitation.planning.criterion import Criterion, EarlierInformation, make_criterion
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 

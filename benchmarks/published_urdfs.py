@@ -21,20 +21,18 @@ from studies.floor_distance import closest_to_floor
 from tables import machine, publish, table
 
 from inertid_ros.config.excitation import ExcitationOptions
-from inertid_ros.core.errors import InertidError
-from inertid_ros.core.log_once import log_once
-from inertid_ros.excitation.constraints.collision.clearance import ClearanceConstraint
-from inertid_ros.excitation.constraints.collision.pairs import FLOOR
-from inertid_ros.excitation.constraints.collision.surroundings import surroundings
-from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
-from inertid_ros.excitation.criteria.criterion import regressor_condition
+from inertid_ros.core.errors import InertidError, log_once
+from inertid_ros.excitation.constraints.clearance import ClearanceConstraint
+from inertid_ros.excitation.constraints.collision_objects import FLOOR
+from inertid_ros.excitation.constraints.motion_constraints import motion_constraints, surroundings
 from inertid_ros.excitation.execution.plan_check import check_plan
-from inertid_ros.excitation.inspection import Inspection, inspect_plan
-from inertid_ros.excitation.limits.motion_limits import motion_limits
-from inertid_ros.excitation.planner import plan_excitation
+from inertid_ros.excitation.motion_limits import motion_limits
+from inertid_ros.excitation.plan import Plan
+from inertid_ros.excitation.planning.criterion import regressor_condition
 from inertid_ros.excitation.planning.descent import motion_samples
+from inertid_ros.excitation.planning.inspection import Inspection, inspect_plan
+from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.excitation.planning.start_pose import rest_pose
-from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.excitation.limits.motion_limits import motion_limits
-from inertid_ros.excitation.planner import plan_excitation
+from inertid_ros.excitation.motion_limits import motion_limits
+from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.identification.assessment.validation import Validation, validate
 from inertid_ros.identification.identify import identify
+from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import ModelOptions, load_model
-from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import example_urdf
 from inertid_ros.simulation.plan_recording import simulate

@@ -54,10 +54,7 @@ ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
         ("information",), ("base_parameters",), ("prior",), ("solvers",), ("assessment",), ("details",),
         ("least_squares",), ("population", "gains"), ("",)
     ),
-    "excitation": (
-        ("motions",), ("limits",), ("plans",), ("constraints",), ("criteria",), ("planning",),
-        ("direction_combinations",), ("execution",), ("",)
-    ),
+    "excitation": (("",), ("constraints",), ("execution",), ("planning",)),
     "app": (("",), ("fleet",)),
     "adaptation": (("",), ("payload", "online", "control"), ("execution",)),
     "report": (("content",), ("plots",), ("schemas",), ("",)),

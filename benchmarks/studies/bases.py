@@ -3,7 +3,7 @@
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.criteria.criterion_scaling import FixedScaling, pushforward_root
+from inertid_ros.excitation.planning.criterion import FixedScaling, pushforward_root
 
 SCALINGS = ("none", "diagonal", "invariant")
 

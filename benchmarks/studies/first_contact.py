@@ -23,11 +23,10 @@ from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.files.bag_writing import write_bag
-from inertid_ros.excitation.constraints.collision.surroundings import surroundings
-from inertid_ros.excitation.limits.motion_limits import motion_limits
-from inertid_ros.excitation.plans.plan_file import load_motion
-from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.excitation.constraints.motion_constraints import surroundings
+from inertid_ros.excitation.motion_limits import motion_limits
+from inertid_ros.excitation.plan_file import load_motion
+from inertid_ros.robot.model import RobotModel, load_model, model_options
 from inertid_ros.simulation.example_robots import example_urdf
 from inertid_ros.simulation.plan_recording import simulate
 from inertid_ros.simulation.simulated_robot import SimulatedRobot

@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 from lxml import etree
 
-from inertid_ros.excitation.plans.plan import Plan
+from inertid_ros.excitation.plan import Plan
 
 RATE_HZ = 1000.0
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from inertid_ros.core.errors import ModelError
-from inertid_ros.excitation.limits.motion_limits import MotionLimits
+from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 

@@ -15,16 +15,16 @@ from inertid_ros.config.balance import AreaOptions, BalanceOptions
 from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.constraints.balance.centre_of_mass import CentreOfMassConstraint
-from inertid_ros.excitation.constraints.balance.polygon import polygon
-from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
-from inertid_ros.excitation.criteria.measurement_regressor import MeasurementRegressor
-from inertid_ros.excitation.limits.constraint import MotionSamples
-from inertid_ros.excitation.limits.motion_limits import MotionLimits
+from inertid_ros.excitation.constraints import balance
+from inertid_ros.excitation.constraints.balance import CentreOfMassConstraint
+from inertid_ros.excitation.constraints.constraint import MotionSamples
+from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.excitation.plan import Plan
+from inertid_ros.excitation.planning.criterion import EarlierInformation
 from inertid_ros.excitation.planning.descent import Candidate, finish_plan, improve_shape
+from inertid_ros.excitation.planning.measurement_regressor import MeasurementRegressor
+from inertid_ros.excitation.planning.planner import random_shape, random_shapes
 from inertid_ros.excitation.planning.planning_problem import PlanningProblem
-from inertid_ros.excitation.planning.random_starts import random_shape, random_shapes
-from inertid_ros.excitation.plans.plan import Plan
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.example_robots import example_urdf
 

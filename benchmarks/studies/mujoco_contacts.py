@@ -17,10 +17,10 @@ from scipy.spatial.transform import Rotation
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.excitation.plans.plan import Plan
-from inertid_ros.robot.geometry.collision_shapes import CollisionShape, collision_shape, with_surfaces
+from inertid_ros.excitation.plan import Plan
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
+from inertid_ros.robot.urdf.shapes import CollisionShape, collision_shape, with_surfaces
 from inertid_ros.simulation.mujoco_model import fix_joints, import_mujoco, joint_indices, locked_positions
 
 STEP_S = 0.002

@@ -6,8 +6,6 @@ from functools import cached_property
 import attrs
 import numpy as np
 
-from inertid_ros.adaptation.calibrated_robot import FrictionDrift
-from inertid_ros.adaptation.payload.payload import Payload
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.app.payload_offline import PayloadOptions, payload_offline
 from inertid_ros.config.configuration import Configuration
@@ -16,15 +14,16 @@ from inertid_ros.config.robot import LoadOptions, RobotOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.data.recording import Recording
-from inertid_ros.excitation.limits.motion_limits import motion_limits
-from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
-from inertid_ros.excitation.plans.plan import Plan
+from inertid_ros.excitation.motion_limits import motion_limits
+from inertid_ros.excitation.plan import Plan
+from inertid_ros.excitation.quintic import PiecewiseQuintic
+from inertid_ros.payload.equations import FrictionDrift
+from inertid_ros.payload.payload import Payload
 from inertid_ros.report.results import StoredResult, read_result, write_result
-from inertid_ros.robot.loads import load_bodies
+from inertid_ros.robot.body_changes import load_bodies
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
-from inertid_ros.simulation.held_box import Box
-from inertid_ros.simulation.plan_recording import simulate
+from inertid_ros.simulation.plan_recording import Box, simulate
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 from .simulated_panda import ACCELERATION, MODEL, START, SimulatedPanda

@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from inertid_ros.core.errors import ModelError
-from inertid_ros.excitation.constraints.collision.collision_objects import CollisionObject
-from inertid_ros.excitation.constraints.collision.exact_distances import ExactDistances
-from inertid_ros.robot.geometry.capsules import corners, shape_capsules
-from inertid_ros.robot.geometry.collision_shapes import CollisionShape, with_surfaces
-from inertid_ros.robot.geometry.solids import convex_hull
+from inertid_ros.excitation.constraints.collision_objects import CollisionObject
+from inertid_ros.excitation.constraints.exact_distances import ExactDistances
+from inertid_ros.robot.urdf.missing_inertias import convex_hull
+from inertid_ros.robot.urdf.shapes import CollisionShape, corners, shape_capsules, with_surfaces
 
 
 def main(folder: str) -> None:

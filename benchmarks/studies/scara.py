@@ -6,18 +6,17 @@ from studies.accelerations import expected_squares
 from studies.bases import scaling_in
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.criteria.criterion import Criterion
-from inertid_ros.excitation.criteria.measurement_regressor import MeasurementRegressor
-from inertid_ros.excitation.criteria.optimality import OptimalityCriterion
-from inertid_ros.excitation.limits.constraint import MotionSamples
-from inertid_ros.identification.prior.distances import PULLBACK
-from inertid_ros.robot.bodies.inertial_parameters import (
+from inertid_ros.core.inertial_parameters import (
     PSEUDO_INERTIA_BASIS,
     from_mass_com_inertia,
     from_pseudo_inertia,
     pseudo_inertia,
     transform,
 )
+from inertid_ros.excitation.constraints.constraint import MotionSamples
+from inertid_ros.excitation.planning.criterion import Criterion, OptimalityCriterion
+from inertid_ros.excitation.planning.measurement_regressor import MeasurementRegressor
+from inertid_ros.identification.prior.distances import PULLBACK
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 
 UPPER, FOREARM = 0.35, 0.30  # m

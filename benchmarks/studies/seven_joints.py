@@ -7,16 +7,14 @@ from studies.bases import scaling_in
 
 from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.criteria.criterion import Criterion
-from inertid_ros.excitation.criteria.criterion_scaling import FixedScaling
-from inertid_ros.excitation.criteria.measurement_regressor import MeasurementRegressor
-from inertid_ros.excitation.criteria.optimality import OptimalityCriterion
-from inertid_ros.excitation.limits.constraint import MotionSamples
-from inertid_ros.excitation.limits.motion_limits import motion_limits
-from inertid_ros.excitation.planning.feasible_size import size_bounds
+from inertid_ros.excitation.constraints.constraint import MotionSamples
+from inertid_ros.excitation.motion_limits import motion_limits
+from inertid_ros.excitation.planning.criterion import Criterion, FixedScaling, OptimalityCriterion
+from inertid_ros.excitation.planning.measurement_regressor import MeasurementRegressor
+from inertid_ros.excitation.planning.planning_problem import size_bounds
 from inertid_ros.identification.prior.coordinates import normalised_coordinates, scaling_matrix
+from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import ModelOptions, load_model
-from inertid_ros.robot.perturbation import perturb
 from inertid_ros.simulation.example_robots import PANDA, example_urdf
 
 HARMONICS, OMEGA, DURATION, RATE, NOISE = 5, 0.3 * np.pi, 10.0, 1000.0, 0.1  # of the source

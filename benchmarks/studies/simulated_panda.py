@@ -14,12 +14,11 @@ from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.data.recording import Recording
-from inertid_ros.excitation.limits.motion_limits import motion_limits
-from inertid_ros.excitation.planner import plan_excitation
-from inertid_ros.excitation.plans.plan import Plan
-from inertid_ros.robot.loads import load_bodies
+from inertid_ros.excitation.motion_limits import motion_limits
+from inertid_ros.excitation.plan import Plan
+from inertid_ros.excitation.planning.planner import plan_excitation
+from inertid_ros.robot.body_changes import load_bodies, perturb
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import example_urdf
 from inertid_ros.simulation.plan_recording import simulate

@@ -5,16 +5,20 @@ from dataclasses import dataclass
 import attrs
 import numpy as np
 
-from inertid_ros.adaptation.control.adaptive_control import AdaptationOptions, AdaptiveController, Law, Tracking
-from inertid_ros.adaptation.control.drives import CalibratedDrives
-from inertid_ros.adaptation.execution.controlled_arm import ArmState, ControlledArm
-from inertid_ros.adaptation.execution.effort_watch import EffortWatch
+from inertid_ros.adaptive_control.controlled_arm import ArmState, ControlledArm, EffortWatch
+from inertid_ros.adaptive_control.controller import (
+    AdaptationOptions,
+    AdaptiveController,
+    CalibratedDrives,
+    Law,
+    Tracking,
+)
 from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.config.execution import EffortControlOptions, MonitorOptions, StateMonitorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.excitation.execution.monitor import StateMonitor
-from inertid_ros.excitation.limits.motion_limits import motion_limits
+from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.report.results import ResultError, read_result
 from inertid_ros.robot.model import RobotModel
 

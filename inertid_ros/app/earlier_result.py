@@ -7,7 +7,7 @@ import numpy as np
 
 from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.data.recording import Recording
-from inertid_ros.excitation.criteria.earlier_information import EarlierInformation, earlier_information
+from inertid_ros.excitation.planning.criterion import EarlierInformation, earlier_information
 from inertid_ros.identification.continuation import EarlierFit
 from inertid_ros.identification.information.earlier_equations import EarlierEquations
 from inertid_ros.identification.provenance import EarlierSource, checksum, file_checksum

@@ -10,19 +10,16 @@ from inertid_ros.config.execution import ExecutionOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding
-from inertid_ros.excitation.constraints.collision.surroundings import surroundings
-from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
+from inertid_ros.excitation.constraints.constraint import Clearance
+from inertid_ros.excitation.constraints.motion_constraints import motion_constraints, surroundings
 from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.execution.plan_check import check_plan, with_approach
-from inertid_ros.excitation.inspection import closest_approach, limb_paths, motion_findings, motion_summary
-from inertid_ros.excitation.limits.constraint import Clearance
-from inertid_ros.excitation.limits.motion_limits import motion_limits
-from inertid_ros.excitation.planner import plan_excitation, refuse_free_base
-from inertid_ros.excitation.planning.optimize import PlanningProgress
-from inertid_ros.excitation.plans.plan import Plan, slower
-from inertid_ros.excitation.plans.plan_file import load_motion
-from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import load_model
+from inertid_ros.excitation.motion_limits import motion_limits
+from inertid_ros.excitation.plan import Plan, slower
+from inertid_ros.excitation.plan_file import load_motion
+from inertid_ros.excitation.planning.inspection import closest_approach, limb_paths, motion_findings, motion_summary
+from inertid_ros.excitation.planning.planner import PlanningProgress, plan_excitation, refuse_free_base
+from inertid_ros.robot.model import load_model, model_options
 
 _PLANNED = 0.8
 

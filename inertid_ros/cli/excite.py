@@ -1,41 +1,50 @@
 """``inertid excite``: plan an exciting motion, or inspect one that exists."""
 
 import argparse
+import json
 import logging
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
+import attrs
 import numpy as np
 
 from inertid_ros.app.earlier_result import earlier_result
+from inertid_ros.cli.printing import number, percent, print_json, print_table, progress_bar
+from inertid_ros.cli.settings import configuration, inputs, named_numbers
+from inertid_ros.cli.stopping import ends_early
 from inertid_ros.config.configuration import ExcitationConfiguration
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.core.outputs import check_directory
-from inertid_ros.excitation.constraints.collision.surroundings import surroundings
-from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
-from inertid_ros.excitation.criteria.earlier_information import EarlierInformation
+from inertid_ros.core.outputs import check_directory, write_directory
+from inertid_ros.excitation.constraints.constraint import Clearance, Constraint
+from inertid_ros.excitation.constraints.motion_constraints import motion_constraints, surroundings
 from inertid_ros.excitation.execution.plan_check import check_plan
-from inertid_ros.excitation.inspection import Inspection, inspect_plan
-from inertid_ros.excitation.limits.constraint import Constraint
-from inertid_ros.excitation.limits.motion_limits import MotionLimits, motion_limits
-from inertid_ros.excitation.planner import plan_excitation, refuse_free_base
-from inertid_ros.excitation.planning.optimize import PlanningProgress
+from inertid_ros.excitation.motion_limits import MotionLimits, check_curve, motion_limits
+from inertid_ros.excitation.motions import Concatenation, QuinticRamp
+from inertid_ros.excitation.plan import Plan, plan_of
+from inertid_ros.excitation.plan_file import joint_trajectory_text, load_motion, plan_text
+from inertid_ros.excitation.planning.criterion import EarlierInformation
+from inertid_ros.excitation.planning.floating_base import floating_problem, with_wheels
+from inertid_ros.excitation.planning.inspection import CHANNELS, Inspection, inspect_plan
+from inertid_ros.excitation.planning.interval_planner import IntervalPlan, plan_intervals
+from inertid_ros.excitation.planning.planner import PlanningProgress, plan_excitation, refuse_free_base
 from inertid_ros.excitation.planning.start_pose import rest_pose
-from inertid_ros.excitation.plans.plan import Plan
-from inertid_ros.excitation.plans.plan_file import load_motion
 from inertid_ros.report.pages import motion_files
-from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import RobotModel, load_model
-
-from .excite_floating import excite_floating
-from .printing.motion_output import FITTED, HELD_OUT, MOTION, print_motion, summarise, write_motion
-from .printing.output import number, print_json, progress_bar
-from .settings import configuration, inputs, named_numbers
-from .stopping import ends_early
+from inertid_ros.report.report_content import plain
+from inertid_ros.robot.model import RobotModel, load_model, model_options
 
 _log = logging.getLogger(__name__)
+_RAMP_USE = 0.8  # of the limits, on the way to the first waypoint
+MOTION = "motion"  # kind of output
+PLAN, VALIDATION_PLAN = "plan.yaml", "validation_plan.yaml"
+SUMMARY, TRAJECTORY = "excitation.json", "joint_trajectory.yaml"
+FITTED, HELD_OUT = "to fit", "to validate"
+_USED = dict(zip(("range_used", "velocity_used", "acceleration_used", "effort_used"), CHANNELS, strict=True))
 
 
 def run(options: argparse.Namespace) -> int:
@@ -126,3 +135,192 @@ def _start(texts: Sequence[str], limits: MotionLimits) -> Array:
             raise ExcitationError(f"--start {joint}={position:g}: the robot has no such joint; it has {names}")
         start[limits.joint_names.index(joint)] = position
     return start
+
+
+def excite_floating(
+    options: argparse.Namespace,
+    model: RobotModel,
+    config: ExcitationConfiguration,
+    limits: MotionLimits,
+    start: Array,
+) -> int:
+    """Plan from ``start`` ``(n,)`` of the joints, write plan and summary, print the summary; return the exit status.
+
+    Raises
+    ------
+    ExcitationError
+        Another type of motion than combinations, a plan to check, or no wheels.
+    """
+    if config.excitation.kind != "combinations" or options.check or options.prior:
+        raise ExcitationError(
+            f"robot '{model.name}': floats, and its motions are planned as combinations without earlier results; set"
+            " excitation.kind to combinations, and leave out --prior and --check"
+        )
+    settings = config.excitation
+    inner = limits.scaled(settings.limit_use, settings.limit_use)
+    deadline = time.monotonic() + settings.time_limit_s
+    with progress_bar(options, "planning") as progress:
+        best = plan_intervals(
+            floating_problem(model, inner, settings.combinations), settings.seed, deadline,
+            lambda fraction, condition: progress(f"planning {number(condition)}", fraction),
+        )  # fmt: skip
+        plan = _plan(best, model, config, limits, start)
+    summary: dict[str, Any] = plain(
+        {
+            **outline(plan, model),
+            "condition_number": plan.condition_number,
+            "significant_singular_values": best.significant,
+            "intervals_offered": len(best.whole.directions),
+            "intervals_kept": len(best.motion.directions),
+            "joints": [
+                {"name": name, "lowest": low, "highest": high}
+                for name, low, high in zip(
+                    plan.joint_names, plan.position.min(axis=0), plan.position.max(axis=0), strict=True
+                )
+            ],
+            "configuration": attrs.asdict(config),
+        }
+    )
+    write_motion([plan], summary, Path(options.output), options.force)
+    plan_file = str(Path(options.output) / PLAN)
+    if options.json:
+        print_json({**summary, "plan_file": plan_file})
+        return 0
+    print(
+        f"{summary['intervals_kept']} of {summary['intervals_offered']} intervals, {number(summary['duration'])} s;"
+        f" condition number {number(summary['condition_number'])} under the prior,"
+        f" {summary['significant_singular_values']} significant singular values"
+    )
+    print(f"written to {plan_file}")
+    return 0
+
+
+def _plan(
+    best: IntervalPlan, model: RobotModel, config: ExcitationConfiguration, limits: MotionLimits, start: Array
+) -> Plan:
+    """A ramp from the start to the first waypoint, and the intervals; wheels begin at zero."""
+    whole = with_wheels(limits, model, config.excitation.combinations)
+    first, begin = best.motion.waypoints[0], best.motion.waypoints[0].copy()
+    begin[: model.joints] = start
+    ramp = QuinticRamp.within(begin, first, _RAMP_USE * whole.velocity, _RAMP_USE * whole.acceleration)
+    plan = plan_of(
+        Concatenation([ramp, best.motion.trajectory]), whole, knot_step=config.excitation.knot_step_s,
+        motion_type="combinations", model_hash=model.hash, seed=config.excitation.seed,
+        condition_number=best.condition_number,
+    )
+    check_curve(plan.curve, whole)
+    return plan
+
+
+def outline(plan: Plan, model: RobotModel) -> dict[str, Any]:
+    """First part of the summary of every motion."""
+    return {
+        "robot": model.name,
+        "model_hash": model.hash,
+        "kind": plan.motion_type,
+        "seed": plan.seed,
+        "duration": plan.duration,
+        "points": len(plan.time),
+    }
+
+
+def summarise(
+    inspection: Inspection,
+    model: RobotModel,
+    config: ExcitationConfiguration,
+    planned: PlanningProgress | None = None,
+) -> dict[str, Any]:
+    """Content of ``excitation.json``; shares of limits are fractions. ``planned`` is the end of planning."""
+    plan, wanted = inspection.plan, config.excitation
+    criterion = None
+    if planned is not None:
+        criterion = {
+            "kind": wanted.criterion, "scaling": wanted.scaling, "value": planned.value, "parameters": planned.kept
+        }  # fmt: skip
+    joints = [
+        {
+            "name": name,
+            "lowest": plan.position[:, i].min(),
+            "highest": plan.position[:, i].max(),
+            "peak_speed": np.abs(plan.velocity[:, i]).max(),
+            **{key: inspection.usage[row, i] for row, key in enumerate(_USED)},
+        }
+        for i, name in enumerate(plan.joint_names)
+    ]
+    summary: dict[str, Any] = plain(
+        {
+            **outline(plan, model),
+            "criterion": criterion,
+            "condition_number": inspection.condition_number,
+            "singular_values": {"before": inspection.spectrum_before, "after": inspection.spectrum},
+            "singular_directions": inspection.directions,
+            "surroundings": inspection.surroundings,
+            "clearance": asdict(inspection.clearance) if inspection.clearance else None,
+            "constraints": [{"used": usage.used, "words": usage.description} for usage in inspection.constraint_usage],
+            "findings": [finding.content() for finding in inspection.findings],
+            "longest_stop": inspection.longest_stop,
+            "joints": joints,
+            "configuration": attrs.asdict(config),
+        }
+    )
+    return summary
+
+
+def print_motion(summary: Mapping[str, Any], purpose: str = "") -> None:
+    """Print a motion as a table with a row per joint, its criterion and how much of the constraints it uses."""
+    header = ("joint", "from", "to", "peak speed", *(f"of the {name}" for name in _USED.values()))
+    title = f"{summary['kind']} motion of {number(summary['duration'])} s{f' {purpose}' if purpose else ''}"
+    print_table(title, header, map(_row, summary["joints"]))
+    criterion = summary["criterion"]
+    if criterion is not None and (criterion["kind"], criterion["scaling"]) != ("condition", "columns"):
+        print(
+            f"criterion '{criterion['kind']}' in the scaling '{criterion['scaling']}' {number(criterion['value'])},"
+            f" {criterion['parameters']} combinations of parameters"
+        )
+    print(f"condition number of the base regressor {number(summary['condition_number'])}")
+    if summary["singular_values"]["before"] is not None:
+        values = (summary["singular_values"][when] for when in ("before", "after"))
+        before, after = (number(v[0] / v[-1] if v[-1] else None) for v in values)
+        print(f"with the earlier recordings {after}; these alone {before}")
+    for sentence in summary["surroundings"]:
+        print(sentence)
+    if summary["clearance"]:
+        print(Clearance(**summary["clearance"]))
+    for constraint in summary["constraints"]:
+        print(f"{constraint['words']} at {percent(constraint['used'])} of what is allowed")
+    print(f"at rest within {number(summary['longest_stop'])} s, whatever fails")
+
+
+def write_motion(
+    plans: Sequence[Plan],
+    summary: Mapping[str, Any],
+    target: Path,
+    force: bool,
+    pages: Mapping[str, bytes] | None = None,
+) -> dict[str, str]:
+    """Write a plan, and that of the held-out motion where there are two, trajectory, summary, page and plots.
+
+    Returns
+    -------
+    dict
+        Paths of the plans.
+
+    Raises
+    ------
+    OutputError
+        The directory cannot be written, or holds something else.
+    """
+    named = dict(zip((PLAN, VALIDATION_PLAN), plans, strict=False))
+    files = {
+        **{name: plan_text(plan).encode() for name, plan in named.items()},
+        SUMMARY: (json.dumps(summary, indent=1, allow_nan=False) + "\n").encode(),
+        TRAJECTORY: joint_trajectory_text(plans[0]).encode(),
+        **(pages or {}),
+    }
+    write_directory(target, MOTION, files, force)
+    return {name.replace(".yaml", "_file"): str(target / name) for name in named}
+
+
+def _row(joint: Mapping[str, Any]) -> tuple[str, ...]:
+    values = (number(joint[key]) for key in ("lowest", "highest", "peak_speed"))
+    return (joint["name"], *values, *(percent(joint[key]) for key in _USED))

@@ -1,18 +1,61 @@
-"""Results and planned motions as HTML pages that need no other file."""
+"""Results and planned motions as HTML pages that need no other file, and in notebooks."""
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import cache
+from importlib import resources
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
-from inertid_ros.excitation.inspection import Inspection
+import numpy as np
 
-from .curves import Curves
-from .glossary import GLOSSARY
-from .plots.curve_plots import effort_spectrum_plot, friction_plot, prediction_plots
-from .plots.ellipsoid_plots import ellipsoid_plots
-from .plots.motion_plots import limits_plots, spectrum_plot
-from .plots.standalone import standalone
-from .templating import rendered
+from inertid_ros.excitation.planning.inspection import Inspection
+from inertid_ros.identification.assessment.identifiability import COMBINED, IDENTIFIED, PARTLY, PRIOR, VERDICTS
+from inertid_ros.identification.outcome import IdentificationOutcome
+from inertid_ros.report.drawing import standalone
+from inertid_ros.report.plots import (
+    effort_spectrum_plot,
+    ellipsoid_plots,
+    friction_plot,
+    limits_plots,
+    prediction_plots,
+    spectrum_plot,
+)
+from inertid_ros.report.report_content import Curves, report_content
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+# What a table says of a parameter, and the class by which it is coloured.
+_DETERMINED = {
+    IDENTIFIED: ("measured", "measured"),
+    COMBINED: ("in combination", "measured"),
+    PARTLY: ("partly", "partly"),
+    PRIOR: ("from prior", "prior"),
+}
+_NOTHING = 1e-12  # in SI units, of any quantity of a robot
+_FAULTS = ("not_finite", "spikes", "held", "saturated")
+GLOSSARY = (
+    ("base parameters", "the combinations of parameters that motion can excite; all that measurements depend on"),
+    ("calibrated", "what was identified: the URDF with its inertial parameters, and drives beside it"),
+    ("condition number", "largest over smallest singular value of the equations, columns scaled: how evenly they show"
+     " all combinations of parameters"),
+    ("cutoff", "frequency above which motion and measurements are filtered away before anything is fitted"),
+    ("drive parameters", "what a joint has beside the bodies: rotor inertia, friction, offset, stiffness"),
+    ("geodesic distance", "how far a body is from another one, free of units and frames; 0 is the same body"),
+    ("held out", "recorded and not used in the fit, so that errors on it are those of a prediction"),
+    ("identified", "determined by the data: they take away nine tenths of the variance that the prior leaves"),
+    ("noise floor", "noise of the sensor that is left below the cutoff: no model can have a smaller error"),
+    ("physical consistency", "the parameters are those of a body that can exist"),
+    ("prior", "parameters and their uncertainty before the data: those of the URDF, or of an earlier result"),
+    ("pseudo-inertia", "4 x 4 matrix of second moments, first moment and mass of a body; positive definite exactly for"
+     " bodies that can exist"),
+    ("R²", "share of the variance of a channel that is explained; 1 is all of it, 0 no more than its mean"),
+    ("relative error", "norm of the residual over the norm of the measurement, over all channels"),
+    ("residual", "what is measured less what the parameters predict"),
+    ("resting, sliding samples", "a sample slides where all drives that act on its channel move fast enough for"
+     " friction to have a direction, else it rests, and stiction is part of its error"),
+)  # fmt: skip
 MOTION_PAGE = "excitation.html"
 _SECTIONS = (
     ("verdict", "Verdict"),
@@ -28,6 +71,102 @@ _SECTIONS = (
     ("provenance", "Provenance"),
     ("glossary", "Glossary"),
 )
+
+
+def rendered(template: str, **content: Any) -> str:
+    """HTML of a template; every text is escaped that the template does not mark as safe."""
+    return _environment().get_template(template).render(**content)
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {
+        "number": _number,
+        "percent": _percent,
+        "fraction": _fraction,
+        "identifiability": _identifiability,
+        "determined": lambda verdict: _DETERMINED.get(verdict, ("", ""))[0],
+        "determined_class": lambda verdict: _DETERMINED.get(verdict, ("", ""))[1],
+        "groupby_owner": _by_owner,
+        "channel_faults": _channel_faults,
+        "drawn_ellipsoids": _drawn_ellipsoids,
+    }
+    return environment
+
+
+def _source(name: str) -> str:
+    return (resources.files(__package__) / "templates" / name).read_text(encoding="utf-8")
+
+
+def _number(value: float | None, digits: int = 4) -> str:
+    """A number with so many significant digits."""
+    if value is None or isinstance(value, str) or not np.isfinite(value):
+        return "–"
+    return f"{0.0 if abs(value) < _NOTHING else value:.{digits}g}".replace("-", "−")
+
+
+def _fraction(value: float | None) -> str:
+    """A number of about one, such as R², whose distance to one matters."""
+    return "–" if value is None else f"{value:.4f}".replace("-", "−")
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.3g} %"
+
+
+def _identifiability(verdicts: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[list[str]]]]:
+    """For each body or joint the names of its parameters by verdict, best identified first."""
+    owners: dict[str, list[list[str]]] = {}
+    for parameter in verdicts:
+        owner, _, name = parameter["parameter"].rpartition(".")
+        owners.setdefault(owner, [[] for _ in VERDICTS])[-1 - VERDICTS.index(parameter["verdict"])].append(name)
+    return list(owners.items())
+
+
+def _by_owner(changes: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
+    """Changes of the URDF by link and joint."""
+    owners = groupby(changes, lambda change: f"{change['element']} {change['name']}")
+    return [(owner, list(found)) for owner, found in owners]
+
+
+def _channel_faults(health: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """For each joint with faulty samples the words on every fault, such as ``3 of effort``."""
+    rows = []
+    for index, joint in enumerate(health["joints"]):
+        words = [
+            ", ".join(f"{counts[index]} of {channel}" for channel, counts in health[fault].items() if counts[index])
+            for fault in _FAULTS
+        ]
+        if any(words):
+            rows.append((joint, words))
+    return rows
+
+
+def _drawn_ellipsoids(ellipsoids: Sequence[Mapping[str, Any]]) -> str:
+    """What the script turns, as JSON with short names and few digits, safe within a script element."""
+
+    def short(values: Any) -> Any:
+        return [short(each) for each in values] if isinstance(values, list) else float(f"{values:.3g}")
+
+    def placed(each: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        return None if each is None else {"m": short(each["centre"]), "a": short(each["axes"])}
+
+    content = [
+        {
+            "o": short(each["origin"]),
+            "p": each["parent"],
+            "g": placed(each["given"]),
+            "c": placed(each["calibrated"]),
+            "i": short([high for _, high in each["axes_interval"]]),
+        }
+        for each in ellipsoids
+    ]
+    return json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def render_page(report: Mapping[str, Any], curves: Curves | None = None) -> str:
@@ -76,3 +215,10 @@ def motion_files(motions: Sequence[tuple[str, Inspection, Mapping[str, Any]]]) -
     _, _, motion, spectrum = parts[0]
     files = {"motion": standalone([drawing for _, drawing in motion]), "spectrum": standalone([spectrum])}
     return {MOTION_PAGE: page.encode(), **{f"{name}.svg": drawing.encode() for name, drawing in files.items()}}
+
+
+class CalibrationOutcome(IdentificationOutcome):
+    """An identification outcome that notebooks show as verdict, errors and links."""
+
+    def _repr_html_(self) -> str:
+        return render_summary(report_content(self))

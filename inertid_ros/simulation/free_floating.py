@@ -12,11 +12,11 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.rotations import cross, rotate, rotation_matrices
-from inertid_ros.data.preparation.dead_reckoning import dead_reckoning, fine_dead_reckoning
+from inertid_ros.data.preparation.momentum_samples import dead_reckoning, fine_dead_reckoning
 from inertid_ros.data.recording import Recording
-from inertid_ros.dynamics.floating_base_motion import BaseMotion
-from inertid_ros.excitation.motions.trajectories import Trajectory
-from inertid_ros.regressors.momentum_regressor import momentum_regressor
+from inertid_ros.excitation.motions import Trajectory
+from inertid_ros.regressors.momentum_equations import momentum_regressor
+from inertid_ros.robot.floating_base_motion import BaseMotion
 from inertid_ros.robot.model import RobotModel
 
 REST_POSE = np.array([0.0, 0, 0, 0, 0, 0, 1.0])

@@ -1,21 +1,22 @@
 """Execute a plan on the simulated robot and record it, without ROS and as fast as the machine can."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from inertid_ros.config.execution import ExecutionOptions
+from inertid_ros.core.arrays import Array
 from inertid_ros.data.recording import Recording
-from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
-from inertid_ros.excitation.execution.motion_execution import MotionExecution
+from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable, MotionExecution
 from inertid_ros.excitation.execution.plan_check import with_approach
-from inertid_ros.excitation.plans.plan import Plan
-
-from .commands import CommandedTrajectory
-from .simulated_robot import SimulatedRobot
+from inertid_ros.excitation.plan import Plan
+from inertid_ros.simulation.controller import CommandedTrajectory
+from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 _TAIL = 0.5  # s recorded after the end of the plan
+_BESIDE = 0.05  # m
 
 
 def simulate(
@@ -77,3 +78,50 @@ def follow(robot: SimulatedRobot, horizon: Horizon) -> None:
         points = (horizon.position, horizon.velocity, horizon.acceleration)
         start = None if np.isnan(horizon.stamp) else horizon.stamp
         robot.follow(CommandedTrajectory(horizon.time_from_start, *points), start)
+
+
+@dataclass(frozen=True)
+class Box:
+    """A homogeneous box in the frame of a link.
+
+    Attributes
+    ----------
+    mass : float
+        [kg].
+    com : ndarray, shape (3,)
+        Its centre [m].
+    inertia : ndarray, shape (3, 3)
+        About its centre [kg m^2].
+    """
+
+    mass: float
+    com: Array
+    inertia: Array
+
+    @classmethod
+    def random(
+        cls,
+        rng: np.random.Generator,
+        mass: float,
+        sides: tuple[float, float] = (0.05, 0.2),
+        ahead: tuple[float, float] = (0.05, 0.15),
+    ) -> "Box":
+        """Return a box in any orientation, whose centre is up to 5 cm beside the axis z of the frame.
+
+        Parameters
+        ----------
+        rng : Generator
+        mass : float
+            [kg].
+        sides, ahead : tuple of float
+            Ranges of the lengths of its sides, and of its centre along z [m].
+        """
+        squares = rng.uniform(*sides, 3) ** 2
+        turn = Rotation.random(random_state=rng).as_matrix()
+        com = np.array([*rng.uniform(-_BESIDE, _BESIDE, 2), rng.uniform(*ahead)])
+        return cls(mass, com, turn @ np.diag(mass / 12 * (squares.sum() - squares)) @ turn.T)
+
+    @property
+    def numbers(self) -> Array:
+        """``(10,)`` mass, centre of mass, inertia xx, xy, xz, yy, yz, zz about it."""
+        return np.array([self.mass, *self.com, *self.inertia[np.triu_indices(3)]])

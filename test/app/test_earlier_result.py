@@ -12,9 +12,9 @@ from inertid_ros.app.earlier_result import earlier_result
 from inertid_ros.app.excitation_job import ExcitationJob, prepare_motion
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import InertidError
-from inertid_ros.excitation.inspection import inspect_plan
-from inertid_ros.excitation.limits.motion_limits import motion_limits
-from inertid_ros.excitation.planner import plan_excitation
+from inertid_ros.excitation.motion_limits import motion_limits
+from inertid_ros.excitation.planning.inspection import inspect_plan
+from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.report.results import write_result
 from inertid_ros.robot.model import ModelOptions, load_model
 

@@ -13,9 +13,9 @@ from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.cli import excite
 from inertid_ros.cli import main as cli
-from inertid_ros.core.log_once import log_once
-from inertid_ros.data.files.npz import write_npz
-from inertid_ros.excitation.plans.plan_file import load_plan
+from inertid_ros.core.errors import log_once
+from inertid_ros.data.files.loading import write_npz
+from inertid_ros.excitation.plan_file import load_plan
 from inertid_ros.robot.model import load_model
 
 FILES = [

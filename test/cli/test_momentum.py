@@ -9,8 +9,8 @@ from support.robots.floating_robots import motion, satellite, with_prior
 
 from inertid_ros.cli import main as cli
 from inertid_ros.config.identification import EQUATION_TYPES
-from inertid_ros.data.files.npz import write_npz
-from inertid_ros.excitation.plans.plan_file import load_plan
+from inertid_ros.data.files.loading import write_npz
+from inertid_ros.excitation.plan_file import load_plan
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 

@@ -9,7 +9,7 @@ from inertid_ros.config.least_squares import ESTIMATORS
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.excitation.direction_combinations.interval_motion import IntervalMotion, direction_combinations
+from inertid_ros.excitation.planning.interval_motion import IntervalMotion, direction_combinations
 from inertid_ros.identification.assessment.uncertainty import uncertainty
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.base_parameters import closed_form_base_parameters

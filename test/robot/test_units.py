@@ -12,9 +12,8 @@ from support.robots.other_units import in_degrees, in_length, in_mass
 from support.robots.random_robots import random_urdf
 
 from inertid_ros.config.excitation import LimitOptions
-from inertid_ros.core.errors import InertidError, ModelError
-from inertid_ros.core.log_once import log_once
-from inertid_ros.excitation.limits.motion_limits import motion_limits
+from inertid_ros.core.errors import InertidError, ModelError, log_once
+from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.robot.model import load_model
 
 

@@ -10,14 +10,14 @@ from support.robots.quick_plans import FINGERS, PANDA_START, panda, panda_limits
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.config.simulation import SimulationOptions
+from inertid_ros.core.inertial_parameters import geodesic_distance, is_consistent
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.excitation.planner import plan_excitation
+from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
-from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance, is_consistent
+from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import ModelOptions, load_model
-from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.plan_recording import simulate
 from inertid_ros.simulation.simulated_robot import SimulatedRobot

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.motions.trajectories import QuinticRamp
-from inertid_ros.simulation.commands import CommandedTrajectory, Follower
+from inertid_ros.excitation.motions import QuinticRamp
+from inertid_ros.simulation.controller import CommandedTrajectory, Follower
 
 RAMP = QuinticRamp(np.zeros(2), np.array([1.0, -0.5]), 2.0)
 TIMES = np.linspace(0, 2, 41)

@@ -10,15 +10,14 @@ from support.robots.quick_plans import PANDA_START, panda, panda_limits, quick_p
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.config.simulation import ControllerOptions, DriveOptions, SensorOptions, SimulationOptions
 from inertid_ros.core.errors import ExcitationError, ModelError
-from inertid_ros.excitation.plans.plan import slower
+from inertid_ros.excitation.plan import slower
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
-from inertid_ros.simulation.commands import CommandedTrajectory
-from inertid_ros.simulation.drives import Drives
-from inertid_ros.simulation.joint_sensors import FaultyChannel, StateFaults, StateSample
+from inertid_ros.simulation.controller import CommandedTrajectory
 from inertid_ros.simulation.mujoco_model import build_mujoco, import_mujoco, set_bodies
 from inertid_ros.simulation.plan_recording import simulate
-from inertid_ros.simulation.simulated_robot import ControlMode, SimulatedRobot
+from inertid_ros.simulation.sensors import FaultyChannel, StateFaults, StateSample
+from inertid_ros.simulation.simulated_robot import ControlMode, Drives, SimulatedRobot
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 

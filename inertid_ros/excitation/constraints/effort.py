@@ -1,14 +1,30 @@
 """Joint efforts that the prior model needs for a motion, and their limits."""
+# DOC Bounds of the rates of joint efforts and of the reaction at the base, from bounds of a motion's derivatives.
+# DOC 
+# DOC Norms alone are propagated along the tree, outward those of the motion (angular velocity, its first two derivatives,
+# DOC acceleration and jerk of the origins), inward those of forces and moments and of their rates of change in the root
+# DOC frame. The bounds hold in every pose, and are several times too large, which :mod:`.continuous_time` compensates by
+# DOC halving segments.
+# DOC 
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.dynamics.newton_euler import rigid_torque
-from inertid_ros.excitation.limits.constraint import Constraint, ConstraintUsage, MotionSamples, Penalty
-from inertid_ros.excitation.limits.continuous_time import DerivativeBounds, executed_curve, find_anywhere
-from inertid_ros.excitation.limits.wrench_rates import WrenchRateBounds
-from inertid_ros.excitation.motions.trajectories import Trajectory
+from inertid_ros.core.inertial_parameters import mass_com_inertia
+from inertid_ros.excitation.constraints.constraint import (
+    Constraint,
+    ConstraintUsage,
+    DerivativeBounds,
+    MotionSamples,
+    Penalty,
+    executed_curve,
+    find_anywhere,
+)
+from inertid_ros.excitation.motions import Trajectory
+from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import RobotModel
 
 _PENALTY = 300.0
@@ -100,3 +116,122 @@ class EffortConstraint(Constraint):
         used = (np.abs(prior_effort(self._model, *trajectory.sample(time))) / self.effort).max(axis=0)
         joint = int(np.argmax(used))
         return ConstraintUsage(float(used[joint]), f"effort of joint '{self._model.joint_names[joint]}'")
+
+
+@dataclass(frozen=True)
+class WrenchRates:
+    """Bounds of rates of change on M segments.
+
+    Attributes
+    ----------
+    effort : ndarray, shape (M, n)
+        Of the efforts of the joints: bodies, rotors and viscous friction [N m/s or N/s].
+    force, moment : ndarray, shape (M,)
+        Of the moving bodies' reaction at the root origin, gravity included [N/s, N m/s].
+    """
+
+    effort: Array
+    force: Array
+    moment: Array
+
+
+class WrenchRateBounds:
+    """Bounds for one robot.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The robot; its URDF's inertia is used.
+    """
+
+    def __init__(self, model: RobotModel) -> None:
+        kinematics = model.pinocchio
+        self._joints = model.joints
+        self._parents = [int(kinematics.parents[i]) - 1 for i in range(1, kinematics.njoints)]
+        self._prismatic = [not axis[3:].any() for axis in model.axes]
+        placements = list(kinematics.jointPlacements)[1:]
+        lengths = [float(np.linalg.norm(placement.translation)) for placement in placements]
+        strokes = np.nan_to_num(np.maximum(np.abs(model.limits.lower), np.abs(model.limits.upper)), posinf=0.0)
+        self._lengths = [
+            length + (stroke if slides else 0.0)
+            for length, stroke, slides in zip(lengths, strokes, self._prismatic, strict=True)
+        ]
+        self._bodies = [_body(pi) for pi in model.body_prior]
+        self._gravity = float(np.linalg.norm(kinematics.gravity.linear))
+        self._rotor, self._viscous = model.drive_prior["rotor_inertia"], model.drive_prior["viscous"]
+
+    def rates(self, bounds: DerivativeBounds) -> WrenchRates:
+        """Bounds on segments on which the motion keeps ``bounds``."""
+        count = len(bounds.velocity)
+        zero = np.zeros(count)
+        rest = _Motion(zero, zero, zero, zero + self._gravity, zero)
+        motions: list[_Motion] = []
+        for joint, parent in enumerate(self._parents):
+            V, A, J = bounds.velocity[:, joint], bounds.acceleration[:, joint], bounds.jerk[:, joint]
+            before = motions[parent] if parent >= 0 else rest
+            origin = before.at(self._lengths[joint])
+            motions.append(origin.sliding(V, A, J) if self._prismatic[joint] else origin.turning(V, A, J))
+        force, force_rate = np.zeros((self._joints, count)), np.zeros((self._joints, count))
+        moment, moment_rate = np.zeros((self._joints, count)), np.zeros((self._joints, count))
+        effort = np.empty((count, self._joints))
+        root = [zero, zero]
+        for joint in reversed(range(self._joints)):
+            motion, (mass, offset, inertia) = motions[joint], self._bodies[joint]
+            W, centre = motion.angular, motion.at(offset)
+            own, own_rate = mass * centre.linear, mass * centre.jerk
+            force[joint] += own
+            force_rate[joint] += own_rate
+            moment[joint] += offset * own + inertia * (motion.turn + W**2)
+            moment_rate[joint] += offset * (own_rate + W * own)
+            moment_rate[joint] += inertia * (motion.turn_rate + 4 * W * motion.turn + 2 * W**3)
+            parent = self._parents[joint]
+            before = motions[parent] if parent >= 0 else rest
+            along = (force, force_rate) if self._prismatic[joint] else (moment, moment_rate)
+            effort[:, joint] = along[1][joint] + before.angular * along[0][joint]
+            lever = self._lengths[joint]
+            lever_rate = before.angular * lever + (bounds.velocity[:, joint] if self._prismatic[joint] else 0.0)
+            passed = moment_rate[joint] + lever * force_rate[joint] + lever_rate * force[joint]
+            if parent >= 0:
+                force[parent] += force[joint]
+                force_rate[parent] += force_rate[joint]
+                moment[parent] += moment[joint] + lever * force[joint]
+                moment_rate[parent] += passed
+            else:
+                root = [root[0] + force_rate[joint], root[1] + passed]
+        effort += self._rotor * bounds.jerk + self._viscous * bounds.acceleration
+        return WrenchRates(effort, root[0], root[1])
+
+
+@dataclass(frozen=True)
+class _Motion:
+    """Norms ``(M,)`` at a point of a body: angular velocity, two derivatives, acceleration (less gravity), jerk."""
+
+    angular: Array
+    turn: Array
+    turn_rate: Array
+    linear: Array
+    jerk: Array
+
+    def at(self, distance: float) -> "_Motion":
+        """At another point of the same body."""
+        W, A, B = self.angular, self.turn, self.turn_rate
+        return _Motion(
+            W, A, B, self.linear + distance * (A + W**2), self.jerk + distance * (B + 3 * A * W + W**3)
+        )
+
+    def turning(self, v: Array, a: Array, j: Array) -> "_Motion":
+        """Of the body behind a revolute joint."""
+        W, A, B = self.angular, self.turn, self.turn_rate
+        return _Motion(W + v, A + a + W * v, B + j + 2 * W * a + A * v + W**2 * v, self.linear, self.jerk)
+
+    def sliding(self, v: Array, a: Array, j: Array) -> "_Motion":
+        """Of the body behind a prismatic joint."""
+        W, A, B = self.angular, self.turn, self.turn_rate
+        linear = self.linear + a + 2 * W * v
+        return _Motion(W, A, B, linear, self.jerk + j + 3 * (W * a + A * v + W**2 * v))
+
+
+def _body(pi: Array) -> tuple[float, float, float]:
+    """Mass, distance of the centre of mass from the joint, largest principal moment of inertia about it."""
+    mass, com, inertia = mass_com_inertia(pi)
+    return float(mass), float(np.linalg.norm(com)), float(np.abs(np.linalg.eigvalsh(inertia)).max())

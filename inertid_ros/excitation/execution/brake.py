@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from inertid_ros.config.execution import BrakeOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.excitation.motions.quintic import control_points, exceeds
-from inertid_ros.excitation.plans.plan import Plan
+from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.excitation.plan import Plan
+from inertid_ros.excitation.quintic import control_points, exceeds
 
 _SUBSTEPS = 5
 _STRENGTHS = (0.98, 0.9, 0.75, 0.5, 0.25)

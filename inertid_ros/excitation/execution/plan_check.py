@@ -8,11 +8,11 @@ import numpy as np
 from inertid_ros.config.execution import ExecutionOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.constraints.constraint import Constraint
 from inertid_ros.excitation.constraints.effort import EffortConstraint
-from inertid_ros.excitation.limits.constraint import Constraint
-from inertid_ros.excitation.limits.motion_limits import MotionLimits, check_curve
-from inertid_ros.excitation.motions.trajectories import Concatenation, QuinticRamp
-from inertid_ros.excitation.plans.plan import Plan, joined, plan_of
+from inertid_ros.excitation.motion_limits import MotionLimits, check_curve
+from inertid_ros.excitation.motions import Concatenation, QuinticRamp
+from inertid_ros.excitation.plan import Plan, joined, plan_of
 from inertid_ros.robot.model import RobotModel
 
 _MOVING = 0.02  # rad/s or m/s; a robot faster than this is not at rest, noise of its velocities included

@@ -9,14 +9,18 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-
-from .execution_progress import ExecutionProgress, ExecutionStage
-from .horizons import Horizon, HorizonTable, hold
-from .monitor import Lease, StateMonitor
-from .motion_execution import MotionExecution, MotionState
-from .path_progress import PathProgress
-from .plan_check import is_full_speed
-from .standstill import Standstill
+from inertid_ros.excitation.execution.horizons import (
+    ExecutionProgress,
+    ExecutionStage,
+    Horizon,
+    HorizonTable,
+    MotionExecution,
+    MotionState,
+    hold,
+)
+from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
+from inertid_ros.excitation.execution.plan_check import is_full_speed
+from inertid_ros.excitation.execution.tracking import PathProgress, Standstill
 
 _LONGEST_PAUSE_S = 0.05  # between streamed positions
 _EARLY_S = 1e-3  # before it is due, at which a horizon is sent already

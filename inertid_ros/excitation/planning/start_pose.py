@@ -8,11 +8,10 @@ import pinocchio as pin
 import scipy
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ExcitationError
-from inertid_ros.core.log_once import log_once
-from inertid_ros.excitation.limits.constraint import Constraint, MotionSamples
-from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.kinematics.tree_kinematics import TreeKinematics
+from inertid_ros.core.errors import ExcitationError, log_once
+from inertid_ros.excitation.constraints.constraint import Constraint, MotionSamples
+from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
 _EFFORT_USED = 0.7  # of the limits at rest at most, where that can be had: a motion needs more than rest

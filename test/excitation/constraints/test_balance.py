@@ -10,15 +10,14 @@ from support.robots.random_robots import random_urdf
 from inertid_ros.config.balance import AreaOptions, BalanceOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.balance.centre_of_mass import CentreOfMassConstraint
-from inertid_ros.excitation.constraints.balance.polygon import polygon
-from inertid_ros.excitation.constraints.balance.zero_moment_point import ZeroMomentPointConstraint
+from inertid_ros.excitation.constraints import balance
+from inertid_ros.excitation.constraints.balance import CentreOfMassConstraint, ZeroMomentPointConstraint
+from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
-from inertid_ros.excitation.limits.constraint import MotionSamples
-from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.excitation.planner import plan_excitation
-from inertid_ros.kinematics.tree_kinematics import TreeKinematics
+from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.regressors.regressor_gradient import regressor_product_gradient
+from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import ModelOptions, load_model
 
 GROUND = -0.6

@@ -16,14 +16,14 @@ from support.robots.random_robots import random_urdf
 from inertid_ros.config.collision import CollisionOptions, ObstacleOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.collision import exact_distances
-from inertid_ros.excitation.constraints.collision.clearance import ClearanceConstraint
-from inertid_ros.excitation.constraints.collision.closest_points import closest_points
-from inertid_ros.excitation.limits.constraint import MotionSamples
-from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.excitation.planner import plan_excitation
-from inertid_ros.robot.geometry.capsules import enclosing_capsule
+from inertid_ros.excitation.constraints import exact_distances
+from inertid_ros.excitation.constraints.clearance import ClearanceConstraint
+from inertid_ros.excitation.constraints.constraint import MotionSamples
+from inertid_ros.excitation.constraints.scene import closest_points
+from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.robot.model import load_model
+from inertid_ros.robot.urdf.shapes import enclosing_capsule
 
 TABLE = {"table": ObstacleOptions("box", size=(1.0, 0.6, 0.04), xyz=(0.6, 0.0, 0.1), rpy=(0.0, 0.0, 0.2))}
 BALL = {"ball": ObstacleOptions("sphere", radius=0.1, xyz=(0.3, 0.5, 0.9))}

@@ -7,11 +7,10 @@ from support.robots.quick_plans import panda
 
 from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.collision.surroundings import surroundings
-from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
+from inertid_ros.excitation.constraints.motion_constraints import motion_constraints, surroundings
 from inertid_ros.excitation.execution.plan_check import check_plan
-from inertid_ros.excitation.limits.motion_limits import motion_limits
-from inertid_ros.excitation.planner import plan_excitation
+from inertid_ros.excitation.motion_limits import motion_limits
+from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.excitation.planning.start_pose import rest_pose
 from inertid_ros.robot.model import ModelOptions, load_model
 

@@ -15,7 +15,7 @@ from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
 from inertid_ros.excitation.execution.supervisor import Supervisor
-from inertid_ros.simulation.commands import CommandedTrajectory, Follower
+from inertid_ros.simulation.controller import CommandedTrajectory, Follower
 
 PERIOD_S, TICK_S, DELAY_S = 0.005, 0.005, 0.001
 EPOCH = 1.8e9  # ROS time minus steady time

@@ -12,13 +12,12 @@ from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.config.execution import BrakeOptions, ExecutionOptions
 from inertid_ros.core.errors import ConfigurationError, ExcitationError
 from inertid_ros.excitation.execution.brake import brake_table
-from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
-from inertid_ros.excitation.execution.motion_execution import MotionExecution, MotionState
+from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable, MotionExecution, MotionState
 from inertid_ros.excitation.execution.plan_check import with_approach
-from inertid_ros.excitation.limits.motion_limits import check_curve
-from inertid_ros.excitation.motions.quintic import PiecewiseQuintic
-from inertid_ros.excitation.motions.trajectories import QuinticRamp
-from inertid_ros.excitation.plans.plan import plan_of, slower
+from inertid_ros.excitation.motion_limits import check_curve
+from inertid_ros.excitation.motions import QuinticRamp
+from inertid_ros.excitation.plan import plan_of, slower
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 
 LIMITS = simple_limits(3)
 FOURIER = quick_plan(LIMITS, np.array([0.1, -0.3, 0.5]), 5, ExcitationOptions(duration_s=6.0, base_frequency_hz=1 / 6))

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from inertid_ros.config.execution import MonitorOptions
-from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
-from inertid_ros.excitation.execution.robot_clock import RobotClock
+from inertid_ros.excitation.execution.monitor import Lease, RobotClock, StateMonitor
 
 NAMES = ("shoulder", "elbow")
 ELBOW = 0.5 * np.cos(2.0)  # rad, where it is after two seconds

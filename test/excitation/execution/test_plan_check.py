@@ -9,12 +9,12 @@ from support.robots.quick_plans import PANDA_START, panda, panda_limits, quick_p
 from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.config.execution import ExecutionOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.collision.clearance import ClearanceConstraint
+from inertid_ros.excitation.constraints.clearance import ClearanceConstraint
 from inertid_ros.excitation.constraints.effort import EffortConstraint, prior_effort
 from inertid_ros.excitation.execution.plan_check import approach, check_at_rest, check_plan, check_start, with_approach
-from inertid_ros.excitation.limits.motion_limits import check_curve
-from inertid_ros.excitation.motions.trajectories import QuinticRamp
-from inertid_ros.excitation.plans.plan import plan_of
+from inertid_ros.excitation.motion_limits import check_curve
+from inertid_ros.excitation.motions import QuinticRamp
+from inertid_ros.excitation.plan import plan_of
 
 
 @pytest.fixture(scope="module")

@@ -15,10 +15,10 @@ from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.execution.plan_check import check_plan
-from inertid_ros.excitation.limits.motion_limits import motion_limits
-from inertid_ros.excitation.motions.trajectories import QuinticRamp
-from inertid_ros.excitation.planner import plan_excitation
-from inertid_ros.excitation.plans.plan import plan_of
+from inertid_ros.excitation.motion_limits import motion_limits
+from inertid_ros.excitation.motions import QuinticRamp
+from inertid_ros.excitation.plan import plan_of
+from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.robot.model import load_model
 
 QUICK = ExcitationOptions(duration_s=5.0, base_frequency_hz=0.2, starts=2, improved=0, criterion_samples=20)

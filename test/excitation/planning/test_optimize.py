@@ -15,12 +15,11 @@ from inertid_ros.config.excitation import MOTION_TYPES, ExcitationOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.execution.plan_check import check_plan, check_start
-from inertid_ros.excitation.limits.motion_limits import MotionLimits
-from inertid_ros.excitation.planner import plan_excitation
+from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.planning.descent import criterion_value, finish_plan, improve_shape
+from inertid_ros.excitation.planning.planner import plan_excitation, random_shapes
 from inertid_ros.excitation.planning.planning_problem import PlanningProblem
-from inertid_ros.excitation.planning.random_starts import random_shapes
-from inertid_ros.robot.bodies.layout import ParameterLayout
+from inertid_ros.robot.layout import ParameterLayout
 
 QUICK = ExcitationOptions(duration_s=10.0, starts=12, improved=1, iterations=25, criterion_samples=80)
 CYCLOIDAL = attrs.evolve(QUICK, kind="cycloidal", intervals=10)

@@ -10,10 +10,10 @@ from support.robots.random_robots import random_model
 
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.criteria.criterion import make_criterion
 from inertid_ros.excitation.execution.plan_check import check_plan
-from inertid_ros.excitation.planner import plan_excitation
+from inertid_ros.excitation.planning.criterion import make_criterion
 from inertid_ros.excitation.planning.descent import motion_samples
+from inertid_ros.excitation.planning.planner import plan_excitation
 
 OPTIONS = ExcitationOptions(
     duration_s=5.0, base_frequency_hz=0.2, harmonics=4, starts=6, improved=2, iterations=10, criterion_samples=40

@@ -10,12 +10,12 @@ import pytest
 from support.fuzzing.meshes import changed
 from support.robots.mesh_texts import CUBE, HOSTILE, RIGHT, bare_robot, binary_stl
 
-from inertid_ros.core.log_once import log_once
-from inertid_ros.excitation.constraints.collision.exact_distances import surface_models
-from inertid_ros.robot.geometry import meshes
-from inertid_ros.robot.geometry.meshes import Mesh, Unreadable, mesh_file, read_meshes
+from inertid_ros.core.errors import log_once
+from inertid_ros.excitation.constraints.exact_distances import surface_models
 from inertid_ros.robot.link_shapes import collision_shapes
 from inertid_ros.robot.model import load_model
+from inertid_ros.robot.urdf import meshes
+from inertid_ros.robot.urdf.meshes import Mesh, Unreadable, mesh_file, read_meshes
 
 coal = pytest.importorskip("coal")
 UNIT = (1.0, 1.0, 1.0)

@@ -1,0 +1,325 @@
+"""What an arm under adaptive control is commanded at every tick, whatever happens. No ROS, no clock.
+
+While joint states come, its torque never ends: after a fault, and where nobody asks for anything, it holds the arm.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertid_ros.adaptive_control.controller import AdaptiveController, Reference
+from inertid_ros.adaptive_control.reference import ReferenceMotion, SentTrajectory, way_along
+from inertid_ros.config.execution import EffortControlOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.execution.monitor import StateMonitor
+from inertid_ros.excitation.motion_limits import MotionLimits
+
+_BY_NOISE = 0.02  # rad/s or m/s; by which a measured velocity may exceed a limit
+_LONGEST_STEP_S = 0.01  # of adaptation
+_TRUSTED_S = 0.1  # feedback of so long ago is not of states that were wrong already
+_STUCK_REPEATS = 4  # states of which no position, velocity or effort changes any digit, though a joint is to move
+_STANDS = 0.02  # rad/s or m/s; noise of velocities of an arm at rest
+_ELSEWHERE = 0.02  # rad or m; an arm that is farther from its reference stops where it is, not along the path
+
+
+class EffortWatch:
+    """Watches velocities and saturation.
+
+    Parameters
+    ----------
+    joint_names : sequence of str
+        ``n`` names.
+    velocity, effort : ndarray, shape (n,)
+        Limits of the robot, and of what is commanded.
+    longest_s : float
+        For which a joint may be at its effort limit [s].
+    """
+
+    def __init__(self, joint_names: Sequence[str], velocity: Array, effort: Array, longest_s: float) -> None:
+        self._names, self._velocity, self._effort = tuple(joint_names), velocity, effort
+        self._longest = longest_s
+        self._since = np.full(len(self._names), np.inf)
+
+    def saturate(self, now: float, saturated: NDArray[np.bool_]) -> None:
+        """Take which joints ``(n,)`` were asked for more than their limit at ``now``."""
+        self._since = np.where(saturated, np.minimum(self._since, now), np.inf)
+
+    def check(self, now: float, velocity: Array) -> str:
+        """Reason to stop at ``now`` with a measured velocity ``(n,)``; empty for none."""
+        speed = np.abs(velocity) - self._velocity - _BY_NOISE
+        joint = int(np.argmax(speed))
+        if speed[joint] > 0:
+            return (
+                f"joint '{self._names[joint]}' moves at {abs(velocity[joint]):.3g} rad/s or m/s, its limit is"
+                f" {self._velocity[joint]:.4g}; look for what moves it"
+            )
+        late = now - self._since
+        joint = int(np.argmax(late))
+        return f"the arm cannot follow for {late[joint]:.2f} s" if late[joint] > self._longest else ""
+
+    def explained(self, problem: str) -> str:
+        """Return a problem with what joints at their effort limits have to do with it."""
+        joint = int(np.argmin(self._since))
+        if not problem or np.isinf(self._since[joint]):
+            return problem
+        return (
+            f"{problem}; joint '{self._names[joint]}' is at its effort limit {self._effort[joint]:.4g} N m or N: what"
+            " the arm holds is heavier than it can hold there, or it is blocked; take it off"
+        )
+
+
+class TorqueTransition:
+    """Adds to a torque what it lacks to the one before, less and less.
+
+    Parameters
+    ----------
+    duration : float
+        Until nothing is added any more [s].
+    """
+
+    def __init__(self, duration: float) -> None:
+        self._duration, self._begin = duration, -np.inf
+        self._difference: Array | float = 0.0
+
+    def begin(self, before: Array, torque: Array, now: float) -> None:
+        """Begin a transition to ``torque (n,)`` from the one that was delivered before ``(n,)`` [N m or N]."""
+        self._difference, self._begin = before - torque, now
+
+    def ended(self, now: float) -> bool:
+        """Return whether nothing is added any more."""
+        return now >= self._begin + self._duration
+
+    def smoothed(self, torque: Array, now: float) -> Array:
+        """Return the torque ``(n,)`` with what is still added to it."""
+        if self.ended(now):
+            return torque
+        share = (now - self._begin) / self._duration
+        return np.asarray(torque + (1 - share**2 * (3 - 2 * share)) * self._difference)
+
+
+class Stage(Enum):
+    """What the arm does."""
+
+    HOLDING = "holding"
+    FOLLOWING = "following"
+    STOPPING = "stopping"
+
+
+@dataclass(frozen=True)
+class ArmState:
+    """Measured position, velocity and effort ``(n,)`` at a time on the steady clock [s]."""
+
+    time: float
+    position: Array
+    velocity: Array
+    effort: Array
+
+    def at(self, now: float) -> Array:
+        """Return the position ``(n,)`` at ``now``, a little later."""
+        return np.asarray(self.position + max(now - self.time, 0.0) * self.velocity)
+
+    def repeats(self, before: "ArmState") -> bool:
+        """Return whether every digit is that of the state before; noise changes some, but where an arm stands still."""
+        channels = ("position", "velocity", "effort")
+        return all((getattr(self, key) == getattr(before, key)).all() for key in channels)
+
+
+class ControlledArm:
+    """Reference, watch and torque of an arm. All times are of the steady clock [s].
+
+    It begins where the arm stands, with the torque that was measured there. While states are missing or tell nothing,
+    it brakes as if the arm were where it is asked to be, with what feedback added to the model's torque before, and
+    then commands nothing. When states are back, the arm comes to rest from where it is then.
+
+    Parameters
+    ----------
+    controller : AdaptiveController
+        Of torques; its effort limit is that of what is commanded.
+    limits : MotionLimits
+        Of references.
+    monitor : StateMonitor
+        Of joint states.
+    watch : EffortWatch
+    options : EffortControlOptions
+    begin : ArmState
+        At rest.
+
+    Attributes
+    ----------
+    fault : str
+        Why it was stopped by a fault; empty otherwise. A fault stays until :meth:`resume`.
+    largest_error : float
+        Largest distance from the reference since the last trajectory was taken [rad or m].
+    """
+
+    def __init__(
+        self,
+        controller: AdaptiveController,
+        limits: MotionLimits,
+        monitor: StateMonitor,
+        watch: EffortWatch,
+        options: EffortControlOptions,
+        begin: ArmState,
+    ) -> None:
+        self.controller, self.monitor = controller, monitor
+        self.fault, self.largest_error = "", 0.0
+        self._limits, self._watch, self._options = limits, watch, options
+        self._accepts = True  # trajectories and adaptation
+        self._state, self._seen = begin, begin.time
+        self._reference = ReferenceMotion(limits, begin.position, np.zeros_like(begin.position), begin.time,
+                                          options.brake)  # fmt: skip
+        self._asked = self._reference.at(begin.time)
+        self._transition = TorqueTransition(options.transition_s)
+        self._ticked, self._elsewhere, self._repeats = begin.time, True, 0
+        self._recent: deque[tuple[float, Reference, Array]] = deque()  # time, reference, torque with feedback
+        self._added = np.zeros_like(begin.effort)
+
+    @property
+    def stage(self) -> Stage:
+        """What the arm does now."""
+        if self.at_rest:
+            return Stage.HOLDING
+        return Stage.FOLLOWING if self._accepts else Stage.STOPPING
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether its reference does not move any more."""
+        return self._reference.at_rest(self._ticked)
+
+    @property
+    def accepts(self) -> bool:
+        """Whether trajectories are followed."""
+        return self._accepts
+
+    @property
+    def error(self) -> Array:
+        """Reference minus measured position ``(n,)`` [rad or m]."""
+        return np.asarray(self._commanded(self._state.time) - self._state.position)
+
+    def update(self, stamp: float, clock: float, now: float, position: Array, velocity: Array, effort: Array) -> None:
+        """Take a joint state, on which the next tick acts.
+
+        See :meth:`.RobotClock.take` and :meth:`.StateMonitor.update`.
+        """
+        time = self.monitor.clock.take(stamp, clock, now)
+        if self.monitor.update(time, now, position, effort, self._commanded(time), velocity):
+            return
+        state = ArmState(time, position, velocity, effort)
+        self._repeats = self._repeats + 1 if state.repeats(self._state) else 0
+        self._state, self._seen = state, now
+        self.largest_error = max(self.largest_error, float(np.abs(self.error).max()))
+
+    def follow(self, sent: SentTrajectory, now: float) -> None:
+        """Follow a trajectory from now on, in place of what was followed.
+
+        Raises
+        ------
+        ExcitationError
+            It is not accepted now, or breaks a limit; see :func:`.way_along`. What was followed is followed on.
+        """
+        if not self._accepts:
+            raise ExcitationError(f"reference: refused, {self.fault or 'adaptation is not active'}")
+        curve = way_along(sent, self._reference.at(now), now, self._limits)
+        self._reference.follow(curve, now)
+        self.largest_error = 0.0
+
+    def tick(self, now: float) -> Array | None:
+        """Watch, and return the effort ``(n,)`` to command [N m or N]; None where no state tells of the arm any more.
+
+        A torque without feedback holds nothing: after the brake it is left to the driver, as when this process dies.
+        """
+        step, self._ticked = now - self._ticked, now
+        if step > self._options.longest_pause_s:
+            self._reference.delay(step)
+            self.stop(now, f"the controller was held up for {step:.3f} s")
+            self._elsewhere = True
+        sees = self._sees(now)
+        if self._accepts:
+            problem = self.monitor.check(now, self._commanded(self._state.time))
+            problem = problem or (self._watch.check(now, self._state.velocity) if sees else "")
+            if problem:
+                self.stop(now, self._watch.explained(problem))
+        if not (sees or self._accepts):
+            self._elsewhere = True
+            if self._reference.at_rest(now):
+                return None
+        return self._within(self._effort(now, step, sees))
+
+    def stop(self, now: float, fault: str = "") -> None:
+        """Come to rest and hold, without adaptation; because of a fault where one is given."""
+        self.fault = self.fault or fault
+        if not self._accepts:
+            return
+        self._accepts = False
+        if self._sees(now) and np.abs(self.error).max() > _ELSEWHERE:
+            self._reference.rest_from(self._state.at(now), self._state.velocity, now)
+        else:
+            self._reference.brake()
+
+    def resume(self, now: float) -> str:
+        """Accept trajectories again, and adapt; return why not, empty where that was done."""
+        if not self._accepts and not self.at_rest:
+            return "the arm is still coming to rest; try again"
+        if not self._sees(now):
+            return "no joint states tell where the arm is; check the robot's driver"
+        if not self._accepts:
+            self._reference.rest_from(self._asked.position, np.zeros_like(self._asked.position), now)
+        self.fault, self._accepts = "", True
+        return ""
+
+    def _effort(self, now: float, step: float, sees: bool) -> Array:
+        """Torque of the controller."""
+        if sees and self._elsewhere:
+            self._begin_here(now)
+            self._elsewhere = False
+        asked = self._asked = self._reference.at(now)
+        if not sees:
+            return self._effort_without_states()
+        adapt = self._accepts and self._transition.ended(now)
+        effort = self.controller.step(
+            self._state.at(now), self._state.velocity, asked, min(step, _LONGEST_STEP_S), adapt
+        )
+        self._watch.saturate(now, self.controller.saturated)
+        effort = self._transition.smoothed(effort, now)
+        self._recent.append((now, asked, effort))
+        while self._recent[0][0] < now - _TRUSTED_S:
+            self._recent.popleft()
+        return effort
+
+    def _effort_without_states(self) -> Array:
+        """Torque of an arm that is where it is asked to be, and what feedback added while states could be trusted."""
+        if self._recent:
+            _, asked, effort = self._recent[0]
+            self._added = effort - self._effort_on(asked)
+            self._recent.clear()
+        return self._effort_on(self._asked) + self._added
+
+    def _effort_on(self, asked: Reference) -> Array:
+        return self.controller.step(asked.position, asked.velocity, asked, 0.0, adapt=False)
+
+    def _begin_here(self, now: float) -> None:
+        """Come to rest from where the arm is, with the torque that it has."""
+        position, velocity = self._state.at(now), self._state.velocity
+        still = np.abs(velocity).max() < _STANDS
+        self._reference.rest_from(position, np.zeros_like(velocity) if still else velocity, now)
+        self._transition.begin(self._state.effort, self._effort_on(self._reference.at(now)), now)
+
+    def _within(self, effort: Array) -> Array:
+        limit = self.controller.options.effort_limit
+        return effort if limit is None else np.asarray(np.clip(effort, -limit, limit))
+
+    def _sees(self, now: float) -> bool:
+        """Whether states tell where the arm is."""
+        fresh = now - self._seen <= self.monitor.options.state_timeout_s
+        moves = np.abs(self._state.velocity).max() > _STANDS or self.monitor.is_frozen(self._asked.position)
+        stuck = self._repeats >= _STUCK_REPEATS and moves
+        return fresh and not stuck
+
+    def _commanded(self, time: float) -> Array:
+        """Position ``(n,)`` that was asked for at a time about that of the last tick."""
+        return np.asarray(self._asked.position + (time - self._ticked) * self._asked.velocity)

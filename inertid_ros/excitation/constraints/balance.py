@@ -1,0 +1,363 @@
+"""Convex areas on the ground."""
+# DOC Masses of a whole robot, its root link included, and their centre.
+# DOC The constraint that the centre of mass stays above an area ([Ayusawa2017]_ eq. 52).
+# DOC The constraint on the contact with the ground: zero-moment point and normal force.
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from inertid_ros.config.balance import AreaOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.core.inertial_parameters import mass_com_inertia
+from inertid_ros.excitation.constraints.constraint import (
+    Constraint,
+    ConstraintUsage,
+    DerivativeBounds,
+    MotionSamples,
+    Penalty,
+    executed_curve,
+    find_anywhere,
+)
+from inertid_ros.excitation.constraints.effort import WrenchRateBounds
+from inertid_ros.excitation.motions import Trajectory
+from inertid_ros.regressors.regressor_gradient import BodyWrenches
+from inertid_ros.robot.kinematics import TreeKinematics, lever_arm_bounds
+from inertid_ros.robot.model import RobotModel
+
+_LEAST = 1e-4  # m; an area narrower than this is empty
+_PENALTY = 3000.0  # 1/m^2
+_BEGINS = 0.1  # of the width of the area from its edges, where the penalty begins
+
+
+@dataclass(frozen=True)
+class Polygon:
+    """Points with ``normals @ p >= offsets``.
+
+    Attributes
+    ----------
+    normals : ndarray, shape (E, 2)
+        Unit normals of the edges, inward.
+    offsets : ndarray, shape (E,)
+        Offsets of the edges [m].
+    width : float
+        Radius of the largest circle inside [m].
+    """
+
+    normals: Array
+    offsets: Array
+    width: float
+
+    def distances(self, points: Array) -> Array:
+        """``(N, E)`` of points ``(N, 2)`` from the edges [m], positive inside."""
+        return np.asarray(points @ self.normals.T - self.offsets, dtype=float)
+
+
+def polygon(area: AreaOptions, key: str, margin: float = 0.0) -> Polygon:
+    """Hull of the corners of an area, less a margin [m].
+
+    Raises
+    ------
+    ExcitationError
+        Fewer than three corners, or nothing is left of the area.
+    """
+    corners = np.column_stack([area.x, area.y])
+    if len(corners) < 3:
+        raise ExcitationError(f"{key}: the area has {len(corners)} corners and is empty; give three or more")
+    try:
+        hull = scipy.spatial.ConvexHull(corners)
+    except scipy.spatial.QhullError:
+        raise ExcitationError(f"{key}: the area is empty, its corners lie on a line; correct them") from None
+    # Edges of the same line, as of collinear corners, are one.
+    edges = np.unique(np.round(hull.equations, 12), axis=0)
+    normals, offsets = -edges[:, :2], edges[:, 2]
+    width = _width(normals, offsets)
+    if width - margin < _LEAST:
+        raise ExcitationError(
+            f"{key}: the area is empty: nowhere is farther than {width:.4g} m from its edges, and the margin is"
+            f" {margin:.4g} m; widen the area or lower the margin"
+        )
+    return Polygon(normals, offsets + margin, width - margin)
+
+
+def _width(normals: Array, offsets: Array) -> float:
+    """Radius of the largest circle inside, by linear programming."""
+    rows = np.column_stack([-normals, np.ones(len(normals))])
+    bounds = [(None, None), (None, None), (0, None)]
+    result = scipy.optimize.linprog([0, 0, -1], A_ub=rows, b_ub=-offsets, bounds=bounds)
+    return float(result.x[2]) if result.success else 0.0
+
+
+@dataclass(frozen=True)
+class RobotMasses:
+    """Masses of the root and the moving bodies by the URDF.
+
+    Attributes
+    ----------
+    root : float
+        Mass of the root with all that is fixed to it [kg].
+    root_moment : ndarray, shape (3,)
+        First moment of the root in its frame [kg m].
+    bodies : ndarray, shape (n,)
+        Masses of the moving bodies [kg].
+    centres : ndarray, shape (n, 3)
+        Their centres of mass in the bodies' frames [m].
+    gravity : ndarray, shape (3,)
+        Gravity in the root frame [m/s^2].
+    lever_arms : ndarray, shape (n,)
+        Bound of how far the centre of all mass moves per radian (metre) of each joint [m].
+    """
+
+    root: float
+    root_moment: Array
+    bodies: Array
+    centres: Array
+    gravity: Array
+    lever_arms: Array
+
+    @classmethod
+    def of(cls, model: RobotModel) -> "RobotMasses":
+        """Masses of a robot model."""
+        fixed = model.pinocchio.inertias[0]
+        bodies, centres, _ = mass_com_inertia(model.body_prior)
+        return cls(
+            float(fixed.mass),
+            float(fixed.mass) * np.array(fixed.lever),
+            bodies,
+            centres,
+            np.array(model.options.gravity, dtype=float),
+            _mass_lever_arms(model, bodies, centres) / (float(fixed.mass) + bodies.sum()),
+        )
+
+    @property
+    def total(self) -> float:
+        """Total mass [kg]."""
+        return self.root + float(self.bodies.sum())
+
+    @property
+    def weight(self) -> float:
+        """Weight [N]."""
+        return self.total * float(np.linalg.norm(self.gravity))
+
+    @property
+    def root_reaction(self) -> Array:
+        """``(6,)`` force and torque about the root origin that hold the root itself."""
+        return np.concatenate([-self.root * self.gravity, -np.cross(self.root_moment, self.gravity)])
+
+    def moments(self, placements: Array) -> Array:
+        """``(N, n, 3)`` mass times centre of mass of the bodies in the root frame, from ``(N, n, 4, 4)``."""
+        points = (placements[..., :3, :3] @ self.centres[..., None])[..., 0] + placements[..., :3, 3]
+        return np.asarray(points * self.bodies[:, None], dtype=float)
+
+    def centre(self, placements: Array) -> Array:
+        """``(N, 3)`` centre of all mass in the root frame [m]."""
+        return np.asarray((self.moments(placements).sum(axis=1) + self.root_moment) / self.total, dtype=float)
+
+    def jacobian(self, chain: TreeKinematics, placements: Array, screws: Array) -> Array:
+        """``(N, n, 3)`` derivative of the centre of all mass with respect to the joints."""
+        beyond = chain.ancestry.astype(float)  # joints by the bodies they move
+        mass, moment = beyond @ self.bodies, beyond @ self.moments(placements)
+        moved = screws[..., :3] * mass[:, None] + np.cross(screws[..., 3:], moment)
+        return np.asarray(moved / self.total, dtype=float)
+
+
+def _mass_lever_arms(model: RobotModel, bodies: Array, centres: Array) -> Array:
+    """``(n,)`` sums over what a joint moves of mass times the largest distance from it [kg m]."""
+    points = (lever_arm_bounds(model, body, float(np.linalg.norm(centre))) for body, centre in enumerate(centres))
+    return np.asarray(sum(mass * point for mass, point in zip(bodies, points, strict=True)), dtype=float)
+
+
+class CentreOfMassConstraint(Constraint):
+    """The centre of mass of the prior, projected along gravity, stays above an area on the ground.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The robot; its root link rests on the ground.
+    area : Polygon
+        In the plane ``z = ground`` of the root frame.
+    ground : float
+        Height of the ground in the root frame [m].
+    """
+
+    positions_only = True
+
+    def __init__(self, model: RobotModel, area: Polygon, ground: float) -> None:
+        self.area, self._masses, self._chain = area, RobotMasses.of(model), TreeKinematics.of(model)
+        self._along = along = self._masses.gravity / self._masses.gravity[2]
+        self._ground = ground
+        # Distance from an edge: normal . (c + along (ground - c_z)) - offset, linear in the centre.
+        self._rows = np.column_stack([area.normals, -area.normals @ along[:2]])
+        self._offsets = area.offsets - ground * (area.normals @ along[:2])
+
+    def below(self, q: Array) -> Array:
+        """``(N, n)`` poses to the ``(N, 2)`` points on the ground below the centre of mass, along gravity [m]."""
+        centre = self._masses.centre(self._chain.placements(q))
+        return np.asarray((centre + np.outer(self._ground - centre[:, 2], self._along))[:, :2], dtype=float)
+
+    def check_start(self, pose: Array) -> None:
+        """See :class:`.Constraint`."""
+        slack = float(self._distances(self._masses.centre(self._chain.placements(pose[None]))).min())
+        if slack < 0:
+            x, y = self.below(pose[None])[0]
+            raise ExcitationError(
+                f"centre of mass: is at ({x:.4f}, {y:.4f}) m in the start pose, {-slack:.4f} m outside its area;"
+                " start elsewhere or widen balance.com_region"
+            )
+
+    def penalty(self, motion: MotionSamples) -> Penalty:
+        """Mean over samples of the squared violation of the edges, with a margin [m^2]."""
+        lack = np.maximum(_BEGINS * self.area.width - self._distances(self._masses.centre(motion.placements)), 0.0)
+        if not lack.any():
+            return Penalty(0.0)
+        push = -2 * _PENALTY / len(motion) * lack @ self._rows
+        jacobian = self._masses.jacobian(motion.chain, motion.placements, motion.screws)
+        return Penalty(_PENALTY / len(motion) * float((lack**2).sum()), position=(jacobian @ push[..., None])[..., 0])
+
+    def check(self, trajectory: Trajectory) -> None:
+        """See :class:`.Constraint`; the speed of the centre is bounded by those of the joints."""
+        curve = executed_curve(trajectory)
+        violation = find_anywhere(curve, self, len(self._offsets))
+        if violation is not None:
+            x, y = self.below(curve.sample(np.array([violation.time]))[0])[0]
+            raise ExcitationError(
+                f"centre of mass: is at ({x:.4f}, {y:.4f}) m at {violation.time:.3f} s, {-violation.value:.4f} m"
+                " outside its area; move less or widen balance.com_region"
+            )
+
+    def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
+        """See :class:`.Slack`: distances from edges [m]."""
+        distances = self._distances(self._masses.centre(self._chain.placements(q)))
+        return np.asarray(distances[np.arange(len(q)), channels], dtype=float)
+
+    def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
+        """See :class:`.Slack`."""
+        speed = speeds.velocity @ self._masses.lever_arms
+        return np.asarray(speed * np.linalg.norm(self._rows, axis=1)[channels], dtype=float)
+
+    def usage(self, trajectory: Trajectory) -> ConstraintUsage:
+        """See :class:`.Constraint`."""
+        placements = self._chain.placements(executed_curve(trajectory).position)
+        slack = float(self._distances(self._masses.centre(placements)).min())
+        used = 1.0 - slack / self.area.width
+        return ConstraintUsage(used, "distance of the centre of mass from the middle of its area")
+
+    def _distances(self, centre: Array) -> Array:
+        return np.asarray(centre @ self._rows.T - self._offsets, dtype=float)
+
+
+class ZeroMomentPointConstraint(Constraint):
+    """The zero-moment point of the prior stays within an area, and the normal force stays positive.
+
+    Both are linear in the reaction wrench ``W`` (force ``f``, torque ``n`` about the root origin): the zero-moment
+    point is at ``((h f_x - n_y) / f_z, (n_x + h f_y) / f_z)`` on the plane ``z = h``, and its distance from an edge
+    times ``f_z``, positive by the last row, is what is bounded.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The robot; its root link rests on the ground.
+    area : Polygon
+        In the plane ``z = ground`` of the root frame.
+    ground : float
+        Height of the ground in the root frame [m].
+    normal_force : float
+        Smallest, as a fraction of the weight.
+    """
+
+    positions_only = False
+
+    def __init__(self, model: RobotModel, area: Polygon, ground: float, normal_force: float) -> None:
+        self.area, self.ground = area, ground
+        self._model, self._chain, self._bounds = model, TreeKinematics.of(model), WrenchRateBounds(model)
+        self._masses = RobotMasses.of(model)
+        edges = len(area.offsets)
+        self._rows = np.zeros((edges + 1, 6))
+        self._rows[:edges, :2] = ground * area.normals
+        self._rows[:edges, 2] = -area.offsets
+        self._rows[:edges, 3], self._rows[:edges, 4] = area.normals[:, 1], -area.normals[:, 0]
+        self._rows[edges, 2] = 1.0
+        weight = self._masses.weight
+        self._scale = np.append(np.full(edges, weight), weight)  # to m, and to a fraction of the weight
+        self._least = np.append(np.zeros(edges), normal_force * weight)
+        self._width = np.append(np.full(edges, area.width), 1.0 - normal_force)
+
+    def check_start(self, pose: Array) -> None:
+        """See :class:`.Constraint`."""
+        rest = np.zeros((1, len(pose)))
+        slack = self._slack(self._wrench(pose[None], rest, rest))[0]
+        worst = int(np.argmin(slack))
+        if slack[worst] < 0:
+            raise ExcitationError(self._message(pose[None], rest, rest, worst, "in the start pose", "start elsewhere"))
+
+    def penalty(self, motion: MotionSamples) -> Penalty:
+        """Mean over samples of the squared violations, with a margin: in m, and in fractions of the weight."""
+        prior = self._model.body_prior.ravel()
+        wrench = motion.wrenches.regressor @ prior + self._masses.root_reaction
+        slack = self._slack(wrench) / self._scale
+        lack = np.maximum(_BEGINS * self._width - slack, 0.0)
+        if not lack.any():
+            return Penalty(0.0)
+        push = -2 * _PENALTY / len(motion) * (lack / self._scale) @ self._rows
+        return Penalty(
+            _PENALTY / len(motion) * float((lack**2).sum()), base_weights=push[:, :, None] * prior
+        )
+
+    def check(self, trajectory: Trajectory) -> None:
+        """See :class:`.Constraint`; the whole motion is covered, by bounds of how fast the reaction can change."""
+        curve = executed_curve(trajectory)
+        violation = find_anywhere(curve, self, len(self._rows))
+        if violation is not None:
+            at = curve.sample(np.array([violation.time]))
+            when = f"at {violation.time:.3f} s"
+            raise ExcitationError(self._message(*at, violation.channel, when, "move slower or less"))
+
+    def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
+        """See :class:`.Slack`: distances from edges times normal force [N m], and normal force [N]."""
+        return np.asarray(self._slack(self._wrench(q, v, a))[np.arange(len(q)), channels], dtype=float)
+
+    def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
+        """See :class:`.Slack`."""
+        bounds = self._bounds.rates(speeds)
+        force, torque = (np.linalg.norm(self._rows[:, part], axis=1)[channels] for part in (slice(3), slice(3, 6)))
+        return np.asarray(force * bounds.force + torque * bounds.moment, dtype=float)
+
+    def usage(self, trajectory: Trajectory) -> ConstraintUsage:
+        """See :class:`.Constraint`."""
+        curve = executed_curve(trajectory)
+        wrench = self._wrench(curve.position, curve.velocity, curve.acceleration)
+        edges = self.area.distances(self._zero_moment_point(wrench)).min()
+        press = ((wrench[:, 2] - self._least[-1]) / self._scale[-1]).min()
+        used = [1.0 - edges / self.area.width, 1.0 - press / self._width[-1]]
+        descriptions = ("distance of the zero-moment point from the middle of its area", "unloading of the ground")
+        worst = int(np.argmax(used))
+        return ConstraintUsage(float(used[worst]), descriptions[worst])
+
+    def _wrench(self, q: Array, v: Array, a: Array) -> Array:
+        """``(N, 6)`` reaction at the root, the root's own weight included."""
+        moving = BodyWrenches.of(self._chain.state(q, v, a)).regressor @ self._model.body_prior.ravel()
+        return np.asarray(moving + self._masses.root_reaction, dtype=float)
+
+    def _zero_moment_point(self, wrench: Array) -> Array:
+        x = self.ground * wrench[:, 0] - wrench[:, 4]
+        y = wrench[:, 3] + self.ground * wrench[:, 1]
+        return np.column_stack([x, y]) / wrench[:, 2:3]
+
+    def _slack(self, wrench: Array) -> Array:
+        return np.asarray(wrench @ self._rows.T - self._least, dtype=float)
+
+    def _message(self, q: Array, v: Array, a: Array, channel: int, when: str, remedy: str) -> str:
+        wrench = self._wrench(q, v, a)
+        if channel == len(self._rows) - 1:
+            return (
+                f"normal force: is {wrench[0, 2]:.4g} N {when}, less than {self._least[-1]:.4g} N; {remedy}, or correct"
+                " balance.normal_force"
+            )
+        x, y = self._zero_moment_point(wrench)[0]
+        outside = -float(self.area.distances(np.array([[x, y]]))[0, channel])
+        return (
+            f"zero-moment point: is at ({x:.4f}, {y:.4f}) m {when}, {outside:.4f} m outside its area; {remedy}, or"
+            " widen balance.support"
+        )

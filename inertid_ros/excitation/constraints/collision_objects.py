@@ -1,0 +1,200 @@
+"""Collision objects: links and obstacles, each as a set of capsules and of exact shapes."""
+# DOC Pairs of collision objects that can touch one another and are kept apart.
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from lxml import etree
+from numpy.typing import NDArray
+
+from inertid_ros.config.collision import OBSTACLE_SHAPES, ObstacleOptions
+from inertid_ros.core.errors import ExcitationError, log_once
+from inertid_ros.robot.link_shapes import collision_shapes
+from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.urdf import parsing
+from inertid_ros.robot.urdf.shapes import Capsule, CollisionShape, shape_capsules
+
+_MAX_BYTES = 16 * 1024 * 1024
+FLOOR = "floor"
+
+
+@dataclass(frozen=True)
+class CollisionObject:
+    """A link or an obstacle.
+
+    Attributes
+    ----------
+    name : str
+        Name of the link or obstacle.
+    body : int
+        Index of the moving body that it is fixed to; -1 for the root.
+    capsules : tuple of Capsule
+        Capsules that contain it, in the frame of that body.
+    shapes : tuple of CollisionShape
+        Its exact shapes; empty where the URDF has no usable geometry and the capsules are lines between its joints.
+    """
+
+    name: str
+    body: int
+    capsules: tuple[Capsule, ...]
+    shapes: tuple[CollisionShape, ...] = ()
+
+
+def robot_objects(model: RobotModel, folders: Sequence[str]) -> tuple[CollisionObject, ...]:
+    """The links of a robot. A moving body without usable geometry is represented by lines between its joints.
+
+    A warning names what is not represented in full.
+    """
+    shapes, problems = collision_shapes(model, folders)
+    links: dict[str, CollisionObject] = {}
+    for shape in shapes:
+        before = links.get(shape.link, CollisionObject(shape.link, shape.body, ()))
+        links[shape.link] = CollisionObject(
+            shape.link, shape.body, (*before.capsules, *shape_capsules(shape)), (*before.shapes, shape)
+        )
+    bare = [body for body in range(model.joints) if all(item.body != body for item in links.values())]
+    if problems or bare:
+        log_once(logging.WARNING, _message(model, problems, bare))
+    return (*links.values(), *(_joint_lines(model, body) for body in bare))
+
+
+def _message(model: RobotModel, problems: dict[str, str], bare: list[int]) -> str:
+    sentences = []
+    if problems:
+        link = next(iter(problems))
+        others = f", nor can that of {', '.join(list(problems)[1:])}" if len(problems) > 1 else ""
+        sentences.append(f"collision geometry cannot be used: {problems[link]}{others}")
+    if bare:
+        names = ", ".join(model.link_names[body] for body in bare)
+        sentences.append(
+            f"no collision geometry for {names}: of these only the lines between joints keep clear of floor and"
+            " obstacles, and nothing of each other"
+        )
+    return "; ".join(sentences)
+
+
+def _joint_lines(model: RobotModel, body: int) -> CollisionObject:
+    """Lines of no width from a body's joint to the joints and frames fixed to it."""
+    robot, joint = model.pinocchio, body + 1
+    ends = [robot.jointPlacements[child].translation for child in robot.children[joint]]
+    ends += [
+        frame.placement.translation
+        for frame in robot.frames
+        if frame.parentJoint == joint and frame.type == pin.FrameType.BODY
+    ]
+    origin = np.zeros(3)
+    return CollisionObject(model.link_names[body], body, tuple(Capsule(origin, np.array(end), 0.0) for end in ends))
+
+
+def obstacle_objects(obstacles: Mapping[str, ObstacleOptions]) -> tuple[CollisionObject, ...]:
+    """Obstacles by name, fixed to the root."""
+    objects = []
+    for name, options in obstacles.items():
+        sizes = [np.atleast_1d(getattr(options, field)) for field in OBSTACLE_SHAPES[options.shape]]
+        placement = pin.SE3(pin.rpy.rpyToMatrix(np.array(options.rpy)), np.array(options.xyz))
+        shape = CollisionShape(name, -1, placement.homogeneous, options.shape, tuple(np.concatenate(sizes)))
+        objects.append(CollisionObject(name, -1, shape_capsules(shape), (shape,)))
+    return tuple(objects)
+
+
+Pair = tuple[int, int]
+Indices = NDArray[Any]  # whole numbers
+
+
+def candidate_pairs(
+    model: RobotModel, objects: Sequence[CollisionObject], obstacles: int, between_links: bool
+) -> list[Pair]:
+    """Pairs of objects that move relative to one another and are not adjacent at a joint; obstacles come last.
+
+    Links without collision shapes are kept apart from obstacles, and not from each other.
+    """
+    links = len(objects) - obstacles
+    root = parsing.parse_description(model.urdf)
+    groups = _rigid_groups(root)
+    joined = _joined_groups(root, groups)
+    pairs = []
+    for first in range(links):
+        for second in range(first + 1, len(objects)):
+            a, b = objects[first], objects[second]
+            if a.body == b.body:
+                continue
+            if second < links:
+                near = groups[a.name] == groups[b.name] or frozenset((groups[a.name], groups[b.name])) in joined
+                if near or not between_links or not a.shapes or not b.shapes:
+                    continue
+            pairs.append((first, second))
+    return pairs
+
+
+def _rigid_groups(root: etree._Element) -> dict[str, str]:
+    """For each link one name for all links that fixed joints connect it to."""
+    parent_of = {
+        str(joint.find("child").get("link")): str(joint.find("parent").get("link"))
+        for joint in root.findall("joint")
+        if joint.get("type") == "fixed"
+    }
+
+    def first(link: str) -> str:
+        while link in parent_of:
+            link = parent_of[link]
+        return link
+
+    return {str(link.get("name")): first(str(link.get("name"))) for link in root.findall("link")}
+
+
+def _joined_groups(root: etree._Element, groups: dict[str, str]) -> set[frozenset[str]]:
+    """Pairs of groups with a joint between them."""
+    return {
+        frozenset(groups[str(joint.find(end).get("link"))] for end in ("parent", "child"))
+        for joint in root.findall("joint")
+        if joint.get("type") != "fixed"
+    }
+
+
+def srdf_pairs(path: str) -> set[frozenset[str]]:
+    """Pairs of links for which an SRDF disables collision checks.
+
+    Raises
+    ------
+    ExcitationError
+        No such file, or not an SRDF.
+    """
+    try:
+        if Path(path).stat().st_size > _MAX_BYTES:
+            raise ExcitationError(f"{path}: larger than {_MAX_BYTES // 2**20} MiB; this is not an SRDF")
+        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+        root = etree.fromstring(Path(path).read_bytes(), parser)
+    except OSError as error:
+        raise ExcitationError(f"{path}: SRDF cannot be read ({error.strerror}); correct collision.srdf") from None
+    except etree.XMLSyntaxError as error:
+        raise ExcitationError(f"{path}: SRDF is not XML ({error}); correct the file") from None
+    if root.tag != "robot":
+        raise ExcitationError(f"{path}: root element is <{root.tag}>, expected <robot>; give an SRDF file")
+    disabled = root.iter("disable_collisions")
+    return {frozenset((str(element.get("link1")), str(element.get("link2")))) for element in disabled}
+
+
+def named_pairs(ignored: Mapping[str, Sequence[str]], objects: Sequence[CollisionObject]) -> set[frozenset[str]]:
+    """Pairs of each link or obstacle with each of those given for it.
+
+    Raises
+    ------
+    ExcitationError
+        A name that is neither link nor obstacle.
+    """
+    available = {item.name for item in objects} | {FLOOR}
+    pairs = set()
+    for names in ((first, second) for first, others in ignored.items() for second in others):
+        for name in names:
+            if name not in available:
+                raise ExcitationError(
+                    f"collision.ignored: '{name}' is no link with collision shapes and no obstacle; there are"
+                    f" {', '.join(sorted(available))}"
+                )
+        pairs.add(frozenset(names))
+    return pairs

@@ -1,0 +1,321 @@
+"""The interface of constraints on a motion, beside the limits that shapes keep by their size.
+
+Position, velocity and acceleration need no constraint object: every shape of motion is scaled until it fits them
+(:mod:`inertid_ros.excitation.planning.feasible_size`). Everything else is a :class:`.Constraint`, and appears in three
+places:
+
+- **Before the search** :meth:`Constraint.check_start` refuses a start pose at which nothing can be planned.
+- **During the search** :meth:`Constraint.penalty` adds to the objective: zero while the constraint holds with a
+  margin, smooth, and growing with the violation. It is evaluated at samples only and may be coarse; it proves nothing.
+- **On the finished motion** :meth:`Constraint.check` must hold, between samples too. A motion that violates it is made
+  smaller as a whole until it does, since the start pose is feasible. The same check refuses a plan before
+  it moves a robot, so it must accept plans that were made elsewhere.
+
+:meth:`Constraint.usage` reports how much of what it allows a motion uses.
+
+A penalty is given with its derivative along the motion. What depends on the regressor (joint efforts, the reaction
+at the base, hence centre of pressure and contact forces) gives the derivative with respect to the regressor's
+elements instead, as weights; the problem adds the weights of all terms and differentiates the regressor once
+(:func:`inertid_ros.regressors.regressor_gradient.regressor_product_gradient`).
+
+To add a constraint: write a class with these methods, its options into ``ExcitationOptions``, and let
+:func:`.motion_constraints` make it where its options name it.
+"""
+# DOC Proof that a function of a motion stays at or above zero on the whole of it, not only where it is sampled.
+# DOC 
+# DOC A function that changes by no more than ``rate`` per second cannot fall below ``(f0 + f1 - rate h) / 2`` between two
+# DOC instants ``h`` apart at which it is ``f0`` and ``f1``. Where that bound is positive, the interval is proven; elsewhere
+# DOC it is halved, until every part is proven or the function is negative at some instant. The rates come from
+# DOC the motion's own derivatives, bounded on every interval through the Bernstein form of its polynomial.
+# DOC 
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.excitation.motions import Trajectory, knot_times
+from inertid_ros.excitation.quintic import PiecewiseQuintic
+from inertid_ros.regressors.regressor_gradient import BodyWrenches
+from inertid_ros.robot.kinematics import TreeKinematics, TreeState
+
+_HALVINGS = 16
+_MOST = 400_000  # undecided parts; more would take too long to decide
+_KNOT_STEP = 0.01  # s
+
+
+@dataclass(frozen=True)
+class MotionSamples:
+    """A motion at N instants, and kinematics that constraints share; each is computed once, when it is needed.
+
+    Attributes
+    ----------
+    chain : TreeKinematics
+        Kinematics of the robot.
+    q, v, a : ndarray, shape (N, n)
+        Position, velocity, acceleration.
+    step : float
+        Time between instants [s].
+    """
+
+    chain: TreeKinematics
+    q: Array
+    v: Array
+    a: Array
+    step: float = 1.0
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    @property
+    def placements(self) -> Array:
+        """``(N, n, 4, 4)`` of the moving bodies in the root frame."""
+        return self.state.placements
+
+    @property
+    def screws(self) -> Array:
+        """``(N, n, 6)`` of the joints, (linear, angular) about the root origin: the columns of all Jacobians."""
+        return self.state.screws
+
+    @cached_property
+    def state(self) -> TreeState:
+        """Placements, velocities and accelerations of the bodies."""
+        return self.chain.state(self.q, self.v, self.a)
+
+    @cached_property
+    def wrenches(self) -> BodyWrenches:
+        """Wrenches of the bodies per unit of their parameters: ``regressor @ body_prior.ravel()`` is the reaction."""
+        return BodyWrenches.of(self.state)
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """Value of a penalty and its derivatives; what is zero everywhere may be left out.
+
+    Attributes
+    ----------
+    value : float
+        At least zero; dimensionless, of order one for a violation that matters.
+    position, velocity, acceleration : ndarray or float, shape (N, n)
+        Derivative with respect to the samples.
+    joint_weights : ndarray or float, shape (N, n, 10 nb)
+        Derivative with respect to the elements of the joint torque regressor of the bodies, in the order of
+        ``model.body_prior.ravel()``; counted in addition.
+    base_weights : ndarray or float, shape (N, 6, 10 nb)
+        The same of the reaction wrench (force, torque) at the root, in its frame; for ``f(W)`` of the wrench ``W`` of
+        the prior it is the derivative of ``f`` times the prior.
+    """
+
+    value: float
+    position: Array | float = 0.0
+    velocity: Array | float = 0.0
+    acceleration: Array | float = 0.0
+    joint_weights: Array | float = 0.0
+    base_weights: Array | float = 0.0
+
+
+@dataclass(frozen=True)
+class Clearance:
+    """Where a motion comes closest to what it must keep clear of.
+
+    Attributes
+    ----------
+    closest_m, required_m : float
+        Distance there, and what has to be kept [m].
+    link, other : str
+        Link, and link, obstacle or floor that it comes close to.
+    time_s : float
+        Instant of the motion [s].
+    """
+
+    closest_m: float
+    required_m: float
+    link: str
+    other: str
+    time_s: float
+
+    def __str__(self) -> str:
+        return (
+            f"'{self.link}' comes to {1e3 * self.closest_m:.0f} mm from '{self.other}' at {self.time_s:.2f} s,"
+            f" at least {1e3 * self.required_m:.0f} mm are kept"
+        )
+
+
+@dataclass(frozen=True)
+class ConstraintUsage:
+    """How much of what a constraint allows a motion uses.
+
+    Attributes
+    ----------
+    used : float
+        Fraction used; 1 is just allowed.
+    description : str
+        What is limited, such as ``effort of joint 'elbow'``.
+    option : str
+        Option that gives it more room; empty where the robot sets the limit.
+    clearance : Clearance or None
+        Where the motion comes closest, if distances are constrained.
+    """
+
+    used: float
+    description: str
+    option: str = ""
+    clearance: Clearance | None = None
+
+
+class Constraint(Protocol):
+    """A constraint on whole motions. Objects are bound to one robot and its limits, and can be pickled.
+
+    Attributes
+    ----------
+    positions_only : bool
+        Whether the penalty depends on positions alone; being cheap, it is evaluated at more instants.
+    """
+
+    positions_only: bool
+
+    def check_start(self, pose: Array) -> None:
+        """Reject a start ``(n,)`` at which the robot cannot even rest.
+
+        Raises
+        ------
+        ExcitationError
+            One line with constraint, joint or link, value and limit, and what to do.
+        """
+
+    def penalty(self, motion: MotionSamples) -> Penalty:
+        """Penalty of violations during the search."""
+
+    def refine(self, motion: MotionSamples) -> bool:
+        """Correct what is coarse in the penalty where a motion violates the constraint; whether anything changed."""
+        return False
+
+    def check(self, trajectory: Trajectory) -> None:
+        """Reject a motion that violates the constraint anywhere, between samples too.
+
+        Raises
+        ------
+        ExcitationError
+            One line with constraint, joint or link, time, value and limit, and what to do.
+        """
+
+    def usage(self, trajectory: Trajectory) -> ConstraintUsage:
+        """The largest fraction of the constraint that a motion uses."""
+
+
+@dataclass(frozen=True)
+class DerivativeBounds:
+    """Bounds of the absolute derivatives of a motion on M segments.
+
+    Attributes
+    ----------
+    velocity, acceleration, jerk : ndarray, shape (M, n)
+        Largest absolute values.
+    """
+
+    velocity: Array
+    acceleration: Array
+    jerk: Array
+
+    def rows(self, index: Array) -> "DerivativeBounds":
+        """Those of some of the segments."""
+        return DerivativeBounds(self.velocity[index], self.acceleration[index], self.jerk[index])
+
+
+class Slack(Protocol):
+    """Functions of a motion, numbered by channel, that shall not be negative."""
+
+    def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
+        """``(K,)`` values of one channel each at ``(K, n)`` samples."""
+
+    def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
+        """``(K,)`` bounds of how fast one channel each can change on K segments [1/s]."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Where a function is negative, or (``value`` not negative) so close to zero that it cannot be proven positive."""
+
+    time: float
+    channel: int
+    value: float
+
+
+def executed_curve(trajectory: Trajectory) -> PiecewiseQuintic:
+    """The curve that is executed: that of a plan's own knots, or of close knots on another motion."""
+    curve = getattr(trajectory, "curve", None)
+    if isinstance(curve, PiecewiseQuintic):
+        return curve
+    time = knot_times(trajectory, _KNOT_STEP)
+    return PiecewiseQuintic(time, *trajectory.sample(time))
+
+
+def derivative_bounds(curve: PiecewiseQuintic) -> DerivativeBounds:
+    """Bounds of a curve on the segments between its knots, ``M = knots - 1``."""
+    return DerivativeBounds(*(np.abs(curve.control_points(order)).max(axis=1) for order in (1, 2, 3)))
+
+
+def find_violation(
+    curve: PiecewiseQuintic, slack: Slack, bounds: DerivativeBounds, segments: NDArray[Any], channels: NDArray[Any]
+) -> Violation | None:
+    """The worst instant at which a channel is negative, or ``None`` if it is proven that there is none.
+
+    Parameters
+    ----------
+    curve : PiecewiseQuintic
+        The motion.
+    slack : Slack
+        Functions that shall not be negative.
+    bounds : DerivativeBounds
+        Of the curve, see :func:`derivative_bounds`.
+    segments, channels : ndarray of int, shape (K,)
+        Segments of the curve, and the channel to check on each.
+    """
+    left, right = curve.time[segments], curve.time[segments + 1]
+    rates = slack.rates(bounds.rows(segments), channels)
+    low, high = _at_knots(curve, slack, segments, channels)
+    for _ in range(_HALVINGS):
+        worst = _worst(left, right, low, high, channels)
+        if worst is None or worst.value < 0:
+            return worst
+        open_ = 0.5 * (low + high - rates * (right - left)) < 0
+        if not open_.any():
+            return None
+        left, right, low, high, rates, channels = (
+            values[open_] for values in (left, right, low, high, rates, channels)
+        )
+        if len(left) > _MOST:
+            break
+        middle = 0.5 * (left + right)
+        between = slack.values(*curve.sample(middle), channels)
+        left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
+        low, high = np.concatenate([low, between]), np.concatenate([between, high])
+        rates, channels = np.tile(rates, 2), np.tile(channels, 2)
+    return _worst(left, right, low, high, channels)
+
+
+def _at_knots(curve: PiecewiseQuintic, slack: Slack, segments: Array, channels: Array) -> tuple[Array, Array]:
+    """Values at both ends of segments, of which adjacent ones share one."""
+    keys = np.concatenate([segments, segments + 1]), np.tile(channels, 2)
+    (knots, at), back = np.unique(np.array(keys), axis=1, return_inverse=True)
+    values = slack.values(curve.position[knots], curve.velocity[knots], curve.acceleration[knots], at)
+    low, high = values[back.ravel()].reshape(2, -1)
+    return low, high
+
+
+def _worst(left: Array, right: Array, low: Array, high: Array, channels: Array) -> Violation | None:
+    if not len(left):
+        return None
+    values, times = (low, left) if low.min() < high.min() else (high, right)
+    worst = int(np.argmin(values))
+    return Violation(float(times[worst]), int(channels[worst]), float(values[worst]))
+
+
+def find_anywhere(curve: PiecewiseQuintic, slack: Slack, count: int) -> Violation | None:
+    """:func:`find_violation` on all segments of a curve with all of ``count`` channels."""
+    pieces = len(curve.time) - 1
+    channels, segments = np.tile(np.arange(count), pieces), np.repeat(np.arange(pieces), count)
+    return find_violation(curve, slack, derivative_bounds(curve), segments, channels)

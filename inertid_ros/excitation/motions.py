@@ -1,0 +1,389 @@
+"""Functions of time that motions are combined from: Fourier series and cycloidal intervals.
+
+Sources: [Ayusawa2017]_ eqs. 48-50 (Fourier series), [Naveen2019]_ eqs. 28-29 (cycloidal intervals).
+"""
+# DOC Quintic B-splines with uniform knots: motions of control points with local effect ([Lee2019]_ sec. 4.4).
+# DOC Motions as exact functions of time: position, velocity and acceleration without differences.
+# DOC 
+# DOC Every motion starts and ends at rest: velocity and acceleration are zero at both ends by construction, so that
+# DOC motions can be concatenated, repeated and entered by a robot at rest.
+# DOC 
+# DOC Fourier, cycloidal and B-spline motions are linear in their parameters, ``q(t) = start + Phi(t) @ parameters``; the
+# DOC basis ``Phi`` depends on time alone. Scaling the parameters therefore scales the excursion, the velocity and the
+# DOC acceleration alike, and the derivative of the motion with respect to its parameters is the basis itself.
+# DOC 
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import scipy
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+
+_DEGREE = 5  # jerk is continuous, and the plan's quintics between knots are the motion itself
+_AT_REST = 3  # control points at either end that hold position, velocity and acceleration
+
+
+Motion = tuple[Array, Array, Array]
+"""Position, velocity and acceleration."""
+
+
+class Basis(Protocol):
+    """Scalar functions of time that a linear motion combines; all vanish with two derivatives at the start."""
+
+    @property
+    def duration(self) -> float:
+        """Length [s]."""
+
+    @property
+    def size(self) -> int:
+        """Number of functions."""
+
+    @property
+    def breaks(self) -> Array:
+        """Times [s] at which the third derivative may jump, both ends included."""
+
+    def evaluate(self, t: Array) -> Motion:
+        """``(N,)`` times [s] to the functions and their first two derivatives, ``(N, size)`` each."""
+
+
+@dataclass(frozen=True)
+class FourierBasis:
+    """Sines and cosines of multiples of a base frequency, combined so that every function is at rest at both ends.
+
+    The functions are an orthonormal basis of the null space of six linear constraints on the coefficients of
+    ``1, sin(k w t) / (k w), cos(k w t) / (k w)``: value, velocity and acceleration are zero at 0 and at ``duration``.
+    Where the duration holds whole periods, three of the six follow from the others and ``2 harmonics - 2`` functions
+    remain; otherwise ``2 harmonics - 5``.
+
+    Attributes
+    ----------
+    duration : float
+        Length of the motion [s].
+    harmonics : int
+        Number of multiples of the base frequency.
+    base_frequency : float
+        Base frequency; zero takes one period per duration [Hz].
+
+    Raises
+    ------
+    ExcitationError
+        Too few harmonics to move at all.
+    """
+
+    duration: float
+    harmonics: int
+    base_frequency: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.base_frequency == 0:
+            object.__setattr__(self, "base_frequency", 1.0 / self.duration)
+        if self.harmonics < 1 or self.size < 1:
+            raise ExcitationError(
+                f"Fourier motion: {self.harmonics} harmonics leave nothing after rest at both ends; use at least"
+                f" {2 if self._periods else 3}"
+            )
+
+    @property
+    def _periods(self) -> bool:
+        cycles = self.duration * self.base_frequency
+        return abs(cycles - round(cycles)) < 1e-9
+
+    @property
+    def size(self) -> int:
+        """Number of functions."""
+        return self._combination.shape[1]
+
+    @property
+    def breaks(self) -> Array:
+        """Times [s] at which the third derivative may jump, both ends included."""
+        return np.array([0.0, self.duration])
+
+    @cached_property
+    def _combination(self) -> Array:
+        """``(2 harmonics + 1, size)``."""
+        ends = [raw[row] for raw in self._raw(np.array([0.0, self.duration])) for row in (0, 1)]
+        scale = np.array([np.abs(row).max() or 1.0 for row in ends])
+        _, singular, right = np.linalg.svd(np.array(ends) / scale[:, None])
+        rank = int((singular > 1e-9 * singular[0]).sum())
+        return right[rank:].T
+
+    def _raw(self, t: Array) -> Motion:
+        w = 2 * np.pi * self.base_frequency * np.arange(1, self.harmonics + 1)
+        sin, cos = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
+        one, zero = np.ones((len(t), 1)), np.zeros((len(t), 1))
+        return (
+            np.hstack([one, sin / w, cos / w]),
+            np.hstack([zero, cos, -sin]),
+            np.hstack([zero, -w * sin, -w * cos]),
+        )
+
+    def evaluate(self, t: Array) -> Motion:
+        """``(N,)`` times [s] to the functions and their first two derivatives, ``(N, size)`` each."""
+        q, v, a = self._raw(np.asarray(t, dtype=float))
+        return q @ self._combination, v @ self._combination, a @ self._combination
+
+
+@dataclass(frozen=True)
+class CycloidalBasis:
+    """Intervals in each of which a joint moves along a cycloid between waypoints ([Naveen2019]_ eqs. 28-29).
+
+    ``q(t) = q_i + (q_f - q_i) (s - sin(2 pi s) / (2 pi))`` with ``s`` from 0 to 1 over the interval: velocity and
+    acceleration are zero at every waypoint. Parameters are the waypoints after the first, relative to the start;
+    with ``closed`` the last waypoint is the start itself.
+
+    Attributes
+    ----------
+    duration : float
+        Length of the motion [s].
+    intervals : int
+        Number of intervals of equal length.
+    closed : bool
+        Whether the motion returns to the start.
+    """
+
+    duration: float
+    intervals: int
+    closed: bool = True
+
+    @property
+    def size(self) -> int:
+        """Number of functions."""
+        return self.intervals - int(self.closed)
+
+    @property
+    def breaks(self) -> Array:
+        """Times [s] at which the third derivative may jump, both ends included."""
+        return np.linspace(0.0, self.duration, self.intervals + 1)
+
+    def evaluate(self, t: Array) -> Motion:
+        """``(N,)`` times [s] to the functions and their first two derivatives, ``(N, size)`` each."""
+        t = np.asarray(t, dtype=float)
+        length = self.duration / self.intervals
+        index = np.clip((t / length).astype(int), 0, self.intervals - 1)
+        s = t / length - index
+        shape = (
+            s - np.sin(2 * np.pi * s) / (2 * np.pi),
+            (1 - np.cos(2 * np.pi * s)) / length,
+            2 * np.pi * np.sin(2 * np.pi * s) / length**2,
+        )
+        rows = np.arange(len(t))
+        out = []
+        for order, value in enumerate(shape):
+            # Column k is waypoint k of intervals + 1; an interval blends its two ends.
+            weights = np.zeros((len(t), self.intervals + 1))
+            weights[rows, index] = (1.0 if order == 0 else 0.0) - value
+            weights[rows, index + 1] = value
+            out.append(weights[:, 1 : 1 + self.size])
+        return out[0], out[1], out[2]
+
+
+@dataclass(frozen=True)
+class SplineBasis:
+    """Quintic B-splines on intervals of equal length, those left out that would move the ends.
+
+    A spline's position at its clamped end is its last control point, and velocity and acceleration are differences of
+    the last three; with three points at the start pose on either end the motion is at rest there and closed. Parameters
+    are the points between, relative to the start.
+
+    Attributes
+    ----------
+    duration : float
+        Length of the motion [s].
+    intervals : int
+        Number of intervals between knots, at least 2; ``intervals - 1`` functions remain.
+    """
+
+    duration: float
+    intervals: int
+
+    @property
+    def size(self) -> int:
+        """Number of functions."""
+        return self.intervals + _DEGREE - 2 * _AT_REST
+
+    @property
+    def breaks(self) -> Array:
+        """Times [s] at which the third derivative may jump, both ends included."""
+        return np.linspace(0.0, self.duration, self.intervals + 1)
+
+    @cached_property
+    def _functions(self) -> tuple["scipy.interpolate.BSpline", ...]:
+        ends = np.full(_DEGREE, self.duration)
+        knots = np.concatenate([0 * ends, self.breaks, ends])
+        free = np.eye(self.intervals + _DEGREE)[:, _AT_REST:-_AT_REST]
+        spline = scipy.interpolate.BSpline(knots, free, _DEGREE)
+        return spline, spline.derivative(1), spline.derivative(2)
+
+    def evaluate(self, t: Array) -> Motion:
+        """See :class:`.Basis`."""
+        t = np.asarray(t, dtype=float)
+        q, v, a = (np.asarray(function(t), dtype=float) for function in self._functions)
+        return q, v, a
+
+
+class Trajectory(Protocol):
+    """What every motion offers."""
+
+    @property
+    def duration(self) -> float:
+        """Length [s]."""
+
+    @property
+    def breaks(self) -> Array:
+        """Times [s] at which the third derivative may jump, both ends included."""
+
+    def sample(self, t: Array) -> Motion:
+        """``(N,)`` times [s] to position, velocity and acceleration, ``(N, n)`` each; held outside [0, duration]."""
+
+
+@dataclass(frozen=True)
+class LinearTrajectory:
+    """``q(t) = start + Phi(t) @ parameters``.
+
+    Attributes
+    ----------
+    basis : Basis
+        The functions of time.
+    start : ndarray, shape (n,)
+        Pose at time zero [rad or m].
+    parameters : ndarray, shape (basis.size, n)
+        Coefficients of the functions.
+    """
+
+    basis: Basis
+    start: Array
+    parameters: Array
+
+    @property
+    def duration(self) -> float:
+        """Length [s]."""
+        return self.basis.duration
+
+    @property
+    def breaks(self) -> Array:
+        """Times [s] at which the third derivative may jump, both ends included."""
+        return self.basis.breaks
+
+    def sample(self, t: Array) -> Motion:
+        """``(N,)`` times [s] to position, velocity and acceleration, ``(N, n)`` each; held outside [0, duration]."""
+        q, v, a = self.basis.evaluate(np.clip(np.asarray(t, dtype=float), 0.0, self.duration))
+        return self.start + q @ self.parameters, v @ self.parameters, a @ self.parameters
+
+
+@dataclass(frozen=True)
+class QuinticRamp:
+    """Minimum-jerk motion between two poses at rest, all joints in step: ``10 s^3 - 15 s^4 + 6 s^5``.
+
+    Attributes
+    ----------
+    start, end : ndarray, shape (n,)
+        Poses [rad or m].
+    duration : float
+        Length of the motion; equal poses make it a pause [s].
+    """
+
+    start: Array
+    end: Array
+    duration: float
+
+    # Peaks of the unit ramp: velocity at s = 1/2, acceleration at s = 1/2 - sqrt(3)/6.
+    PEAK_VELOCITY = 15.0 / 8.0
+    PEAK_ACCELERATION = 10.0 / np.sqrt(3.0)
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.start).all() and np.isfinite(self.end).all()):
+            raise ExcitationError("ramp: a pose is not finite; give finite numbers")
+        if not (np.isfinite(self.duration) and self.duration > 0):
+            raise ExcitationError(f"ramp: duration is {self.duration} s; give a positive one")
+
+    @classmethod
+    def within(
+        cls, start: Array, end: Array, velocity: Array, acceleration: Array, minimum_duration: float = 0.1
+    ) -> "QuinticRamp":
+        """Fastest ramp whose peak velocity and acceleration stay within ``(n,)`` limits (per s, per s^2)."""
+        start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
+        distance = np.abs(end - start)
+        by_velocity = np.max(cls.PEAK_VELOCITY * distance / velocity, initial=0.0)
+        by_acceleration = np.sqrt(np.max(cls.PEAK_ACCELERATION * distance / acceleration, initial=0.0))
+        return cls(start, end, float(max(by_velocity, by_acceleration, minimum_duration)))
+
+    @property
+    def breaks(self) -> Array:
+        """Times [s] at which the third derivative may jump, both ends included."""
+        return np.array([0.0, self.duration])
+
+    def sample(self, t: Array) -> Motion:
+        """``(N,)`` times [s] to position, velocity and acceleration, ``(N, n)`` each; held outside [0, duration]."""
+        s = np.clip(np.asarray(t, dtype=float) / self.duration, 0.0, 1.0)[:, None]
+        step = self.end - self.start
+        return (
+            self.start + step * s**3 * (10 - 15 * s + 6 * s**2),
+            step * 30 * s**2 * (1 - s) ** 2 / self.duration,
+            step * 60 * s * (1 - s) * (1 - 2 * s) / self.duration**2,
+        )
+
+
+@dataclass(frozen=True)
+class Concatenation:
+    """Motions one after the other.
+
+    Raises
+    ------
+    ExcitationError
+        One does not begin where its predecessor ended.
+    """
+
+    parts: Sequence[Trajectory]
+
+    def __post_init__(self) -> None:
+        for index in range(1, len(self.parts)):
+            before = self.parts[index - 1]
+            gap = self.parts[index].sample(np.zeros(1))[0][0] - before.sample(np.array([before.duration]))[0][0]
+            joint = int(np.argmax(np.abs(gap)))
+            if abs(gap[joint]) > 1e-9:
+                raise ExcitationError(
+                    f"concatenation: motion {index} begins {gap[joint]:g} away from the end of its predecessor in joint"
+                    f" {joint}; put a ramp between them"
+                )
+
+    @cached_property
+    def _starts(self) -> Array:
+        return np.concatenate([[0.0], np.cumsum([part.duration for part in self.parts])])
+
+    @property
+    def duration(self) -> float:
+        """Length [s]."""
+        return float(self._starts[-1])
+
+    @property
+    def breaks(self) -> Array:
+        """Times [s] at which the third derivative may jump, both ends included."""
+        pieces = [start + part.breaks[:-1] for start, part in zip(self._starts, self.parts, strict=False)]
+        return np.concatenate([*pieces, self._starts[-1:]])
+
+    def sample(self, t: Array) -> Motion:
+        """``(N,)`` times [s] to position, velocity and acceleration, ``(N, n)`` each; held outside [0, duration]."""
+        t = np.asarray(t, dtype=float)
+        owner = np.clip(np.searchsorted(self._starts, t, side="right") - 1, 0, len(self.parts) - 1)
+        width = self.parts[0].sample(np.zeros(1))[0].shape[1]
+        out = np.zeros((3, len(t), width))
+        for index, part in enumerate(self.parts):
+            rows = owner == index
+            if rows.any():
+                out[:, rows] = np.stack(part.sample(t[rows] - self._starts[index]))
+        return out[0], out[1], out[2]
+
+
+def knot_times(trajectory: Trajectory, step: float) -> Array:
+    """Times that hold every break of the motion and are at most ``step`` [s] apart."""
+    breaks = trajectory.breaks
+    pieces = [
+        np.linspace(a, b, max(int(np.ceil((b - a) / step - 1e-9)), 1), endpoint=False)
+        for a, b in zip(breaks[:-1], breaks[1:], strict=True)
+    ]
+    return np.concatenate([*pieces, breaks[-1:]])

@@ -1,0 +1,193 @@
+"""Plan: a motion as dense knots, ready to be inspected, stored, checked and executed."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.excitation.motions import Motion, Trajectory, knot_times
+from inertid_ros.excitation.quintic import PiecewiseQuintic
+
+MAX_KNOTS = 100_000
+_LONGEST_S = 2**31 - 1  # that the times of a trajectory message hold
+REST = 1e-6  # rad/s and rad/s^2; largest velocity and acceleration at the ends of a plan
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A motion that starts and ends at rest. Between the knots it is the quintic that they define.
+
+    Attributes
+    ----------
+    joint_names : tuple of str
+        ``n`` names, the order of the columns.
+    time : ndarray, shape (N,)
+        Times of the knots from zero, strictly increasing [s].
+    position, velocity, acceleration : ndarray, shape (N, n)
+        At the knots [rad or m, per s, per s^2].
+    limits : MotionLimits
+        Limits that the plan was made for and keeps.
+    motion_type : str
+        ``fourier``, ``cycloidal``, ``bspline``, ``combinations``, ``ramp`` or ``approach``.
+    model_hash : str
+        Hash of the kinematics it was made for (``RobotModel.hash``); empty for ramps.
+    seed : int
+        Seed of the planner.
+    condition_number : float
+        Condition number of the column-scaled base regressor along the motion; NaN when not computed.
+
+    Raises
+    ------
+    ExcitationError
+        Not finite, wrong shape, duplicate joint, too many knots, bad times, not at rest at the ends.
+    """
+
+    joint_names: tuple[str, ...]
+    time: Array
+    position: Array
+    velocity: Array
+    acceleration: Array
+    limits: MotionLimits
+    motion_type: str = "fourier"
+    model_hash: str = ""
+    seed: int = 0
+    condition_number: float = float("nan")
+
+    def __post_init__(self) -> None:
+        names = tuple(str(name) for name in self.joint_names)
+        object.__setattr__(self, "joint_names", names)
+        duplicates = sorted(name for name, count in Counter(names).items() if count > 1)
+        if not names or duplicates:
+            raise ExcitationError(f"plan: joint names are empty or repeat {duplicates}; name every joint once")
+        if self.limits.joint_names != names:
+            raise ExcitationError("plan: joints of the limits differ from those of the plan; use the same order")
+        count = len(np.atleast_1d(self.time))
+        if not 2 <= count <= MAX_KNOTS:
+            raise ExcitationError(f"plan: has {count} points; give 2 to {MAX_KNOTS}")
+        for channel in ("time", "position", "velocity", "acceleration"):
+            self._freeze(channel, (count,) if channel == "time" else (count, len(names)))
+        self._check_time()
+        self._check_rest()
+
+    @property
+    def duration(self) -> float:
+        """Length [s]."""
+        return float(self.time[-1])
+
+    @property
+    def breaks(self) -> Array:
+        """Times [s] at which the third derivative may jump: every sample."""
+        return self.time
+
+    @property
+    def start(self) -> Array:
+        """``(n,)`` pose at which the plan begins."""
+        return self.position[0]
+
+    @cached_property
+    def curve(self) -> PiecewiseQuintic:
+        """The motion between the knots."""
+        return PiecewiseQuintic(self.time, self.position, self.velocity, self.acceleration)
+
+    def sample(self, t: Array) -> Motion:
+        """``(N,)`` times [s] to position, velocity, acceleration ``(N, n)``; held at rest outside [0, duration]."""
+        return self.curve.sample(t)
+
+    def _freeze(self, channel: str, shape: tuple[int, ...]) -> None:
+        array = np.array(getattr(self, channel), dtype=float)
+        if array.shape != shape:
+            raise ExcitationError(f"plan: {channel} has shape {array.shape}, expected {shape}")
+        bad = ~np.isfinite(array)
+        if bad.any():
+            place = np.argwhere(bad)[0]
+            joint = f", joint '{self.joint_names[place[1]]}'" if len(place) > 1 else ""
+            raise ExcitationError(f"plan: {channel} is not finite at point {place[0]}{joint}; plan again")
+        array.flags.writeable = False
+        object.__setattr__(self, channel, array)
+
+    def _check_time(self) -> None:
+        if self.time[0] != 0:
+            raise ExcitationError(f"plan: time begins at {self.time[0]:g} s; shift it to begin at 0")
+        step = np.diff(self.time)
+        if (step <= 0).any():
+            row = int(np.argmax(step <= 0)) + 1
+            raise ExcitationError(f"plan: time does not increase at point {row} ({self.time[row]:g} s); plan again")
+        if self.duration > _LONGEST_S:
+            raise ExcitationError(f"plan: ends after {self.duration:g} s; a trajectory has at most {_LONGEST_S} s")
+
+    def _check_rest(self) -> None:
+        for row, where in ((0, "start"), (-1, "end")):
+            for channel in ("velocity", "acceleration"):
+                values = np.abs(getattr(self, channel)[row])
+                joint = int(np.argmax(values))
+                if values[joint] > REST:
+                    raise ExcitationError(
+                        f"plan: joint '{self.joint_names[joint]}' is not at rest at the {where} ({channel}"
+                        f" {getattr(self, channel)[row][joint]:g}); a plan starts and ends at rest"
+                    )
+
+
+def plan_of(
+    trajectory: Trajectory,
+    limits: MotionLimits,
+    *,
+    knot_step: float = 0.02,
+    motion_type: str = "ramp",
+    model_hash: str = "",
+    seed: int = 0,
+    condition_number: float = float("nan"),
+) -> Plan:
+    """Knots of a motion, at most ``knot_step`` [s] apart and on every break of its third derivative."""
+    time = knot_times(trajectory, knot_step)
+    if len(time) > MAX_KNOTS:
+        raise ExcitationError(f"plan: would have {len(time)} points; shorten the motion or widen the knot step")
+    q, v, a = trajectory.sample(time)
+    for array in (v, a):  # the ends are at rest in theory; remove what rounding leaves of it
+        for row in (0, -1):
+            array[row] = np.where(np.abs(array[row]) < REST, 0.0, array[row])
+    return Plan(limits.joint_names, time, q, v, a, limits, motion_type, model_hash, seed, condition_number)
+
+
+def slower(plan: Plan, scale: float) -> Plan:
+    """The same path at ``0 < scale <= 1`` of the speed."""
+    if not 0 < scale <= 1:
+        raise ExcitationError(f"speed scale is {scale}; give 0 < scale <= 1")
+    if scale == 1:
+        return plan
+    velocity, acceleration = plan.velocity * scale, plan.acceleration * scale**2
+    return replace(plan, time=plan.time / scale, velocity=velocity, acceleration=acceleration)
+
+
+def joined(before: Plan, after: Plan) -> Plan:
+    """Two plans one after the other, with the metadata of the second (an approach, then the motion).
+
+    Position limits become the wider of both, the others are those of the second.
+
+    Raises
+    ------
+    ExcitationError
+        The second does not begin where the first ends.
+    """
+    gap = np.abs(after.start - before.position[-1])
+    joint = int(np.argmax(gap))
+    if gap[joint] > 1e-9:
+        raise ExcitationError(
+            f"join: joint '{after.joint_names[joint]}' jumps by {gap[joint]:g} between plans; put a ramp there"
+        )
+    channels = ("position", "velocity", "acceleration")
+    motion: Any = {key: np.concatenate([getattr(before, key), getattr(after, key)[1:]]) for key in channels}
+    return replace(
+        after,
+        time=np.concatenate([before.time, before.duration + after.time[1:]]),
+        limits=replace(
+            after.limits,
+            lower=np.minimum(before.limits.lower, after.limits.lower),
+            upper=np.maximum(before.limits.upper, after.limits.upper),
+        ),
+        **motion,
+    )

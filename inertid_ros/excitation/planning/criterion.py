@@ -1,0 +1,424 @@
+"""How well a motion excites, and the gradient of that along the motion.
+
+All criteria have one form: weighted rows of the regressor (:mod:`.measurement_regressor`), with those of earlier
+recordings below them ([Ayusawa2017]_ eq. 41), are scaled by the units of the parameters (:mod:`.criterion_scaling`),
+and a function of the eigenvalues of their information matrix is minimised (:mod:`.optimality`). The gradient needs no
+derivative of single elements of the regressor: it is the derivative of a weighted sum of them ([Ayusawa2017]_ eqs.
+45-47; [Lee2019]_ eqs. 4.4.48-52).
+"""
+# DOC Information of earlier recordings, which the next motion complements ([Ayusawa2017]_ eqs. 41-47).
+# DOC Units of the base parameters in a criterion, so that those of a wrist and of a shoulder can be compared.
+# DOC 
+# DOC Rows ``A`` of equations in the base parameters become ``A T`` for parameters measured in units of ``T``, and their
+# DOC information ``A^T A`` becomes ``T^T A^T A T``:
+# DOC 
+# DOC - ``columns``: every column of the regressor has unit norm, along the motion that is evaluated; free of units;
+# DOC - ``metric``: units of the pushforward metric ``H0 = (B G0^-1 B^T)^-1`` of the prior ([Lee2019]_ eq. 4.3.35), which
+# DOC   gives the coordinate-invariant criteria ([Lee2019]_ eq. 4.3.38): the same in all frames, units and bases;
+# DOC - ``prior``: each base parameter in units of its prior value ([Lee2019]_ eq. 4.2.26); frames and bases matter;
+# DOC - ``none``: SI units; everything matters.
+# DOC 
+# DOC Criteria of optimal experiments as functions of the eigenvalues of an information matrix ([Lee2019]_ 4.2.9,
+# DOC 4.3.41-45).
+# DOC 
+# DOC An eigenvalue ``w`` is the precision of one combination of parameters, ``w^-1/2`` its standard deviation. All criteria
+# DOC are expressed in standard deviations:
+# DOC 
+# DOC - ``condition``: largest over smallest deviation, the condition number of the scaled regressor
+# DOC   ([Ayusawa2017]_ eq. 7);
+# DOC - ``a``: root mean square deviation;  ``d``: geometric mean;  ``e``: largest deviation.
+# DOC 
+# DOC The search minimises the logarithm, with extremes replaced by norms of high power. A function that treats all
+# DOC eigenvalues alike and is smooth has a gradient where eigenvalues meet, whatever eigenvectors the decomposition returns
+# DOC there: equal eigenvalues get equal slopes, so ``V diag(slope) V^T`` does not depend on the choice ([Ayusawa2017]_ leaves
+# DOC this open after eq. 17). The exact extremes have a kink there instead, at which descent would stall.
+# DOC 
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.core.qr import r_factor
+from inertid_ros.excitation.constraints.constraint import MotionSamples
+from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.excitation.planning.measurement_regressor import Indices, MeasurementRegressor, MotionInformation
+from inertid_ros.identification.information.information import Information
+from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, normalised_coordinates, scaling_matrix
+from inertid_ros.regressors.regressor_gradient import MotionGradient
+from inertid_ros.robot.model import RobotModel
+
+_SMOOTH: dict[str, Smooth] = {"condition": _condition, "a": _a, "d": _d, "e": _e}
+_EXACT: dict[str, Callable[[Array], float]] = {
+    "condition": lambda values: float(np.sqrt(values[-1] / values[0])),
+    "a": lambda values: float(np.sqrt(np.mean(1 / values))),
+    "d": lambda values: float(np.exp(-0.5 * np.log(values).mean())),
+    "e": lambda values: float(1 / np.sqrt(values[0])),
+}
+_MIN_SHARE_OF_METRIC = 0.01  # of its length in the metric: what a base parameter of nearly zero counts as
+_POWER = 4.0  # of the norms that replace extremes; the smooth logarithm is too large by at most log(r) / _POWER
+_MIN_EIGENVALUE_RATIO = 1e-24  # of the largest eigenvalue; below this a direction counts as not excited
+_TIE = 1e-9
+
+
+@dataclass(frozen=True)
+class EarlierInformation:
+    """Information of earlier recordings, and the weights of joint torques on this robot.
+
+    Attributes
+    ----------
+    root : ndarray, shape (k, p)
+        Equations in the parameters of the model's layout, whitened to unit noise; ``root^T root`` is the information
+        matrix.
+    weights : ndarray, shape (n,)
+        Square root of the information per second that a unit of regressor gives in each joint's torque: root of the
+        independent samples per second over the residual's standard deviation [1/(N m sqrt(s)) or 1/(N sqrt(s))].
+
+    Raises
+    ------
+    ExcitationError
+        The matrix is not finite or a weight is not positive.
+    """
+
+    root: Array
+    weights: Array
+
+    def __post_init__(self) -> None:
+        joints = len(self.weights)
+        if self.root.ndim != 2 or not np.isfinite(self.root).all():
+            raise ExcitationError("earlier information: is not a finite matrix; identify again")
+        if not (np.isfinite(self.weights).all() and (self.weights > 0).all()):
+            raise ExcitationError(
+                f"earlier information: weights of the {joints} joints must be positive; identify again"
+            )
+
+
+def earlier_information(
+    model: RobotModel, information: Information, deviation: Array, effective_counts: Array, seconds: float
+) -> EarlierInformation:
+    """From the information of an identification.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The robot to plan for.
+    information : Information
+        Of everything recorded.
+    deviation : ndarray, shape (c,)
+        Standard deviation of the residual per channel [N m or N].
+    effective_counts : ndarray, shape (c,)
+        Number of independent samples in the recordings, per channel.
+    seconds : float
+        Length of the recordings [s].
+
+    Raises
+    ------
+    ExcitationError
+        The information is of another robot or of other parameters, or a joint has none.
+    """
+    if information.layout != model.layout or not set(model.joint_names) <= set(information.names):
+        raise ExcitationError(
+            "earlier information: is of another robot, of other drive terms, or not of joint torques; identify again"
+            " with the robot's options as they are now"
+        )
+    deviation, counts = np.asarray(deviation, dtype=float), np.asarray(effective_counts, dtype=float)
+    shares = counts / np.maximum(information.counts, 1)
+    root, _ = information.whitened(np.sqrt(shares) / deviation)
+    joints = [information.names.index(joint) for joint in model.joint_names]
+    return EarlierInformation(root, np.sqrt(counts[joints] / seconds) / deviation[joints])
+
+
+class Scaling(Protocol):
+    """How rows of equations are scaled."""
+
+    def scaled(self, rows: Array) -> Array:
+        """``(m, r)`` rows in the units of the scaling."""
+
+    def slope(self, rows: Array, scaled: Array, slope: Array) -> Array:
+        """Derivative of a function with respect to ``rows``, given that with respect to the ``scaled`` ones."""
+
+
+@dataclass(frozen=True)
+class FixedScaling:
+    """Units that do not depend on the motion.
+
+    Attributes
+    ----------
+    root : ndarray, shape (r, r)
+        The matrix T.
+    """
+
+    root: Array
+
+    def scaled(self, rows: Array) -> Array:
+        """See :class:`Scaling`."""
+        return rows @ self.root
+
+    def slope(self, rows: Array, scaled: Array, slope: Array) -> Array:
+        """See :class:`Scaling`."""
+        return slope @ self.root.T
+
+
+@dataclass(frozen=True)
+class UnitColumns:
+    """Columns of unit norm."""
+
+    def scaled(self, rows: Array) -> Array:
+        """See :class:`Scaling`."""
+        return rows / _norms(rows)
+
+    def slope(self, rows: Array, scaled: Array, slope: Array) -> Array:
+        """See :class:`Scaling`."""
+        # The component that would only lengthen a column is removed.
+        return (slope - scaled * np.einsum("mr,mr->r", scaled, slope)) / _norms(rows)
+
+
+def prior_scaling(
+    scaling: str, model: RobotModel, limits: MotionLimits, columns: NDArray[np.int_], base: Array
+) -> Scaling:
+    """The scaling ``columns``, ``metric``, ``prior`` or ``none`` at the prior of a model.
+
+    Parameters
+    ----------
+    columns : ndarray of int, shape (c,)
+        Columns of the model's layout that the criterion is about.
+    base : ndarray, shape (r, c)
+        Matrix B that regroups them into base parameters.
+    """
+    if scaling == "columns":
+        return UnitColumns()
+    if scaling == "none":
+        return FixedScaling(np.eye(len(base)))
+    layout = model.layout
+    given = np.zeros(layout.size, dtype=bool)
+    given[layout.non_negative] = model.prior[layout.non_negative] > 0
+    tail = slice(layout.inertial_size, None)
+    scale = np.where(given[tail], model.prior[tail], typical_drives(model, limits))
+    coordinates = normalised_coordinates(
+        layout, model.consistent_prior, model.inertial_locked, model.prior[tail], scale
+    )
+    root = pushforward_root(scaling_matrix("metric", coordinates)[np.ix_(columns, columns)], base)
+    if scaling == "metric":
+        return FixedScaling(root)
+    prior = np.abs(base @ model.prior[columns])
+    return FixedScaling(np.diag(np.maximum(prior, _MIN_SHARE_OF_METRIC * np.linalg.norm(root, axis=1))))
+
+
+def pushforward_root(root: Array, base: Array) -> Array:
+    """``(r, r)`` L with ``L L^T = B G0^-1 B^T``, the inverse of the pushforward metric, of ``root root^T = G0^-1``."""
+    return r_factor((base @ root).T).T
+
+
+def typical_drives(model: RobotModel, limits: MotionLimits) -> Array:
+    """Typical size of each drive parameter of the layout without a prior: a small share of the effort limit."""
+    layout, share = model.layout, ENERGY_SHARE * limits.effort
+    half_range = 0.5 * (limits.upper - limits.lower)
+    by_term = {"rotor_inertia": limits.acceleration, "viscous": limits.velocity, "stiffness": half_range}
+    ones = np.ones(model.joints)
+    drives = [share / by_term.get(term, ones) for term in layout.drive_terms]
+    # Couplings and user terms are in no criterion.
+    return np.concatenate([*drives, np.ones(layout.size - layout.coupling_start)])
+
+
+def _norms(rows: Array) -> Array:
+    return np.maximum(np.sqrt(np.einsum("mr,mr->r", rows, rows)), 1e-150)
+
+
+Smooth = Callable[[Array], tuple[float, Array]]
+
+
+def _condition(values: Array) -> tuple[float, Array]:
+    up, down = (values / values[-1]) ** _POWER, (values / values[0]) ** -_POWER
+    value = 0.5 * (np.log(values[-1] / values[0]) + np.log(up.sum()) / _POWER + np.log(down.sum()) / _POWER)
+    return float(value), 0.5 * (up / up.sum() - down / down.sum()) / values
+
+
+def _a(values: Array) -> tuple[float, Array]:
+    inverse = values[0] / values
+    return float(0.5 * np.log(inverse.mean() / values[0])), -0.5 * inverse / inverse.sum() / values
+
+
+def _d(values: Array) -> tuple[float, Array]:
+    return float(-0.5 * np.log(values).mean()), -0.5 / len(values) / values
+
+
+def _e(values: Array) -> tuple[float, Array]:
+    down = (values / values[0]) ** -_POWER
+    return float(0.5 * (np.log(down.sum()) / _POWER - np.log(values[0]))), -0.5 * down / down.sum() / values
+
+
+@dataclass(frozen=True)
+class OptimalityCriterion:
+    """One criterion, to be minimised.
+
+    Attributes
+    ----------
+    name : str
+        ``condition``, ``a``, ``d`` or ``e``.
+    kept : int
+        Only so many eigenvalues count, the largest ([Lee2019]_ sec. 4.5.2: the directions that can be excited); 0
+        counts all. Where the cut goes through equal eigenvalues they share the slope of those that are kept, which lies
+        in the subdifferential.
+    """
+
+    name: str
+    kept: int = 0
+
+    def value(self, values: Array) -> float:
+        """The criterion of ``(r,)`` eigenvalues, ascending; infinite where a direction that counts is not excited."""
+        counted = self._counted(values)
+        return _EXACT[self.name](counted) if counted[0] > 0 else float("inf")
+
+    def smooth(self, values: Array) -> tuple[float, Array]:
+        """Its smooth logarithm, and the derivative ``(r,)`` of that with respect to the eigenvalues."""
+        values = np.maximum(values, _MIN_EIGENVALUE_RATIO * values[-1])
+        counted = self._counted(values)
+        value, slope = _SMOOTH[self.name](counted)
+        slope = np.concatenate([np.zeros(len(values) - len(counted)), slope])
+        tied = np.abs(values - counted[0]) < _TIE * counted[0]
+        slope[tied] = slope[tied].mean()
+        return value, slope
+
+    def _counted(self, values: Array) -> Array:
+        return values[-self.kept :] if self.kept else values
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """The objective of planning, to be minimised.
+
+    Attributes
+    ----------
+    measured : MeasurementRegressor
+        Regressor of what is measured along a motion.
+    columns : ndarray of int, shape (r,)
+        Base columns, ascending indices into ``measured.columns``.
+    base : ndarray, shape (r, c)
+        Matrix B that regroups the columns of ``measured`` into base parameters.
+    scaling : Scaling
+        Units of the base parameters.
+    optimality : OptimalityCriterion
+        Function of the eigenvalues.
+    earlier_rows : ndarray, shape (k, r)
+        Equations of earlier recordings in the base parameters.
+    """
+
+    measured: MeasurementRegressor
+    columns: Indices
+    base: Array
+    scaling: Scaling
+    optimality: OptimalityCriterion
+    earlier_rows: Array
+
+    @property
+    def count(self) -> int:
+        """Number of base parameters."""
+        return len(self.columns)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """``r`` names of the base columns, such as ``forearm.mcx``."""
+        return tuple(self.measured.model.layout.names[column] for column in self.measured.columns[self.columns])
+
+    def evaluate(self, motion: MotionSamples) -> MotionInformation:
+        """Information of a motion together with that of earlier recordings."""
+        regressor = self.measured.regressor(motion, self.columns).reshape(-1, self.count)
+        rows = np.concatenate([np.sqrt(motion.step) * regressor, self.earlier_rows])
+        return MotionInformation(rows, self.scaling.scaled(rows), motion)
+
+    def value(self, information: MotionInformation) -> float:
+        """The exact criterion."""
+        return self.optimality.value(information.eigenvalues)
+
+    def smooth(self, information: MotionInformation) -> float:
+        """Smooth logarithm of the criterion."""
+        return self.optimality.smooth(information.eigenvalues)[0]
+
+    def gradient(
+        self, information: MotionInformation, joint_weights: Array | float = 0.0, base_weights: Array | float = 0.0
+    ) -> MotionGradient:
+        """Gradient of :meth:`smooth` along the motion.
+
+        Parameters
+        ----------
+        information : MotionInformation
+            Of :meth:`evaluate`.
+        joint_weights, base_weights : ndarray, optional
+            Weights of further elements of the regressor to add, see
+            :class:`.Penalty`.
+
+        Returns
+        -------
+        MotionGradient
+            Derivative with respect to positions, velocities and accelerations, ``(N, n)`` each.
+        """
+        motion, vectors = information.motion, information.vectors
+        slopes = self.optimality.smooth(information.eigenvalues)[1]
+        by_scaled = (information.scaled @ (vectors * (2 * slopes))) @ vectors.T
+        by_rows = self.scaling.slope(information.rows, information.scaled, by_scaled)
+        own = np.sqrt(motion.step) * by_rows[: len(information.rows) - len(self.earlier_rows)]
+        weights = own.reshape(len(motion), -1, self.count)
+        return self.measured.gradient(motion, self.columns, weights, joint_weights, base_weights)
+
+    def keeping(self, kept: int) -> "Criterion":
+        """The same over the ``kept`` best excited combinations of parameters only ([Lee2019]_ sec. 4.5.2)."""
+        return replace(self, optimality=replace(self.optimality, kept=min(kept, self.count)))
+
+
+def make_criterion(
+    model: RobotModel,
+    limits: MotionLimits,
+    options: ExcitationOptions | None = None,
+    earlier: EarlierInformation | None = None,
+) -> Criterion:
+    """The criterion that the options name.
+
+    Torques are weighted by the residual deviations of ``earlier``, else by the limits of effort, so that a wrist counts
+    as much as a shoulder; a wrench at the base by the deviations in the options.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The robot, with its prior.
+    limits : MotionLimits
+        Range in which base parameters are determined, and efforts.
+    options : ExcitationOptions, optional
+        Criterion, scaling and what is measured.
+    earlier : EarlierInformation, optional
+        Information of earlier recordings.
+
+    Raises
+    ------
+    ExcitationError
+        Nothing is measured or can be identified, or the criterion is unknown.
+    """
+    options = options or ExcitationOptions()
+    joints = np.zeros(0)
+    if "joints" in options.measured:
+        joints = 1.0 / limits.effort if earlier is None else earlier.weights
+    base = 1.0 / np.array(options.base_deviation).repeat(3) if "base" in options.measured else np.zeros(0)
+    measured = MeasurementRegressor(model, joints, base)
+    columns, B = measured.base_columns(limits.lower, limits.upper)
+    if options.kept_parameters > len(columns):
+        raise ExcitationError(
+            f"excitation.kept_parameters is {options.kept_parameters}, but only {len(columns)} can be identified;"
+            " lower it, or 0 for all"
+        )
+    scaling = prior_scaling(options.scaling, model, limits, measured.columns, B)
+    optimality = OptimalityCriterion(options.criterion, options.kept_parameters)
+    # The other columns are combinations of the base columns: these hold all the information of recordings.
+    rows = np.zeros((0, len(columns))) if earlier is None else r_factor(earlier.root[:, measured.columns[columns]])
+    return Criterion(measured, columns, B, scaling, optimality, rows)
+
+
+def regressor_condition(model: RobotModel, limits: MotionLimits) -> Criterion:
+    """The condition number by which all motions of a robot are compared, whatever they were planned for.
+
+    Torques are divided by the limits of effort, and base columns have unit norm.
+    """
+    return make_criterion(model, limits, ExcitationOptions())

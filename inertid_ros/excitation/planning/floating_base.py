@@ -1,0 +1,88 @@
+"""Direction combinations for a free-floating robot, whose momentum is conserved: joints and reaction wheels."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from inertid_ros.config.direction_combinations import CombinationOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.excitation.planning.interval_planner import IntervalPlanningProblem
+from inertid_ros.identification.base_parameters import closed_form_base_parameters
+from inertid_ros.regressors.momentum_equations import momentum_regressor
+from inertid_ros.robot.floating_base_motion import BaseMotion
+from inertid_ros.robot.kinematics import TreeJoint
+from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.rotors import MountedWheels
+
+
+class FloatingMomentumRegressor:
+    """Momentum equations of a robot that floats at rest until it moves: its momentum is zero ([Naveen2019]_ eq. 26).
+
+    The prior predicts the motion of the base. Rows are in the base frame, about the base's origin. Those in an inertial
+    frame have nearly the same singular values: they are rotated, which changes none, and moved by the little that the
+    base moves.
+
+    Parameters
+    ----------
+    tree : sequence of TreeJoint
+        Robot whose first body is the base.
+    bodies : ndarray, shape (nb, 10)
+        Prior.
+    wheels : MountedWheels
+        Reaction wheels, planned after the joints.
+    columns : ndarray of int, shape (p,)
+        Independent columns of the inertial parameters.
+    """
+
+    def __init__(self, tree: Sequence[TreeJoint], bodies: Array, wheels: MountedWheels, columns: np.ndarray) -> None:
+        self._tree, self._joints, self._columns = tree, len(tree) - 1, columns
+        self._base = BaseMotion(tree, bodies, wheels)
+
+    def rows(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
+        """See :class:`~.interval_planner.MotionRegressor`; velocities are those of base and joints."""
+        q, v, speeds = q[:, : self._joints], v[:, : self._joints], v[:, self._joints :]
+        twist = self._base.twist(q, v, speeds)
+        rows = momentum_regressor(self._tree, twist, q, v)[:, :, self._columns]
+        return rows, np.hstack([twist, v])
+
+
+def with_wheels(limits: MotionLimits, model: RobotModel, options: CombinationOptions) -> MotionLimits:
+    """Limits of the joints, and of wheels wide enough for their range in every interval."""
+    count = len(model.wheels.names)
+    wide = np.full(count, (options.offered + 1) * options.wheel_range)
+    fast = np.full(count, 2 * options.wheel_range / options.interval_s)
+    return MotionLimits(
+        limits.joint_names + model.wheels.names,
+        np.concatenate([limits.lower, -wide]),
+        np.concatenate([limits.upper, wide]),
+        np.concatenate([limits.velocity, fast]),
+        np.concatenate([limits.acceleration, np.pi / options.interval_s * fast]),
+        np.concatenate([limits.effort, np.full(count, 1e9)]),
+    )
+
+
+def floating_problem(model: RobotModel, limits: MotionLimits, options: CombinationOptions) -> IntervalPlanningProblem:
+    """The planning problem: start and range of the joints; those of the wheels are fixed ([Naveen2019]_ sec. 6.2.2).
+
+    Parameters
+    ----------
+    limits : MotionLimits
+        Of the joints.
+
+    Raises
+    ------
+    ExcitationError
+        The robot has no wheels.
+    """
+    if not model.wheels.names:
+        raise ExcitationError(
+            f"robot '{model.name}': floats and has no reaction wheels, so that momentum has no scale; name them in"
+            " robot.wheels"
+        )
+    columns = closed_form_base_parameters(model).independent
+    columns = columns[columns < model.layout.body_size]
+    fixed_range = np.concatenate([np.full(model.joints, np.nan), np.full(len(model.wheels.names), options.wheel_range)])
+    regressor = FloatingMomentumRegressor(model.tree, model.body_prior, model.wheels, columns)
+    return IntervalPlanningProblem(regressor, with_wheels(limits, model, options), fixed_range, options)

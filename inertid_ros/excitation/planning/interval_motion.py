@@ -1,0 +1,275 @@
+"""Motions of two numbers per joint, its start and its range per interval, and the directions that it takes in turn.
+
+Direction combinations are those of [Naveen2019]_ sec. 5.2; the start and the range per interval are its seed parameters
+(eqs. 28-37).
+"""
+# DOC Pruning: which intervals of a motion to keep ([Naveen2019]_ algorithm 1).
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.core.qr import r_factor
+from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.excitation.motions import CycloidalBasis, LinearTrajectory, Motion
+
+Directions = NDArray[np.int64]
+MOST_JOINTS = 40  # beyond, the number of combinations does not fit a machine integer
+
+
+def direction_combinations(slowness: Sequence[int], most: int) -> Directions:
+    """Combinations of +1 and -1, ``(K, n)``, each at most once; all ``2^(n-1)`` where that is not more than ``most``.
+
+    They come in the order of a Gray code: from one interval to the next a single joint reverses. The joint that is
+    first in ``slowness`` never does, the next one once, and so on. Slow joints therefore sweep wide ranges, while fast
+    ones stay near their start; a shuffled order would keep all joints near theirs, and raise the condition number by a
+    factor, since some parameters differ by configuration alone. The source leaves the order open.
+
+    Parameters
+    ----------
+    slowness : sequence of int
+        Every joint's index once, slowest first.
+    most : int
+        Offered at most; every ``2^(n-1) / most``-th of the code is taken then.
+    """
+    joints = len(slowness)
+    if sorted(slowness) != list(range(joints)) or not 1 <= joints <= MOST_JOINTS:
+        raise ValueError(f"slowness {list(slowness)} must name 1 to {MOST_JOINTS} joints once each")
+    count = 2 ** (joints - 1)  # a motion and its reverse count once: the first joint's direction is fixed
+    index = np.arange(count) if count <= most else (np.arange(most) * count) // most
+    code = index ^ (index >> 1)
+    bits = (code[:, None] >> np.arange(joints - 1)[::-1]) & 1
+    out = np.empty((len(index), joints), dtype=np.int64)
+    out[:, slowness[0]] = 1
+    out[:, list(slowness[1:])] = 1 - 2 * bits
+    return out
+
+
+@dataclass(frozen=True)
+class IntervalMotion:
+    """Cycloidal intervals of equal length, whose waypoints follow from start and range ([Naveen2019]_ eqs. 30-31).
+
+    Attributes
+    ----------
+    directions : ndarray of int, shape (K, n)
+        Of +1 and -1.
+    start : ndarray, shape (n,)
+        First waypoint [rad or m].
+    range : ndarray, shape (n,)
+        Way of every joint in one interval, positive.
+    interval : float
+        Length of an interval [s].
+    """
+
+    directions: Directions
+    start: Array
+    range: Array
+    interval: float
+
+    @property
+    def waypoints(self) -> Array:
+        """``(K + 1, n)``."""
+        return self.start + _steps(self.directions) * self.range
+
+    @cached_property
+    def trajectory(self) -> LinearTrajectory:
+        """The motion in the common form ([Naveen2019]_ eqs. 28-29)."""
+        count = len(self.directions)
+        basis = CycloidalBasis(count * self.interval, count, closed=False)
+        return LinearTrajectory(basis, self.start, self.waypoints[1:] - self.start)
+
+    def sample(self, phases: Array) -> Motion:
+        """Position, velocity and acceleration ``(K len(phases), n)`` at phases 0 to 1 of every interval in turn."""
+        waypoints, phases = self.waypoints, np.asarray(phases)
+        way = np.diff(waypoints, axis=0)[:, None]
+        angle, joints = 2 * np.pi * phases[:, None], waypoints.shape[1]
+        q = waypoints[:-1, None] + way * (phases[:, None] - np.sin(angle) / (2 * np.pi))
+        v = way * (1 - np.cos(angle)) / self.interval
+        a = way * 2 * np.pi * np.sin(angle) / self.interval**2
+        return q.reshape(-1, joints), v.reshape(-1, joints), a.reshape(-1, joints)
+
+    def only(self, kept: Sequence[int]) -> "IntervalMotion":
+        """The same start and range with some of the intervals, one after the other."""
+        return replace(self, directions=self.directions[list(kept)])
+
+
+@dataclass(frozen=True)
+class IntervalLimits:
+    """Bounds and linear constraints on start and range for given directions ([Naveen2019]_ eqs. 33-37).
+
+    ``lower <= start + lowest range`` and ``start + highest range <= upper``, ``0 < range <= largest``.
+
+    Attributes
+    ----------
+    lowest, highest : ndarray, shape (n,)
+        Extremes of the steps from the start, in ranges; not above and not below zero.
+    lower, upper : ndarray, shape (n,)
+        Limits of position.
+    largest : ndarray, shape (n,)
+        Of the range.
+    """
+
+    lowest: Array
+    highest: Array
+    lower: Array
+    upper: Array
+    largest: Array
+
+    @classmethod
+    def of(cls, directions: Directions, limits: MotionLimits, interval: float) -> "IntervalLimits":
+        """Of combinations in their order.
+
+        A cycloid's peaks are ``2 range / T`` in velocity and ``2 pi range / T^2`` in acceleration ([Naveen2019]_ eqs.
+        34-36).
+        """
+        steps = _steps(directions)
+        fast = np.minimum(0.5 * interval * limits.velocity, interval**2 / (2 * np.pi) * limits.acceleration)
+        lowest, highest = steps.min(axis=0), steps.max(axis=0)
+        room = (limits.upper - limits.lower) / np.maximum(highest - lowest, 1)
+        return cls(lowest, highest, limits.lower, limits.upper, np.minimum(fast, room))
+
+    @property
+    def matrix(self) -> Array:
+        """``(2 n, 2 n)``; its product with (start, range) is at most :attr:`bound`."""
+        one = np.eye(len(self.lower))
+        return np.block([[one, np.diag(self.highest)], [-one, -np.diag(self.lowest)]])
+
+    @property
+    def bound(self) -> Array:
+        """``(2 n,)``."""
+        return np.concatenate([self.upper, -self.lower])
+
+    def random(self, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Start and range that keep the limits; ranges between 0.7 and 1 of the largest."""
+        ranges = self.largest * rng.uniform(0.7, 1.0, len(self.largest))
+        low, high = self.lower - self.lowest * ranges, self.upper - self.highest * ranges
+        return rng.uniform(low, np.maximum(low, high)), ranges
+
+    def fit(self, start: Array, ranges: Array) -> tuple[Array, Array]:
+        """The nearest start and range within the limits: ranges are reduced, then starts moved."""
+        ranges = np.minimum(ranges, self.largest)
+        low, high = self.lower - self.lowest * ranges, self.upper - self.highest * ranges
+        return np.clip(start, low, np.maximum(low, high)), ranges
+
+
+def _steps(directions: Directions) -> Array:
+    """``(K + 1, n)`` waypoints in ranges from the start."""
+    return np.vstack([np.zeros((1, directions.shape[1])), np.cumsum(directions, axis=0)])
+
+
+_BISECTIONS = 10
+_LARGEST_GAIN = 0.5
+
+
+@dataclass(frozen=True)
+class PruningRule:
+    """When an interval is kept.
+
+    Attributes
+    ----------
+    significant : float
+        A singular value is significant from this fraction of the largest on (delta in the source).
+    neutral : int
+        Intervals in a row that are kept although they neither raise the number of significant singular values nor lower
+        the condition number, so that the motion depends less on the prior (u_max in the source).
+    gain : float
+        Fraction by which an interval must lower the condition number; zero in the source.
+    """
+
+    significant: float = 1 / 300
+    neutral: int = 5
+    gain: float = 0.0
+
+
+def prune(blocks: Sequence[Array] | Array, rule: PruningRule) -> tuple[int, ...]:
+    """Go through the intervals in their order and keep those that help.
+
+    An interval is kept if with it there are more significant singular values, or if the condition number is lower by
+    ``rule.gain``, or if fewer than ``rule.neutral`` in a row were kept for no such reason. The first ones are kept
+    until there are more rows than columns. The source's listing starts counting again after every interval that it
+    drops, which keeps at least six of seven; counting goes on here until the number of significant values rises, as the
+    source's text says.
+
+    Parameters
+    ----------
+    blocks : sequence of ndarray, shape (rows, p)
+        Equations of each interval.
+    rule : PruningRule
+        When an interval is kept.
+
+    Returns
+    -------
+    tuple of int
+        Indices of the kept intervals, ascending.
+
+    Raises
+    ------
+    ExcitationError
+        All intervals together have no more rows than columns.
+    """
+    columns = blocks[0].shape[1]
+    kept: list[int] = []
+    rows = 0
+    while rows <= columns:
+        if len(kept) == len(blocks):
+            raise ExcitationError(
+                f"excitation: {len(blocks)} intervals have {rows} equations for {columns} parameters; offer more"
+                " combinations or more samples per interval"
+            )
+        rows += len(blocks[len(kept)])
+        kept.append(len(kept))
+    factor = r_factor(np.vstack([blocks[index] for index in kept]))
+    count, condition, neutral = *rank_and_condition(factor, rule.significant), 0
+    for index in range(len(kept), len(blocks)):
+        longer = r_factor(np.vstack([factor, blocks[index]]))
+        count_now, condition_now = rank_and_condition(longer, rule.significant)
+        if count_now > count:
+            neutral = 0
+        elif condition_now >= condition * (1 - rule.gain):
+            if count_now < count or neutral >= rule.neutral:
+                continue
+            neutral += 1
+        kept.append(index)
+        factor, count, condition = longer, count_now, condition_now
+    return tuple(kept)
+
+
+def prune_to(blocks: Sequence[Array] | Array, rule: PruningRule, most: int) -> tuple[int, ...]:
+    """Prune until at most ``most`` intervals are left, by raising the gain that is required.
+
+    Raises
+    ------
+    ExcitationError
+        So few intervals do not determine the parameters.
+    """
+    pruned = prune(blocks, rule)
+    if len(pruned) <= most:
+        return pruned
+    low, high, best = rule.gain, _LARGEST_GAIN, None
+    for _ in range(_BISECTIONS):
+        gain = 0.5 * (low + high)
+        pruned = prune(blocks, PruningRule(rule.significant, rule.neutral, gain))
+        if len(pruned) <= most:
+            high, best = gain, pruned
+        else:
+            low = gain
+    if best is None:
+        raise ExcitationError(
+            f"excitation: {len(pruned)} intervals are needed to identify the parameters, more than the {most}"
+            " allowed; allow more (excitation.combinations.most) or lengthen the intervals"
+        )
+    return best
+
+
+def rank_and_condition(rows: Array, significant: float) -> tuple[int, float]:
+    """Number of significant singular values, and condition number (infinite where there are too few rows)."""
+    values = np.linalg.svd(rows, compute_uv=False)
+    if values[0] == 0:
+        return 0, float("inf")
+    full = len(values) == rows.shape[1] and values[-1] > 0
+    return int((values > significant * values[0]).sum()), float(values[0] / values[-1]) if full else float("inf")

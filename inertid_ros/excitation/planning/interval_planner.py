@@ -1,0 +1,337 @@
+"""Start, ranges and directions that excite best: optimise all, prune, optimise what is left ([Naveen2019]_ sec. 5.1).
+
+The problem has two variables per joint, linear constraints and a smooth cost whose derivatives would need those of the
+base's motion; at some tens of milliseconds per cost, differences over a dozen variables are cheap. Sequential quadratic
+programming as in the source is SciPy's SLSQP: it takes linear constraints exactly, keeps its iterates within them, and
+such a small dense problem gains nothing from the sparse interior point of a larger library.
+"""
+# DOC Direction combinations for a robot on a fixed base, whose joint torques are measured.
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import scipy
+
+from inertid_ros.config.direction_combinations import CombinationOptions
+from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.excitation.constraints.constraint import Constraint, MotionSamples
+from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
+from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.excitation.motions import Concatenation, QuinticRamp, Trajectory
+from inertid_ros.excitation.plan import Plan, plan_of
+from inertid_ros.excitation.planning.criterion import Criterion, regressor_condition
+from inertid_ros.excitation.planning.descent import criterion_value, feasible_share
+from inertid_ros.excitation.planning.interval_motion import (
+    Directions,
+    IntervalLimits,
+    IntervalMotion,
+    PruningRule,
+    direction_combinations,
+    prune_to,
+    rank_and_condition,
+)
+from inertid_ros.robot.model import RobotModel
+
+_LEAST_RANGE = 1e-3  # of the largest range
+
+PenaltyFunction = Callable[[Array, Array, Array], float]
+"""Penalty of samples that violate a constraint; the cost is multiplied by one and this."""
+
+ConditionReport = Callable[[float, float], None]
+"""Called with the fraction done and the best condition number so far."""
+
+
+class MotionRegressor(Protocol):
+    """Regressor of what will be measured along a planned motion."""
+
+    def rows(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
+        """Equations and measured velocities.
+
+        Parameters
+        ----------
+        q, v, a : ndarray, shape (N, n)
+            Position, velocity and acceleration of all that is planned.
+
+        Returns
+        -------
+        rows : ndarray, shape (N, r, p)
+            Equations in independent columns.
+        velocities : ndarray, shape (N, t)
+            Measured velocities; the larger they are, the less noise in them matters.
+        """
+
+
+@dataclass(frozen=True)
+class IntervalPlan:
+    """A planned motion, and the one that was pruned on the way.
+
+    Attributes
+    ----------
+    motion : IntervalMotion
+        Of all planned joints.
+    condition_number : float
+        Of its equations under the prior.
+    significant : int
+        Number of their significant singular values.
+    whole : IntervalMotion
+        The motion of all combinations that was pruned.
+    whole_condition : float
+        Its condition number.
+    """
+
+    motion: IntervalMotion
+    condition_number: float
+    significant: int
+    whole: IntervalMotion
+    whole_condition: float
+
+
+@dataclass(frozen=True)
+class IntervalPlanningProblem:
+    """What stays the same while directions, starts and ranges change.
+
+    Attributes
+    ----------
+    regressor : MotionRegressor
+        Equations along a motion.
+    limits : MotionLimits
+        Of all planned joints.
+    fixed_range : ndarray, shape (n,)
+        Range per interval of joints for which it is fixed, NaN where start and range are variables; a joint of fixed
+        range starts at zero and has no limits of position.
+    options : CombinationOptions
+        How the motion is planned.
+    penalty : callable
+        Of constraints beside the limits.
+    unit_columns : bool
+        Whether columns are scaled to unit norm for the condition number; the source does not.
+    """
+
+    regressor: MotionRegressor
+    limits: MotionLimits
+    fixed_range: Array
+    options: CombinationOptions
+    penalty: PenaltyFunction = lambda q, v, a: 0.0
+    unit_columns: bool = False
+
+    @property
+    def free(self) -> np.ndarray:
+        """``(n,)`` joints whose start and range are variables."""
+        return np.isnan(self.fixed_range)
+
+    def motion(self, directions: Directions, start: Array, ranges: Array) -> IntervalMotion:
+        """Motion of all joints from start and range of the free ones."""
+        whole = np.zeros(len(self.fixed_range)), np.where(self.free, 0.0, self.fixed_range)
+        for values, own in zip(whole, (start, ranges), strict=True):
+            values[self.free] = own
+        return IntervalMotion(directions, *whole, self.options.interval_s)
+
+    def evaluate(self, motion: IntervalMotion) -> tuple[Array, float]:
+        """``(K, s r, p)`` equations of every interval, columns scaled, and the cost ([Naveen2019]_ eq. 32)."""
+        count = self.options.samples
+        q, v, a = motion.sample((np.arange(count) + 0.5) / count)
+        rows, velocities = self.regressor.rows(q, v, a)
+        blocks = rows.reshape(len(motion.directions), -1, rows.shape[-1])
+        if self.unit_columns:
+            blocks = blocks / np.maximum(np.sqrt(np.sum(blocks**2, axis=(0, 1))), 1e-300)
+        values = np.linalg.eigvalsh(np.einsum("krp,krc->pc", blocks, blocks, optimize=True))
+        condition = np.sqrt(values[-1] / max(values[0], 1e-15 * values[-1]))
+        reward = self.options.velocity_reward * velocities.size / max(float(np.sum(velocities**2)), 1e-12)
+        return blocks, float((condition + reward) * (1 + self.penalty(q, v, a)))
+
+    def interval_limits(self, directions: Directions) -> IntervalLimits:
+        """Of the free joints."""
+        own, free = self.limits, self.free
+        chosen = MotionLimits(
+            tuple(name for name, wanted in zip(own.joint_names, free, strict=True) if wanted),
+            own.lower[free], own.upper[free], own.velocity[free], own.acceleration[free], own.effort[free],
+        )
+        return IntervalLimits.of(directions[:, free], chosen, self.options.interval_s)
+
+
+def plan_intervals(
+    problem: IntervalPlanningProblem,
+    seed: int,
+    deadline: float = np.inf,
+    report: ConditionReport = lambda fraction, condition: None,
+) -> IntervalPlan:
+    """Plan with several orders of the combinations, and take the best.
+
+    Parameters
+    ----------
+    problem : IntervalPlanningProblem
+        What is planned.
+    seed : int
+        Of orders and random starts; the same one gives the same motion unless the deadline passes.
+    deadline : float, optional
+        On the monotonic clock [s]; at least one order is tried.
+    report : callable, optional
+        See :data:`ConditionReport`.
+    """
+    options, rng = problem.options, np.random.default_rng(seed)
+    best: IntervalPlan | None = None
+    for index in range(options.orders):
+        plan = _with_order(problem, _random_order(problem.free, rng), rng, deadline)
+        if best is None or plan.condition_number < best.condition_number:
+            best = plan
+        report((index + 1) / options.orders, best.condition_number)
+        if time.monotonic() > deadline:
+            break
+    assert best is not None  # orders is at least one
+    return best
+
+
+def _random_order(free: np.ndarray, rng: np.random.Generator) -> list[int]:
+    """A random order, slowest first, in which joints of fixed range, which are not limited, reverse most often."""
+    joints = np.arange(len(free))
+    return [*rng.permutation(joints[free]).tolist(), *rng.permutation(joints[~free]).tolist()]
+
+
+def _with_order(
+    problem: IntervalPlanningProblem, order: Sequence[int], rng: np.random.Generator, deadline: float
+) -> IntervalPlan:
+    """The three steps of [Naveen2019]_ sec. 5.1."""
+    options = problem.options
+    directions = direction_combinations(order, options.offered)
+    whole = improve_motion(problem, _best_start(problem, directions, rng), options.iterations // 4, deadline)
+    blocks, _ = problem.evaluate(whole)
+    rule = PruningRule(options.significant, options.neutral)
+    kept = whole.only(prune_to(blocks, rule, options.most or len(blocks)))
+    motion = improve_motion(problem, _best_start(problem, kept.directions, rng, kept), options.iterations, deadline)
+    count, condition = rank_and_condition(_stacked(problem.evaluate(motion)[0]), options.significant)
+    whole_condition = rank_and_condition(_stacked(blocks), options.significant)[1]
+    return IntervalPlan(motion, condition, count, whole, whole_condition)
+
+
+def _stacked(blocks: Array) -> Array:
+    return blocks.reshape(-1, blocks.shape[-1])
+
+
+def _best_start(
+    problem: IntervalPlanningProblem,
+    directions: Directions,
+    rng: np.random.Generator,
+    previous: IntervalMotion | None = None,
+) -> IntervalMotion:
+    """The best of random starts and ranges, and of those of a previous motion as far as they fit."""
+    limits, free = problem.interval_limits(directions), problem.free
+    starts = [limits.random(rng) for _ in range(problem.options.starts)]
+    if previous is not None:
+        starts.append(limits.fit(previous.start[free], previous.range[free]))
+    motions = [problem.motion(directions, *start) for start in starts]
+    costs = [problem.evaluate(motion)[1] for motion in motions]
+    return motions[int(np.argmin(costs))]
+
+
+class _OutOfTimeError(Exception):
+    """The deadline passed inside the optimiser."""
+
+
+def improve_motion(
+    problem: IntervalPlanningProblem, motion: IntervalMotion, iterations: int, deadline: float
+) -> IntervalMotion:
+    """The best motion that sequential quadratic programming meets from a motion, with the same directions."""
+    limits, free = problem.interval_limits(motion.directions), problem.free
+    count = int(free.sum())
+    unit = np.concatenate([np.full(count, 1.0), limits.largest])
+    best, best_cost = motion, np.inf
+
+    def cost(scaled: Array) -> float:
+        nonlocal best, best_cost
+        if time.monotonic() > deadline:
+            raise _OutOfTimeError
+        start, ranges = limits.fit(*np.split(scaled * unit, 2))
+        here = problem.motion(motion.directions, start, ranges)
+        value = problem.evaluate(here)[1]
+        if value < best_cost:
+            best, best_cost = here, value
+        return value
+
+    begin = np.concatenate([motion.start[free], motion.range[free]]) / unit
+    bounds = [*zip(limits.lower, limits.upper, strict=True), *[(_LEAST_RANGE, 1.0)] * count]
+    linear = scipy.optimize.LinearConstraint(limits.matrix * unit, ub=limits.bound)
+    settings = {"maxiter": iterations, "ftol": 1e-4}
+    if iterations:
+        with contextlib.suppress(_OutOfTimeError):
+            scipy.optimize.minimize(
+                cost, begin, method="SLSQP", bounds=bounds, constraints=[linear], options=settings
+            )
+    return best
+
+
+_RAMP_USE = 0.8  # of the limits, on the way to the first waypoint and back
+
+
+@dataclass(frozen=True)
+class JointTorqueRegressor:
+    """Rows of the criterion's regressor, and the joints' velocities; a :class:`~.interval_planner.MotionRegressor`."""
+
+    criterion: Criterion
+
+    def rows(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
+        """See :class:`~.interval_planner.MotionRegressor`."""
+        motion = MotionSamples(self.criterion.measured.chain, q, v, a)
+        return self.criterion.measured.regressor(motion, self.criterion.columns), v
+
+
+def fixed_base_problem(
+    model: RobotModel, limits: MotionLimits, options: ExcitationOptions, constraints: Sequence[Constraint]
+) -> IntervalPlanningProblem:
+    """The planning problem: start and range of all joints are variables, columns have unit norm."""
+    criterion = regressor_condition(model, limits)
+
+    def penalty(q: Array, v: Array, a: Array) -> float:
+        motion = MotionSamples(criterion.measured.chain, q, v, a)
+        return float(sum(constraint.penalty(motion).value for constraint in constraints))
+
+    inner = limits.scaled(options.limit_use, options.limit_use)
+    none = np.full(model.joints, np.nan)
+    regressor = JointTorqueRegressor(criterion)
+    return IntervalPlanningProblem(regressor, inner, none, options.combinations, penalty, unit_columns=True)
+
+
+def plan_fixed_base(
+    model: RobotModel,
+    limits: MotionLimits,
+    start: Array,
+    options: ExcitationOptions,
+    report: ConditionReport = lambda fraction, condition: None,
+) -> tuple[Plan, IntervalPlan]:
+    """Plan from ``start`` ``(n,)`` to the first waypoint, through the intervals, and back.
+
+    Raises
+    ------
+    ExcitationError
+        The start is outside the limits or violates a constraint, or there are too few combinations.
+    """
+    constraints = motion_constraints(model, limits, options)
+    for constraint in constraints:
+        constraint.check_start(start)
+    problem = fixed_base_problem(model, limits, options, constraints)
+    best = plan_intervals(problem, options.seed, time.monotonic() + options.time_limit_s, report)
+    criterion = regressor_condition(model, limits)
+
+    def plan(share: float) -> Plan:
+        motion = replace(
+            best.motion, start=start + share * (best.motion.start - start), range=share * best.motion.range
+        )
+        whole = _there_and_back(motion, start, problem.limits)
+        return plan_of(
+            whole, limits, knot_step=options.knot_step_s, motion_type=options.kind, model_hash=model.hash,
+            seed=options.seed, condition_number=criterion_value(criterion, whole),
+        )
+
+    return plan(feasible_share(plan, constraints)), best
+
+
+def _there_and_back(motion: IntervalMotion, start: Array, limits: MotionLimits) -> Trajectory:
+    velocity, acceleration = _RAMP_USE * limits.velocity, _RAMP_USE * limits.acceleration
+    waypoints = motion.waypoints
+    there = QuinticRamp.within(start, waypoints[0], velocity, acceleration)
+    back = QuinticRamp.within(waypoints[-1], start, velocity, acceleration)
+    return Concatenation([there, motion.trajectory, back])

@@ -1,0 +1,328 @@
+"""The entry to planning: an exciting motion of the type that the options name."""
+# DOC Motions that are linear in their parameters: the best of random starts are improved by descent, the best is kept.
+# DOC Random feasible shapes to begin the search with.
+# DOC Reduced excitation: drop parameter combinations until the others can be excited well ([Lee2019]_ sec. 4.5.2).
+# DOC 
+# DOC The source drops one combination of parameters at a time and optimises again. The criterion falls as fewer count,
+# DOC so the largest number that can be brought below the bound is found by bisection; every motion on the way also shows for
+# DOC how many combinations it is already good enough.
+# DOC 
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import attrs
+import numpy as np
+
+from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.constraints.constraint import Constraint
+from inertid_ros.excitation.motion_limits import MotionLimits, usage
+from inertid_ros.excitation.motions import Basis, CycloidalBasis
+from inertid_ros.excitation.plan import Plan
+from inertid_ros.excitation.planning.criterion import Criterion, EarlierInformation
+from inertid_ros.excitation.planning.descent import Candidate, ParallelDescents, finish_plan, motion_samples
+from inertid_ros.excitation.planning.interval_planner import plan_fixed_base
+from inertid_ros.excitation.planning.planning_problem import PlanningProblem
+from inertid_ros.robot.model import RobotModel
+
+_RISE = 0.15  # of the duration; how fast a Fourier motion may go to the middle of its range
+_GRID = 400
+
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PlanningProgress:
+    """How far planning has come.
+
+    Attributes
+    ----------
+    fraction : float
+        Of the whole, 0 to 1.
+    condition_number : float
+        Of the best motion so far.
+    worst_constraint : str
+        The limit or constraint that it comes closest to.
+    value : float
+        Its criterion, or that of a descent which is not finished yet.
+    kept : int
+        Number of combinations of parameters in the criterion.
+    """
+
+    fraction: float
+    condition_number: float
+    worst_constraint: str
+    value: float = float("nan")
+    kept: int = 0
+
+
+PlanningReport = Callable[[PlanningProgress], None]
+"""Called now and then; may raise to cancel."""
+
+
+def refuse_free_base(model: RobotModel) -> None:
+    """Reject robots whose motion depends on what their base does.
+
+    Raises
+    ------
+    ExcitationError
+        The base is free.
+    """
+    if model.free:
+        raise ExcitationError(
+            f"{model.name}: its base is free (robot.base), so its motion cannot be planned; plan with"
+            " robot.base fixed for a robot whose root link rests on the ground, or give robot.wheels of one that floats"
+            " to inertid excite"
+        )
+
+
+def plan_excitation(
+    model: RobotModel,
+    limits: MotionLimits,
+    start: Array,
+    options: ExcitationOptions | None = None,
+    report: PlanningReport = lambda progress: None,
+    earlier: EarlierInformation | None = None,
+) -> Plan:
+    """Plan a motion from ``start`` and back to it that keeps its limits everywhere and excites well.
+
+    The same options give the same motion, however many processes work on it, unless the time limit is reached or the
+    user interrupts (KeyboardInterrupt); then the best motion so far is returned.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The robot, with its prior.
+    limits : MotionLimits
+        Limits that the motion keeps.
+    start : ndarray, shape (n,)
+        Pose at which the motion starts and ends [rad or m].
+    options : ExcitationOptions, optional
+        Type of motion, criterion and constraints.
+    report : callable, optional
+        Called with a :class:`PlanningProgress` now and then; may raise to cancel.
+    earlier : EarlierInformation, optional
+        Information of earlier recordings; the motion then excites what they left open. Direction combinations do
+        without it.
+
+    Returns
+    -------
+    Plan
+        The motion, checked against all limits and constraints.
+
+    Raises
+    ------
+    ExcitationError
+        The start is outside the limits or violates a constraint, there is no space to move, or the bound of the
+        criterion cannot be reached; joint or link and values named.
+    """
+    options = options or ExcitationOptions()
+    if options.kind == "combinations":
+        return plan_fixed_base(
+            model, limits, start, options,
+            lambda fraction, condition: report(PlanningProgress(fraction, condition, "", condition)),
+        )[0]
+    return optimize_motion(model, limits, start, options, report, earlier)
+
+
+def optimize_motion(
+    model: RobotModel,
+    limits: MotionLimits,
+    start: Array,
+    options: ExcitationOptions,
+    report: PlanningReport = lambda progress: None,
+    earlier: EarlierInformation | None = None,
+) -> Plan:
+    """See :func:`inertid_ros.excitation.planning.planner.plan_excitation`, for motions that are linear in their parameters."""
+    deadline = time.monotonic() + options.time_limit_s
+    problem = PlanningProblem(model, limits, start, options, earlier)
+    shapes = random_shapes(problem, options, deadline)
+    search = _Search(problem, deadline, report, finish_plan(problem, shapes[0]))
+    try:
+        search.descend(problem, shapes[: options.improved])
+        if np.isfinite(options.criterion_bound):
+            search.reduce(options.criterion_bound)
+    except KeyboardInterrupt:
+        _log.warning("planning: interrupted; going on with the best motion so far")
+        search.finish_interrupted()
+    search.report(1.0)
+    return search.best.plan
+
+
+class _Search:
+    """The best motion so far, and reports of it."""
+
+    def __init__(self, problem: PlanningProblem, deadline: float, report: PlanningReport, first: Candidate) -> None:
+        self._problem, self._deadline, self._report = problem, deadline, report
+        self._kept = problem.criterion.optimality.kept or problem.criterion.count
+        self._descents = ParallelDescents(problem, deadline)
+        self.best = first
+        self._limiting = self._limiting_constraint(first)
+
+    def descend(self, problem: PlanningProblem, shapes: Sequence[Array]) -> None:
+        """Improve every shape; the best motion is kept."""
+        self._descents = ParallelDescents(problem, self._deadline)
+        done = np.zeros(len(shapes))
+        lowest = np.inf
+
+        def report(index: int, fraction: float, value: float) -> None:
+            nonlocal lowest
+            done[index], lowest = fraction, min(lowest, value)
+            self.report(float(done.mean()), float(np.exp(lowest)))
+
+        for candidate in self._descents.run(shapes, report):
+            self._keep_better(candidate)
+
+    def reduce(self, bound: float) -> None:
+        """Drop combinations of parameters until the bound is kept ([Lee2019]_ sec. 4.5.2)."""
+        problem = self._problem
+
+        def improve(kept: int, begin: Candidate) -> Candidate:
+            model, limits, start, options, earlier = problem.arguments
+            fewer = PlanningProblem(model, limits, start, attrs.evolve(options, kept_parameters=kept), earlier)
+            self._kept, self.best = kept, finish_plan(fewer, begin.shape)
+            self.descend(fewer, [begin.shape])
+            return self.best
+
+        self._kept, self.best = reduce_excitation(problem.criterion, self.best, bound, improve)
+        self._limiting = self._limiting_constraint(self.best)
+
+    def finish_interrupted(self) -> None:
+        """Finish the best shape of the descents that were interrupted."""
+        for candidate in self._descents.interrupted():
+            self._keep_better(candidate)
+
+    def report(self, fraction: float, value: float = np.inf) -> None:
+        """Report how far planning has come."""
+        best = self.best
+        self._report(
+            PlanningProgress(
+                fraction, best.plan.condition_number, self._limiting, min(best.value, value), self._kept
+            )
+        )
+
+    def _keep_better(self, candidate: Candidate) -> None:
+        if candidate.value < self.best.value:
+            self.best, self._limiting = candidate, self._limiting_constraint(candidate)
+
+    def _limiting_constraint(self, candidate: Candidate) -> str:
+        return limiting_constraint(candidate.plan, self._problem.planning_limits, self._problem.constraints)
+
+
+def random_shapes(problem: PlanningProblem, options: ExcitationOptions, deadline: float = np.inf) -> list[Array]:
+    """Random shapes ``(size, n)`` in the order of their criteria, the best first.
+
+    At least one is returned, whatever the deadline [s, monotonic].
+    """
+    rng = np.random.default_rng(options.seed)
+    ranked: list[tuple[float, int, Array]] = []
+    for index in range(options.starts):
+        shape = problem.initial_shape(random_shape(problem.basis, problem.start, problem.planning_limits, rng))
+        ranked.append((problem.value(shape), index, shape))
+        if time.monotonic() > deadline:
+            break
+    return [shape for _, _, shape in sorted(ranked, key=lambda start: start[:2])]
+
+
+def random_shape(basis: Basis, start: Array, limits: MotionLimits, rng: np.random.Generator) -> Array:
+    """``(size, n)`` parameters of a random motion from ``start``; to be scaled into the limits."""
+    if isinstance(basis, CycloidalBasis):
+        return _random_waypoints(basis, start, limits, rng)
+    return _random_oscillation(basis, start, limits, rng)
+
+
+def _random_oscillation(basis: Basis, start: Array, limits: MotionLimits, rng: np.random.Generator) -> Array:
+    """Oscillation about a point between start and middle of the range, so that a start near a limit is no loss."""
+    grid = np.linspace(0.0, basis.duration, _GRID)
+    phi = basis.evaluate(grid)[0]
+    ramp = np.clip(np.minimum(grid, grid[::-1]) / (_RISE * basis.duration), 0.0, 1.0)
+    towards = np.linalg.lstsq(phi, ramp**3 * (10 - 15 * ramp + 6 * ramp**2), rcond=None)[0]
+    middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
+    shape = rng.normal(size=(basis.size, len(start)))
+    shape *= half * rng.uniform(0.3, 1.0, len(start)) / np.maximum(np.abs(phi @ shape).max(axis=0), 1e-12)
+    return shape + np.outer(towards, (middle - start) * rng.uniform(0.0, 1.0, len(start)))
+
+
+def _random_waypoints(basis: CycloidalBasis, start: Array, limits: MotionLimits, rng: np.random.Generator) -> Array:
+    """Random waypoints, each attainable within one interval and, for a closed motion, with the way back in time."""
+    length = basis.duration / basis.intervals
+    # Peaks of a cycloid: velocity 2 d / T, acceleration 2 pi d / T^2.
+    step = np.minimum(0.5 * limits.velocity * length, limits.acceleration * length**2 / (2 * np.pi))
+    at, points = start, []
+    for index in range(basis.size):
+        left = basis.intervals - 1 - index if basis.closed else np.inf
+        low = np.max([limits.lower, at - step, start - left * step], axis=0)
+        high = np.min([limits.upper, at + step, start + left * step], axis=0)
+        at = rng.uniform(low, np.maximum(low, high))
+        points.append(at - start)
+    return np.array(points)
+
+
+def limiting_constraint(plan: Plan, limits: MotionLimits, constraints: Sequence[Constraint]) -> str:
+    """Name of the limit or constraint that a plan comes closest to, and how much of it the plan uses."""
+    channels = zip(("position", "velocity", "acceleration"), usage(plan.curve, limits), strict=True)
+    names = plan.joint_names
+    fractions = [(float(used.max()), f"{name} of joint '{names[int(np.argmax(used))]}'") for name, used in channels]
+    fractions += [(used.used, used.description) for used in (constraint.usage(plan) for constraint in constraints)]
+    fraction, description = max(fractions)
+    return f"{description} at {100 * fraction:.0f} % of its limit"
+
+
+Improve = Callable[[int, Candidate], Candidate]
+"""Optimises a candidate again with the given number of combinations in the criterion."""
+
+
+def reduce_excitation(
+    criterion: Criterion, best: Candidate, bound: float, improve: Improve
+) -> tuple[int, Candidate]:
+    """The largest number of combinations whose criterion can be brought to at most ``bound``, and the motion.
+
+    Parameters
+    ----------
+    criterion : Criterion
+        Of all combinations.
+    best : Candidate
+        Motion optimised for all of them.
+    bound : float
+        Of the exact criterion.
+    improve : callable
+        Optimises for fewer combinations.
+
+    Raises
+    ------
+    ExcitationError
+        The bound cannot be reached even for one combination.
+    """
+    if best.value <= bound:
+        return criterion.optimality.kept or criterion.count, best
+    low, reduced = excited_count(criterion, best, bound), best
+    high = (criterion.optimality.kept or criterion.count) - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        candidate = improve(middle, reduced)
+        if candidate.value <= bound:
+            low, reduced = max(middle, min(excited_count(criterion, candidate, bound), high)), candidate
+        else:
+            high = middle - 1
+    if low == 0:
+        raise ExcitationError(
+            f"excitation.criterion_bound {bound:g} cannot be reached for a single combination of parameters; raise it"
+        )
+    value = criterion.keeping(low).optimality.value(_eigenvalues(criterion, reduced))
+    return low, replace(reduced, value=value)
+
+
+def excited_count(criterion: Criterion, candidate: Candidate, bound: float) -> int:
+    """Largest number of combinations for which a motion keeps the bound."""
+    values = _eigenvalues(criterion, candidate)
+    kept = (n for n in range(len(values), 0, -1) if criterion.keeping(n).optimality.value(values) <= bound)
+    return next(kept, 0)
+
+
+def _eigenvalues(criterion: Criterion, candidate: Candidate) -> Array:
+    return criterion.evaluate(motion_samples(criterion, candidate.plan)).eigenvalues

@@ -1,0 +1,222 @@
+"""Plots of pages: curves and ellipsoids of a result, and planned motions against their limits."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.data.screening.recording_health import EffortSpectrum
+from inertid_ros.excitation.planning.inspection import Inspection
+from inertid_ros.identification.assessment.estimate import NORMAL_95
+from inertid_ros.identification.details.friction_curves import FrictionCurve
+from inertid_ros.identification.details.prediction_curves import PredictionCurves
+from inertid_ros.report.drawing import COLOURS, Panel, range_of, svg
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_SIZE, _LOW = (360.0, 200.0), (360.0, 190.0)
+_SIGMAS = 3.0
+_BAND_STEP = 4  # samples: the expected deviation changes slowly
+_ROOM = 1.6  # times the band or the usual residual, whichever is larger: single residuals beyond run along the border
+VIEWS = {"from the side": (0, 2), "from the front": (1, 2)}  # axes of the root frame that are seen
+_SIZE = (360.0, 300.0)
+_ROOM = 1.08
+_SIZE, _SPECTRUM_SIZE = (360.0, 330.0), (720.0, 260.0)
+_POINTS = 300  # per curve, about what a page resolves
+_LEAST = 1e-12  # smallest singular value that is drawn
+
+
+def prediction_plots(curves: PredictionCurves, channels: list[str], unit: str) -> list[tuple[str, str]]:
+    """Name and SVG of every channel of a recording.
+
+    Parameters
+    ----------
+    channels : list of str
+        ``c`` names.
+    unit : str
+        Of what is measured.
+    """
+    return [
+        (name, _channel(curves, index, f"{name} along {curves.name}: measured, predicted and residual", unit))
+        for index, name in enumerate(channels)
+        if np.isfinite(curves.measured[:, index]).any()
+    ]
+
+
+def _channel(curves: PredictionCurves, index: int, label: str, unit: str) -> str:
+    time = curves.time
+    measured, given, calibrated, deviation = (
+        each[:, index] for each in (curves.measured, curves.given, curves.calibrated, curves.deviation)
+    )
+    residual = measured - calibrated
+
+    def draw(figure: "Figure") -> None:
+        span = range_of(time)
+        upper = Panel(figure, (0.13, 0.50, 0.85, 0.41), span, range_of(measured, given, calibrated))
+        upper.ticks(y_label=f"measured and predicted [{unit}]", x_numbers=False)
+        upper.line(time, given, "given", 0.9)
+        upper.line(time, measured, "measured", 1.2)
+        upper.line(time, calibrated, "calibrated", 0.9)
+        usual = float(np.nanquantile(np.abs(residual), 0.99))
+        half = _ROOM * max(usual, _SIGMAS * float(deviation.max()))
+        lower = Panel(figure, (0.13, 0.155, 0.85, 0.235), span, (-half, half))
+        few = slice(None, None, _BAND_STEP)
+        lower.band(time[few], -_SIGMAS * deviation[few], _SIGMAS * deviation[few])
+        lower.ticks("time [s]", f"residual, ±3σ [{unit}]")
+        lower.line(time, residual, "calibrated", 0.7)
+
+    return svg(*_SIZE, label, draw)
+
+
+def friction_plot(curve: FrictionCurve) -> str:
+    """SVG of one joint: samples, the curve of the estimate, and its 95 % band."""
+
+    def draw(figure: "Figure") -> None:
+        low, high = curve.friction - NORMAL_95 * curve.deviation, curve.friction + NORMAL_95 * curve.deviation
+        panel = Panel(figure, (0.13, 0.17, 0.85, 0.72), range_of(curve.speeds), range_of(low, high, curve.torque))
+        panel.band(curve.speeds, low, high)
+        panel.ticks("velocity [1/s]", "friction and residual [N m or N]")
+        panel.points(curve.velocity, curve.torque, "faint")
+        panel.line(curve.speeds, curve.friction, "calibrated", 1.4)
+
+    return svg(*_LOW, f"Friction of {curve.joint} over its velocity, with samples", draw)
+
+
+def effort_spectrum_plot(spectrum: EffortSpectrum) -> str:
+    """SVG with a line per joint, of which the strongest stands out, and the cutoff."""
+    positive = np.where(spectrum.density > 0, spectrum.density, np.nan)
+
+    def draw(figure: "Figure") -> None:
+        x = float(spectrum.frequency[0]), float(spectrum.frequency[-1])
+        y = float(np.nanmin(positive)), float(np.nanmax(positive))
+        panel = Panel(figure, (0.15, 0.17, 0.83, 0.72), x, (max(y[0], 1e-7 * y[1]), y[1]), (True, True))
+        panel.ticks("frequency [Hz]", "effort density [N m/√Hz]")
+        strongest = int(np.nanargmax(np.nansum(positive, axis=0)))
+        for joint, density in enumerate(positive.T):
+            if np.isfinite(density).any():
+                panel.line(spectrum.frequency, density, "calibrated" if joint == strongest else "faint", 0.8)
+        if x[0] < spectrum.cutoff_hz < x[1]:
+            panel.line(np.full(2, spectrum.cutoff_hz), np.array(panel.y), "limit", 1.2, "--")
+
+    return svg(*_LOW, f"Spectrum of the efforts of {spectrum.name}, cutoff at {spectrum.cutoff_hz:.3g} Hz", draw)
+
+
+def ellipsoid_plots(ellipsoids: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Name of the view and SVG, from the part ``ellipsoids`` of report.json."""
+    if not any(each[which] for each in ellipsoids for which in ("given", "calibrated")):
+        return []
+    centre, half = _extent(ellipsoids)
+    return [
+        (f"seen {view}", _view(ellipsoids, f"Ellipsoids of inertia seen {view}", list(axes), centre, half))
+        for view, axes in VIEWS.items()
+    ]
+
+
+def _extent(ellipsoids: Sequence[Mapping[str, Any]]) -> tuple[Array, float]:
+    """Centre ``(3,)`` and half the size of what is shown [m]."""
+    low, high = [], []
+    for each in ellipsoids:
+        for ellipsoid in (each["given"], each["calibrated"]):
+            if ellipsoid:
+                size = np.sqrt(np.sum(np.square(ellipsoid["axes"]), axis=1))
+                low.append(np.array(ellipsoid["centre"]) - size)
+                high.append(np.array(ellipsoid["centre"]) + size)
+    lowest, highest = np.min(low, axis=0), np.max(high, axis=0)
+    return 0.5 * (lowest + highest), 0.5 * _ROOM * float((highest - lowest).max())
+
+
+def _view(ellipsoids: Sequence[Mapping[str, Any]], label: str, axes: list[int], centre: Array, half: float) -> str:
+    from matplotlib.lines import Line2D
+
+    def draw(figure: "Figure") -> None:
+        wide = half * _SIZE[0] / _SIZE[1]
+        horizontal, vertical = centre[axes]
+        panel = Panel(
+            figure, (0.0, 0.0, 1.0, 1.0), (horizontal - wide, horizontal + wide), (vertical - half, vertical + half)
+        )
+        for each in ellipsoids:
+            origin = np.array(each["origin"])[axes]
+            before = ellipsoids[each["parent"]]["origin"] if each["parent"] >= 0 else (0.0, 0.0, 0.0)
+            x, y = zip(np.array(before)[axes], origin, strict=True)
+            panel.add(Line2D(x, y, color=COLOURS["faint"], linewidth=1.0))
+        for each in ellipsoids:
+            if each["given"]:
+                _outline(panel, each["given"], axes, "given", "--")
+            if each["calibrated"]:
+                _outline(panel, each["calibrated"], axes, "band", "-", np.array(each["axes_interval"])[:, 1])
+                _outline(panel, each["calibrated"], axes, "calibrated", "-")
+
+    return svg(*_SIZE, label, draw)
+
+
+def _outline(
+    panel: Panel, ellipsoid: Mapping[str, Any], axes: list[int], colour: str, style: str, factor: Array | float = 1.0
+) -> None:
+    """Outline of an ellipsoid seen along an axis of the root frame, its semi-axes scaled."""
+    from matplotlib.patches import Ellipse
+
+    semi_axes = (np.array(ellipsoid["axes"]) * factor)[axes]
+    values, vectors = np.linalg.eigh(semi_axes @ semi_axes.T)
+    width, height = (2 * np.sqrt(np.maximum(values, 0.0))).tolist()
+    x, y = np.array(ellipsoid["centre"])[axes].tolist()
+    angle = float(np.degrees(np.arctan2(vectors[1, 0], vectors[0, 0])))
+    panel.add(
+        Ellipse(
+            (x, y), width, height, angle=angle, fill=False, edgecolor=COLOURS[colour],
+            linewidth=1.1, linestyle=style,
+        )
+    )  # fmt: skip
+
+
+def limits_plots(inspection: Inspection) -> list[tuple[str, str]]:
+    """Name and SVG of every joint: position, velocity, acceleration and prior effort against their limits."""
+    plan, limits = inspection.plan, inspection.limits
+    time = np.linspace(0.0, plan.duration, _POINTS)
+    position, velocity, acceleration = plan.sample(time)
+    curves = (
+        ("position [rad or m]", time, position, limits.lower, limits.upper),
+        ("velocity [1/s]", time, velocity, -limits.velocity, limits.velocity),
+        ("acceleration [1/s²]", time, acceleration, -limits.acceleration, limits.acceleration),
+        ("effort by the prior [N m or N]", plan.time, inspection.effort, -limits.effort, limits.effort),
+    )
+
+    def drawn(joint: int, name: str) -> str:
+        def draw(figure: "Figure") -> None:
+            for row, (title, at, values, lower, upper) in enumerate(curves):
+                bounds, last = np.array([lower[joint], upper[joint]]), row == len(curves) - 1
+                box = (0.15, 0.79 - 0.235 * row, 0.83, 0.16)
+                panel = Panel(figure, box, (0.0, plan.duration), range_of(values[:, joint], bounds))
+                panel.ticks("time [s]" if last else "", title, x_numbers=last)
+                for bound in bounds[np.isfinite(bounds)]:
+                    panel.line(np.array(panel.x), np.full(2, bound), "limit", 0.9, "--")
+                panel.line(at, values[:, joint], "calibrated", 0.9)
+
+        return svg(*_SIZE, f"Motion of {name} against its limits", draw)
+
+    return [(name, drawn(joint, name)) for joint, name in enumerate(plan.joint_names)]
+
+
+def spectrum_plot(before: Array | None, after: Array) -> str:
+    """SVG of the singular values ``(r,)`` of the base regressor without and with the motion.
+
+    Parameters
+    ----------
+    before : ndarray or None
+        Of earlier recordings alone; None where there are none.
+    after : ndarray, shape (r,)
+        Of these and the motion.
+    """
+    index: Array = 1.0 + np.arange(len(after), dtype=float)
+    shown: list[Array] = [np.maximum(values, _LEAST) for values in (after, before) if values is not None]
+
+    def draw(figure: "Figure") -> None:
+        low, high = min(float(each.min()) for each in shown), max(float(each.max()) for each in shown)
+        panel = Panel(figure, (0.08, 0.15, 0.9, 0.75), (0.5, len(after) + 0.5), (0.7 * low, 1.4 * high), (False, True))
+        panel.ticks("direction in the base parameters", "singular value")
+        if before is not None:
+            panel.points(index, shown[1], "given", 6.0)
+        panel.points(index, shown[0], "calibrated", 4.0)
+
+    return svg(*_SPECTRUM_SIZE, "Singular values of the base regressor, the largest first", draw)

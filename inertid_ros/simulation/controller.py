@@ -1,0 +1,223 @@
+"""Controller of the simulated arm: the references that it follows, and the loops of its position drives."""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.quintic import PiecewiseQuintic
+
+_REST = 1e-3  # rad/s; a last point that moves faster is refused
+_LONGEST_STREAM_STEP = 0.1  # s
+
+
+@dataclass(frozen=True)
+class CommandedTrajectory:
+    """Points of a joint trajectory as they arrive; columns in the order of the robot's joints.
+
+    Attributes
+    ----------
+    time_from_start : ndarray, shape (P,)
+        Times of the points [s].
+    position : ndarray, shape (P, n)
+    velocity, acceleration : ndarray, shape (P, n) or None
+        Or ``None`` where the message leaves them out.
+    """
+
+    time_from_start: Array
+    position: Array
+    velocity: Array | None = None
+    acceleration: Array | None = None
+
+
+class Follower:
+    """Desired position, velocity and acceleration over time, as a JointTrajectoryController has them.
+
+    A new trajectory replaces the old one and sets the trajectory's time to the clock, from where it advances by the
+    speed scaling. Where the trajectory has a point at or before the present, the robot is at once on the segment that
+    holds the present; otherwise it goes from its present desired state to the first point. It holds the last one.
+    Segments are quintic, cubic or linear, by what the points contain.
+    """
+
+    def __init__(self, position: Array) -> None:
+        self._streamed = -np.inf
+        self._scaling, self._set, self._time = 1.0, 0.0, 0.0  # trajectory time was ``_time`` at ``_set``
+        self.hold(position)
+
+    def hold(self, position: Array) -> None:
+        """Stay at a position."""
+        self._hold = np.array(position, dtype=float)
+        self._times: list[float] = []
+        self._coefficients: Array = np.zeros((0, 6, len(self._hold)))
+
+    def scale(self, factor: float, now: float) -> None:
+        """Let the trajectory's time advance at ``factor`` times the pace of the clock from ``now`` on."""
+        if factor != self._scaling:
+            self._time, self._set = self.trajectory_time(now), now
+            self._scaling = factor
+
+    def trajectory_time(self, now: float) -> float:
+        """Time [s] on the trajectory at ``now``; the clock where nothing is scaled."""
+        return self._time + self._scaling * (now - self._set)
+
+    def follow(self, trajectory: CommandedTrajectory, now: float, start: float) -> None:
+        """Replace what is followed at time ``now`` by a trajectory whose clock begins at ``start`` [s].
+
+        Raises
+        ------
+        ExcitationError
+            Not finite, time not increasing, wrong width, the last point is not at rest, or all lie in the past.
+        """
+        points = _checked(trajectory, len(self._hold))
+        times = points.time_from_start + start
+        if not len(times):
+            self.hold(self.desired(now)[0])
+            return
+        if times[-1] < now:
+            raise ExcitationError(f"command: the trajectory ended {now - times[-1]:.3f} s ago; check the clocks")
+        q, v, a = points.position, points.velocity, points.acceleration
+        if times[0] > now:
+            here = self.desired(now)
+            times, q = np.append(now, times), np.vstack([here[0], q])
+            v = None if v is None else np.vstack([here[1], v])
+            a = None if a is None else np.vstack([here[2], a])
+        if len(times) == 1:
+            self.hold(q[0])
+            return
+        if v is None:
+            coefficients = _linear(times, q)
+        elif a is None:
+            coefficients = _cubic(times, q, v)
+        else:
+            coefficients = PiecewiseQuintic(times, q, v, a).coefficients
+        self._replace(times, coefficients, q[-1], now)
+
+    def stream(self, position: Array, now: float) -> None:
+        """Go to a position in a straight line within the time since the last streamed position.
+
+        Raises
+        ------
+        ExcitationError
+            Wrong width or not finite.
+        """
+        target = np.array(position, dtype=float)
+        if target.shape != self._hold.shape or not np.isfinite(target).all():
+            raise ExcitationError(f"command: positions {position} are not {len(self._hold)} finite numbers")
+        step = float(np.clip(now - self._streamed, 1e-3, _LONGEST_STREAM_STEP))
+        self._streamed = now
+        times = np.array([now, now + step])
+        self._replace(times, _linear(times, np.array([self.desired(now)[0], target])), target, now)
+
+    def desired(self, now: float, ahead: float = 0.0) -> tuple[Array, Array, Array]:
+        """Position, velocity, acceleration ``(n,)`` on the trajectory, ``ahead`` [s] after its time at ``now``."""
+        time = self.trajectory_time(now) + ahead
+        if not self._times or time >= self._times[-1]:
+            zero = np.zeros_like(self._hold)
+            return self._hold, zero, zero
+        segment = max(bisect_right(self._times, time) - 1, 0)
+        x = max(time - self._times[segment], 0.0)
+        powers = np.array(
+            [
+                [1, x, x**2, x**3, x**4, x**5],
+                [0, 1, 2 * x, 3 * x**2, 4 * x**3, 5 * x**4],
+                [0, 0, 2, 6 * x, 12 * x**2, 20 * x**3],
+            ]
+        )
+        q, v, a = powers @ self._coefficients[segment]
+        return q, v, a
+
+    def _replace(self, times: Array, coefficients: Array, last: Array, now: float) -> None:
+        self._hold, self._times, self._coefficients = last, times.tolist(), coefficients
+        self._time = self._set = now
+
+
+def _checked(trajectory: CommandedTrajectory, width: int) -> CommandedTrajectory:
+    time = np.array(trajectory.time_from_start, dtype=float)
+    arrays = {}
+    for name in ("position", "velocity", "acceleration"):
+        value = getattr(trajectory, name)
+        if value is None:
+            continue
+        arrays[name] = np.array(value, dtype=float).reshape(len(time), -1) if len(time) else np.zeros((0, width))
+        if arrays[name].shape != (len(time), width) or not np.isfinite(arrays[name]).all():
+            raise ExcitationError(f"command: {name} is not {len(time)} x {width} finite numbers")
+    if not np.isfinite(time).all() or (np.diff(time) <= 0).any() or (len(time) and time[0] < 0):
+        raise ExcitationError("command: time_from_start is not increasing from zero or later")
+    velocity = arrays.get("velocity")
+    if velocity is not None and len(time) and np.abs(velocity[-1]).max() > _REST:
+        raise ExcitationError("command: the last point is not at rest")
+    return CommandedTrajectory(time, arrays["position"], velocity, arrays.get("acceleration"))
+
+
+def _linear(time: Array, q: Array) -> Array:
+    """``(K, 6, n)`` coefficients of straight lines."""
+    out = np.zeros((len(time) - 1, 6, q.shape[1]))
+    out[:, 0], out[:, 1] = q[:-1], np.diff(q, axis=0) / np.diff(time)[:, None]
+    return out
+
+
+def _cubic(time: Array, q: Array, v: Array) -> Array:
+    """``(K, 6, n)`` coefficients of cubic Hermite segments."""
+    h, dq = np.diff(time)[:, None], np.diff(q, axis=0)
+    out = np.zeros((len(time) - 1, 6, q.shape[1]))
+    out[:, 0], out[:, 1] = q[:-1], v[:-1]
+    out[:, 2] = (3 * dq / h - 2 * v[:-1] - v[1:]) / h
+    out[:, 3] = (-2 * dq / h + v[:-1] + v[1:]) / h**2
+    return out
+
+
+class Cascade:
+    """Controllers of position drives. Joints lag their command by ``2 (1 - feed_forward) / bandwidth`` seconds.
+
+    ``effort = 2 w I (e + w / 3 integral(e))`` with the error of the velocity loop ``e = w / 2 (r - q) + f r' - v``
+    for the command ``r``, the inertia ``I``, the bandwidth ``w`` and the share ``f`` of feed-forward.
+
+    Parameters
+    ----------
+    inertia : ndarray, shape (n,)
+        Of each joint [kg m^2 or kg].
+    bandwidth : float or ndarray, shape (n,)
+        Natural frequency of the two loops [rad/s].
+    feed_forward : float or ndarray, shape (n,)
+        Share of the command's velocity that is fed forward, 0 to 1.
+    limit : ndarray, shape (n,)
+        Of the efforts [N m or N].
+
+    Attributes
+    ----------
+    gain : ndarray, shape (n,)
+        Effort by velocity [N m s/rad or N s/m].
+    """
+
+    def __init__(
+        self, inertia: Array, bandwidth: Array | float, feed_forward: Array | float, limit: Array | float = np.inf
+    ) -> None:
+        self._position_gain, self._feed_forward = 0.5 * np.asarray(bandwidth), feed_forward
+        self.gain = 2.0 * bandwidth * inertia
+        self._integral_gain = self.gain * bandwidth / 3.0
+        self._limit, self._lower = limit, -np.asarray(limit)
+
+    def hold(self, position: Array, effort: Array) -> None:
+        """Hold joints that are at rest at a position ``(n,)`` by an effort ``(n,)``."""
+        self._end, self._cycle = position, 1.0
+        self._rate = self._change = np.zeros(len(position))
+        self._integral = effort
+
+    def go_to(self, position: Array, seconds: float) -> None:
+        """Be at a position ``(n,)`` in ``seconds``, on a straight line from where the last one ends."""
+        before, self._rate = self._rate, (position - self._end) / seconds
+        self._end, self._cycle, self._change = position, seconds, self._rate - before
+
+    def effort(self, elapsed: float, position: Array, velocity: Array, seconds: float) -> Array:
+        """Efforts ``(n,)`` for the next ``seconds``, when ``elapsed`` seconds of the command have passed."""
+        command = self._end - (self._cycle - elapsed) * self._rate
+        # Speeds of two commands in a row are those half a cycle before and after the begin of the second.
+        rate = self._rate + (elapsed / self._cycle - 0.5) * self._change
+        error = self._position_gain * (command - position) + self._feed_forward * rate - velocity
+        self._integral = self._within(self._integral + seconds * self._integral_gain * error)
+        return self._within(self.gain * error + self._integral)
+
+    def _within(self, effort: Array) -> Array:
+        return np.minimum(np.maximum(effort, self._lower), self._limit)

@@ -1,0 +1,138 @@
+"""Simulate a small robot whose URDF is wrong, and write the URDF and recordings with which the guides can be followed.
+
+    python -m inertid_ros.simulation.examples arm        robot.urdf, run1_bag, run2_bag, box_bag
+    python -m inertid_ros.simulation.examples floating   satellite.urdf, flight1.npz, flight2.npz
+    python -m inertid_ros.simulation.examples legged     robot.urdf, stand1_bag, stand2_bag; needs mujoco
+
+The arm is inverse dynamics with friction and noise of its sensors, the satellite conserves its momentum, and the legged
+robot balances on two force plates in MuJoCo. ``truth.urdf`` is the robot as it is, to compare with.
+"""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+from inertid_ros.config.simulation import LeggedRobotOptions, MovementOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import InertidError
+from inertid_ros.core.outputs import check_file, write_file
+from inertid_ros.data.files.bag_writing import write_bag
+from inertid_ros.data.files.loading import write_npz
+from inertid_ros.data.recording import Recording
+from inertid_ros.excitation.planning.interval_motion import IntervalMotion, direction_combinations
+from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.rotors import Wheel
+from inertid_ros.robot.urdf_writing import write_urdf
+from inertid_ros.simulation.example_robots import legged_robot
+from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
+from inertid_ros.simulation.legged_robot import LeggedRobot, simulate_movements
+
+from .arm_urdf import URDF
+
+VISCOUS, COULOMB, TORQUE_NOISE = 0.8, 1.2, 0.1  # N m s/rad, N m, N m
+BOX = pin.Inertia(1.5, np.array([0.3, 0.02, 0.04]), np.diag([0.004, 0.005, 0.006]))  # in the frame of the forearm
+
+
+def write_urdfs(folder: Path, truth: RobotModel, name: str, rng: np.random.Generator) -> None:
+    """The robot as it is, and as somebody wrongly describes it.
+
+    Raises
+    ------
+    OutputError
+        One of the files exists already, or cannot be written.
+    """
+    for file in ("truth.urdf", name):
+        check_file(folder / file)
+    write_file(folder / "truth.urdf", truth.urdf.encode())
+    write_file(folder / name, write_urdf(truth, perturb(truth, rng)).encode())
+
+
+def arm(folder: Path, seconds: float) -> None:
+    """The arm, moved by sines of several frequencies."""
+    truth, rng = load_model(URDF), np.random.default_rng(0)
+    write_urdfs(folder, truth, "robot.urdf", rng)
+    for name, motion, held in (("run1_bag", 1, None), ("run2_bag", 2, None), ("box_bag", 3, BOX)):
+        write_bag(arm_recording(truth, np.random.default_rng(motion), seconds, held), folder / name)
+
+
+def arm_recording(truth: RobotModel, rng: np.random.Generator, seconds: float, held: pin.Inertia | None) -> Recording:
+    """One motion at 100 Hz with the torques that it takes."""
+    time = np.arange(0.0, seconds, 0.01)
+    q, v, a = sines(time, truth.limits.lower, truth.limits.upper, rng)
+    model = pin.Model(truth.pinocchio)
+    if held is not None:
+        model.inertias[model.njoints - 1] += held
+    data = model.createData()
+    torque = np.array([pin.rnea(model, data, *state) for state in zip(q, v, a, strict=True)])
+    torque += VISCOUS * v + COULOMB * np.sign(v) + TORQUE_NOISE * rng.normal(size=v.shape)
+    noisy = q + 1e-5 * rng.normal(size=q.shape)
+    return Recording(truth.joint_names, time, noisy, torque, velocity=v + 1e-3 * rng.normal(size=v.shape))
+
+
+def sines(time: Array, lower: Array, upper: Array, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    """Positions, velocities and accelerations ``(N, n)`` within 70 % of the range of each joint."""
+    frequencies = 2 * np.pi * rng.uniform(0.1, 0.45, size=(len(lower), 3))
+    amplitudes = rng.dirichlet(np.ones(3), size=len(lower)) * 0.35 * (upper - lower)[:, None]
+    phases = time[:, None, None] * frequencies + rng.uniform(0, 2 * np.pi, size=frequencies.shape)
+    q = 0.5 * (lower + upper) + (amplitudes * np.sin(phases)).sum(axis=2)
+    v = (amplitudes * frequencies * np.cos(phases)).sum(axis=2)
+    return q, v, -(amplitudes * frequencies**2 * np.sin(phases)).sum(axis=2)
+
+
+def floating(folder: Path, seconds: float) -> None:
+    """The arm on a satellite with three reaction wheels of 0.1 kg m^2; each axis moves in one direction per second."""
+    body = '<inertial><origin xyz="0.05 0 0.1"/><mass value="40"/>'
+    body += '<inertia ixx="4" ixy="0" ixz="0" iyy="5" iyz="0" izz="3"/></inertial>'
+    urdf = URDF.replace('<link name="base_link">', f'<link name="base_link">{body}')
+    axes = zip("xyz", np.eye(3).tolist(), strict=True)
+    wheels = tuple(Wheel(f"wheel_{name}", 0.1, "base_link", tuple(axis)) for name, axis in axes)
+    urdf = re.sub('lower="[^"]*" upper="[^"]*"', 'lower="-6.3" upper="6.3"', urdf)
+    options = ModelOptions(base="free", drive_terms=(), gravity=(0.0, 0.0, 0.0), wheels=wheels)
+    truth = load_model(urdf, options)
+    write_urdfs(folder, truth, "satellite.urdf", np.random.default_rng(0))
+    for seed, name in enumerate(("flight1", "flight2")):
+        rng = np.random.default_rng(seed)
+        directions = direction_combinations(rng.permutation(6).tolist(), int(seconds))
+        ranges = np.concatenate([rng.uniform(0.3, 0.5, 3), np.full(3, 3 * np.pi)])
+        motion = IntervalMotion(directions, np.array([0.0, -0.7, 0.0, 0.0, 0.0, 0.0]), ranges, 1.0)
+        found = float_freely(truth, truth.body_prior, motion.trajectory, 50.0)
+        recording = measured(truth, found, RateNoise(5e-5, 8e-5, 5e-5), rng, name)
+        write_npz(recording, folder / f"{name}.npz", overwrite=False)
+
+
+def legged(folder: Path, seconds: float) -> None:
+    """The lower-limb exoskeleton of the simulator, on two force plates."""
+    robot, each = legged_robot("biped"), 1.2
+    truth = load_model(robot.urdf, ModelOptions(base="free", drive_terms=()))
+    write_urdfs(folder, truth, "robot.urdf", np.random.default_rng(0))
+    for seed, name in enumerate(("stand1_bag", "stand2_bag")):
+        movement = MovementOptions(movements=max(int(seconds / each), 2), seconds=each)
+        simulated = LeggedRobot(robot, LeggedRobotOptions(seed=seed, movement=movement))
+        write_bag(simulate_movements(simulated, state_hz=100.0, name=name), folder / name)
+
+
+ROBOTS = {"arm": arm, "floating": floating, "legged": legged}
+
+
+def main() -> int:
+    """Write the files of one robot; returns the exit status, 2 where they cannot be written."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("robot", choices=ROBOTS)
+    parser.add_argument("--folder", type=Path, default=Path(), help="to write into (default here)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of each recording")
+    arguments = parser.parse_args()
+    try:
+        ROBOTS[arguments.robot](arguments.folder, arguments.seconds)
+    except InertidError as error:
+        print(f"recordings: error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
