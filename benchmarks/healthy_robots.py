@@ -25,7 +25,7 @@ from support.nodes.two_links import TRUE_URDF
 from tables import ROOT, commit, machine, publish, table
 
 from inertid_ros.nodes import MODULES
-from inertid_ros.nodes.tools.processes import NODES, DemoError, Processes, claim_domain
+from inertid_ros.nodes.tools.processes import SERVING_NODES, DemoError, Processes, claim_domain
 from inertid_ros.simulation.example_robots import PANDA, example_urdf
 
 CONTROLLER = "joint_trajectory_controller"
@@ -85,7 +85,7 @@ def calibrate(seed: int, folder: Path, controller: str) -> dict[str, Any]:
     begun = time.monotonic()
     try:
         with Processes(folder) as processes:
-            for name in (*NODES, "calibrate"):
+            for name in (*SERVING_NODES, "calibrate"):
                 module = MODULES[name]
                 processes.start(name, [sys.executable, "-m", module, "--ros-args", "--params-file", str(parameters)])
             run["status"] = processes.wait("calibrate", LONGEST_RUN_S)

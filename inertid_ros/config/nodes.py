@@ -337,16 +337,16 @@ def declared(node: str) -> Iterator[Option]:
         yield from options(tree, prefix)
 
 
-_WRENCHES = dict.fromkeys(("wrenches", "odometry", "pose", "twist", "imu"), GIVEN)
+_WITH_BASE_OR_WRENCH = dict.fromkeys(("wrenches", "odometry", "pose", "twist", "imu"), GIVEN)
 
-EFFECTS = (
+NODE_EFFECTS = (
     *CONFIGURATION_EFFECTS,
     only("move_service moving_topic", {"moved_by": ("robot",)}),
     only("plan validation_plan confirm speed_scale", {"moved_by": ("excitation",)}),
     only("perturbation perturbation_seed", {"perturb": (True,)}),
     only("wanted_deviation least_gain", {"rounds": GIVEN}),
     only("tare_s tare_limit_n contact_on_n contact_off_n", {"wrenches": GIVEN}),
-    only("max_wrench_gap_s", _WRENCHES),
+    only("max_wrench_gap_s", _WITH_BASE_OR_WRENCH),
     only("time_constant_s", {"window_s": ABSENT}),
     only("legged_robot", {"legged_robot.robot": GIVEN}),
     only("urdf start controller simulation", {"legged_robot.robot": ABSENT}),

@@ -16,8 +16,8 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from inertid_ros.adaptation.execution.controlled_arm import ArmState, ControlledArm
-from inertid_ros.adaptation.execution.reference_trajectory import MOST_POINTS, SentTrajectory
+from inertid_ros.adaptive_control.controlled_arm import ArmState, ControlledArm
+from inertid_ros.adaptive_control.reference import MAX_POINTS, SentTrajectory
 from inertid_ros.app.adaptive_arm import FirstEstimate, adaptive_controller, controlled_arm, first_estimate
 from inertid_ros.config.execution import StateMonitorOptions
 from inertid_ros.config.nodes import AdaptationNodeOptions
@@ -108,9 +108,9 @@ class ArmInterface(RobotStates):
         InertidError
             See :func:`.from_joint_trajectory`, or it has too many points.
         """
-        if len(message.points) > MOST_POINTS:
+        if len(message.points) > MAX_POINTS:
             raise ExcitationError(
-                f"reference: has {len(message.points)} points, at most {MOST_POINTS} are followed; send it in parts"
+                f"reference: has {len(message.points)} points, at most {MAX_POINTS} are followed; send it in parts"
             )
         names = self.model.recorded_joints.recorded(self.model.joint_names)
         points = from_joint_trajectory(message, names)
@@ -122,9 +122,9 @@ class ArmInterface(RobotStates):
         self._manager.joints = model.recorded_joints.recorded(model.joint_names)
 
 
-_LOOK_S = 0.1  # between two looks at who else commands or publishes
-_START_S = 0.5  # between two tries to start by itself
-_SETTLE_S = 0.3  # for which the arm is held at rest before the process ends
+_INTERFERENCE_CHECK_PERIOD_S = 0.1  # between two looks at who else commands or publishes
+_AUTOSTART_PERIOD_S = 0.5  # between two tries to start by itself
+_HOLD_BEFORE_END_S = 0.3  # for which the arm is held at rest before the process ends
 
 
 class Adaptation(LifecycleNode):
@@ -148,10 +148,10 @@ class Adaptation(LifecycleNode):
         self.create_service(Trigger, "~/stop", self._stop_on_request)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.tick_s = 1.0 / self.options.control.rate_hz
-        self.create_timer(_LOOK_S, self._look, clock=steady)
+        self.create_timer(_INTERFERENCE_CHECK_PERIOD_S, self._look, clock=steady)
         self.create_timer(1.0 / self.options.parameters_hz, self._publish_parameters, clock=steady)
         if self.options.autostart:
-            self.starter = self.create_timer(_START_S, self._start, clock=steady)
+            self.starter = self.create_timer(_AUTOSTART_PERIOD_S, self._start, clock=steady)
         self.diagnostics = DiagnosticsPublisher(self, self._statuses, lambda: self.robot.name)
 
     # Lifecycle
@@ -322,7 +322,7 @@ class Adaptation(LifecycleNode):
             self.rested_at = float("inf")
         else:
             self.rested_at = min(self.rested_at, now)
-        return now - self.rested_at > _SETTLE_S
+        return now - self.rested_at > _HOLD_BEFORE_END_S
 
     def on_fault(self, error: Exception) -> None:
         """A callback raised and nothing spins any more: bring the arm to rest with what still works."""

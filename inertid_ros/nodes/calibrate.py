@@ -16,12 +16,12 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from inertid_ros.action import Excite, Identify
-from inertid_ros.cli.printing.report_tables import print_report
+from inertid_ros.cli.printing import print_report
 from inertid_ros.config.nodes import CalibrateOptions
 from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters, RecorderStatus
 from inertid_ros.ros.topics import LATCHED
 
-from .flow import AT_REST, DONE, MOTION_S, REJECTED, Check, ExcitationMover, run_flow
+from .flow import AT_REST, DONE, MOTION_TIMEOUT_S, REJECTED, Check, ExcitationMover, run_flow
 from .flow_client import FlowClient, FlowError
 
 
@@ -64,7 +64,7 @@ class SelfMovingRobot:
                 raise FlowError(problem)
             return not self._is_moving()
 
-        client.until(ended, f"{purpose} motion: the robot does not end it", MOTION_S)
+        client.until(ended, f"{purpose} motion: the robot does not end it", MOTION_TIMEOUT_S)
 
     def _is_moving(self) -> bool:
         return self._moving.last is not None and bool(self._moving.last.data)
@@ -74,8 +74,8 @@ Mover = ExcitationMover | SelfMovingRobot
 """What moves the robot along one motion after the other; armed before the first, disarmed after the last."""
 
 
-_IDENTIFY_S = 1800.0
-_SEEDS_APART = 1000  # from round to round, so that none has the seed of the held-out motion
+_IDENTIFY_TIMEOUT_S = 1800.0
+_SEED_STEP = 1000  # from round to round, so that none has the seed of the held-out motion
 
 
 class CalibrationFlow:
@@ -128,7 +128,7 @@ class CalibrationFlow:
         """Record a motion for the parameters that the data so far determines least; return the recording's name."""
         if not result.result_directory:
             raise FlowError("the identifier writes no results, which the next round needs; set output_directory")
-        seed = _SEEDS_APART * (number - 1)
+        seed = _SEED_STEP * (number - 1)
         return self._record(f"round {number}", Excite.Goal(seed=seed, prior=result.result_directory))
 
     def _wait_for_nodes(self) -> None:
@@ -219,7 +219,7 @@ class CalibrationFlow:
         def describe(feedback: Identify.Feedback) -> tuple[str, float]:
             return f"identifying: {feedback.stage or 'starting'}", feedback.fraction
 
-        status, result = client.run_action(Identify, "identifier/identify", goal, describe, _IDENTIFY_S)
+        status, result = client.run_action(Identify, "identifier/identify", goal, describe, _IDENTIFY_TIMEOUT_S)
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"identification: {result.message}")
         if options.rounds > 1:

@@ -67,8 +67,8 @@ def of_controller(controller: str, name: str) -> str:
     return f"{controller}/{name}" if controller else name
 
 
-_PERIOD_S = 0.5  # between two questions
-_ANSWER_S = 1.0  # a question that is not answered by then is asked again
+_QUESTION_PERIOD_S = 0.5  # between two questions
+_QUESTION_TIMEOUT_S = 1.0  # a question that is not answered by then is asked again
 
 
 class ControllerManager:
@@ -186,10 +186,10 @@ class _Question:
         if self._answer is not None and self._answer.done():
             answer, self._answer = self._answer.result(), None
             return answer
-        if self._answer is not None and now - self._asked > _ANSWER_S:
+        if self._answer is not None and now - self._asked > _QUESTION_TIMEOUT_S:
             self._client.remove_pending_request(self._answer)
             self._answer = None
-        if self._answer is None and now - self._asked >= _PERIOD_S and self._client.service_is_ready():
+        if self._answer is None and now - self._asked >= _QUESTION_PERIOD_S and self._client.service_is_ready():
             self._asked, self._answer = now, self._client.call_async(request())
         return None
 

@@ -68,10 +68,10 @@ def _run(client: FlowClient, flow: Flow) -> int:
         return INTERRUPTED if client.is_interrupted else FAILED
 
 
-MOTION_S = 1800.0  # longest time for planning and one motion
+MOTION_TIMEOUT_S = 1800.0  # longest time for planning and one motion
 AT_REST = "the robot is at rest"
-_ACTION = "excitation/excite"
-_RESTS = (ExcitationStatus.UNARMED, ExcitationStatus.LATCHED)  # in which no goal is open
+_EXCITE_ACTION = "excitation/excite"
+_STATES_WITHOUT_GOAL = (ExcitationStatus.UNARMED, ExcitationStatus.LATCHED)  # in which no goal is open
 
 Check = Callable[[], str]
 """Why the motion has become useless; empty while it has not."""
@@ -92,7 +92,7 @@ class ExcitationMover:
     def rest(self) -> str:
         """What is known of the robot once nothing is to move it any more."""
         status = self._node.last
-        if _ACTION not in self._client.open_goals or (status is not None and status.state in _RESTS):
+        if _EXCITE_ACTION not in self._client.open_goals or (status is not None and status.state in _STATES_WITHOUT_GOAL):
             return AT_REST
         return self._node.lost or "excitation has not told yet that the robot is at rest; its commands end at rest"
 
@@ -100,7 +100,7 @@ class ExcitationMover:
         """Wait until its services and its action are there."""
         for service_type, name in ((GetState, "get_state"), (ChangeState, "change_state")):
             self._client.wait_for_service(service_type, f"excitation/{name}", timeout_s)
-        self._client.wait_for_action(Excite, _ACTION, timeout_s)
+        self._client.wait_for_action(Excite, _EXCITE_ACTION, timeout_s)
 
     def arm(self) -> None:
         """Make it active and not latched, whatever it was before."""
@@ -142,7 +142,7 @@ class ExcitationMover:
 
         goal.lease = True
         status, result = self._client.run_action(
-            Excite, _ACTION, goal, describe, MOTION_S, lease=True, watch=check
+            Excite, _EXCITE_ACTION, goal, describe, MOTION_TIMEOUT_S, lease=True, watch=check
         )
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"{purpose} motion: {result.message}")

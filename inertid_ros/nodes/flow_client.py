@@ -28,12 +28,12 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.ros.diagnostics import OK, ClientDiscovery, DiagnosticsPublisher, Liveliness, Status
 from inertid_ros.ros.topics import COMMAND, LATCHED
 
-from .spin import LEAST_MIB, handle_signals, ignore_impossible_times, ignore_signals
+from .spin import MIN_ADDRESS_SPACE_MIB, handle_signals, ignore_impossible_times, ignore_signals
 
-_WIDTH = 30
-_LOG_STEP = 0.25
-_LOG_S = 20.0  # from one line of a step to the next
-_STAGE_S = 5.0  # from one step's last line to the next step's first
+_BAR_CHARACTERS = 30
+_LOGGED_FRACTION_STEP = 0.25
+_LOG_PERIOD_S = 20.0  # from one line of a step to the next
+_STEP_LOG_PERIOD_S = 5.0  # from one step's last line to the next step's first
 
 
 class ProgressLine:
@@ -67,16 +67,16 @@ class ProgressLine:
         done = 0.0 if fraction is None else min(max(fraction, 0.0), 1.0)
         percent = "" if fraction is None else f"{100 * done:3.0f} %"
         if self.on_terminal:
-            line = f"{label:<28.28s} [{'#' * round(_WIDTH * done):<{_WIDTH}}] {percent:<5s}"
+            line = f"{label:<28.28s} [{'#' * round(_BAR_CHARACTERS * done):<{_BAR_CHARACTERS}}] {percent:<5s}"
             room = max(shutil.get_terminal_size().columns - len(line) - 2, 0)
             beside = f" {note:.{room}s}"
             self._stream.write(f"\r{line}{beside:<{self._note}}")
             self._note = len(beside)
             self._stream.flush()
             self._open = True
-        elif label != self._label or done >= self._shown + _LOG_STEP:
+        elif label != self._label or done >= self._shown + _LOGGED_FRACTION_STEP:
             now = time.monotonic()
-            if now < self._logged_at + (_LOG_S if label == self._label else _STAGE_S):
+            if now < self._logged_at + (_LOG_PERIOD_S if label == self._label else _STEP_LOG_PERIOD_S):
                 return
             text = f"{label}: {percent.strip()}" if percent else label
             self._log(f"{text}, {note}" if note else text)
@@ -101,12 +101,12 @@ class ProgressLine:
 
 T = TypeVar("T")
 
-_ANSWER_S = 10.0
-_LEAVE_S = 1.8  # for all that is left to do after a failure or an interruption
-_SIGNAL_S = 0.25  # Ctrl-C in `ros2 launch` comes to all nodes, to some of them that much later
-_LEASE_S = 0.1
-_STALE_S = 15.0  # a node that lives but has much to do publishes no status for a while
-_TRANSITIONS = {
+_ANSWER_TIMEOUT_S = 10.0
+_LEAVING_TIMEOUT_S = 1.8  # for all that is left to do after a failure or an interruption
+_SIGNAL_DELAY_S = 0.25  # Ctrl-C in `ros2 launch` comes to all nodes, to some of them that much later
+_LEASE_PERIOD_S = 0.1
+_STATUS_TIMEOUT_S = 15.0  # a node that lives but has much to do publishes no status for a while
+_TRANSITION_VERBS = {
     Transition.TRANSITION_CONFIGURE: "configure",
     Transition.TRANSITION_ACTIVATE: "activate",
     Transition.TRANSITION_DEACTIVATE: "deactivate",
@@ -172,7 +172,7 @@ class ServingNode(ReceivedMessages):
     def lost(self) -> str:
         """Why the node must be taken for dead; empty while it lives, and before it was seen."""
         how, silent = self._liveliness.lost, time.monotonic() - self._received_at
-        if not how and silent > _STALE_S:
+        if not how and silent > _STATUS_TIMEOUT_S:
             how = f"has sent no status for {silent:.0f} s"
         return f"{self._name} {how}{self._left}; see its output" if how else ""
 
@@ -198,7 +198,7 @@ class FlowClient:
     """
 
     def __init__(self, name: str, lease_topic: str) -> None:
-        check_address_space("a node", LEAST_MIB)
+        check_address_space("a node", MIN_ADDRESS_SPACE_MIB)
         self._signaled = self.is_interrupted = self._leasing = False
         self._leave_by = math.inf  # when the flow is over, whatever is left to do
         handle_signals(self._on_signal)
@@ -208,7 +208,7 @@ class FlowClient:
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
         self._lease = self.node.create_publisher(Empty, lease_topic, COMMAND)
-        self.node.create_timer(_LEASE_S, self._renew, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.node.create_timer(_LEASE_PERIOD_S, self._renew, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._line, self._step = ProgressLine(self.node.get_logger().info), "starting"
         self._servers: dict[str, ServingNode] = {}
         self._clients: dict[str, Client] = {}
@@ -320,11 +320,11 @@ class FlowClient:
         """Tell why the flow ends, where that is not told yet; what is left to do has little time from now on."""
         if self._is_leaving:
             return
-        end = time.monotonic() + (0.0 if isinstance(error, LostNodeError) else _SIGNAL_S)
+        end = time.monotonic() + (0.0 if isinstance(error, LostNodeError) else _SIGNAL_DELAY_S)
         while not self._signaled and time.monotonic() < end:  # what ends all nodes explains errors just before
             self._executor.spin_once(timeout_sec=0.05)
         self.is_interrupted = self._signaled
-        self._leave_by = time.monotonic() + _LEAVE_S
+        self._leave_by = time.monotonic() + _LEAVING_TIMEOUT_S
         if not self.is_interrupted:
             self.show_error(str(error))
 
@@ -356,17 +356,17 @@ class FlowClient:
         client, server = self._client(service_type, name), _server(name)
         absent = f"{client.srv_name} is not there; is its node still running?"
         silent = f"{client.srv_name} does not answer; is its node still running?"
-        self.until(client.service_is_ready, absent, _ANSWER_S, server)
+        self.until(client.service_is_ready, absent, _ANSWER_TIMEOUT_S, server)
         if name not in self._discovered:
             discovery = ClientDiscovery(self.node, server)
             try:
-                self.until(discovery.done, silent, _ANSWER_S, server)
+                self.until(discovery.done, silent, _ANSWER_TIMEOUT_S, server)
             finally:
                 discovery.close()
             # Those of its clients that were made before this request are known, too.
             self._discovered.update(known for known in self._clients if _server(known) == server)
         future = client.call_async(request)
-        self.until(future.done, silent, _ANSWER_S, server)
+        self.until(future.done, silent, _ANSWER_TIMEOUT_S, server)
         return future.result()
 
     def _client(self, service_type: Any, name: str) -> Client:
@@ -387,7 +387,7 @@ class FlowClient:
         """Raise FlowError unless a lifecycle node makes the transition."""
         request = ChangeState.Request(transition=Transition(id=transition))
         if not self.call(ChangeState, f"{node}/change_state", request).success:
-            raise FlowError(f"{node} refuses to {_TRANSITIONS[transition]}; see its log and {node}/status")
+            raise FlowError(f"{node} refuses to {_TRANSITION_VERBS[transition]}; see its log and {node}/status")
 
     def with_retries(self, step: Callable[[], T], timeout_s: float) -> T:
         """Return the result of a step, repeated while what it needs is not there yet.
@@ -460,7 +460,7 @@ class FlowClient:
             A signal came and the goal has ended.
         """
         client, problem = self.action(action_type, name), ""
-        self.until(client.server_is_ready, f"action {name} is not there; is its node still running?", _ANSWER_S)
+        self.until(client.server_is_ready, f"action {name} is not there; is its node still running?", _ANSWER_TIMEOUT_S)
 
         def show(message: Any) -> None:
             self._line.show(*describe(message.feedback), self.note())
@@ -474,7 +474,7 @@ class FlowClient:
         self.open_goals.add(name)
         sent = client.send_goal_async(goal, feedback_callback=show)
         try:
-            self.until(sent.done, f"action {name} does not answer; is its node still running?", _ANSWER_S)
+            self.until(sent.done, f"action {name} does not answer; is its node still running?", _ANSWER_TIMEOUT_S)
             if not sent.result().accepted:
                 self.open_goals.discard(name)
                 raise FlowError(f"action {name} refuses the goal; another one is active")
@@ -497,11 +497,11 @@ class FlowClient:
     def _cancel(self, name: str, sent: Future) -> None:
         """Cancel a goal and wait for its end, as long as its server lives."""
         server = _server(name)
-        self.until(sent.done, "", _ANSWER_S, server)
+        self.until(sent.done, "", _ANSWER_TIMEOUT_S, server)
         if sent.result().accepted:
             sent.result().cancel_goal_async()
             ended = sent.result().get_result_async()
-            self.until(ended.done, "", _ANSWER_S, server)
+            self.until(ended.done, "", _ANSWER_TIMEOUT_S, server)
         self.open_goals.discard(name)
 
     def _pause(self, seconds: float) -> None:

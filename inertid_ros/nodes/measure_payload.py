@@ -16,8 +16,8 @@ from inertid_ros.msg import ExcitationStatus
 from .flow import DONE, ExcitationMover, run_flow
 from .flow_client import FlowClient, FlowError
 
-_ACTION = "online/identify_payload"
-_SOLVE_S = 90.0  # longest time from the end of the motion to the answer
+_PAYLOAD_ACTION = "online/identify_payload"
+_SOLVE_TIMEOUT_S = 90.0  # longest time from the end of the motion to the answer
 
 
 class PayloadFlow:
@@ -34,7 +34,7 @@ class PayloadFlow:
         self.mover = ExcitationMover(client, options.wait_s)
         self.excitation = client.serving_node("excitation")
         client.serving_node("online")
-        self.payload = client.action(IdentifyPayload, _ACTION)
+        self.payload = client.action(IdentifyPayload, _PAYLOAD_ACTION)
         self.asked: Future | None = None
         self.ended: Future | None = None
 
@@ -43,7 +43,7 @@ class PayloadFlow:
         client, options = self.client, self.options
         client.show("waiting for excitation and online")
         self.mover.wait(options.wait_s)
-        client.wait_for_action(IdentifyPayload, _ACTION, options.wait_s)
+        client.wait_for_action(IdentifyPayload, _PAYLOAD_ACTION, options.wait_s)
         self.mover.arm()
         goal = Excite.Goal(duration=options.duration_s, speed_scale=options.speed_scale)
         self.mover.move("payload", goal, self._watch)
@@ -84,7 +84,7 @@ class PayloadFlow:
                 raise FlowError(problem)
             return self._answer() is not None
 
-        self.client.until(arrived, f"{_ACTION} does not answer; see the output of online", _SOLVE_S)
+        self.client.until(arrived, f"{_PAYLOAD_ACTION} does not answer; see the output of online", _SOLVE_TIMEOUT_S)
         answer = self._answer()
         com = answer.payload.inertia.com
         self.client.show(f"payload: {answer.message}; centre of mass {com.x:.4f}, {com.y:.4f}, {com.z:.4f} m")

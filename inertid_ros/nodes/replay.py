@@ -21,9 +21,9 @@ from inertid_ros.ros.topics import LATCHED, message_class
 
 from .spin import run_node
 
-_TICK_S = 0.005
-_SETTLE_S = 0.5  # for discovery after the last subscriber appeared
-_LARGEST_BURST = 200  # messages per tick, so that a reliable queue is not overrun
+_REPLAY_PERIOD_S = 0.005
+_DISCOVERY_S = 0.5  # for discovery after the last subscriber appeared
+_MAX_MESSAGES_PER_TICK = 200  # messages per tick, so that a reliable queue is not overrun
 
 
 class Replay(Node):
@@ -52,7 +52,7 @@ class Replay(Node):
         self.stop_client = self.create_client(Trigger, "recorder/stop")
         if self.options.record:
             self.create_subscription(RecorderStatus, "recorder/status", self._recorder, LATCHED)
-        self.create_timer(_TICK_S, self._tick, clock=self.steady)
+        self.create_timer(_REPLAY_PERIOD_S, self._tick, clock=self.steady)
         self.diagnostics = DiagnosticsPublisher(self, lambda: [self._status()])
 
     def _recorder(self, status: RecorderStatus) -> None:
@@ -69,7 +69,7 @@ class Replay(Node):
             return
         elapsed = self.elapsed_ns = round((now - self.started_ns) * self.options.rate)
         self._publish_clock(self.playback.start_ns + elapsed)
-        for _ in range(_LARGEST_BURST):
+        for _ in range(_MAX_MESSAGES_PER_TICK):
             if self.waiting is None or self.waiting.time_ns > self.playback.start_ns + elapsed:
                 break
             self.player[self.waiting.topic].publish(self.waiting.data)
@@ -87,7 +87,7 @@ class Replay(Node):
                 raise InertidError(f"replay: nobody subscribes to {topic}; start its receiver, or set wait_s to 0")
             return False
         self.ready_ns = self.ready_ns or now
-        if now - self.ready_ns < _SETTLE_S * 1e9 and self.options.wait_s:
+        if now - self.ready_ns < _DISCOVERY_S * 1e9 and self.options.wait_s:
             return False
         if not self.options.record:
             return True
@@ -112,7 +112,7 @@ class Replay(Node):
         if not self.options.record:
             self.stopped = True
             return
-        self.settling = self.create_timer(_SETTLE_S, self._stop_recorder, clock=self.steady)
+        self.settling = self.create_timer(_DISCOVERY_S, self._stop_recorder, clock=self.steady)
 
     def _stop_recorder(self) -> None:
         self.settling.cancel()

@@ -23,9 +23,9 @@ from inertid_ros.ros.topics import LATCHED, STATE, UNNAMED, PolledSubscription, 
 
 MIN_REAL_TIME_FACTOR = 0.1  # slower, a motion of half a minute takes longer than its client waits for anything
 MAX_REAL_TIME_FACTOR = 2.0  # faster, ticks of 5 ms are too seldom for brakes that begin 20 ms after they are asked for
-_FACTOR_SPAN_S, _MIN_SPAN_S = 2.0, 0.5  # of real time, over which the factor is measured
+_MAX_FACTOR_SPAN_S, _MIN_FACTOR_SPAN_S = 2.0, 0.5  # of real time, over which the factor is measured
 _MAX_BACK_S = 0.1  # more is a step of the clock, or a simulator that begins again
-_MAX_AHEAD_S = 0.02  # by which stamps of states may be ahead of /clock, which is published less often
+_MAX_STAMP_AHEAD_S = 0.02  # by which stamps of states may be ahead of /clock, which is published less often
 
 
 class SimulatedTime:
@@ -46,10 +46,10 @@ class SimulatedTime:
         if clock + self._back < self.now - _MAX_BACK_S:  # what moves is watched on by the real time since then
             self._back = self.now + (real - self._real) - clock
         time, self._real = clock + self._back, real
-        self.now = max(self.now, time, min(stamp, time + _MAX_AHEAD_S))
+        self.now = max(self.now, time, min(stamp, time + _MAX_STAMP_AHEAD_S))
         if not self._looks or real > self._looks[-1][0] + 0.05:
             self._looks.append((real, clock))
-            while self._looks[0][0] < real - _FACTOR_SPAN_S:
+            while self._looks[0][0] < real - _MAX_FACTOR_SPAN_S:
                 self._looks.popleft()
 
     def restart(self) -> bool:
@@ -60,7 +60,7 @@ class SimulatedTime:
     @property
     def factor(self) -> float:
         """Simulated seconds in a real one; NaN before they have been measured."""
-        if not self._looks or self._looks[-1][0] - self._looks[0][0] < _MIN_SPAN_S:
+        if not self._looks or self._looks[-1][0] - self._looks[0][0] < _MIN_FACTOR_SPAN_S:
             return float("nan")
         (begin, first), (end, last) = self._looks[0], self._looks[-1]
         return (last - first) / (end - begin)
@@ -74,7 +74,7 @@ class SimulatedTime:
             )
 
 
-_WINDOW_S = 0.25
+_STATE_WINDOW_S = 0.25
 
 
 class JointStateWindow:
@@ -116,7 +116,7 @@ class JointStateWindow:
     def filled(self, now: float) -> bool:
         """Return whether enough was received lately to check that the robot is at rest."""
         self._forget(now)
-        return bool(self._recent) and self._recent[-1][0] - self._recent[0][0] > 0.6 * _WINDOW_S
+        return bool(self._recent) and self._recent[-1][0] - self._recent[0][0] > 0.6 * _STATE_WINDOW_S
 
     @property
     def period(self) -> float:
@@ -164,7 +164,7 @@ class JointStateWindow:
         if not -options.max_future_s <= age <= options.max_age_s + options.state_timeout_s:
             raise ExcitationError(f"joint states are stamped {age:.3f} s before now; check the clocks and use_sim_time")
         span = self._recent[-1][0] - self._recent[0][0]
-        if span < 0.5 * _WINDOW_S or len(self._recent) < options.min_rate_hz * span:
+        if span < 0.5 * _STATE_WINDOW_S or len(self._recent) < options.min_rate_hz * span:
             raise ExcitationError(
                 f"joint states came {len(self._recent)} times in {span:.2f} s; {options.min_rate_hz:g} Hz are needed"
             )
@@ -173,11 +173,11 @@ class JointStateWindow:
         check_at_rest(self.joint_names, drift)
 
     def _forget(self, now: float) -> None:
-        while self._recent and self._recent[0][0] < now - _WINDOW_S:
+        while self._recent and self._recent[0][0] < now - _STATE_WINDOW_S:
             self._recent.popleft()
 
 
-_NUMBERED_S = 2.0  # for so long the sequence numbers of joint states increase before they count as one publisher's
+_MIN_NUMBERED_S = 2.0  # for so long the sequence numbers of joint states increase before they count as one publisher's
 
 
 class RobotStates:
@@ -320,7 +320,7 @@ class RobotStates:
 
     def _one_publishes(self) -> bool:
         """Whether joint states come from one publisher, though the graph still holds another that was killed."""
-        return self._states.numbered_since < time.monotonic() - _NUMBERED_S
+        return self._states.numbered_since < time.monotonic() - _MIN_NUMBERED_S
 
     def _receive_description(self, message: String) -> None:
         try:
@@ -362,7 +362,7 @@ class RobotStates:
             self._on_state(sample, clock, received)
 
 
-_LATE_TICKS = 10.0  # ticks later than this is a process that was held up
+_MAX_STEP_TICKS = 10.0  # ticks later than this is a process that was held up
 
 
 def joint_states_status(robot: RobotStates, options: StateMonitorOptions) -> Status:
@@ -397,7 +397,7 @@ def joint_states_status(robot: RobotStates, options: StateMonitorOptions) -> Sta
 def timing_status(ticks: StreamReport, period: float) -> Status:
     """Whether the node keeps its period [s]."""
     late = ""
-    if ticks.longest_step_s > _LATE_TICKS * period:
+    if ticks.longest_step_s > _MAX_STEP_TICKS * period:
         late = f"the process was held up for {ticks.longest_step_s:.3f} s; take other work off this machine"
     level, message = gravest((WARN, late), otherwise=f"{ticks.rate_hz:.0f} Hz")
     values = {

@@ -40,17 +40,15 @@ from inertid_ros.ros.diagnostics import WARN, DiagnosticsPublisher, Status, grav
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.parameters import declare, guard, read
 from inertid_ros.ros.topics import COMMAND, LATCHED, PolledSubscription
-from inertid_ros.simulation.commands import CommandedTrajectory
-from inertid_ros.simulation.example_robots import example_urdf
-from inertid_ros.simulation.force_plates.body_sensors import BodySample
-from inertid_ros.simulation.force_plates.catalogue import STANCES, legged_robot
-from inertid_ros.simulation.force_plates.legged_robot import LeggedRobot
-from inertid_ros.simulation.joint_sensors import FaultyChannel, StateFaults, StateSample
+from inertid_ros.simulation.controller import CommandedTrajectory
+from inertid_ros.simulation.example_robots import STANCES, example_urdf, legged_robot
+from inertid_ros.simulation.legged_robot import LeggedRobot
+from inertid_ros.simulation.sensors import BodySample, FaultyChannel, StateFaults, StateSample
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 from .spin import run_node
 
-_LARGEST_LAG_S = 0.1  # after a longer pause the simulated time continues where it was instead of catching up
+_MAX_LAG_S = 0.1  # after a longer pause the simulated time continues where it was instead of catching up
 
 
 class Simulator(Node):
@@ -114,7 +112,7 @@ class Simulator(Node):
         now = self.steady.now().nanoseconds
         step = self.options.simulation.timestep_s
         behind = (now - self.zero_ns) * 1e-9 - self.robot.time
-        if behind > _LARGEST_LAG_S:
+        if behind > _MAX_LAG_S:
             lost = round((behind - step) * 1e9)
             self.zero_ns += lost
             self.stamp_ns += lost
@@ -210,7 +208,7 @@ if __name__ == "__main__":
     sys.exit(main())
 
 
-_LARGEST_LAG_S = 0.1
+_MAX_LAG_S = 0.1
 
 
 def described_model(truth: RobotModel, options: SimulatorOptions) -> RobotModel:
@@ -292,11 +290,11 @@ class ForcePlateRobot:
         now = self.steady.now().nanoseconds
         step = self.options.legged_robot.timestep_s
         behind = (now - self.zero_ns) * 1e-9 - self.robot.time
-        if behind > _LARGEST_LAG_S:
+        if behind > _MAX_LAG_S:
             # A machine that cannot keep up slows the robot down; its stamps stay evenly spaced, without gaps.
-            self.zero_ns += round((behind - _LARGEST_LAG_S) * 1e9)
-            self.lost_s += behind - _LARGEST_LAG_S
-            behind = _LARGEST_LAG_S
+            self.zero_ns += round((behind - _MAX_LAG_S) * 1e9)
+            self.lost_s += behind - _MAX_LAG_S
+            behind = _MAX_LAG_S
         # Samples are evenly spaced in simulated time, whenever the timer comes.
         per_sample = max(round(1.0 / (self.options.state_hz * step)), 1)
         for _ in range(int(behind / (step * per_sample))):
@@ -364,7 +362,7 @@ def _point(*values: Array) -> JointTrajectoryPoint:
     return JointTrajectoryPoint(**dict(zip(names, (each.tolist() for each in values), strict=False)))
 
 
-_MUCH_S = 0.5  # behind the clock: the machine is too slow, and not merely busy for a moment
+_MAX_LOST_S = 0.5  # behind the clock: the machine is too slow, and not merely busy for a moment
 
 
 def robot_status(time_s: float, lost_s: float, faults: FaultOptions) -> Status:
@@ -373,7 +371,7 @@ def robot_status(time_s: float, lost_s: float, faults: FaultOptions) -> Status:
     asked = ", ".join(f"fault.{name}" for name, value in attrs.asdict(faults).items() if value != usual[name])
     level, message = gravest(
         (WARN, asked and f"faults on request: {asked}"),
-        (WARN, f"{lost_s:.1f} s behind the clock; take other work off this machine" if lost_s > _MUCH_S else ""),
+        (WARN, f"{lost_s:.1f} s behind the clock; take other work off this machine" if lost_s > _MAX_LOST_S else ""),
         otherwise="simulating",
     )
     values = {"Simulated time (s)": time_s, "Lost time (s)": lost_s, "Faults": asked}

@@ -26,16 +26,16 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.ros.conversions import NANOSECONDS
 from inertid_ros.ros.parameters import check_given_parameters
 
-_PERIOD_S = 0.05  # a signal is noticed within this time, also where nothing else happens
-_CALLBACKS_S = 0.01  # between two times at which a node that ticks looks for callbacks, unless it has other wishes
-_NICE = -10  # of a node that moves a robot
+_SPIN_TIMEOUT_S = 0.05  # a signal is noticed within this time, also where nothing else happens
+_CALLBACK_PERIOD_S = 0.01  # between two times at which a node that ticks looks for callbacks, unless it has other wishes
+_NICE_VALUE = -10  # of a node that moves a robot
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SIGEV_THREAD = 2  # of <signal.h>
-_END_S = 1.0  # for the middleware to end
-_BUSY_S = 2.5  # for what a node that moves nothing does at the moment, to close its files, and to end
+_MIDDLEWARE_END_S = 1.0  # for the middleware to end
+_CALLBACK_END_S = 2.5  # for what a node that moves nothing does at the moment, to close its files, and to end
 # Stamps end at 2**31 s. A node adds to the present time what it does next, and a stamp too late is an error of its own.
-_LATEST_S = 2**31 - 366 * 86400
-LEAST_MIB = 1024  # of address space that a node needs, threads of Fast DDS included
+_LATEST_STAMP_S = 2**31 - 366 * 86400
+MIN_ADDRESS_SPACE_MIB = 1024  # of address space that a node needs, threads of Fast DDS included
 
 
 def raise_priority(node: Node, priority: int) -> None:
@@ -52,7 +52,7 @@ def raise_priority(node: Node, priority: int) -> None:
         node.get_logger().warning(f"realtime_priority: not allowed ({error.strerror}); raise the rtprio limit")
     try:
         for thread in os.listdir("/proc/self/task"):
-            os.setpriority(os.PRIO_PROCESS, int(thread), _NICE)
+            os.setpriority(os.PRIO_PROCESS, int(thread), _NICE_VALUE)
     except OSError:  # not allowed, or no Linux: as all others then
         pass
 
@@ -76,7 +76,7 @@ def run_node(make: Callable[[], Any]) -> int:
         not start.
     """
     try:
-        check_address_space("a node", LEAST_MIB)
+        check_address_space("a node", MIN_ADDRESS_SPACE_MIB)
     except InertidError as error:
         return _refused(error)
     stop = _StopRequest()
@@ -131,7 +131,7 @@ def ignore_impossible_times() -> None:
         return
 
     def guarded(self: TimeSource, message: ClockMessage) -> None:
-        if 0 <= message.clock.sec < _LATEST_S and message.clock.nanosec < NANOSECONDS:
+        if 0 <= message.clock.sec < _LATEST_STAMP_S and message.clock.nanosec < NANOSECONDS:
             received(self, message)
             return
         node: Any = self._get_node()
@@ -155,7 +155,7 @@ class _TimerEvent(ctypes.Structure):
     )  # fmt: skip
 
 
-def end_surely(status: int, within_s: float = _END_S) -> None:
+def end_surely(status: int, within_s: float = _MIDDLEWARE_END_S) -> None:
     """End this process within a time, whatever the middleware does; by then files are closed and the robot is at rest.
 
     Fast DDS has been seen to spin for ever while a node is destroyed. It then keeps Python's lock, so that neither
@@ -184,7 +184,7 @@ class _StopRequest:
 
     def on_signal(self, _number: int, _frame: FrameType | None) -> None:
         if self.moves_nothing and not self.made:  # a long callback must not hold up its end
-            end_surely(0, _BUSY_S)
+            end_surely(0, _CALLBACK_END_S)
         self.made = True
 
 
@@ -209,7 +209,7 @@ class TickedSpin:
 
     def __init__(self, executor: SingleThreadedExecutor, node: Any) -> None:
         self._executor, self._tick, self._period = executor, node.tick, node.tick_s
-        self._callbacks_s = getattr(node, "callbacks_s", _CALLBACKS_S)
+        self._callbacks_s = getattr(node, "callbacks_s", _CALLBACK_PERIOD_S)
         self._due = self._look = time.monotonic()
 
     def spin_once(self) -> None:
@@ -246,7 +246,7 @@ def tick_by_timer(node: Any) -> None:
 
 def _spin(node: Any, executor: SingleThreadedExecutor, stop: _StopRequest) -> int:
     ending, begin_shutdown = False, getattr(node, "begin_shutdown", lambda: None)
-    spin_once: Callable[[], None] = lambda: executor.spin_once(timeout_sec=_PERIOD_S)  # noqa: E731
+    spin_once: Callable[[], None] = lambda: executor.spin_once(timeout_sec=_SPIN_TIMEOUT_S)  # noqa: E731
     if hasattr(node, "tick") and node.get_clock().ros_time_is_active:  # which advances by callbacks
         tick_by_timer(node)
     elif hasattr(node, "tick"):

@@ -22,7 +22,7 @@ from inertid_ros.msg import SampleBatch
 from inertid_ros.robot.recorded_joints import RecordedJoints, proposed_names
 
 NANOSECONDS = 1_000_000_000
-_CDR_START = 4  # bytes, of which the second tells the order of bytes
+_CDR_HEADER_BYTES = 4  # the second tells the byte order
 
 
 def to_nanoseconds(stamp: Time | Duration) -> int:
@@ -32,9 +32,9 @@ def to_nanoseconds(stamp: Time | Duration) -> int:
 
 def stamp_of_serialized(data: bytes) -> int:
     """Header stamp of a serialised message (CDR) whose first field is its header [ns]; 0 where it is cut off."""
-    if len(data) < _CDR_START + 8:
+    if len(data) < _CDR_HEADER_BYTES + 8:
         return 0
-    seconds, rest = struct.unpack_from("<iI" if data[1] & 1 else ">iI", data, _CDR_START)
+    seconds, rest = struct.unpack_from("<iI" if data[1] & 1 else ">iI", data, _CDR_HEADER_BYTES)
     return int(seconds) * NANOSECONDS + int(rest)
 
 

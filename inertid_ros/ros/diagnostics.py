@@ -1,4 +1,4 @@
-"""What nodes tell of themselves and see of others: diagnostics, liveliness, discovery; docs/reference/diagnostics.md."""
+"""What nodes report of themselves and see of others: diagnostics, liveliness and discovery."""
 
 import math
 import os
@@ -24,7 +24,7 @@ from inertid_ros.data.screening.live_watch import StreamReport
 OK, WARN, ERROR, STALE = (
     DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE,
 )  # fmt: skip
-_PERIOD_S = 1.0  # an aggregator takes a status for stale after five seconds
+_DIAGNOSTICS_PERIOD_S = 1.0  # an aggregator takes a status for stale after five seconds
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class DiagnosticsPublisher:
         self._node, self._statuses, self._robot = node, statuses, robot
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         offer_liveliness(node)
-        node.create_timer(_PERIOD_S, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        node.create_timer(_DIAGNOSTICS_PERIOD_S, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _publish(self) -> None:
         name = self._node.get_fully_qualified_name().strip("/")
@@ -107,11 +107,11 @@ def _text(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-_REPEAT_S = 1.0
-_RENEWED_S = 0.2  # longest time between two renewals
-_LEASE_S = 0.5  # a process that has renewed nothing for so long is lost
-_CONFIRMED_S = 0.25  # if it still is after this time, in which what has waited for this process is taken
-_STARVED_S = 5.0  # that a process which is known to run may wait for a processor
+_REQUEST_PERIOD_S = 1.0
+_LIVELINESS_PERIOD_S = 0.2  # longest time between two renewals
+_LIVELINESS_LEASE_S = 0.5  # a process that has renewed nothing for so long is lost
+_LOSS_CONFIRMATION_S = 0.25  # if it still is after this time, in which what has waited for this process is taken
+_MAX_STARVATION_S = 5.0  # that a process which is known to run may wait for a processor
 
 
 class ClientDiscovery:
@@ -144,7 +144,7 @@ class ClientDiscovery:
             services = self._node.get_service_names_and_types()
             return not any(name == self._client.srv_name for name, _ in services)
         if time.monotonic() >= self._next:
-            self._next = time.monotonic() + _REPEAT_S
+            self._next = time.monotonic() + _REQUEST_PERIOD_S
             self._answers.append(self._client.call_async(GetParameterTypes.Request()))
         return False
 
@@ -177,7 +177,7 @@ def offer_liveliness(node: Node) -> None:
     It holds, latched, which process the node is. The middleware renews the publisher's liveliness from a thread of its
     own, whatever Python does.
     """
-    node.create_publisher(String, "~/alive", _profile(_RENEWED_S)).publish(String(data=f"{_system()} {os.getpid()}"))
+    node.create_publisher(String, "~/alive", _profile(_LIVELINESS_PERIOD_S)).publish(String(data=f"{_system()} {os.getpid()}"))
 
 
 class Liveliness:
@@ -199,7 +199,7 @@ class Liveliness:
         self._lost_at = math.inf
         self._pid, self._process = 0, -1  # number and file descriptor of the process, where it runs on this system
         events = SubscriptionEventCallbacks(liveliness=self._change)
-        node.create_subscription(String, self._topic, self._identify, _profile(_LEASE_S), event_callbacks=events)
+        node.create_subscription(String, self._topic, self._identify, _profile(_LIVELINESS_LEASE_S), event_callbacks=events)
 
     @property
     def lost(self) -> str:
@@ -207,7 +207,7 @@ class Liveliness:
         now, ended = time.monotonic(), self._process >= 0 and bool(select.select([self._process], [], [], 0.0)[0])
         if ended:
             self._lost_at = min(self._lost_at, now)
-        if now < self._lost_at + _CONFIRMED_S:
+        if now < self._lost_at + _LOSS_CONFIRMATION_S:
             return ""
         if ended or not self._node.count_publishers(self._topic):
             return "has ended"
@@ -215,7 +215,7 @@ class Liveliness:
             return "was killed, is suspended or cannot be reached"
         if self._is_suspended:
             return "is suspended"
-        return "" if now < self._lost_at + _STARVED_S else "has got no processor for seconds"
+        return "" if now < self._lost_at + _MAX_STARVATION_S else "has got no processor for seconds"
 
     @property
     def _is_suspended(self) -> bool:

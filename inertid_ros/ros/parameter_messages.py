@@ -14,9 +14,8 @@ from std_msgs.msg import Header
 from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia, mass_com_inertia
-from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.estimate import COMBINED, IDENTIFIED, PARTLY, PRIOR, Estimate
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
-from inertid_ros.identification.assessment.identifiability import COMBINED, IDENTIFIED, PARTLY, PRIOR
 from inertid_ros.identification.assessment.validation import Validation
 from inertid_ros.msg import CoupledDrive, IdentificationReport, InertialParameters, JointDynamics, LinkInertia
 from inertid_ros.msg import UserTerm as UserTermMessage
@@ -29,7 +28,7 @@ _KNOWLEDGE = {
     COMBINED: InertialParameters.IN_COMBINATION,
     IDENTIFIED: InertialParameters.IDENTIFIED,
 }
-_VERDICTS = {
+_VERDICT_CONSTANTS = {
     Verdict.USE: InertialParameters.USE,
     Verdict.CARE: InertialParameters.USE_WITH_CARE,
     Verdict.REJECT: InertialParameters.DO_NOT_USE,
@@ -46,7 +45,7 @@ def to_inertial_parameters(
         sequence=sequence,
         model_hash=model.hash,
         validation_status=validation_status(validation, gate),
-        verdict=_VERDICTS[gate.verdict],
+        verdict=_VERDICT_CONSTANTS[gate.verdict],
         reasons=[str(reason) for reason in gate.reasons],
         validation_relative_error=float("nan") if validation is None else validation.calibrated.relative_error,
         **value_fields(model, estimate.parameters, estimate.covariance),

@@ -16,7 +16,7 @@ from rclpy.exceptions import ParameterUninitializedException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from inertid_ros.config.nodes import EFFECTS, NODES, declared
+from inertid_ros.config.nodes import NODE_EFFECTS, NODES, declared
 from inertid_ros.config.schema.effects import check_effects
 from inertid_ros.config.schema.option_fields import REQUIRED, Option, options
 from inertid_ros.config.schema.structuring import structure
@@ -24,11 +24,11 @@ from inertid_ros.config.yaml_files import check_parameter, check_parameter_file
 from inertid_ros.core.errors import ConfigurationError, InertidError
 
 T = TypeVar("T")
-_ITEMS: dict[Parameter.Type, Callable[[Any], Any]] = {
+_ITEM_TYPES: dict[Parameter.Type, Callable[[Any], Any]] = {
     Parameter.Type.DOUBLE_ARRAY: float, Parameter.Type.INTEGER_ARRAY: int, Parameter.Type.STRING_ARRAY: str,
     Parameter.Type.BOOL_ARRAY: bool,
 }  # fmt: skip
-_UNBOUNDED = {float: math.inf, int: 2**62}
+_LARGEST_VALUES = {float: math.inf, int: 2**62}
 
 
 def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "") -> T:
@@ -133,7 +133,7 @@ def check_given_parameters(node: Node, arguments: Sequence[str] | None = None) -
     if not kind:
         return
     values = {name: _plain(own.value) for name, own in node._parameters.items() if own.value is not None}
-    check_effects(EFFECTS, values, declared(kind), where)
+    check_effects(NODE_EFFECTS, values, declared(kind), where)
 
 
 def _kind(node: Node) -> str:
@@ -177,9 +177,9 @@ def _as_declared(node: Node, parameter: Parameter) -> Parameter:
     if wanted is parameter.type_:
         return parameter
     try:
-        if wanted in _ITEMS:
+        if wanted in _ITEM_TYPES:
             items = yaml.safe_load(value) if isinstance(value, str) else value
-            value = [_ITEMS[wanted](item) for item in items]
+            value = [_ITEM_TYPES[wanted](item) for item in items]
         elif wanted is Parameter.Type.DOUBLE and isinstance(value, str):
             value = float(value)
         elif wanted is Parameter.Type.STRING:
@@ -194,9 +194,9 @@ def descriptor(entry: Option, read_only: bool) -> ParameterDescriptor:
     result = ParameterDescriptor(description=entry.description, read_only=read_only)
     if entry.choices:
         result.additional_constraints = "one of " + ", ".join(entry.choices)
-    if entry.is_list or (entry.minimum is None and entry.maximum is None) or entry.scalar not in _UNBOUNDED:
+    if entry.is_list or (entry.minimum is None and entry.maximum is None) or entry.scalar not in _LARGEST_VALUES:
         return result
-    most = _UNBOUNDED[entry.scalar]
+    most = _LARGEST_VALUES[entry.scalar]
     low = -most if entry.minimum is None else entry.minimum
     high = most if entry.maximum is None else entry.maximum
     if entry.scalar is float:

@@ -24,7 +24,7 @@ from support.wrong_settings import (  # noqa: E402
     without_effect,
 )
 
-from inertid_ros.config.nodes import EFFECTS, NODES, declared  # noqa: E402
+from inertid_ros.config.nodes import NODE_EFFECTS, NODES, declared  # noqa: E402
 from inertid_ros.config.yaml_files import known_keys  # noqa: E402
 from inertid_ros.core.errors import ConfigurationError  # noqa: E402
 from inertid_ros.nodes import MODULES  # noqa: E402
@@ -36,7 +36,7 @@ PLACES = [(kind, entry) for kind in NODES for entry in declared(kind)]
 CONTRADICTIONS = [
     (kind, effect, option)
     for kind in NODES
-    for effect in EFFECTS
+    for effect in NODE_EFFECTS
     for option in effect.options
     if applies(effect, option, {entry.key: entry for entry in declared(kind)})
 ]
@@ -130,7 +130,7 @@ def test_a_parameter_without_effect_beside_another_one(context, case, seed):
             check_given_parameters(node, [])
     finally:
         node.destroy_node()
-    assert any(named_both(str(caught.value), key, EFFECTS) for key in values), str(caught.value)
+    assert any(named_both(str(caught.value), key, NODE_EFFECTS) for key in values), str(caught.value)
 
 
 def test_a_node_of_somebody_else_is_asked_for_its_own_parameters_alone(context):

@@ -25,17 +25,17 @@ from support.robots.quick_plans import FINGERS, PANDA_START  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory  # noqa: E402
 
 from inertid_ros.action import IdentifyPayload  # noqa: E402
-from inertid_ros.adaptation.online.stream_checks import StreamFault  # noqa: E402
 from inertid_ros.app.calibrate_offline import calibrate  # noqa: E402
 from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.data.files.loading import write_npz  # noqa: E402
+from inertid_ros.monitoring.stream_checks import StreamFault  # noqa: E402
 from inertid_ros.msg import IdentificationReport, InertialParameters, RobotChange  # noqa: E402
 from inertid_ros.nodes.tools.payload_demo import attached, movements  # noqa: E402
 from inertid_ros.report.results import read_result, write_result  # noqa: E402
 from inertid_ros.ros.conversions import NANOSECONDS, to_joint_trajectory, to_nanoseconds  # noqa: E402
 from inertid_ros.ros.parameter_messages import from_inertial_parameters  # noqa: E402
 from inertid_ros.ros.topics import COMMAND, LATCHED, STATE  # noqa: E402
-from inertid_ros.simulation.held_box import Box  # noqa: E402
+from inertid_ros.simulation.plan_recording import Box  # noqa: E402
 
 LINK, MASS, BLOCK_S = "panda_link8", 2.0, 0.125
 

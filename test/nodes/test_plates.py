@@ -23,7 +23,7 @@ from inertid_ros.robot.model import load_model, model_options
 from inertid_ros.ros.conversions import from_batch, to_joint_state, to_wrench
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
 from inertid_ros.ros.topics import BATCH
-from inertid_ros.simulation.force_plates.exoskeleton import exoskeleton_urdf
+from inertid_ros.simulation.example_robots import exoskeleton_urdf
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 

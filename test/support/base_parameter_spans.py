@@ -2,7 +2,7 @@
 
 from scipy.linalg import subspace_angles
 
-from inertid_ros.identification.base_parameters import BaseParameters
+from inertid_ros.identification.base_parameters.numeric import BaseParameters
 
 
 def angle_between(first: BaseParameters, second: BaseParameters) -> float:

@@ -4,7 +4,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.identification.solvers.hyperplane_projection import (
+from inertid_ros.identification.solvers.geodesic import (
     Hyperplanes,
     exponential,
     logarithm,

@@ -5,9 +5,9 @@ import os
 
 from support.recordings.synthetic_calibration import synthetic_case
 
-from inertid_ros.app.fleet.cluster import caught
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.files.loading import write_npz
+from inertid_ros.fleet.cluster import caught
 
 JOINTS, SECONDS = 2, 5.0
 

@@ -15,9 +15,8 @@ from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
 from inertid_ros.excitation.execution.supervisor import Supervisor
-from inertid_ros.simulation.cascade import Cascade
-from inertid_ros.simulation.commands import CommandedTrajectory, Follower
-from inertid_ros.simulation.joint_sensors import FaultyChannel, StateFaults, StateSample
+from inertid_ros.simulation.controller import Cascade, CommandedTrajectory, Follower
+from inertid_ros.simulation.sensors import FaultyChannel, StateFaults, StateSample
 
 CYCLE_S, WINDOW_S = 0.002, 0.03
 STEP_S, TICK_S, STATE_DELAY_S, COMMAND_DELAY_S = 0.001, 0.004, 0.001, 0.001

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from inertid_ros.cli.printing import motion_output
 from inertid_ros.core.formats import read_json
 from inertid_ros.report import results
-from inertid_ros.report.schemas.schema_files import SCHEMAS, schema_of
+from inertid_ros.report.results import SCHEMAS, schema_of
 
 Write = Callable[[Path, str, Mapping[str, bytes], bool | None], None]
 _MATRICES = ("covariance", "points")  # long, and the same in every row

@@ -20,8 +20,8 @@ from inertid_ros.robot.recorded_joints import RecordedJoints
 from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory, to_time
 from inertid_ros.ros.topics import PacedGroup
 
-_ANSWER_S = 1.0  # a busy machine takes some 0.1 s; the robot rests by its last horizon meanwhile
-_PACE_S, _TAKING_S = 0.02, 0.003  # answers are taken every 20 ms, for so long
+_GOAL_ANSWER_TIMEOUT_S = 1.0  # a busy machine takes some 0.1 s; the robot rests by its last horizon meanwhile
+_ANSWERS_PERIOD_S, _ANSWERS_INTERVAL_S = 0.02, 0.003  # answers are taken every 20 ms, for so long
 
 
 class Commander(CommandInterface, Protocol):
@@ -146,7 +146,7 @@ class ActionCommander:
         self._violations = (result.PATH_TOLERANCE_VIOLATED, result.GOAL_TOLERANCE_VIOLATED)
         name = of_controller(controller, "follow_joint_trajectory")
         client = ActionClient if node.get_clock().ros_time_is_active else AnswersOnly
-        self._client = client(node, FollowJointTrajectory, name, callback_group=PacedGroup(_PACE_S, _TAKING_S))
+        self._client = client(node, FollowJointTrajectory, name, callback_group=PacedGroup(_ANSWERS_PERIOD_S, _ANSWERS_INTERVAL_S))
         self.name = str(node.resolve_topic_name(name))
         self._joints = joints
         self._problem = self._given_up = ""
@@ -169,8 +169,8 @@ class ActionCommander:
                 f"no controller serves {self.name}; start and activate it, or set the parameter controller to its name"
             )
         # A server that was killed counts as ready until its middleware has been silent for many seconds.
-        if self._goals.silence(time.monotonic()) > _ANSWER_S:
-            return f"the controller has not answered a goal of {self.name} for {_ANSWER_S:g} s; restart it"
+        if self._goals.silence(time.monotonic()) > _GOAL_ANSWER_TIMEOUT_S:
+            return f"the controller has not answered a goal of {self.name} for {_GOAL_ANSWER_TIMEOUT_S:g} s; restart it"
         return self._problem
 
     def halt(self) -> str:

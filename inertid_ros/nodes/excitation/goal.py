@@ -24,10 +24,10 @@ if TYPE_CHECKING:  # of ROS, which the state machine does not need
     from .robot_interface import RobotInterface
 
 _START_TOLERANCE = 0.01  # rad or m; the robot must not have moved while the motion was planned
-_COLLECT_S = 2.0  # for joint states to come as they should; a busy driver has gaps of 0.4 s
-_CONFIRMATION_S = 0.5  # a recorder that has just begun may have told its client before this node
+_MAX_COLLECTION_S = 2.0  # for joint states to come as they should; a busy driver has gaps of 0.4 s
+_RECORDER_CONFIRMATION_S = 0.5  # a recorder that has just begun may have told its client before this node
 _ARM_AGAIN = "ros2 lifecycle set /excitation deactivate, then activate, or start calibrate again"
-_STALL_S = 0.1  # a thread that was held up for this long has missed joint states
+_MAX_TICK_GAP_S = 0.1  # a thread that was held up for this long has missed joint states
 
 PlanningWorker = Worker[PreparationProgress, PreparedMotion]
 
@@ -207,16 +207,16 @@ class ExcitationGoal:
 
     def _collect(self) -> None:
         self._collecting_since = self._robot.steady()
-        self._collecting_until = self._collecting_since + _COLLECT_S
+        self._collecting_until = self._collecting_since + _MAX_COLLECTION_S
 
     def _collected(self, now: float) -> bool:
         """Whether enough joint states have been received lately to check them, or none will be."""
-        stalled, self._ticked = now - self._ticked > _STALL_S, now
+        stalled, self._ticked = now - self._ticked > _MAX_TICK_GAP_S, now
         longest = self._collecting_since + self._options.discovery_s
         if stalled:
-            self._collecting_until = min(now + _COLLECT_S, longest)
+            self._collecting_until = min(now + _MAX_COLLECTION_S, longest)
         if now < longest and not self._has_discovered:
-            self._collecting_until = min(now + _COLLECT_S, longest)
+            self._collecting_until = min(now + _MAX_COLLECTION_S, longest)
             return False
         return now > self._collecting_until or self._robot.has_states and self._states_are_good
 
@@ -235,7 +235,7 @@ class ExcitationGoal:
         Neither is a driver known at once that was killed and started again: the graph still holds the old one.
         """
         robot = self._robot
-        waited = robot.steady() > self._collecting_since + _CONFIRMATION_S
+        waited = robot.steady() > self._collecting_since + _RECORDER_CONFIRMATION_S
         has_recorder = not self._needs_recorder or robot.recorder_writes or (robot.recorder_is_fresh and waited)
         has_controller = robot.has_controller or self._request.plan_only
         return robot.has_driver and has_recorder and has_controller and not robot.several_publishers()

@@ -25,7 +25,7 @@ from .robot_interface import RobotInterface
 from .state_machine import State, StateMachine
 
 _NAN = float("nan")
-_STATUS = {
+_STATUS_CONSTANTS = {
     State.UNCONFIGURED: ExcitationStatus.UNARMED,
     State.INACTIVE: ExcitationStatus.UNARMED,
     State.ARMED: ExcitationStatus.READY,
@@ -74,7 +74,7 @@ def to_result(outcome: GoalOutcome) -> Excite.Result:
 
 def to_status(machine: StateMachine) -> ExcitationStatus:
     """Return the status without its stamp."""
-    status = ExcitationStatus(state=_STATUS[machine.state], message=machine.message)
+    status = ExcitationStatus(state=_STATUS_CONSTANTS[machine.state], message=machine.message)
     supervisor, progress = machine.supervisor, machine.progress
     if supervisor is not None and isinstance(progress, ExecutionProgress):
         status.fraction = float(progress.fraction)
@@ -89,7 +89,7 @@ def to_plan_message(plan: Plan, stamp: Time) -> JointTrajectory:
     return to_joint_trajectory(arrays, stamp)
 
 
-PLANNED = ColorRGBA(r=0.9, g=0.5, b=0.1, a=0.9)
+_PATH_COLOR = ColorRGBA(r=0.9, g=0.5, b=0.1, a=0.9)
 _PATH_WIDTH_M = 0.005
 
 
@@ -97,7 +97,7 @@ def path_markers(paths: Mapping[str, Array], frame: str, stamp: Time) -> MarkerA
     """A line per way ``(N, 3)`` [m] in a frame, named after what goes along it."""
     markers = []
     for name, points in paths.items():
-        marker = Marker(ns=name, type=Marker.LINE_STRIP, action=Marker.ADD, color=PLANNED)
+        marker = Marker(ns=name, type=Marker.LINE_STRIP, action=Marker.ADD, color=_PATH_COLOR)
         marker.header.frame_id, marker.header.stamp = frame, stamp
         marker.scale.x = _PATH_WIDTH_M
         marker.points = [Point(x=x, y=y, z=z) for x, y, z in points.tolist()]

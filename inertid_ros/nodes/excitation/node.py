@@ -46,7 +46,7 @@ from .messages import (
 from .robot_interface import RobotInterface
 from .state_machine import State, StateMachine
 
-_SAID_AGAIN_S = 10.0  # a transition that is tried again and again and fails for the same reason is told so often
+_REFUSAL_LOG_PERIOD_S = 10.0  # a transition that is tried again and again and fails for the same reason is told so often
 _RESULT_DELIVERY_S = 0.3  # for the goal's result to arrive at its client before the process ends
 
 
@@ -136,7 +136,7 @@ class Excitation(LifecycleNode):
         if not problem:
             return TransitionCallbackReturn.SUCCESS
         now = time.monotonic()
-        if problem != self.said or now - self.said_at > _SAID_AGAIN_S:
+        if problem != self.said or now - self.said_at > _REFUSAL_LOG_PERIOD_S:
             self.get_logger().warning(problem)  # who asked knows that it failed, and tries again
             self.said, self.said_at = problem, now
         return TransitionCallbackReturn.FAILURE

@@ -20,7 +20,7 @@ from inertid_ros.ros.topics import LATCHED, NEWEST, STATE, PolledSubscription
 
 from .commander import COMMANDERS, Commander
 
-_PERIOD_S = 0.02  # between two states of the controller that are read; it publishes every cycle
+_CONTROLLER_STATE_PERIOD_S = 0.02  # between two states of the controller that are read; it publishes every cycle
 
 
 class ControllerState:
@@ -67,7 +67,7 @@ class ControllerState:
         at_once : bool
             Before a horizon is sent: a robot that is slowed down by now would jump to it.
         """
-        if self._state is None or now - self._polled_at < _PERIOD_S and not at_once:
+        if self._state is None or now - self._polled_at < _CONTROLLER_STATE_PERIOD_S and not at_once:
             return
         self._polled_at = now
         for state, _received in self._state.take():

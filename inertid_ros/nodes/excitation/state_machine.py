@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # of ROS, which the state machine does not need
     from .robot_interface import RobotInterface
 
 
-_INTERFERENCE_S = 0.1  # between two looks at who else commands or publishes
+_INTERFERENCE_PERIOD_S = 0.1  # between two looks at who else commands or publishes
 
 
 class State(Enum):
@@ -54,7 +54,7 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
 }
 """What may follow each state. Any other change is an internal error, after which the node brakes and ends."""
 
-_STATES = {
+_STATE_OF_STAGE = {
     ExecutionStage.APPROACHING: State.APPROACHING,
     ExecutionStage.MOVING: State.MOVING,
     ExecutionStage.STOPPING: State.STOPPING,
@@ -188,7 +188,7 @@ class StateMachine:
             return
         now = self._robot.steady()
         self.goal.take_halt(self._robot.halt())
-        if self.state in (State.APPROACHING, State.MOVING, State.WAITING) and now - self._looked >= _INTERFERENCE_S:
+        if self.state in (State.APPROACHING, State.MOVING, State.WAITING) and now - self._looked >= _INTERFERENCE_PERIOD_S:
             self._looked, problem = now, self._robot.interference()
             if problem:
                 self.goal.stop(problem)
@@ -251,7 +251,7 @@ class StateMachine:
         else:
             supervisor = goal.supervisor
             stage = None if supervisor is None else supervisor.stage(self._robot.steady())
-            self._enter(State.PLANNING if stage is None else _STATES[stage])
+            self._enter(State.PLANNING if stage is None else _STATE_OF_STAGE[stage])
 
     def _latch(self, reason: str) -> None:
         if self._at_rest is State.ARMED:

@@ -14,7 +14,6 @@ from rclpy.task import Future
 from std_msgs.msg import String
 
 from inertid_ros.action import Identify
-from inertid_ros.adaptation.online.live_coverage import still_needed
 from inertid_ros.app.identification_job import IdentificationResult, identify_job
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.nodes import IdentifierOptions
@@ -22,9 +21,10 @@ from inertid_ros.core.errors import InertidError, ModelError, RecordingError, on
 from inertid_ros.core.outputs import check_directory
 from inertid_ros.core.worker import Worker, WorkerProcess
 from inertid_ros.data.blocks import ReceivedRecordings
+from inertid_ros.identification.assessment.curves import JointCoverage
 from inertid_ros.identification.assessment.gate import Verdict
-from inertid_ros.identification.details.motion_coverage import JointCoverage
 from inertid_ros.identification.identify import IdentificationProgress
+from inertid_ros.monitoring.live_coverage import still_needed
 from inertid_ros.msg import IdentifierStatus, InertialParameters, SampleBatch
 from inertid_ros.nodes.spin import run_node
 from inertid_ros.report.results import RESULT
@@ -39,7 +39,7 @@ from inertid_ros.ros.topics import BATCH, LATCHED
 from .publication import KeptResult, Publication
 from .recordings import RecordingCoverage, identification_job, next_output
 
-_NUMBERS = (
+_ANSWER_NUMBERS = (
     "train_relative_error", "validation_relative_error", "prior_relative_error", "torque_deviation", "gain",
 )  # fmt: skip
 
@@ -150,7 +150,7 @@ class Identifier(Node):
 
     async def _identify(self, request: Identify.Goal) -> Identify.Result:
         self._set_state(IdentifierStatus.SOLVING, "identifying")
-        answer = Identify.Result(**dict.fromkeys(_NUMBERS, float("nan")))
+        answer = Identify.Result(**dict.fromkeys(_ANSWER_NUMBERS, float("nan")))
         outcome = self.outcome = self.outcome or Future()
         try:
             options = self.options
@@ -266,13 +266,13 @@ if __name__ == "__main__":
     sys.exit(main())
 
 
-_STATES = {
+_STATE_NAMES = {
     IdentifierStatus.WAITING: "waiting",
     IdentifierStatus.READY: "ready",
     IdentifierStatus.SOLVING: "solving",
     IdentifierStatus.FAILED: "failed",
 }
-_VERDICTS = {InertialParameters.USE: "use", InertialParameters.USE_WITH_CARE: "use with care"}
+_VERDICT_NAMES = {InertialParameters.USE: "use", InertialParameters.USE_WITH_CARE: "use with care"}
 
 
 def identification_status(
@@ -290,7 +290,7 @@ def identification_status(
         otherwise=message,
     )
     values = {
-        "State": _STATES[state],
+        "State": _STATE_NAMES[state],
         "Stage": progress.stage if progress is not None else None,
         "Done (%)": 100.0 * float(progress.fraction) if progress is not None else None,
         "Recordings": len(recordings.complete),
@@ -318,7 +318,7 @@ def result_status(publication: Publication, model_hash: str) -> Status:
     )
     values = {
         "Sequence": published.sequence,
-        "Verdict": _VERDICTS.get(published.verdict, "none"),
+        "Verdict": _VERDICT_NAMES.get(published.verdict, "none"),
         "Age (s)": publication.age,
         "Validation error (%)": 100.0 * published.validation_relative_error,
     }

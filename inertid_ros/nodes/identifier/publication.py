@@ -47,8 +47,8 @@ def matrix_to_quaternion(rotation: ArrayLike) -> Array:
     return np.array([x, y, z, w])
 
 
-GIVEN = ColorRGBA(r=0.6, g=0.6, b=0.6, a=0.35)
-CALIBRATED = ColorRGBA(r=0.1, g=0.7, b=0.3, a=0.6)
+_GIVEN_COLOR = ColorRGBA(r=0.6, g=0.6, b=0.6, a=0.35)
+_CALIBRATED_COLOR = ColorRGBA(r=0.1, g=0.7, b=0.3, a=0.6)
 
 
 def inertia_markers(
@@ -71,7 +71,7 @@ def inertia_markers(
     return MarkerArray(markers=markers)
 
 
-_LARGEST = 256 * 2**20  # bytes; covariances of a humanoid are some megabytes
+_MAX_FILE_BYTES = 256 * 2**20  # bytes; covariances of a humanoid are some megabytes
 _MESSAGES = {"parameters": InertialParameters, "report": IdentificationReport}
 
 
@@ -126,7 +126,7 @@ def load(file: Path) -> KeptResult | None:
     try:
         if not file.exists():
             return None
-        if file.stat().st_size > _LARGEST:
+        if file.stat().st_size > _MAX_FILE_BYTES:
             raise FormatError("is too large")
         content = read_json(file.read_text(encoding="utf-8"))
         if content["definitions"] != _definitions():
@@ -198,7 +198,7 @@ class Publication:
                 self.problem = f"{self._file}: is of another robot than described, and is not published"
                 self._node.get_logger().warning(self.problem)
             stamp = self._node.get_clock().now().to_msg()
-            self._markers.publish(inertia_markers(model.link_names, model.body_prior, stamp, "given", GIVEN))
+            self._markers.publish(inertia_markers(model.link_names, model.body_prior, stamp, "given", _GIVEN_COLOR))
             return
         self.problem = ""
         self.report(self._kept.report)
@@ -244,6 +244,6 @@ class Publication:
         self._parameters.publish(result.parameters)
         self._description.publish(String(data=result.description))
         stamp = self._node.get_clock().now().to_msg()
-        markers = inertia_markers(model.link_names, model.body_prior, stamp, "given", GIVEN)
-        markers.markers += inertia_markers(model.link_names, bodies, stamp, "calibrated", CALIBRATED).markers
+        markers = inertia_markers(model.link_names, model.body_prior, stamp, "given", _GIVEN_COLOR)
+        markers.markers += inertia_markers(model.link_names, bodies, stamp, "calibrated", _CALIBRATED_COLOR).markers
         self._markers.publish(markers)

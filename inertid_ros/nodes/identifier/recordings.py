@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inertid_ros.adaptation.online.live_coverage import LiveCoverage, still_needed
 from inertid_ros.app.identification_job import IdentificationJob
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import RoundsOptions
@@ -15,7 +14,8 @@ from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.core.outputs import check_directory
 from inertid_ros.data.blocks import Block, ReceivedRecordings
 from inertid_ros.data.recording import Recording
-from inertid_ros.identification.details.motion_coverage import JointCoverage
+from inertid_ros.identification.assessment.curves import JointCoverage
+from inertid_ros.monitoring.live_coverage import LiveCoverage, still_needed
 from inertid_ros.msg import IdentifierStatus
 from inertid_ros.report.results import RESULT
 from inertid_ros.robot.model import RobotModel

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sensor_msgs.msg import JointState as JointStateMessage
 
-from inertid_ros.adaptation.online.followed_robot import Followed, FollowedRobot
-from inertid_ros.adaptation.online.stream_checks import JointState
-from inertid_ros.adaptation.payload.tool_frame import ToolFrame
 from inertid_ros.app.followed_result import followed_robot
 from inertid_ros.app.payload_job import PayloadJob, PayloadResult, payload_job
 from inertid_ros.app.payload_measurement import PayloadMeasurement, PayloadProgress
@@ -17,11 +14,14 @@ from inertid_ros.app.payload_offline import PayloadOptions
 from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.core.worker import Worker, WorkerProcess
+from inertid_ros.monitoring.followed_robot import Followed, FollowedRobot
+from inertid_ros.monitoring.stream_checks import JointState
+from inertid_ros.payload.equations import ToolFrame
 from inertid_ros.report.results import StoredResult, read_result
 from inertid_ros.ros.conversions import HeldJoints, JointOrder
 
-_STEPS = 60  # from which the rate follows
-_SLOWEST_HZ, _FASTEST_HZ = 10.0, 1e4
+_RATE_SAMPLES = 60  # from which the rate follows
+_MIN_RATE_HZ, _MAX_RATE_HZ = 10.0, 1e4
 
 
 class Following:
@@ -106,11 +106,11 @@ class Following:
         if self._impossible:
             return
         self._stamps.append(stamp_ns)
-        if len(self._stamps) <= _STEPS:
+        if len(self._stamps) <= _RATE_SAMPLES:
             return
         rate = 1e9 / max(median(np.diff(self._stamps).tolist()), 1.0)
         self._stamps.clear()
-        if not _SLOWEST_HZ <= rate <= _FASTEST_HZ:
+        if not _MIN_RATE_HZ <= rate <= _MAX_RATE_HZ:
             self._reject(f"joint_states are stamped at {rate:.3g} Hz; correct the driver's stamps")
             return
         try:
@@ -128,8 +128,8 @@ if TYPE_CHECKING:
     from inertid_ros.action import IdentifyPayload  # of ROS, which this does not need
 
 _NO_STATES = "no joint states of the robot; start its driver, or remap joint_states"
-_SILENT_S = 5.0  # without joint states, after which a goal ends; busy machines hold them up for longer than a second
-_LONGEST_S = 600.0
+_MAX_STATE_SILENCE_S = 5.0  # without joint states, after which a goal ends; busy machines hold them up for longer than a second
+_MAX_MEASUREMENT_S = 600.0
 
 
 class PayloadGoal:
@@ -165,8 +165,8 @@ class PayloadGoal:
         if following.robot is None:
             raise RecordingError(f"payload: {following.problem or following.others or _NO_STATES}")
         duration = request.duration or options.payload.duration_s
-        if not 0 < duration <= _LONGEST_S:
-            raise RecordingError(f"payload: duration {duration:g} s is not between 0 and {_LONGEST_S:g} s")
+        if not 0 < duration <= _MAX_MEASUREMENT_S:
+            raise RecordingError(f"payload: duration {duration:g} s is not between 0 and {_MAX_MEASUREMENT_S:g} s")
         frame = request.frame or options.payload.frame
         tool = ToolFrame.of(following.result.model, frame)
         largest = options.payload.largest_mass or np.inf
@@ -208,7 +208,7 @@ class PayloadGoal:
 
     def over(self, now: float) -> bool:
         """Whether there is an answer."""
-        if self._failure is None and self._worker is None and now - self._received > _SILENT_S:
+        if self._failure is None and self._worker is None and now - self._received > _MAX_STATE_SILENCE_S:
             silent = now - self._received
             self._fail(RecordingError(f"payload: no joint states for {silent:.1f} s; measure again once they come"))
         return self._failure is not None or (self._worker is not None and self._worker.poll())

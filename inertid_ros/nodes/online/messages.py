@@ -9,23 +9,23 @@ from geometry_msgs.msg import Inertia, InertiaStamped, Vector3
 from std_msgs.msg import Header
 
 from inertid_ros.action import IdentifyPayload
-from inertid_ros.adaptation.online.change_detector import Cause, Change
-from inertid_ros.adaptation.online.online_identification import OnlineEstimate
-from inertid_ros.adaptation.online.stream_checks import StreamFault
-from inertid_ros.adaptation.payload.payload import Payload
 from inertid_ros.app.payload_job import PayloadResult
 from inertid_ros.app.payload_measurement import PayloadProgress
 from inertid_ros.core.arrays import Array
 from inertid_ros.data.screening.live_watch import StreamReport
+from inertid_ros.monitoring.change_detector import Cause, Change
+from inertid_ros.monitoring.online_identification import OnlineEstimate
+from inertid_ros.monitoring.stream_checks import StreamFault
 from inertid_ros.msg import InertialParameters, RobotChange
+from inertid_ros.payload.payload import Payload
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest, stream_values
 from inertid_ros.ros.parameter_messages import value_fields
 
 from .following import Following
 
-_ELEMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-_CAUSES = {
+_INERTIA_FIELDS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+_CAUSE_CONSTANTS = {
     Cause.PAYLOAD: RobotChange.PAYLOAD,
     Cause.LOST_PART: RobotChange.LOST_PART,
     Cause.RISING_FRICTION: RobotChange.RISING_FRICTION,
@@ -57,7 +57,7 @@ def to_robot_change(
     message.false_alarms_per_hour, message.message = false_alarms_per_hour, describe_change(change)
     if change is None:
         return message
-    message.since, message.cause, message.subject = since, _CAUSES[change.cause], change.subject
+    message.since, message.cause, message.subject = since, _CAUSE_CONSTANTS[change.cause], change.subject
     message.amount, message.standard_deviation = change.amount, change.deviation
     message.ratio, message.threshold, message.settled = change.ratio, change.threshold, change.settled
     return message
@@ -75,7 +75,7 @@ def describe_change(change: Change | None) -> str:
 
 def to_inertia(payload: Payload, stamp: Time) -> InertiaStamped:
     """A payload about its centre of mass, in the frame of the link that holds it."""
-    elements = zip(_ELEMENTS, (each.value for each in payload.inertia), strict=True)
+    elements = zip(_INERTIA_FIELDS, (each.value for each in payload.inertia), strict=True)
     inertia = Inertia(m=payload.mass.value, com=_vector(payload.com_vector), **dict(elements))
     return InertiaStamped(header=Header(stamp=stamp, frame_id=payload.tool.name), inertia=inertia)
 
@@ -117,7 +117,7 @@ def _vector(values: Array) -> Vector3:
     return Vector3(x=x, y=y, z=z)
 
 
-_LATE_S, _EARLY_S = 1.0, -0.01  # no network delays that much; clocks differ
+_MAX_STATE_DELAY_S, _MIN_STATE_DELAY_S = 1.0, -0.01  # no network delays that much; clocks differ
 
 
 def joint_states_status(following: Following | None, report: StreamReport) -> Status:
@@ -134,7 +134,7 @@ def joint_states_status(following: Following | None, report: StreamReport) -> St
     }
     wrong_clock, others = "", following.others if following is not None else ""
     silent = others or "no joint states of the robot; start its driver, or remap joint_states"
-    if report.delay_s > _LATE_S or report.delay_s < _EARLY_S:
+    if report.delay_s > _MAX_STATE_DELAY_S or report.delay_s < _MIN_STATE_DELAY_S:
         wrong_clock = f"stamped {report.delay_s:.3f} s before now; check the clocks and use_sim_time"
     level, message = gravest(
         (STALE, silent if report.silent else ""),

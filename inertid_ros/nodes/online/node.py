@@ -14,11 +14,11 @@ from rclpy.task import Future
 from sensor_msgs.msg import JointState
 
 from inertid_ros.action import IdentifyPayload
-from inertid_ros.adaptation.online.followed_robot import Followed, FollowedRobot
-from inertid_ros.adaptation.online.online_identification import OnlineEstimate
 from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.core.errors import IdentificationError, InertidError, one_line
 from inertid_ros.data.screening.live_watch import StreamWatch
+from inertid_ros.monitoring.followed_robot import Followed, FollowedRobot
+from inertid_ros.monitoring.online_identification import OnlineEstimate
 from inertid_ros.msg import IdentificationReport, InertialParameters, RobotChange
 from inertid_ros.nodes.spin import run_node
 from inertid_ros.ros.conversions import to_nanoseconds, to_time
@@ -39,7 +39,7 @@ from .messages import (
     to_robot_change,
 )
 
-_STATES_S, _POLL_S, _FEEDBACK_S, _LOG_S = 0.02, 0.05, 0.5, 2.0
+_STATES_PERIOD_S, _GOAL_POLL_PERIOD_S, _FEEDBACK_PERIOD_S, _FAULT_LOG_PERIOD_S = 0.02, 0.05, 0.5, 2.0
 
 
 class Online(Node):
@@ -67,7 +67,7 @@ class Online(Node):
             self.create_subscription(IdentificationReport, "identifier/report", self._receive_report, LATCHED)
         # Taken in batches: an executor that wakes up for each costs more than all that is done with it.
         self.states = PolledSubscription(self, JointState, "joint_states", recording_profile("best_effort"))
-        self.create_timer(_STATES_S, self._take_states, clock=self.steady)
+        self.create_timer(_STATES_PERIOD_S, self._take_states, clock=self.steady)
         self.server = ActionServer(
             self,
             IdentifyPayload,
@@ -77,7 +77,7 @@ class Online(Node):
             cancel_callback=lambda _goal: CancelResponse.ACCEPT,
             callback_group=ReentrantCallbackGroup(),
         )
-        self.create_timer(_POLL_S, self._poll, clock=self.steady)
+        self.create_timer(_GOAL_POLL_PERIOD_S, self._poll, clock=self.steady)
         self.diagnostics = DiagnosticsPublisher(
             self, self._statuses, lambda: self.following.result.model.name if self.following is not None else ""
         )
@@ -119,7 +119,7 @@ class Online(Node):
         if not self.following.foreign:
             self.watch.add(now, delay)
         if self.following.last_fault != fault:
-            self.get_logger().warning(self.following.last_fault, throttle_duration_sec=_LOG_S)
+            self.get_logger().warning(self.following.last_fault, throttle_duration_sec=_FAULT_LOG_PERIOD_S)
         if found is None:
             return
         state, followed = found
@@ -194,7 +194,7 @@ class Online(Node):
             goal.cancel()
         if goal.over(now):
             outcome.set_result(None)
-        elif now - self.fed_back > _FEEDBACK_S:
+        elif now - self.fed_back > _FEEDBACK_PERIOD_S:
             self.fed_back = now
             handle.publish_feedback(to_payload_feedback(*goal.stage, goal.progress))
 

@@ -62,10 +62,10 @@ def inspect_topic(node: Node, topic: str, type_name: str, profile: QoSProfile) -
     return TopicState(topic, len(offers), "")
 
 
-_WRENCH = ("force x", "force y", "force z", "torque x", "torque y", "torque z")
-_LATE_S = 1.0  # no network delays that much; clocks differ
-_EARLY_S = 0.01
-_LITTLE = 2.0  # times the space without which no recording begins
+_WRENCH_CHANNELS = ("force x", "force y", "force z", "torque x", "torque y", "torque z")
+_MAX_TOPIC_DELAY_S = 1.0  # no network delays that much; clocks differ
+_MAX_TOPIC_ADVANCE_S = 0.01
+_SCARCE_SPACE_FACTOR = 2.0  # times the space without which no recording begins
 
 
 def recording(session: RecordingSession) -> Status:
@@ -97,7 +97,7 @@ def disk(options: RecorderOptions) -> Status:
         (OK, "" if options.write_bag else "no bags are written"),
         (WARN, f"free space of {options.directory} cannot be read" if math.isnan(free) else ""),
         (ERROR, f"{space}, below min_free_mb {least}; no recording begins" if free < least else ""),
-        (WARN, space if free < _LITTLE * least else ""),
+        (WARN, space if free < _SCARCE_SPACE_FACTOR * least else ""),
         otherwise=space,
     )
     values = {"Directory": options.directory, "Free space (MiB)": free, "Minimum free space (MiB)": least}
@@ -106,10 +106,10 @@ def disk(options: RecorderOptions) -> Status:
 
 def topic(source: Source, state: TopicState, report: StreamReport, joints: Sequence[str]) -> Status:
     """How the messages of a topic come; ``joints`` are those of its joint states, where they were recorded."""
-    channels = joints if source.type == JOINT_STATE else _WRENCH
+    channels = joints if source.type == JOINT_STATE else _WRENCH_CHANNELS
     values = {"Type": source.type, "Publishers": state.publishers, **stream_values(report, channels)}
     wrong_clock = ""
-    if report.delay_s > _LATE_S or report.delay_s < -_EARLY_S:
+    if report.delay_s > _MAX_TOPIC_DELAY_S or report.delay_s < -_MAX_TOPIC_ADVANCE_S:
         wrong_clock = f"stamped {report.delay_s:.3f} s before now; check the clocks and use_sim_time"
     saturated = f"{values['Saturated']} at the largest value; check the sensor's range" if values["Saturated"] else ""
     level, message = gravest(

@@ -38,16 +38,16 @@ from inertid_ros.ros.topics import (
 
 from . import diagnostics
 from .diagnostics import TopicState, inspect_topic
-from .session import FRESH_NS, RecordingSession, SessionState, Source, sources
+from .session import MAX_SAMPLE_AGE_NS, RecordingSession, SessionState, Source, sources
 
-_TICK_S, _CALLBACKS_S = 0.02, 0.05  # a look for callbacks costs some milliseconds
-_LOGGED_AGAIN_S = 30.0
+_TAKING_PERIOD_S, _CALLBACK_LOOK_PERIOD_S = 0.02, 0.05  # a look for callbacks costs some milliseconds
+_FAILURE_LOG_PERIOD_S = 30.0
 
 
 class Recorder(Node):
     """Subscriptions, services and publishers around a :class:`~.session.RecordingSession`."""
 
-    tick_s, callbacks_s = _TICK_S, _CALLBACKS_S
+    tick_s, callbacks_s = _TAKING_PERIOD_S, _CALLBACK_LOOK_PERIOD_S
 
     def __init__(self) -> None:
         super().__init__("recorder")
@@ -161,7 +161,7 @@ class Recorder(Node):
     def _log_failure(self, message: str) -> None:
         """Log a failure, of starts that are tried again and fail alike only one in a while."""
         now = time.monotonic()
-        if message != self.logged or now > self.logged_at + _LOGGED_AGAIN_S:
+        if message != self.logged or now > self.logged_at + _FAILURE_LOG_PERIOD_S:
             self.logged, self.logged_at = message, now
             self.get_logger().error(message)
 
@@ -235,7 +235,7 @@ class Recorder(Node):
         message.header.stamp = self.get_clock().now().to_msg()
         if recording is not None:
             silent_s = session.silent_s(self._now_ns())
-            message.recording = silent_s < FRESH_NS * 1e-9
+            message.recording = silent_s < MAX_SAMPLE_AGE_NS * 1e-9
             if session.state is not SessionState.STARTING and not message.recording:
                 message.message = f"{recording.name}: no samples for {silent_s:.1f} s"
             counts = recording.counts

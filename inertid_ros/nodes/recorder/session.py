@@ -60,8 +60,8 @@ def sources(options: RecorderOptions, resolve: Callable[[str], str]) -> list[Sou
 
 
 CONFIRMATION_SAMPLES = 5  # that must have been received, and be committed, before a start is confirmed
-SILENCE_NS = 100_000_000  # after this time without a joint state the queues are taken to be empty
-FRESH_NS = 500_000_000  # a recording whose last sample is older is reported as not recording
+MAX_SILENCE_NS = 100_000_000  # after this time without a joint state the queues are taken to be empty
+MAX_SAMPLE_AGE_NS = 500_000_000  # a recording whose last sample is older is reported as not recording
 
 
 class SessionState(Enum):
@@ -268,7 +268,7 @@ class RecordingSession:
             self._end(f"recording stopped: {error}", SessionState.FAILED)
             return
         if self.state is SessionState.STOPPING:
-            if current.drained or now_ns - current.joint_state_ns > SILENCE_NS:
+            if current.drained or now_ns - current.joint_state_ns > MAX_SILENCE_NS:
                 self._end(f"{self.name}: {current.live.counts.accepted} samples", SessionState.IDLE)
         elif self.state is SessionState.STARTING:
             accepted = current.live.counts.accepted

@@ -76,7 +76,7 @@ PAYLOAD_FLOW_REQUESTS: Used = {
 }  # fmt: skip
 """The same of the payload flow."""
 
-_NODES: Mapping[str, Callable[[], Node]] = {
+_NODE_CLASSES: Mapping[str, Callable[[], Node]] = {
     "recorder": Recorder,
     "identifier": Identifier,
     "online": Online,
@@ -84,8 +84,8 @@ _NODES: Mapping[str, Callable[[], Node]] = {
     "replay": Replay,
     "adaptation": Adaptation,
 }
-_WAIT_S = 10.0
-_URDF = """<robot name="robot"><link name="base"/><link name="arm"><inertial><mass value="1"/>
+_CONFIGURE_TIMEOUT_S = 10.0
+_ONE_JOINT_URDF = """<robot name="robot"><link name="base"/><link name="arm"><inertial><mass value="1"/>
 <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="joint" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>
 <limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>"""
@@ -109,7 +109,7 @@ def used_by_nodes(arguments: Sequence[str] = ()) -> dict[tuple[str, str], Used]:
         nodes: list[Node] = []
         try:
             nodes.append(_configured_excitation())
-            nodes.extend(make() for make in _NODES.values())
+            nodes.extend(make() for make in _NODE_CLASSES.values())
             found = {_identity(node): used_names(node) for node in nodes}
         finally:
             for node in nodes:
@@ -128,7 +128,7 @@ def used_by_nodes(arguments: Sequence[str] = ()) -> dict[tuple[str, str], Used]:
 
 def _needed(folder: Path) -> Path:
     """Write a parameter file with what simulator and replay cannot do without, a robot and a bag."""
-    (folder / "robot.urdf").write_text(_URDF, encoding="utf-8")
+    (folder / "robot.urdf").write_text(_ONE_JOINT_URDF, encoding="utf-8")
     still, instants = np.zeros((10, 1)), np.linspace(0.0, 0.09, 10)
     bag = write_bag(Recording(("joint",), instants, still, still), folder / "bag")
     given = {"simulator": {"urdf": str(folder / "robot.urdf")}, "replay": {"bag": str(bag), "record": True}}
@@ -144,9 +144,9 @@ def _configured_excitation() -> Excitation:
     helper = rclpy.create_node("robot_state_publisher")
     executor = SingleThreadedExecutor()
     try:
-        helper.create_publisher(String, "robot_description", LATCHED).publish(String(data=_URDF))
+        helper.create_publisher(String, "robot_description", LATCHED).publish(String(data=_ONE_JOINT_URDF))
         executor.add_node(node)
-        end = time.monotonic() + _WAIT_S
+        end = time.monotonic() + _CONFIGURE_TIMEOUT_S
         while not node.robot.joint_names and time.monotonic() < end:
             executor.spin_once(timeout_sec=0.1)
         if node.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
@@ -218,12 +218,12 @@ def expressions(full_names: Iterable[str], name: str, namespace: str) -> tuple[s
 
 
 FILE = "inertid_ros.policy.xml"
-_HEAD = """<?xml version="1.0" encoding="UTF-8"?>
+_POLICY_HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <!-- Made by python -m inertid_ros.nodes.tools.access_policy security; see docs/networks.md. All else is denied. -->
 <policy version="0.2.0">
   <enclaves>
 """
-_FOOT = """  </enclaves>
+_POLICY_FOOT = """  </enclaves>
 </policy>
 """
 
@@ -236,7 +236,7 @@ def policy_text(nodes: Mapping[tuple[str, str], Mapping[Access, Sequence[str]]])
     nodes : mapping
         Name and namespace of a node to the names of each access.
     """
-    return _HEAD + "".join(_enclave(name, namespace, used) for (name, namespace), used in nodes.items()) + _FOOT
+    return _POLICY_HEAD + "".join(_enclave(name, namespace, used) for (name, namespace), used in nodes.items()) + _POLICY_FOOT
 
 
 def _enclave(name: str, namespace: str, used: Mapping[Access, Sequence[str]]) -> str:

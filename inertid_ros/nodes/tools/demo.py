@@ -23,8 +23,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from inertid_ros.cli.printing.output import number, print_table
-from inertid_ros.cli.printing.report_tables import print_errors
+from inertid_ros.cli.printing import number, print_errors, print_table
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.arrays import Array
@@ -33,14 +32,15 @@ from inertid_ros.core.inertial_parameters import geodesic_distance, mass_com_ine
 from inertid_ros.core.outputs import check_directory, move_directory
 from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.preparation.prepare import prepare
+from inertid_ros.nodes import MODULES
 from inertid_ros.robot.model import RobotModel, load_model, model_options
 
 from .payload_demo import hold_a_box, print_payload
-from .processes import NODES, DemoError, Processes, claim_domain
+from .processes import SERVING_NODES, DemoError, Processes, claim_domain
 
 ARMS = ("arm", "payload")
 CONFIGURATIONS = {**dict.fromkeys(ARMS, "simulate.yaml"), "biped": "biped.yaml", "humanoid": "humanoid.yaml"}
-RESULT = "report.json"
+_REPORT_FILE = "report.json"
 DEMO = "demo"  # kind of output
 
 
@@ -102,11 +102,11 @@ def _run(options: argparse.Namespace, work: Path) -> int:
         files = base if name != "gravity_compensation" else ["--ros-args"]
         return [sys.executable, *module, *files, *extra]
 
-    nodes = [name for name in NODES if name != "excitation" or options.robot in ARMS]
+    nodes = [name for name in SERVING_NODES if name != "excitation" or options.robot in ARMS]
     with Processes(logs) as processes:
         for name in nodes:
             processes.start(name, command(name, ("-m", MODULES[name])))
-        flow = command("calibrate", ("-m", "inertid_ros.nodes.calibrate"))
+        flow = command("calibrate", ("-m", MODULES["calibrate"]))
         processes.start("calibrate", flow, own_terminal=True)
         status = processes.wait("calibrate", 600.0)
         if status not in (0, 3):
@@ -129,7 +129,7 @@ def _run(options: argparse.Namespace, work: Path) -> int:
     for file in (work / "calibration").iterdir():
         file.rename(work / file.name)
     (work / "calibration").rmdir()
-    report = json.loads((work / RESULT).read_text())
+    report = json.loads((work / _REPORT_FILE).read_text())
     (work / "given.urdf").write_text(comparison.given.urdf)
     (work / "comparison.json").write_text(json.dumps(comparison.content(report), indent=1) + "\n")
     print_comparison(comparison, report)
@@ -175,7 +175,7 @@ if __name__ == "__main__":
     sys.exit(main())
 
 
-_WAIT_S = 10.0
+_TRUTH_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class Comparison:
             node.create_subscription(
                 InertialParameters, "simulator/true_parameters", lambda message: truth.append(message), LATCHED
             )
-            end = time.monotonic() + _WAIT_S
+            end = time.monotonic() + _TRUTH_TIMEOUT_S
             while not (description and truth):
                 if time.monotonic() > end:
                     raise InertidError("the simulator does not publish its truth; see its log")

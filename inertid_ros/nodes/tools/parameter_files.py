@@ -17,7 +17,7 @@ from inertid_ros.config.nodes import NODES, declared
 from inertid_ros.config.schema.option_fields import REQUIRED, Option, is_section, options
 from inertid_ros.config.schema.structuring import flow
 from inertid_ros.core.outputs import write_file
-from inertid_ros.simulation.force_plates.catalogue import STANCES
+from inertid_ros.simulation.example_robots import STANCES
 
 
 def _legged(name: str, **movement: Any) -> Mapping[str, Mapping[str, Any]]:
@@ -107,7 +107,7 @@ _HEADS = {
     "adapt_hardware": "Control an arm by torques while parameters adapt (adapt.launch.py). Every value is the default.",
     "adapt_simulated": "Control a simulated Panda by torques (adapt.launch.py robot:=simulated).",
 }
-_TYPES = {bool: "bool", int: "int", float: "double", str: "string"}
+_ROS_TYPES = {bool: "bool", int: "int", float: "double", str: "string"}
 
 
 def render(file: str) -> str:
@@ -121,7 +121,7 @@ def render(file: str) -> str:
 
 def ros_type(entry: Option) -> str:
     """Type of a ROS parameter, such as ``double[]``."""
-    return _TYPES[entry.scalar] + ("[]" if entry.is_list else "")
+    return _ROS_TYPES[entry.scalar] + ("[]" if entry.is_list else "")
 
 
 def allowed(entry: Option) -> str:
@@ -182,9 +182,9 @@ def _about(entry: Option) -> str:
 
 
 _MADE = "<!-- Made by python -m inertid_ros.nodes.tools.parameter_files config --docs docs/reference; do not edit. -->"
-_SPELT = {"bool": "true or false", "int": "whole number", "double": "number", "string": "text"}
+_PLAIN_TYPES = {"bool": "true or false", "int": "whole number", "double": "number", "string": "text"}
 
-_CONFIGURATION = f"""{_MADE}
+_CONFIGURATION_HEAD = f"""{_MADE}
 # Configuration
 
 The YAML file of `inertid --config` holds these sections, and only the keys that differ from their defaults. A ROS
@@ -216,7 +216,7 @@ The models are the classes of {{py:mod}}`inertid_ros.config`, made with attrs: p
 platform of ROS 2, whereas pydantic is still 1.10 on Ubuntu 24.04 and cattrs has no key.
 """
 
-_NODES = f"""{_MADE}
+_NODES_HEAD = f"""{_MADE}
 # Parameters of the nodes
 
 What has a name of its own is given as in ros2_control: a list of names, and the fields of each name in the list. YAML
@@ -249,7 +249,7 @@ def configuration_page() -> str:
             assert is_section(field)
             found = [entry for entry in options(field.type, f"{field.name}.") if not entry.lists]
             sections[field.name] = (str(field.type.__doc__).partition("\n")[0], found)
-    lines = [_CONFIGURATION]
+    lines = [_CONFIGURATION_HEAD]
     for name, (summary, found) in sections.items():
         lines += [f"## {name}", "", summary, "", *_table(found, "key", lambda entry: _plain(ros_type(entry))), ""]
     return "\n".join(lines).rstrip() + "\n"
@@ -257,7 +257,7 @@ def configuration_page() -> str:
 
 def node_parameters_page() -> str:
     """``node_parameters.md``: ROS parameters of every node."""
-    lines = [_NODES]
+    lines = [_NODES_HEAD]
     for node in NODES:
         lines += [f"## {node}", "", *_table(declared(node), "parameter", ros_type), ""]
     return "\n".join(lines).rstrip() + "\n"
@@ -282,7 +282,7 @@ def _table(rows: Iterable[Option], first: str, type_of: Callable[[Option], str])
 
 
 def _plain(name: str) -> str:
-    return f"list of {_SPELT[name[:-2]]}" if name.endswith("[]") else _SPELT[name]
+    return f"list of {_PLAIN_TYPES[name[:-2]]}" if name.endswith("[]") else _PLAIN_TYPES[name]
 
 
 def main() -> int:

@@ -17,16 +17,16 @@ from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory
 
 from inertid_ros.action import IdentifyPayload
-from inertid_ros.cli.printing.output import number, print_table
+from inertid_ros.cli.printing import number, print_table
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
 from inertid_ros.msg import InertialParameters, RobotChange
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.ros.conversions import JointOrder, TrajectoryArrays, to_joint_trajectory
 from inertid_ros.ros.topics import COMMAND, LATCHED, STATE
-from inertid_ros.simulation.held_box import Box
+from inertid_ros.simulation.plan_recording import Box
 
-_MARGIN = 0.1  # rad from the limits
+_LIMIT_MARGIN_RAD = 0.1  # rad from the limits
 
 
 def attached(box: Box, link: str, stamp: Time) -> InertiaStamped:
@@ -53,14 +53,14 @@ def movements(
     count = max(2, round(seconds / each))
     poses = start + rng.uniform(-size, size, (count, len(start)))
     poses[-1] = start
-    poses = np.clip(poses, model.limits.lower + _MARGIN, model.limits.upper - _MARGIN)
+    poses = np.clip(poses, model.limits.lower + _LIMIT_MARGIN_RAD, model.limits.upper - _LIMIT_MARGIN_RAD)
     rest = np.zeros_like(poses)
     return TrajectoryArrays(model.joint_names, each * np.arange(1.0, count + 1), poses, rest, rest)
 
 
 LINK = "panda_link8"  # the flange
-_WORK_S, _WAIT_S = 90.0, 30.0
-_MASSES = (0.5, 3.0)  # kg
+_WORK_S, _EVENT_TIMEOUT_S = 90.0, 30.0
+_MASS_RANGE_KG = (0.5, 3.0)  # kg
 _QUANTITIES = ("mass [kg]", "com x [m]", "com y [m]", "com z [m]", *(f"inertia {axes} [kg m^2]" for axes in
                ("xx", "xy", "xz", "yy", "yz", "zz")))  # fmt: skip
 
@@ -81,7 +81,7 @@ class PayloadDemo:
     def __init__(self, node: Node, model: RobotModel, seed: int) -> None:
         self._node, self._model = node, model
         self._rng = np.random.default_rng(seed)
-        self.box = Box.random(self._rng, float(self._rng.uniform(*_MASSES)))
+        self.box = Box.random(self._rng, float(self._rng.uniform(*_MASS_RANGE_KG)))
         self._changes: list[tuple[float, RobotChange]] = []
         self._parameters: list[InertialParameters] = []
         self._states: list[JointState] = []
@@ -153,10 +153,10 @@ class PayloadDemo:
             rclpy.spin_once(self._node, timeout_sec=0.05)
 
     def _until(self, condition: Callable[[], Any], what: str) -> None:
-        end = time.monotonic() + _WAIT_S
+        end = time.monotonic() + _EVENT_TIMEOUT_S
         while not condition():
             if time.monotonic() > end:
-                raise InertidError(f"no {what} within {_WAIT_S:g} s; see the logs of online and simulator")
+                raise InertidError(f"no {what} within {_EVENT_TIMEOUT_S:g} s; see the logs of online and simulator")
             rclpy.spin_once(self._node, timeout_sec=0.05)
 
 

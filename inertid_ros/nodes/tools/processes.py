@@ -39,8 +39,8 @@ def claim_domain() -> Iterator[int]:
     raise InertidError(f"all ROS domains are claimed by locks in {folder}; end some of their owners")
 
 
-NODES = ("simulator", "excitation", "recorder", "identifier")
-_STOP_S = 8.0
+SERVING_NODES = ("simulator", "excitation", "recorder", "identifier")
+_STOP_TIMEOUT_S = 8.0
 
 
 class DemoError(InertidError):
@@ -98,11 +98,11 @@ class Processes:
         self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         # The calibration first: it leaves the robot at rest while the nodes still run.
-        order = sorted(self._running.items(), key=lambda entry: entry[0] in NODES)
+        order = sorted(self._running.items(), key=lambda entry: entry[0] in SERVING_NODES)
         for _, process in order:
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
-        end = time.monotonic() + _STOP_S
+        end = time.monotonic() + _STOP_TIMEOUT_S
         for _, process in order:
             try:
                 process.wait(max(end - time.monotonic(), 0.1))

@@ -5,17 +5,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from support.nodes.two_links import COULOMB, TRUE_URDF, VISCOUS, two_links
 
-from inertid_ros.adaptation.control.drives import CalibratedDrives
-from inertid_ros.adaptation.execution.controlled_arm import ArmState, ControlledArm
-from inertid_ros.adaptation.execution.reference_trajectory import SentTrajectory
+from inertid_ros.adaptive_control.controlled_arm import ArmState, ControlledArm
+from inertid_ros.adaptive_control.controller import CalibratedDrives
+from inertid_ros.adaptive_control.reference import SentTrajectory
 from inertid_ros.app.adaptive_arm import FirstEstimate, adaptive_controller, controlled_arm, first_estimate
 from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.config.execution import EffortControlOptions, MonitorOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia
 from inertid_ros.robot.model import load_model
-from inertid_ros.simulation.drives import Drives
-from inertid_ros.simulation.simulated_robot import SimulatedRobot
+from inertid_ros.simulation.simulated_robot import Drives, SimulatedRobot
 
 TICK_S, START = 0.002, np.array([0.3, 0.6])
 CLOCK_S = 1000.0  # of stamps, ahead of the steady clock

@@ -28,7 +28,7 @@ from trajectory_msgs.msg import JointTrajectory
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.ros.conversions import from_joint_trajectory, to_joint_state, to_nanoseconds, to_time
 from inertid_ros.ros.topics import COMMAND, LATCHED
-from inertid_ros.simulation.commands import CommandedTrajectory, Follower
+from inertid_ros.simulation.controller import CommandedTrajectory, Follower
 
 
 class Robot:

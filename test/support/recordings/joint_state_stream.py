@@ -6,7 +6,7 @@ import numpy as np
 from support.recordings.synthetic import inverse_dynamics, random_motion
 from support.robots.random_robots import random_urdf
 
-from inertid_ros.adaptation.calibrated_robot import CalibratedRobot
+from inertid_ros.payload.equations import CalibratedRobot
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.robot.model import load_model
 

@@ -9,7 +9,7 @@ from support.robots.random_robots import random_urdf
 
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.data.recording import Recording
-from inertid_ros.report.notebook import CalibrationOutcome
+from inertid_ros.report.pages import CalibrationOutcome
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
