@@ -5,7 +5,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -206,10 +206,9 @@ def _plan(
     plan = plan_of(
         Concatenation([ramp, best.motion.trajectory]), whole, knot_step=config.excitation.knot_step_s,
         motion_type="combinations", model_hash=model.hash, seed=config.excitation.seed,
-        condition_number=best.condition_number,
     )
     check_curve(plan.curve, whole)
-    return plan
+    return replace(plan, condition_number=best.condition_number)
 
 
 def outline(plan: Plan, model: RobotModel) -> dict[str, Any]:

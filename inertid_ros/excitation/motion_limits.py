@@ -1,9 +1,8 @@
 """Limits that a motion keeps, and the proof that it keeps them between samples too."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
 
@@ -13,20 +12,13 @@ from inertid_ros.core.errors import ExcitationError, ModelError, log_once
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.model import RobotModel
 
-T = TypeVar("T")
-_ROUNDING = 1e-9  # relative; a motion scaled exactly onto its limit must not fail by the last bit
-_CHANNELS = (("position", "rad"), ("velocity", "rad/s"), ("acceleration", "rad/s^2"))
+_LIMIT_SLACK = 1e-9  # relative; a motion scaled exactly onto its limit must not fail by the last bit
+_CHANNEL_UNITS = (("position", "rad"), ("velocity", "rad/s"), ("acceleration", "rad/s^2"))
 
 
 @dataclass(frozen=True)
 class MotionLimits:
-    """Limits per joint, ``(n,)`` each, finite and of positive width.
-
-    Raises
-    ------
-    ExcitationError
-        A limit is missing, not finite, not positive, or lower is not below upper; the joint is named.
-    """
+    """Limits per joint, ``(n,)`` each: finite, positive but for those of position, and lower below upper."""
 
     joint_names: tuple[str, ...]
     lower: Array
@@ -56,7 +48,7 @@ class MotionLimits:
                 )
 
     def scaled(self, velocity: float = 1.0, acceleration: float = 1.0) -> "MotionLimits":
-        """The same with fractions of the velocity and acceleration limits."""
+        """Copy with fractions of the velocity and acceleration limits."""
         return replace(self, velocity=self.velocity * velocity, acceleration=self.acceleration * acceleration)
 
 
@@ -71,108 +63,99 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
         Ranges of joints look like degrees or millimetres, and no option states them.
     """
     options = options or LimitOptions()
-    names = model.joint_names
-    given = model.limits
-    lower, upper = given.lower + options.position_margin, given.upper - options.position_margin
-    free = np.isinf(given.lower) & np.isinf(given.upper)
+    names, urdf = model.joint_names, model.limits
+    lower, upper = _position_limits(model, options)
+    unlimited = np.isinf(urdf.velocity)
+    unstated = [name for name, none in zip(names, unlimited, strict=True) if none and name not in options.velocity]
+    if unstated:
+        log_once(
+            logging.WARNING,
+            f"URDF joints without a velocity limit: {', '.join(unstated)}; they are planned for"
+            f" {options.default_velocity:g} rad/s or m/s (limits.default_velocity), which limits.velocity changes",
+        )
+    velocity = np.where(unlimited, options.default_velocity, urdf.velocity)
+    effort = np.array(urdf.effort)
+    acceleration = np.full(len(names), options.default_acceleration)
+    for key, limits in (("velocity", velocity), ("effort", effort), ("acceleration", acceleration)):
+        _check_names(options, key, names)
+        for name, value in getattr(options, key).items():
+            limits[names.index(name)] = value
+    velocity, effort = velocity * options.velocity_fraction, effort * options.effort_fraction
+    return MotionLimits(names, lower, upper, velocity, acceleration, effort)
+
+
+def _position_limits(model: RobotModel, options: LimitOptions) -> tuple[Array, Array]:
+    """Lower and upper limits ``(n,)``: those of the URDF less the margin, narrowed by the options."""
+    names, urdf = model.joint_names, model.limits
+    lower, upper = urdf.lower + options.position_margin, urdf.upper - options.position_margin
+    free = np.isinf(urdf.lower) & np.isinf(urdf.upper)
     lower, upper = np.where(free, -options.continuous_range, lower), np.where(free, options.continuous_range, upper)
-    wrong = _in_other_unit(model, options)
-    for name, (low, high) in _per_joint(options.position, "position", names):
-        index = names.index(name)
-        if not free[index] and name not in wrong and (low < lower[index] or high > upper[index]):
+    in_other_unit = _joints_in_other_unit(model, options)
+    _check_names(options, "position", names)
+    for name, (low, high) in options.position.items():
+        joint = names.index(name)
+        if free[joint] or name in in_other_unit:
+            lower[joint], upper[joint] = low, high
+            continue
+        if low < lower[joint] or high > upper[joint]:
             log_once(
                 logging.WARNING,
-                f"limits.position.{name} is {low:g} to {high:g}, beyond {lower[index]:g} to {upper[index]:g}, which are"
+                f"limits.position.{name} is {low:g} to {high:g}, beyond {lower[joint]:g} to {upper[joint]:g}, which are"
                 f" the URDF's limits less limits.position_margin ({options.position_margin:g}); the joint keeps to"
                 " these",
             )
-        lower[index] = low if free[index] or name in wrong else max(low, lower[index])
-        upper[index] = high if free[index] or name in wrong else min(high, upper[index])
+        lower[joint], upper[joint] = max(low, lower[joint]), min(high, upper[joint])
     _check_ranges(model, options, lower, upper)
-    unlimited = np.isinf(given.velocity)
-    silent = [name for name, none in zip(names, unlimited, strict=True) if none and name not in options.velocity]
-    if silent:
-        log_once(
-            logging.WARNING,
-            f"URDF joints without a velocity limit: {', '.join(silent)}; they are planned for"
-            f" {options.default_velocity:g} rad/s or m/s (limits.default_velocity), which limits.velocity changes",
-        )
-    values = {
-        "velocity": np.where(unlimited, options.default_velocity, given.velocity),
-        "effort": np.array(given.effort),
-        "acceleration": np.full(len(names), options.default_acceleration),
-    }
-    for key, array in values.items():
-        for name, value in _per_joint(getattr(options, key), key, names):
-            array[names.index(name)] = value
-    velocity, effort = values["velocity"] * options.velocity_fraction, values["effort"] * options.effort_fraction
-    return MotionLimits(names, lower, upper, velocity, values["acceleration"], effort)
+    return lower, upper
 
 
-def _in_other_unit(model: RobotModel, options: LimitOptions) -> set[str]:
-    """Joints whose ranges are in no unit of the SI and are stated by options; warns of speeds that are not.
+def _joints_in_other_unit(model: RobotModel, options: LimitOptions) -> set[str]:
+    """Joints whose ranges in the URDF are not in SI units and are stated by options; warn of such velocities.
 
     Raises
     ------
     ModelError
         Ranges are not stated.
     """
-    wrong = set[str]()
-    for found in model.doubtful_limits:
-        stated = set(found.joints) <= set(getattr(options, found.key))
-        if found.key == "position":
+    joints = set[str]()
+    for doubt in model.doubtful_limits:
+        stated = set(doubt.joints) <= set(getattr(options, doubt.key))
+        if doubt.key == "position":
             if not stated:
-                raise ModelError(str(found))
-            wrong.update(found.joints)
+                raise ModelError(str(doubt))
+            joints.update(doubt.joints)
         elif not stated:
-            log_once(logging.WARNING, str(found))
-    return wrong
+            log_once(logging.WARNING, str(doubt))
+    return joints
 
 
 def _check_ranges(model: RobotModel, options: LimitOptions, lower: Array, upper: Array) -> None:
-    """Reject joints whose URDF, or the margin from it, leaves no range to move in.
-
-    Raises
-    ------
-    ExcitationError
-        Names all of them, and how they are held.
-    """
-    given = model.limits
-    widths = given.upper - given.lower
+    """Reject joints for which the URDF, or the margin, leaves no range to move in; name all, and how to hold them."""
+    urdf = model.limits
+    widths = urdf.upper - urdf.lower
     stuck, narrow = widths <= 0, (widths > 0) & (widths <= 2 * options.position_margin)
-    for chosen, why, remedy in (
+    near = f"its range is within twice limits.position_margin ({options.position_margin:g})"
+    for selected, why, remedy in (
         (stuck, "its <limit> has no range", "correct the URDF"),
-        (
-            narrow,
-            f"its range is within twice limits.position_margin ({options.position_margin:g})",
-            "lower limits.position_margin",
-        ),
+        (narrow, near, "lower limits.position_margin"),
     ):
-        joints = np.flatnonzero(chosen & (lower >= upper))
+        joints = np.flatnonzero(selected & (lower >= upper))
         if len(joints):
-            held = ", ".join(
-                f"{model.joint_names[joint]}: {0.5 * (given.lower[joint] + given.upper[joint]):.4g}" for joint in joints
+            middles = ", ".join(
+                f"{model.joint_names[joint]}: {0.5 * (urdf.lower[joint] + urdf.upper[joint]):.4g}" for joint in joints
             )
             raise ExcitationError(
-                f"URDF joint '{model.joint_names[joints[0]]}': {why}, {given.lower[joints[0]]:g} to"
-                f" {given.upper[joints[0]]:g} rad or m, so that it cannot be planned for"
+                f"URDF joint '{model.joint_names[joints[0]]}': {why}, {urdf.lower[joints[0]]:g} to"
+                f" {urdf.upper[joints[0]]:g} rad or m, so that it cannot be planned for"
                 + (f", nor {len(joints) - 1} others" if len(joints) > 1 else "")
-                + f"; {remedy}, or hold with robot.locked_joints: {{{held}}}"
+                + f"; {remedy}, or hold with robot.locked_joints: {{{middles}}}"
             )
 
 
-def _per_joint(given: Mapping[str, T], key: str, names: Sequence[str]) -> Iterable[tuple[str, T]]:
-    """Joints and what is given for them.
-
-    Raises
-    ------
-    ExcitationError
-        The robot has no such joint.
-    """
-    for joint in given:
+def _check_names(options: LimitOptions, key: str, names: Sequence[str]) -> None:
+    for joint in getattr(options, key):
         if joint not in names:
             raise ExcitationError(f"limits.{key} names joint '{joint}', which is not one of {', '.join(names)}")
-    return given.items()
 
 
 def usage(curve: PiecewiseQuintic, limits: MotionLimits) -> tuple[Array, Array, Array]:
@@ -203,8 +186,8 @@ def check_curve(curve: PiecewiseQuintic, limits: MotionLimits) -> None:
         (-limits.acceleration, limits.acceleration),
     )
     for order, (lower, upper) in enumerate(bounds):
-        channel, unit = _CHANNELS[order]
-        slack = _ROUNDING * np.maximum(np.abs(lower), np.abs(upper))
+        channel, unit = _CHANNEL_UNITS[order]
+        slack = _LIMIT_SLACK * np.maximum(np.abs(lower), np.abs(upper))
         smallest, largest = curve.extremes(order)
         for joint, name in enumerate(limits.joint_names):
             for extreme, limit, sign in ((smallest, lower, -1), (largest, upper, 1)):

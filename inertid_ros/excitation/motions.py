@@ -1,17 +1,15 @@
-"""Functions of time that motions are combined from: Fourier series and cycloidal intervals.
+"""Motions as functions of time: position, velocity and acceleration in closed form.
 
-Sources: [Ayusawa2017]_ eqs. 48-50 (Fourier series), [Naveen2019]_ eqs. 28-29 (cycloidal intervals).
+Every motion starts and ends at rest: velocity and acceleration are zero at both ends by construction, so that motions
+can be concatenated, repeated, and entered by a robot at rest.
+
+Fourier, cycloidal and B-spline motions are linear in their parameters, ``q(t) = start + Phi(t) @ parameters``; the
+basis ``Phi`` depends on time alone. Scaling the parameters therefore scales excursion, velocity and acceleration alike,
+and the derivative of the motion with respect to its parameters is the basis itself.
+
+Sources: [Ayusawa2017]_ eqs. 48-50 (Fourier series), [Naveen2019]_ eqs. 28-29 (cycloidal intervals), [Lee2019]_ sec. 4.4
+(B-splines).
 """
-# DOC Quintic B-splines with uniform knots: motions of control points with local effect ([Lee2019]_ sec. 4.4).
-# DOC Motions as exact functions of time: position, velocity and acceleration without differences.
-# DOC 
-# DOC Every motion starts and ends at rest: velocity and acceleration are zero at both ends by construction, so that
-# DOC motions can be concatenated, repeated and entered by a robot at rest.
-# DOC 
-# DOC Fourier, cycloidal and B-spline motions are linear in their parameters, ``q(t) = start + Phi(t) @ parameters``; the
-# DOC basis ``Phi`` depends on time alone. Scaling the parameters therefore scales the excursion, the velocity and the
-# DOC acceleration alike, and the derivative of the motion with respect to its parameters is the basis itself.
-# DOC 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,16 +22,15 @@ import scipy
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 
-_DEGREE = 5  # jerk is continuous, and the plan's quintics between knots are the motion itself
-_AT_REST = 3  # control points at either end that hold position, velocity and acceleration
-
+_SPLINE_DEGREE = 5  # jerk is continuous, and the plan's quintics between knots are the motion itself
+_END_POINTS = 3  # control points at either end that hold position, velocity and acceleration
 
 Motion = tuple[Array, Array, Array]
 """Position, velocity and acceleration."""
 
 
 class Basis(Protocol):
-    """Scalar functions of time that a linear motion combines; all vanish with two derivatives at the start."""
+    """Scalar functions of time that a linear motion combines; they and two derivatives are zero at the start."""
 
     @property
     def duration(self) -> float:
@@ -57,22 +54,17 @@ class FourierBasis:
 
     The functions are an orthonormal basis of the null space of six linear constraints on the coefficients of
     ``1, sin(k w t) / (k w), cos(k w t) / (k w)``: value, velocity and acceleration are zero at 0 and at ``duration``.
-    Where the duration holds whole periods, three of the six follow from the others and ``2 harmonics - 2`` functions
-    remain; otherwise ``2 harmonics - 5``.
+    If the duration is a multiple of the period, three of the six follow from the others and ``2 harmonics - 2``
+    functions remain; otherwise ``2 harmonics - 5``.
 
     Attributes
     ----------
     duration : float
-        Length of the motion [s].
+        [s]
     harmonics : int
         Number of multiples of the base frequency.
     base_frequency : float
-        Base frequency; zero takes one period per duration [Hz].
-
-    Raises
-    ------
-    ExcitationError
-        Too few harmonics to move at all.
+        [Hz]; zero takes one period per duration.
     """
 
     duration: float
@@ -95,12 +87,10 @@ class FourierBasis:
 
     @property
     def size(self) -> int:
-        """Number of functions."""
         return self._combination.shape[1]
 
     @property
     def breaks(self) -> Array:
-        """Times [s] at which the third derivative may jump, both ends included."""
         return np.array([0.0, self.duration])
 
     @cached_property
@@ -123,7 +113,6 @@ class FourierBasis:
         )
 
     def evaluate(self, t: Array) -> Motion:
-        """``(N,)`` times [s] to the functions and their first two derivatives, ``(N, size)`` each."""
         q, v, a = self._raw(np.asarray(t, dtype=float))
         return q @ self._combination, v @ self._combination, a @ self._combination
 
@@ -134,16 +123,7 @@ class CycloidalBasis:
 
     ``q(t) = q_i + (q_f - q_i) (s - sin(2 pi s) / (2 pi))`` with ``s`` from 0 to 1 over the interval: velocity and
     acceleration are zero at every waypoint. Parameters are the waypoints after the first, relative to the start;
-    with ``closed`` the last waypoint is the start itself.
-
-    Attributes
-    ----------
-    duration : float
-        Length of the motion [s].
-    intervals : int
-        Number of intervals of equal length.
-    closed : bool
-        Whether the motion returns to the start.
+    with ``closed`` the last waypoint is the start itself. Intervals have equal length; ``duration`` is in seconds.
     """
 
     duration: float
@@ -152,16 +132,13 @@ class CycloidalBasis:
 
     @property
     def size(self) -> int:
-        """Number of functions."""
         return self.intervals - int(self.closed)
 
     @property
     def breaks(self) -> Array:
-        """Times [s] at which the third derivative may jump, both ends included."""
         return np.linspace(0.0, self.duration, self.intervals + 1)
 
     def evaluate(self, t: Array) -> Motion:
-        """``(N,)`` times [s] to the functions and their first two derivatives, ``(N, size)`` each."""
         t = np.asarray(t, dtype=float)
         length = self.duration / self.intervals
         index = np.clip((t / length).astype(int), 0, self.intervals - 1)
@@ -184,18 +161,11 @@ class CycloidalBasis:
 
 @dataclass(frozen=True)
 class SplineBasis:
-    """Quintic B-splines on intervals of equal length, those left out that would move the ends.
+    """Quintic B-splines with uniform knots, without those that would move the ends.
 
     A spline's position at its clamped end is its last control point, and velocity and acceleration are differences of
     the last three; with three points at the start pose on either end the motion is at rest there and closed. Parameters
-    are the points between, relative to the start.
-
-    Attributes
-    ----------
-    duration : float
-        Length of the motion [s].
-    intervals : int
-        Number of intervals between knots, at least 2; ``intervals - 1`` functions remain.
+    are the points between, relative to the start. Of at least 2 intervals, ``intervals - 1`` functions remain.
     """
 
     duration: float
@@ -203,31 +173,28 @@ class SplineBasis:
 
     @property
     def size(self) -> int:
-        """Number of functions."""
-        return self.intervals + _DEGREE - 2 * _AT_REST
+        return self.intervals + _SPLINE_DEGREE - 2 * _END_POINTS
 
     @property
     def breaks(self) -> Array:
-        """Times [s] at which the third derivative may jump, both ends included."""
         return np.linspace(0.0, self.duration, self.intervals + 1)
 
     @cached_property
     def _functions(self) -> tuple["scipy.interpolate.BSpline", ...]:
-        ends = np.full(_DEGREE, self.duration)
+        ends = np.full(_SPLINE_DEGREE, self.duration)
         knots = np.concatenate([0 * ends, self.breaks, ends])
-        free = np.eye(self.intervals + _DEGREE)[:, _AT_REST:-_AT_REST]
-        spline = scipy.interpolate.BSpline(knots, free, _DEGREE)
+        free = np.eye(self.intervals + _SPLINE_DEGREE)[:, _END_POINTS:-_END_POINTS]
+        spline = scipy.interpolate.BSpline(knots, free, _SPLINE_DEGREE)
         return spline, spline.derivative(1), spline.derivative(2)
 
     def evaluate(self, t: Array) -> Motion:
-        """See :class:`.Basis`."""
         t = np.asarray(t, dtype=float)
         q, v, a = (np.asarray(function(t), dtype=float) for function in self._functions)
         return q, v, a
 
 
 class Trajectory(Protocol):
-    """What every motion offers."""
+    """A motion of n joints."""
 
     @property
     def duration(self) -> float:
@@ -247,12 +214,9 @@ class LinearTrajectory:
 
     Attributes
     ----------
-    basis : Basis
-        The functions of time.
     start : ndarray, shape (n,)
         Pose at time zero [rad or m].
     parameters : ndarray, shape (basis.size, n)
-        Coefficients of the functions.
     """
 
     basis: Basis
@@ -261,16 +225,13 @@ class LinearTrajectory:
 
     @property
     def duration(self) -> float:
-        """Length [s]."""
         return self.basis.duration
 
     @property
     def breaks(self) -> Array:
-        """Times [s] at which the third derivative may jump, both ends included."""
         return self.basis.breaks
 
     def sample(self, t: Array) -> Motion:
-        """``(N,)`` times [s] to position, velocity and acceleration, ``(N, n)`` each; held outside [0, duration]."""
         q, v, a = self.basis.evaluate(np.clip(np.asarray(t, dtype=float), 0.0, self.duration))
         return self.start + q @ self.parameters, v @ self.parameters, a @ self.parameters
 
@@ -279,12 +240,7 @@ class LinearTrajectory:
 class QuinticRamp:
     """Minimum-jerk motion between two poses at rest, all joints in step: ``10 s^3 - 15 s^4 + 6 s^5``.
 
-    Attributes
-    ----------
-    start, end : ndarray, shape (n,)
-        Poses [rad or m].
-    duration : float
-        Length of the motion; equal poses make it a pause [s].
+    Poses ``start`` and ``end`` ``(n,)`` are in rad or m; equal ones make it a pause.
     """
 
     start: Array
@@ -314,11 +270,9 @@ class QuinticRamp:
 
     @property
     def breaks(self) -> Array:
-        """Times [s] at which the third derivative may jump, both ends included."""
         return np.array([0.0, self.duration])
 
     def sample(self, t: Array) -> Motion:
-        """``(N,)`` times [s] to position, velocity and acceleration, ``(N, n)`` each; held outside [0, duration]."""
         s = np.clip(np.asarray(t, dtype=float) / self.duration, 0.0, 1.0)[:, None]
         step = self.end - self.start
         return (
@@ -330,13 +284,7 @@ class QuinticRamp:
 
 @dataclass(frozen=True)
 class Concatenation:
-    """Motions one after the other.
-
-    Raises
-    ------
-    ExcitationError
-        One does not begin where its predecessor ended.
-    """
+    """Motions one after the other; each begins at the pose in which its predecessor ended."""
 
     parts: Sequence[Trajectory]
 
@@ -357,17 +305,14 @@ class Concatenation:
 
     @property
     def duration(self) -> float:
-        """Length [s]."""
         return float(self._starts[-1])
 
     @property
     def breaks(self) -> Array:
-        """Times [s] at which the third derivative may jump, both ends included."""
         pieces = [start + part.breaks[:-1] for start, part in zip(self._starts, self.parts, strict=False)]
         return np.concatenate([*pieces, self._starts[-1:]])
 
     def sample(self, t: Array) -> Motion:
-        """``(N,)`` times [s] to position, velocity and acceleration, ``(N, n)`` each; held outside [0, duration]."""
         t = np.asarray(t, dtype=float)
         owner = np.clip(np.searchsorted(self._starts, t, side="right") - 1, 0, len(self.parts) - 1)
         width = self.parts[0].sample(np.zeros(1))[0].shape[1]
@@ -380,7 +325,7 @@ class Concatenation:
 
 
 def knot_times(trajectory: Trajectory, step: float) -> Array:
-    """Times that hold every break of the motion and are at most ``step`` [s] apart."""
+    """Times at most ``step`` [s] apart, every break of the motion among them."""
     breaks = trajectory.breaks
     pieces = [
         np.linspace(a, b, max(int(np.ceil((b - a) / step - 1e-9)), 1), endpoint=False)

@@ -1,4 +1,4 @@
-"""Plan: a motion as dense knots, ready to be inspected, stored, checked and executed."""
+"""A motion as dense knots, ready to be inspected, stored, checked and executed."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -14,8 +14,8 @@ from inertid_ros.excitation.motions import Motion, Trajectory, knot_times
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 
 MAX_KNOTS = 100_000
-_LONGEST_S = 2**31 - 1  # that the times of a trajectory message hold
-REST = 1e-6  # rad/s and rad/s^2; largest velocity and acceleration at the ends of a plan
+_MAX_DURATION_S = 2**31 - 1  # times of a trajectory message hold no more
+_REST = 1e-6  # rad/s and rad/s^2; largest velocity and acceleration at the ends of a plan
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Plan:
     Raises
     ------
     ExcitationError
-        Not finite, wrong shape, duplicate joint, too many knots, bad times, not at rest at the ends.
+        Not finite, wrong shape, duplicate joint, too many knots, invalid times, not at rest at the ends.
     """
 
     joint_names: tuple[str, ...]
@@ -76,12 +76,10 @@ class Plan:
 
     @property
     def duration(self) -> float:
-        """Length [s]."""
         return float(self.time[-1])
 
     @property
     def breaks(self) -> Array:
-        """Times [s] at which the third derivative may jump: every sample."""
         return self.time
 
     @property
@@ -95,7 +93,6 @@ class Plan:
         return PiecewiseQuintic(self.time, self.position, self.velocity, self.acceleration)
 
     def sample(self, t: Array) -> Motion:
-        """``(N,)`` times [s] to position, velocity, acceleration ``(N, n)``; held at rest outside [0, duration]."""
         return self.curve.sample(t)
 
     def _freeze(self, channel: str, shape: tuple[int, ...]) -> None:
@@ -117,15 +114,15 @@ class Plan:
         if (step <= 0).any():
             row = int(np.argmax(step <= 0)) + 1
             raise ExcitationError(f"plan: time does not increase at point {row} ({self.time[row]:g} s); plan again")
-        if self.duration > _LONGEST_S:
-            raise ExcitationError(f"plan: ends after {self.duration:g} s; a trajectory has at most {_LONGEST_S} s")
+        if self.duration > _MAX_DURATION_S:
+            raise ExcitationError(f"plan: ends after {self.duration:g} s; a trajectory has at most {_MAX_DURATION_S} s")
 
     def _check_rest(self) -> None:
         for row, where in ((0, "start"), (-1, "end")):
             for channel in ("velocity", "acceleration"):
                 values = np.abs(getattr(self, channel)[row])
                 joint = int(np.argmax(values))
-                if values[joint] > REST:
+                if values[joint] > _REST:
                     raise ExcitationError(
                         f"plan: joint '{self.joint_names[joint]}' is not at rest at the {where} ({channel}"
                         f" {getattr(self, channel)[row][joint]:g}); a plan starts and ends at rest"
@@ -140,7 +137,6 @@ def plan_of(
     motion_type: str = "ramp",
     model_hash: str = "",
     seed: int = 0,
-    condition_number: float = float("nan"),
 ) -> Plan:
     """Knots of a motion, at most ``knot_step`` [s] apart and on every break of its third derivative."""
     time = knot_times(trajectory, knot_step)
@@ -149,12 +145,12 @@ def plan_of(
     q, v, a = trajectory.sample(time)
     for array in (v, a):  # the ends are at rest in theory; remove what rounding leaves of it
         for row in (0, -1):
-            array[row] = np.where(np.abs(array[row]) < REST, 0.0, array[row])
-    return Plan(limits.joint_names, time, q, v, a, limits, motion_type, model_hash, seed, condition_number)
+            array[row] = np.where(np.abs(array[row]) < _REST, 0.0, array[row])
+    return Plan(limits.joint_names, time, q, v, a, limits, motion_type, model_hash, seed)
 
 
 def slower(plan: Plan, scale: float) -> Plan:
-    """The same path at ``0 < scale <= 1`` of the speed."""
+    """Copy of a plan on the same path at ``0 < scale <= 1`` of the speed."""
     if not 0 < scale <= 1:
         raise ExcitationError(f"speed scale is {scale}; give 0 < scale <= 1")
     if scale == 1:
@@ -166,12 +162,7 @@ def slower(plan: Plan, scale: float) -> Plan:
 def joined(before: Plan, after: Plan) -> Plan:
     """Two plans one after the other, with the metadata of the second (an approach, then the motion).
 
-    Position limits become the wider of both, the others are those of the second.
-
-    Raises
-    ------
-    ExcitationError
-        The second does not begin where the first ends.
+    Position limits become the wider of both, the others are those of the second, which begins where the first ends.
     """
     gap = np.abs(after.start - before.position[-1])
     joint = int(np.argmax(gap))

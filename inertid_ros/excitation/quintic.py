@@ -1,10 +1,11 @@
-"""Piecewise quintic motion through knots of position, velocity and acceleration, and its true extremes.
+"""Piecewise quintic motion through knots of position, velocity and acceleration, and its exact extremes.
 
 This is the curve that a JointTrajectoryController follows between points of position, velocity and
 acceleration, so bounds of this curve are bounds of what is commanded, between the knots as well as on them.
 """
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +14,9 @@ from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 
-_MAX_ROUNDS = 40
+_MAX_HALVINGS = 40
+
+Ends = Sequence[Array]
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class PiecewiseQuintic:
         return q, v, a
 
     def at(self, t: float) -> tuple[Array, Array, Array]:
-        """As :meth:`sample` at one time [s], ``(n,)`` each, in a fifth of its time: watchdogs ask at every state."""
+        """As :meth:`sample` at one time [s], ``(n,)`` each; five times faster, for monitors that ask at every state."""
         t = min(max(t, self._times[0]), self._times[-1])
         index = min(bisect_right(self._times, t), len(self._times) - 1) - 1
         x = t - self._times[index]
@@ -101,19 +104,20 @@ class PiecewiseQuintic:
         A polynomial lies between the smallest and the largest of its Bernstein coefficients.
         """
         ends = (self.position, self.velocity, self.acceleration)
-        return control_points(np.diff(self.time)[:, None], *(x[:-1] for x in ends), *(x[1:] for x in ends), order=order)
+        begin, end = tuple(x[:-1] for x in ends), tuple(x[1:] for x in ends)
+        return control_points(np.diff(self.time)[:, None], begin, end, order)
 
     def _maximum(self, order: int, joint: int, sign: float) -> tuple[float, float]:
         """Largest ``sign *`` value of a derivative of one joint over the whole curve, to rounding, and when.
 
-        Segments whose Bernstein bound exceeds the best value found are halved until none is left (de Casteljau), so
+        Segments whose Bernstein bound exceeds the best value so far are halved until none is left (de Casteljau), so
         the result bounds the curve everywhere and not only where it is sampled.
         """
         points = sign * self.control_points(order)[:, :, joint]
         left, width = self.time[:-1].copy(), np.diff(self.time)
         best, where = -np.inf, float(self.time[0])
         scale = float(np.abs(points).max(initial=0.0))
-        for _ in range(_MAX_ROUNDS):
+        for _ in range(_MAX_HALVINGS):
             for column, at in ((0, left), (-1, left + width)):
                 top = int(np.argmax(points[:, column]))
                 if points[top, column] > best:
@@ -125,19 +129,19 @@ class PiecewiseQuintic:
         return max(best, float(points.max(initial=-np.inf)) if keep.any() else best), where
 
     def extremes(self, order: int) -> tuple[Extremes, Extremes]:
-        """Smallest and largest value of a derivative for every joint, true between the knots too."""
+        """Smallest and largest value of a derivative for every joint, between the knots too."""
         joints = range(self.position.shape[1])
         low, high = (np.array([self._maximum(order, joint, sign) for joint in joints]).T for sign in (-1.0, 1.0))
         return Extremes(-low[0], low[1]), Extremes(high[0], high[1])
 
 
-def control_points(
-    h: Array, q0: Array, v0: Array, a0: Array, q1: Array, v1: Array, a1: Array, *, order: int
-) -> Array:
-    """Bernstein coefficients of quintics given by their ends, stacked on a new axis before the last.
+def control_points(h: Array, begin: Ends, end: Ends, order: int) -> Array:
+    """Bernstein coefficients of a derivative of quintics given by their ends, on a new axis before the last.
 
-    ``h`` [s] is the length of each; ends are ``(..., n)``; the result is ``(..., 6 - order, n)``.
+    ``h`` [s] is the length of each; ends are position, velocity and acceleration, ``(..., n)`` each; the result is
+    ``(..., 6 - order, n)``.
     """
+    (q0, v0, a0), (q1, v1, a1) = begin, end
     points = np.stack(
         [
             q0,
@@ -157,7 +161,7 @@ def control_points(
 def exceeds(points: Array, bound: float, rounds: int = 30) -> NDArray[np.bool_]:
     """Whether each of ``(M, d)`` polynomials in Bernstein form goes above ``bound`` anywhere on its segment.
 
-    Undecided halves after all the rounds count as exceeding, so that ``False`` is a proof.
+    Halves that are undecided after all rounds count as exceeding, so that ``False`` is a proof.
     """
     out = np.zeros(len(points), dtype=bool)
     owner = np.arange(len(points))

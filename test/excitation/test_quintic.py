@@ -79,7 +79,7 @@ def test_control_points_bound_the_curve():
     ends = (curve.position, curve.velocity, curve.acceleration)
     h = np.diff(curve.time)[:, None]
     for order in (0, 1, 2):
-        points = control_points(h, *(x[:-1] for x in ends), *(x[1:] for x in ends), order=order)
+        points = control_points(h, [x[:-1] for x in ends], [x[1:] for x in ends], order)
         for segment in range(29):
             times = np.linspace(curve.time[segment], curve.time[segment + 1], 50)[:-1]
             values = curve.sample(times)[order]

@@ -241,7 +241,7 @@ def _verify(
         ends = along_path(plan, *profile[:, rows, : max(used, 2)])
         for order, (channel, lower, upper) in enumerate(bounds):
             points = control_points(
-                np.array([[[step]]]), *(x[:, :-1] for x in ends), *(x[:, 1:] for x in ends), order=order
+                np.array([[[step]]]), [x[:, :-1] for x in ends], [x[:, 1:] for x in ends], order
             )
             # As a fraction of the way from the middle of the range to its end, so that one bound serves all.
             points = (points - 0.5 * (upper + lower)) / (0.5 * (upper - lower))

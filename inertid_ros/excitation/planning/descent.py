@@ -158,14 +158,10 @@ def finish_plan(problem: PlanningProblem, shape: Array) -> Candidate:
     trajectory = smaller(feasible_share(plan_at, problem.constraints))
     value = criterion_value(problem.criterion, trajectory)
     plan = plan_of(
-        trajectory,
-        problem.limits,
-        knot_step=options.knot_step_s,
-        motion_type=options.kind,
-        model_hash=problem.model.hash,
-        seed=options.seed,
-        condition_number=criterion_value(problem.comparison, trajectory),
+        trajectory, problem.limits, knot_step=options.knot_step_s,
+        motion_type=options.kind, model_hash=problem.model.hash, seed=options.seed,
     )
+    plan = replace(plan, condition_number=criterion_value(problem.comparison, trajectory))
     return Candidate(plan, shape, value)
 
 

@@ -9,7 +9,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.planning.interval_planner import IntervalPlanningProblem
-from inertid_ros.identification.base_parameters import closed_form_base_parameters
+from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
 from inertid_ros.regressors.momentum_equations import momentum_regressor
 from inertid_ros.robot.floating_base_motion import BaseMotion
 from inertid_ros.robot.kinematics import TreeJoint

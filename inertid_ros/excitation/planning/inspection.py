@@ -18,7 +18,7 @@ from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.planning.criterion import Criterion, EarlierInformation, make_criterion, regressor_condition
 from inertid_ros.excitation.planning.descent import motion_samples
 from inertid_ros.excitation.planning.measurement_regressor import MotionInformation
-from inertid_ros.identification.base_parameters.numeric import base_parameters_of_robot
+from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 

@@ -321,10 +321,11 @@ def plan_fixed_base(
             best.motion, start=start + share * (best.motion.start - start), range=share * best.motion.range
         )
         whole = _there_and_back(motion, start, problem.limits)
-        return plan_of(
+        candidate = plan_of(
             whole, limits, knot_step=options.knot_step_s, motion_type=options.kind, model_hash=model.hash,
-            seed=options.seed, condition_number=criterion_value(criterion, whole),
+            seed=options.seed,
         )
+        return replace(candidate, condition_number=criterion_value(criterion, whole))
 
     return plan(feasible_share(plan, constraints)), best
 

@@ -12,7 +12,7 @@ from inertid_ros.excitation.constraints.constraint import ConstraintUsage, Motio
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.planning.criterion import regressor_condition
 from inertid_ros.excitation.planning.inspection import WELL_CONDITIONED, motion_findings, weak_parameters
-from inertid_ros.identification.base_parameters import base_parameters_of_robot
+from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.robot.model import load_model
 
 ROUNDED = (
